@@ -1,0 +1,38 @@
+# The three kinds of target that Copse is made of: a room, a test, and (in faces/) a face.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+find_package(Threads REQUIRED)
+
+set(COPSE_WARNINGS -Wall -Wextra -Wpedantic -Werror)
+
+# copse_room(<name> SOURCES ... [USES <room or library> ...])
+# A room is one folder under src/. Its objects end up in libcopse; USES names the floors below it.
+function(copse_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
+  add_library(copse_${name} STATIC ${ROOM_SOURCES})
+  target_compile_options(copse_${name} PRIVATE ${COPSE_WARNINGS})
+  target_include_directories(copse_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  if(ROOM_USES)
+    target_link_libraries(copse_${name} PUBLIC ${ROOM_USES})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY COPSE_ROOMS copse_${name})
+endfunction()
+
+# copse_test(<name> SOURCES ... USES ... [LABELS quick|full ...])
+# A GoogleTest binary under build/tests, one ctest entry; LABELS default to quick (run by `make test`).
+find_package(GTest REQUIRED)
+function(copse_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  target_compile_options(${name} PRIVATE ${COPSE_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT TEST_LABELS)
+    set(TEST_LABELS quick)
+  endif()
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT})
+endfunction()
