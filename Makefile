@@ -1,0 +1,20 @@
+# What people type. The work is done by tools/; everything built lands under build/.
+.PHONY: build setup run test test-full clean
+
+build: setup
+	@tools/build
+
+setup:
+	@tools/setup
+
+run: build
+	@build/bin/copse bench
+
+test: setup
+	@build/venv/bin/python tools/test
+
+test-full: setup
+	@build/venv/bin/python tools/test --full
+
+clean:
+	rm -rf build
