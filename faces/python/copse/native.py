@@ -1,0 +1,31 @@
+"""The native helper, `copse-native`: whatever the C++ code knows about itself, as JSON or run in its place."""
+
+import json
+import os
+import subprocess
+from typing import Any, NoReturn
+
+from . import paths
+from .errors import CopseError
+
+
+def _require() -> str:
+    if not os.access(paths.NATIVE, os.X_OK):
+        raise CopseError(f"{paths.NATIVE} has not been built", f"run: make -C {paths.ROOT} build")
+    return str(paths.NATIVE)
+
+
+def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
+    """The JSON that `copse-native <arguments> --json` prints."""
+    command = [_require(), *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        said = done.stderr.strip() or f"exit code {done.returncode} and no message"
+        raise CopseError(f"copse-native {' '.join(arguments)} failed: {said}", "mend that and try again")
+    return json.loads(done.stdout)
+
+
+def become(*arguments: str) -> NoReturn:
+    """Replaces this process by `copse-native <arguments>`: its output and exit code are the command's own."""
+    native = _require()
+    os.execv(native, [native, *arguments])

@@ -1,0 +1,9 @@
+"""Where things lie in this checkout. Everything built is under build/ (see tools/build)."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+BUILD = ROOT / "build"
+NATIVE = BUILD / "bin" / "copse-native"
+PRELOAD_FOLDER = BUILD / "lib"
+MPI_FOLDER = BUILD / "mpi"
