@@ -1,0 +1,58 @@
+// The registry: every algorithm is one source file and one row of registry.def.
+//
+// Names, parsing, the list in the documentation, the forced run through the test matrix and the place in the
+// chooser all come from the rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "plan/builder.hpp"
+#include "topology/placement.hpp"
+
+namespace copse::algorithms {
+
+enum class Collective : std::uint8_t { barrier, broadcast, reduce, allreduce };
+inline constexpr int kCollectives = 4;
+[[nodiscard]] std::string_view name_of(Collective collective);
+
+// What a plan is built from. Everything in it is the same on all ranks, `rank` apart.
+struct Request {
+  int rank = 0;
+  int ranks = 1;
+  int root = 0;  // broadcast and reduce
+  plan::Carrier carrier = plan::Carrier::slot;
+  int radix = 2;                                 // of k-nomial trees
+  const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
+
+  [[nodiscard]] std::vector<std::int32_t> nodes() const;
+  [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
+};
+
+// How carriers are named in a row: a set of them.
+enum Carriers : std::uint8_t {
+  kLine = 1 << static_cast<int>(plan::Carrier::line),
+  kSlot = 1 << static_cast<int>(plan::Carrier::slot),
+  kGet = 1 << static_cast<int>(plan::Carrier::get),
+  kPut = 1 << static_cast<int>(plan::Carrier::put),
+};
+
+struct Algorithm {
+  Collective collective;
+  std::string_view name;
+  plan::Plan (*build)(const Request &);
+  std::uint8_t carriers;       // set of Carriers
+  bool keeps_order;            // right for a non-commutative operator, on any placement and root
+  bool fragments;              // more than one fragment allowed (line never)
+  std::string_view source;     // paper and section
+  std::string_view summary;    // one sentence for people
+
+  [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
+};
+
+[[nodiscard]] std::span<const Algorithm> all();
+[[nodiscard]] const Algorithm *find(Collective collective, std::string_view name);
+
+}  // namespace copse::algorithms

@@ -1,0 +1,245 @@
+// Lowers gives and takes to steps, carrier by carrier (see builder.hpp).
+#include "plan/builder.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace copse::plan {
+
+const char *name_of(Carrier carrier) {
+  switch (carrier) {
+    case Carrier::line: return "line";
+    case Carrier::slot: return "slot";
+    case Carrier::get: return "get";
+    case Carrier::put: return "put";
+  }
+  return "?";
+}
+
+Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes)
+    : rank_(rank), carrier_(carrier), nodes_(nodes.begin(), nodes.end()) {
+  plan_.rank = rank;
+  plan_.ranks = ranks;
+  plan_.one_fragment = carrier == Carrier::line;
+}
+
+bool Builder::local(int peer) const { return nodes_.empty() || nodes_[peer] == nodes_[rank_]; }
+
+std::vector<std::int32_t> Builder::locals(std::span<const std::int32_t> peers) const {
+  std::vector<std::int32_t> result;
+  std::copy_if(peers.begin(), peers.end(), std::back_inserter(result), [this](int peer) { return local(peer); });
+  return result;
+}
+
+Builder::Part &Builder::part() {
+  if (parts_.empty()) parts_.emplace_back();
+  return parts_.back();
+}
+
+void Builder::once() {
+  parts_.emplace_back();
+  lag_ = 0;
+}
+
+void Builder::loop() {
+  parts_.emplace_back().loop = true;
+  lag_ = 0;
+}
+
+void Builder::lag(int iterations) {
+  lag_ = static_cast<std::uint8_t>(iterations);
+  part().max_lag = std::max(part().max_lag, lag_);
+}
+
+void Builder::use_area(int area) {
+  if (area < 0 || area > kPublishArea) throw std::invalid_argument("plan: area outside 0 .. kPublishArea");
+  plan_.areas = std::max<std::uint8_t>(plan_.areas, static_cast<std::uint8_t>(area + 1));
+}
+
+Step &Builder::emit(Kind kind, int area, int peer) {
+  use_area(area);
+  Step step;
+  step.kind = kind;
+  step.area = static_cast<std::uint8_t>(area);
+  step.lag = lag_;
+  step.peer = peer;
+  return part().steps.emplace_back(step);
+}
+
+Operand Builder::scratch(int number, Range range) {
+  plan_.scratches = std::max<std::uint8_t>(plan_.scratches, static_cast<std::uint8_t>(number + 1));
+  return {Space::scratch, static_cast<std::uint8_t>(number), -1, range};
+}
+
+void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
+  Step &step = emit(Kind::acquire, area);
+  step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
+  step.peers_first = static_cast<std::uint32_t>(plan_.peers.size());
+  step.peers_count = static_cast<std::uint32_t>(readers.size());
+  plan_.peers.insert(plan_.peers.end(), readers.begin(), readers.end());
+}
+
+Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand home) {
+  const auto near = locals(readers);
+  const bool staged = home.space == Space::slot || (carrier_ == Carrier::slot && !near.empty());
+  if (carrier_ == Carrier::line && !near.empty()) {
+    acquire(area, near, Space::line);
+    return {Space::line, static_cast<std::uint8_t>(area), rank_, home.range};
+  }
+  if (staged) {
+    acquire(area, near, Space::slot);
+    return {Space::slot, static_cast<std::uint8_t>(area), rank_, home.range};
+  }
+  return home;
+}
+
+void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, Operand value,
+                             std::span<const Range> parts) {
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    if (local(readers[i])) continue;
+    Step &step = emit(Kind::send, area, readers[i]);
+    step.a = value;
+    if (!parts.empty()) step.a.range = parts[i];
+    part().sends = true;
+  }
+}
+
+void Builder::post(int area, std::span<const std::int32_t> readers, Operand value) {
+  const auto near = locals(readers);
+  if (!near.empty()) {
+    const bool in_place = value.space != Space::line && value.space != Space::slot;
+    if (in_place && carrier_ == Carrier::put) {
+      for (int reader : near) {
+        touch(reader);
+        copy({Space::peer_output, kPublishArea, reader, value.range}, value);
+      }
+    }
+    if (in_place) {
+      publishes_ |= carrier_ == Carrier::get;
+      acquire(area, near, Space::line);
+    }
+    emit(Kind::post, area);
+  }
+  send_to_remote(area, readers, value, {});
+}
+
+void Builder::give(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts) {
+  const auto near = locals(readers);
+  if (!near.empty()) {
+    if (carrier_ == Carrier::get && value.space == Space::input) {
+      publishes_ = true;  // the input is ready when its address is
+    } else if (carrier_ == Carrier::line || carrier_ == Carrier::slot) {
+      const Operand place = open(area, near, value);
+      copy(place, value);
+      post(area, near, place);
+    } else {
+      post(area, near, value);
+    }
+  }
+  send_to_remote(area, readers, value, parts);
+}
+
+void Builder::touch(int peer) {
+  if (std::find(touched_.begin(), touched_.end(), peer) == touched_.end()) touched_.push_back(peer);
+}
+
+Operand Builder::take(int area, int from, Operand as, Operand home) {
+  part().takes = true;
+  if (!local(from)) {
+    emit(Kind::receive, area, from).dst = home;
+    return home;
+  }
+  const auto area8 = static_cast<std::uint8_t>(area);
+  if (carrier_ == Carrier::get && as.space == Space::input) {
+    touch(from);
+    return {Space::peer_input, kPublishArea, from, as.range};
+  }
+  emit(Kind::await, area, from);
+  if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range};
+  if (carrier_ == Carrier::slot || as.space == Space::slot) return {Space::slot, area8, from, as.range};
+  if (carrier_ == Carrier::put) {
+    publishes_ = true;
+    return home;
+  }
+  touch(from);
+  return {Space::peer_output, kPublishArea, from, as.range};
+}
+
+void Builder::reclaim(std::span<const std::int32_t> readers) {
+  if (carrier_ != Carrier::get) return;
+  for (int reader : locals(readers)) reclaim_from_.push_back(reader);
+}
+
+void Builder::copy(Operand dst, Operand src) {
+  if (dst == src) return;
+  Step &step = emit(Kind::copy);
+  step.dst = dst;
+  step.a = src;
+}
+
+void Builder::reduce(Operand dst, Operand a, Operand b, Operand dst2) {
+  Step &step = emit(Kind::reduce);
+  step.dst = dst;
+  step.dst2 = dst2;
+  step.a = a;
+  step.b = b;
+}
+
+void Builder::signal(int area, std::span<const std::int32_t> readers) {
+  const auto near = locals(readers);
+  if (!near.empty()) {
+    acquire(area, near, Space::line);
+    emit(Kind::post, area);
+  }
+  send_to_remote(area, readers, {}, {});
+}
+
+void Builder::await_signal(int area, int from) {
+  part().takes = true;
+  emit(local(from) ? Kind::await : Kind::receive, area, from);
+}
+
+Plan Builder::finish() {
+  // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
+  // takes the addresses into private memory, so that the line is not read again.
+  if (publishes_ || !touched_.empty()) {
+    std::vector<Part> rest;
+    rest.swap(parts_);
+    once();
+    if (publishes_) {
+      acquire(kPublishArea, {}, Space::line);
+      emit(Kind::publish, kPublishArea);
+    }
+    for (int peer : touched_) emit(Kind::await, kPublishArea, peer);
+    part().takes = !touched_.empty();
+    for (auto &later : rest) parts_.push_back(std::move(later));
+  }
+  part();
+  // Sent memory may be overwritten by the next iteration, and by the caller.
+  std::size_t last = parts_.size() - 1;
+  while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    auto finish_part = [&](Kind kind) {
+      Step step;
+      step.kind = kind;
+      step.lag = parts_[i].max_lag;
+      parts_[i].steps.push_back(step);
+    };
+    if (parts_[i].sends) finish_part(Kind::drain);
+    if (i == last) finish_part(Kind::done);
+  }
+  if (!reclaim_from_.empty()) {
+    if (parts_.back().loop) once();
+    lag_ = 0;
+    for (int reader : reclaim_from_) emit(Kind::await_done, 0, reader);
+  }
+  for (auto &part : parts_) {
+    if (part.steps.empty()) continue;
+    plan_.sections.push_back({part.loop, part.max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
+                              static_cast<std::uint32_t>(part.steps.size())});
+    plan_.steps.insert(plan_.steps.end(), part.steps.begin(), part.steps.end());
+  }
+  return std::move(plan_);
+}
+
+}  // namespace copse::plan

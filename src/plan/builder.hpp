@@ -1,0 +1,102 @@
+// The builder: algorithms say who gives what to whom; the builder lowers it to steps.
+//
+// An algorithm speaks of values given on areas: `give` (or `open`, reduce into it, `post`) on one side, `take`
+// on the other, `reclaim` where a buffer must not be touched by others after return. How a value travels is
+// the carrier's business:
+//
+//   line   in the payload of the signal itself (messages up to kLinePayloadBytes)
+//   slot   copied through a slot of the giver (staged; double copy, both sides work at once)
+//   get    the taker reads the giver's own buffer (pull, one-sided: NUMACol 3; KNEM IV)
+//   put    the giver writes the taker's output (push)
+//
+// A giver and taker on different nodes use the wire instead, whatever the carrier, so that every algorithm
+// is right across nodes.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace copse::plan {
+
+enum class Carrier : std::uint8_t { line, slot, get, put };
+inline constexpr int kCarriers = 4;
+[[nodiscard]] const char *name_of(Carrier carrier);
+
+class Builder {
+ public:
+  // `nodes[r]` is the node of rank r; ranks share memory exactly when their nodes are equal. Empty: one node.
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes);
+
+  // Sections. Steps before the first call of either are a once-section.
+  void once();
+  void loop();
+  // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth).
+  void lag(int iterations);
+
+  // Operands.
+  [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
+  [[nodiscard]] static Operand output(Range range = {}) { return {Space::output, 0, -1, range}; }
+  [[nodiscard]] Operand scratch(int number, Range range = {});
+
+  // Giving. `open` waits until the value of this ticket may be written and says where: in the line, in the
+  // slot, or (get) in `home`, which is the output, or a slot where a rank has no output to spare. `post` then
+  // lets `readers` have it. An input is never copied when its takers can read it in place.
+  [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
+  void post(int area, std::span<const std::int32_t> readers, Operand value);
+  // Where readers want different parts, `parts` has one range for each; only the wire makes use of it.
+  void give(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts = {});
+
+  // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
+  // (input, output or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
+  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home);
+
+  // Before returning: nobody may read my buffers any more. Needed where takers are not known to be done in
+  // another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
+  void reclaim(std::span<const std::int32_t> readers);
+
+  void copy(Operand dst, Operand src);  // nothing is emitted when they are the same place
+  void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
+
+  // Signals without data (barriers), whatever the carrier.
+  void signal(int area, std::span<const std::int32_t> readers);
+  void await_signal(int area, int from);
+
+  // The plan; done and, where anything was sent, drain steps are put in their places.
+  [[nodiscard]] Plan finish();
+
+ private:
+  struct Part {  // a section under construction
+    bool loop = false;
+    std::uint8_t max_lag = 0;
+    bool sends = false, takes = false;
+    std::vector<Step> steps;
+  };
+
+  Step &emit(Kind kind, int area = 0, int peer = -1);
+  Part &part();
+  [[nodiscard]] bool local(int peer) const;
+  [[nodiscard]] std::vector<std::int32_t> locals(std::span<const std::int32_t> peers) const;
+  void acquire(int area, std::span<const std::int32_t> readers, Space space);
+  void send_to_remote(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts);
+  void touch(int peer);
+  void use_area(int area);
+
+  int rank_;
+  Carrier carrier_;
+  std::vector<std::int32_t> nodes_;
+  Plan plan_;
+  std::vector<Part> parts_;
+  std::uint8_t lag_ = 0;
+  bool publishes_ = false;             // somebody touches my buffers
+  std::vector<std::int32_t> touched_;  // whose buffers I touch
+  std::vector<std::int32_t> reclaim_from_;
+};
+
+// The area on which addresses are published; algorithms number theirs from 0 below it.
+inline constexpr int kPublishArea = 15;
+
+}  // namespace copse::plan

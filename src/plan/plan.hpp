@@ -1,0 +1,117 @@
+// The plan language: what one rank does in one collective call.
+//
+// A plan is a short typed program. It does not depend on the message's size: counts, addresses, the operator
+// and the number of fragments are bound when it runs. The same plan is run by the executor, proved by the
+// checker, priced by the cost model and printed; none of these knows which algorithm made it.
+//
+// Tickets. All ranks of a communicator number its calls' fragments with one counter, the ticket: a call that
+// starts at ticket t and has F fragments owns tickets t .. t+F-1 on every rank. Nothing in shared memory is
+// ever reset; everything is compared with a ticket.
+//
+// Shared memory of a rank. Only its owner writes it (except through a published address):
+//   line (rank, area)   a ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload.
+//                       The line of ticket T lies at T mod depth; it is posted once its word is T+1.
+//   slot (rank, area)   a ring of bulk slots, likewise by ticket; filled before the line of the same ticket
+//                       is posted.
+//   progress (rank)     the first ticket of which the rank may still read somebody's line, slot or buffer.
+//
+// An area is one value that a rank gives per ticket: a rank that gives something up a tree and something else
+// down it uses two areas. Areas are numbered alike on all ranks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace copse::plan {
+
+inline constexpr std::size_t kLineBytes = 128;         // adjacent-line prefetch makes pairs of 64 the unit
+inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
+
+// Chunks [first, first + count) of `of` even chunks of the current fragment (in a once-section: of the whole
+// message). shape::Partition defines the boundaries.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t count = 1;
+  std::uint32_t of = 1;
+  friend bool operator==(const Range &, const Range &) = default;
+};
+
+enum class Space : std::uint8_t {
+  none,
+  input,        // my send buffer
+  output,       // my receive buffer
+  scratch,      // my private memory, number `area`; a fragment (once-section: a message) long
+  line,         // the payload of line (rank, area) of the current ticket
+  slot,         // slot (rank, area) of the current ticket
+  peer_input,   // the send buffer of `rank`, through the address it published on `area`
+  peer_output,  // the receive buffer of `rank`, likewise
+};
+
+struct Operand {
+  Space space = Space::none;
+  std::uint8_t area = 0;
+  std::int32_t rank = -1;  // owner of a line, slot or published buffer; -1 for my own private memory
+  Range range{};
+  friend bool operator==(const Operand &, const Operand &) = default;
+};
+
+enum class Kind : std::uint8_t {
+  acquire,     // wait until my line (and, if dst is a slot, my slot) of this ticket may be written again: the
+               // readers of its previous use are done. Previous use in this call: `peers`; in an earlier
+               // call, whose readers may be others: every rank of the node.
+  post,        // publish my line on `area`: everything before it is visible to whoever awaits it
+  publish,     // the same, with the addresses of my input and output as payload
+  await,       // wait until `peer` has posted its line on `area`
+  copy,        // dst = a
+  reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
+  done,        // my progress passes this ticket: I read nothing of it, or before it, any more
+  await_done,  // wait until the progress of `peer` has passed this ticket
+  send,        // start sending a to `peer` over the wire (between nodes)
+  receive,     // receive dst from `peer` over the wire
+  drain,       // wait until everything sent may be overwritten
+};
+
+struct Step {
+  Kind kind{};
+  std::uint8_t area = 0;
+  std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
+  std::int32_t peer = -1;
+  Operand dst{}, dst2{}, a{}, b{};
+  std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers
+  friend bool operator==(const Step &, const Step &) = default;
+};
+
+// A once-section runs its steps one time, on the whole message, with the call's first ticket; its done and
+// await_done mean the call's last ticket. A loop runs for iteration 0 .. F-1+max_lag; a step of lag g works
+// on fragment (iteration - g) and is skipped where there is no such fragment.
+struct Section {
+  bool loop = false;
+  std::uint8_t max_lag = 0;
+  std::uint32_t first = 0, count = 0;  // into Plan::steps
+  friend bool operator==(const Section &, const Section &) = default;
+};
+
+struct Plan {
+  std::int32_t rank = 0;
+  std::int32_t ranks = 0;
+  std::uint8_t areas = 0;     // areas used by any rank, lines and slots alike
+  std::uint8_t scratches = 0;
+  bool one_fragment = false;  // a section or carrier that only works with F = 1
+  std::vector<Section> sections;
+  std::vector<Step> steps;
+  std::vector<std::int32_t> peers;
+
+  [[nodiscard]] std::span<const std::int32_t> peers_of(const Step &step) const {
+    return {peers.data() + step.peers_first, step.peers_count};
+  }
+  friend bool operator==(const Plan &, const Plan &) = default;
+};
+
+// The text form: one line a step, made to be read and diffed. Stable: golden plans in tests/ depend on it.
+[[nodiscard]] std::string to_text(const Plan &plan);
+[[nodiscard]] std::string to_text(const Plan &plan, const Step &step);
+
+}  // namespace copse::plan

@@ -1,0 +1,94 @@
+// The text form of plans.
+#include <sstream>
+
+#include "plan/plan.hpp"
+
+namespace copse::plan {
+namespace {
+
+void write_range(std::ostream &out, const Range &range) {
+  if (range.of == 1) return;
+  out << '{' << range.first;
+  if (range.count != 1) out << ".." << range.first + range.count - 1;
+  out << '/' << range.of << '}';
+}
+
+void write_operand(std::ostream &out, const Operand &operand) {
+  const int area = operand.area;
+  switch (operand.space) {
+    case Space::none: out << "nothing"; return;
+    case Space::input: out << "input"; break;
+    case Space::output: out << "output"; break;
+    case Space::scratch: out << "scratch." << area; break;
+    case Space::line: out << "line " << operand.rank << '.' << area; break;
+    case Space::slot: out << "slot " << operand.rank << '.' << area; break;
+    case Space::peer_input: out << "input of " << operand.rank; break;
+    case Space::peer_output: out << "output of " << operand.rank; break;
+  }
+  write_range(out, operand.range);
+}
+
+}  // namespace
+
+std::string to_text(const Plan &plan, const Step &step) {
+  std::ostringstream out;
+  const int area = step.area;
+  switch (step.kind) {
+    case Kind::acquire:
+      out << "acquire " << (step.dst.space == Space::slot ? "slot " : "line ") << area << " from";
+      for (int peer : plan.peers_of(step)) out << ' ' << peer;
+      break;
+    case Kind::post: out << "post " << area; break;
+    case Kind::publish: out << "publish " << area; break;
+    case Kind::await: out << "await " << step.peer << '.' << area; break;
+    case Kind::copy:
+      out << "copy ";
+      write_operand(out, step.dst);
+      out << " = ";
+      write_operand(out, step.a);
+      break;
+    case Kind::reduce:
+      out << "reduce ";
+      write_operand(out, step.dst);
+      if (step.dst2.space != Space::none) {
+        out << ", ";
+        write_operand(out, step.dst2);
+      }
+      out << " = ";
+      write_operand(out, step.a);
+      out << " op ";
+      write_operand(out, step.b);
+      break;
+    case Kind::done: out << "done"; break;
+    case Kind::await_done: out << "await_done " << step.peer; break;
+    case Kind::send:
+      out << "send ";
+      write_operand(out, step.a);
+      out << " to " << step.peer << " tag " << area;
+      break;
+    case Kind::receive:
+      out << "receive ";
+      write_operand(out, step.dst);
+      out << " from " << step.peer << " tag " << area;
+      break;
+    case Kind::drain: out << "drain"; break;
+  }
+  if (step.lag > 0) out << " lag " << int{step.lag};
+  return out.str();
+}
+
+std::string to_text(const Plan &plan) {
+  std::ostringstream out;
+  out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
+      << int{plan.scratches} << (plan.one_fragment ? " one-fragment\n" : "\n");
+  for (const Section &section : plan.sections) {
+    out << (section.loop ? "loop" : "once");
+    if (section.max_lag > 0) out << " lag " << int{section.max_lag};
+    out << '\n';
+    for (std::uint32_t i = 0; i < section.count; ++i)
+      out << "  " << to_text(plan, plan.steps[section.first + i]) << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace copse::plan
