@@ -1,0 +1,90 @@
+// fork without a shared heap. Copy-on-write does not reach a shared mapping: parent and child would write into one
+// heap. So the parent waits in fork until the child has copied the touched pages to private memory. vfork and
+// posix_spawn (system, popen, Python's subprocess) run no handlers and need none: they share all memory until exec.
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "heap/state.hpp"
+
+namespace copse::heap {
+namespace {
+
+// One fork at a time, so that no other child holds the pipe's end open; also guards the variables below.
+pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+int done_pipe[2];
+sigset_t signals_before;
+pid_t (*glibc_fork)();
+
+[[noreturn]] void give_up(const char* why) {
+  for (const char* part : {"copse: a forked child has no heap of its own and ends: ", why, "\n"}) {
+    if (write(STDERR_FILENO, part, strlen(part)) < 0) break;
+  }
+  _exit(127);
+}
+
+void before_fork() {
+  if (!state.active()) return;
+  // A signal handler must not see the child's heap half copied.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_mutex_lock(&turn);
+  signals_before = before;
+  if (pipe2(done_pipe, O_CLOEXEC) != 0) done_pipe[0] = done_pipe[1] = -1;
+}
+
+void leave() {
+  const sigset_t before = signals_before;
+  pthread_mutex_unlock(&turn);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void in_parent() {
+  if (!state.active()) return;
+  if (done_pipe[0] >= 0) {
+    close(done_pipe[1]);
+    // The end of file comes when the child has copied, when it has died, and when there never was one.
+    char nothing;
+    while (read(done_pipe[0], &nothing, 1) < 0 && errno == EINTR) {
+    }
+    close(done_pipe[0]);
+  }
+  leave();
+}
+
+void in_child() {
+  if (!state.active()) return;
+  if (done_pipe[0] < 0) give_up("no descriptor was free for fork (ulimit -n)");
+  if (const char* why = make_private(&state.region)) give_up(why);
+  state.freeze();
+  close(done_pipe[0]);
+  close(done_pipe[1]);
+  leave();
+}
+
+void find_glibc_fork() { glibc_fork = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_NEXT, "_Fork")); }
+
+}  // namespace
+
+void guard_forks() {
+  find_glibc_fork();
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+}  // namespace copse::heap
+
+// fork without the handlers: the one other way to a child that has a copy of the memory. Absent before glibc 2.34.
+extern "C" __attribute__((visibility("default"))) pid_t _Fork() noexcept {
+  using namespace copse::heap;
+  if (glibc_fork == nullptr) find_glibc_fork();  // the heap never came up
+  before_fork();
+  const pid_t child = glibc_fork();
+  child == 0 ? in_child() : in_parent();
+  return child;
+}

@@ -1,0 +1,227 @@
+// The allocation functions of the C library, served from the region. C++'s operator new and delete call these.
+//
+// Two allocators live side by side, told apart by the address alone: a block in the region is mimalloc's, any other is
+// glibc's. So a block from before this library was ready, or too large for what is left of the region, needs no
+// bookkeeping, and each block is freed by the allocator that gave it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "heap/heap.hpp"
+#include "heap/state.hpp"
+
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
+}
+
+#define COPSE_EXPORT extern "C" __attribute__((visibility("default")))
+#define COPSE_CALLER __builtin_return_address(0)
+
+namespace copse::heap {
+
+constinit State state;
+
+namespace {
+
+const char* why_not = "the library is still being loaded";
+
+// glibc aligns every block to 16 bytes; mimalloc would align one of 8 bytes to 8.
+constexpr size_t kLeast = 16;
+size_t at_least(size_t n) { return n < kLeast ? kLeast : n; }
+
+size_t page_size() {
+  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+void* allocate(size_t n, const void* caller) {
+  if (state.serves(caller)) [[likely]] {
+    if (void* p = state.backend.malloc(at_least(n))) [[likely]]
+      return p;
+  }
+  return __libc_malloc(n);
+}
+
+void* allocate_aligned(size_t alignment, size_t n, const void* caller) {
+  const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  if (power_of_two && state.serves(caller)) {
+    if (void* p = state.backend.malloc_aligned(at_least(n), alignment < kLeast ? kLeast : alignment)) return p;
+  }
+  return __libc_memalign(alignment, n);
+}
+
+// In a frozen heap nothing is allocated again, so a block's pages can go as soon as it does. Small blocks just stay.
+void drop_inherited(void* p) {
+  const uintptr_t page = page_size();
+  const uintptr_t from = (reinterpret_cast<uintptr_t>(p) + page - 1) & ~(page - 1);
+  const uintptr_t to = (reinterpret_cast<uintptr_t>(p) + state.backend.usable_size(p)) & ~(page - 1);
+  constexpr size_t kWorthwhile = size_t{64} << 10;
+  if (to > from && to - from >= kWorthwhile) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+}
+
+void release(void* p) {
+  if (!state.region.contains(p)) {
+    __libc_free(p);
+  } else if (!state.frozen) [[likely]] {
+    state.backend.free(p);
+  } else {
+    const int error = errno;
+    drop_inherited(p);
+    errno = error;
+  }
+}
+
+void* resize(void* p, size_t n, const void* caller) {
+  if (p == nullptr) return allocate(n, caller);
+  if (!state.region.contains(p)) return __libc_realloc(p, n);
+  if (n == 0) {
+    release(p);
+    return nullptr;
+  }
+  if (!state.frozen) {
+    if (void* q = state.backend.realloc(p, at_least(n))) return q;
+  }
+  const size_t usable = state.backend.usable_size(p);
+  if (n <= usable && n > usable / 2) return p;
+  void* const q = __libc_malloc(n);
+  if (q == nullptr) return nullptr;
+  memcpy(q, p, n < usable ? n : usable);
+  release(p);
+  return q;
+}
+
+// Finds the text of the object that holds `inside`: [*lo, *lo + *bytes).
+struct TextSearch {
+  uintptr_t inside;
+  uintptr_t lo = 0;
+  uintptr_t bytes = 0;
+};
+
+int search_text(dl_phdr_info* object, size_t, void* argument) {
+  auto* const search = static_cast<TextSearch*>(argument);
+  for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& segment = object->dlpi_phdr[i];
+    const uintptr_t lo = object->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && search->inside - lo < segment.p_memsz) {
+      search->lo = lo;
+      search->bytes = segment.p_memsz;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+const char* start() {
+  TextSearch glibc{reinterpret_cast<uintptr_t>(&__libc_malloc)};
+  if (dl_iterate_phdr(search_text, &glibc) == 0) return "the C library's code is not found";
+  if (const char* why = open_region(&state.region)) return why;
+  if (const char* why = open_backend(state.region, &state.backend)) {
+    munmap(state.region.base, state.region.bytes);
+    close(state.region.fd);
+    state.region = Region{};
+    return why;
+  }
+  guard_forks();
+  state.activate(glibc.lo, glibc.bytes);
+  return nullptr;
+}
+
+__attribute__((constructor)) void load() { why_not = start(); }
+
+}  // namespace
+}  // namespace copse::heap
+
+using copse::heap::allocate;
+using copse::heap::allocate_aligned;
+using copse::heap::page_size;
+using copse::heap::release;
+using copse::heap::resize;
+using copse::heap::state;
+
+COPSE_EXPORT void* malloc(size_t n) { return allocate(n, COPSE_CALLER); }
+
+COPSE_EXPORT void free(void* p) { release(p); }
+
+COPSE_EXPORT void cfree(void* p) { release(p); }
+
+COPSE_EXPORT void* calloc(size_t count, size_t size) {
+  size_t n = 0;
+  if (state.serves(COPSE_CALLER) && !__builtin_mul_overflow(count, size, &n)) {
+    if (void* p = state.backend.zalloc(copse::heap::at_least(n))) return p;
+  }
+  return __libc_calloc(count, size);
+}
+
+COPSE_EXPORT void* realloc(void* p, size_t n) { return resize(p, n, COPSE_CALLER); }
+
+COPSE_EXPORT void* reallocarray(void* p, size_t count, size_t size) {
+  size_t n = 0;
+  if (__builtin_mul_overflow(count, size, &n)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return resize(p, n, COPSE_CALLER);
+}
+
+COPSE_EXPORT void* memalign(size_t alignment, size_t n) { return allocate_aligned(alignment, n, COPSE_CALLER); }
+
+COPSE_EXPORT void* aligned_alloc(size_t alignment, size_t n) { return allocate_aligned(alignment, n, COPSE_CALLER); }
+
+COPSE_EXPORT int posix_memalign(void** out, size_t alignment, size_t n) {
+  if (alignment < sizeof(void*) || (alignment & (alignment - 1)) != 0) return EINVAL;
+  const int error = errno;
+  void* const p = allocate_aligned(alignment, n, COPSE_CALLER);
+  errno = error;
+  if (p == nullptr) return ENOMEM;
+  *out = p;
+  return 0;
+}
+
+COPSE_EXPORT void* valloc(size_t n) { return allocate_aligned(page_size(), n, COPSE_CALLER); }
+
+COPSE_EXPORT void* pvalloc(size_t n) {
+  const size_t page = page_size();
+  size_t rounded = 0;
+  if (__builtin_add_overflow(n, page - 1, &rounded)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return allocate_aligned(page, rounded / page * page, COPSE_CALLER);
+}
+
+COPSE_EXPORT size_t malloc_usable_size(void* p) {
+  if (state.region.contains(p)) return state.backend.usable_size(p);
+  static auto* const next = reinterpret_cast<size_t (*)(void*)>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+  return next(p);
+}
+
+// On a private heap, these two advices make pages read as zero and return them. On a shared mapping they would only
+// unmap them: memory stays charged, and whoever counts on zeros finds old bytes. Heap memory must behave like heap
+// memory, to the program as to mimalloc, so here they punch the pages out of the file.
+COPSE_EXPORT int madvise(void* start, size_t bytes, int advice) noexcept {
+  const bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
+  if (discards && state.active() && state.region.contains(start)) advice = MADV_REMOVE;
+  return static_cast<int>(syscall(SYS_madvise, start, bytes, advice));
+}
+
+COPSE_EXPORT int copse_heap_region(struct copse_heap_region* region) {
+  if (!state.active()) return -1;
+  *region = {state.region.base, state.region.bytes, state.region.fd};
+  return 0;
+}
+
+COPSE_EXPORT const char* copse_heap_why_not() {
+  if (state.frozen) return "this process is a forked child, whose heap is a private copy of its parent's";
+  return copse::heap::why_not;
+}

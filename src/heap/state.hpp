@@ -1,0 +1,60 @@
+#pragma once
+// What the allocation functions consult on every call. Three states, passed through in this order:
+//   cold    before the library's constructor, and for good if it finds a reason not to start: glibc serves all.
+//   active  mimalloc serves from the region; glibc serves itself, and what the region cannot hold.
+//   frozen  in a child of fork: glibc serves all, and what was inherited from the parent is only read and dropped.
+#include <stddef.h>
+#include <stdint.h>
+
+#include <atomic>
+
+#include "heap/region.hpp"
+
+namespace copse::heap {
+
+// The functions of mimalloc in use. It is loaded by name and privately, so that neither its own malloc nor its
+// operator new enters the program's symbols, and so that its absence is a reason and not a failure to start.
+struct Backend {
+  void* (*malloc)(size_t) noexcept;
+  void* (*zalloc)(size_t) noexcept;
+  void* (*malloc_aligned)(size_t size, size_t alignment) noexcept;
+  void* (*realloc)(void*, size_t) noexcept;
+  void (*free)(void*) noexcept;
+  size_t (*usable_size)(const void*) noexcept;
+};
+
+struct State {
+  Region region;
+  Backend backend{};
+  bool frozen = false;
+
+  // Code whose allocations are glibc's: [lo, lo + bytes). glibc's own (its FILEs and their locks, its loader's lists)
+  // must not be shared even for the moment between fork and the private copy, because glibc resets locks in the child
+  // before any fork handler runs. Everybody's, unless active: one comparison answers both questions.
+  std::atomic<uintptr_t> excluded_lo{0};
+  std::atomic<uintptr_t> excluded_bytes{UINTPTR_MAX};
+
+  bool serves(const void* caller) const {
+    const uintptr_t bytes = excluded_bytes.load(std::memory_order_acquire);  // pairs with activate()
+    return reinterpret_cast<uintptr_t>(caller) - excluded_lo.load(std::memory_order_relaxed) >= bytes;
+  }
+  bool active() const { return excluded_bytes.load(std::memory_order_acquire) != UINTPTR_MAX; }
+  void activate(uintptr_t lo, uintptr_t bytes) {
+    excluded_lo.store(lo, std::memory_order_relaxed);
+    excluded_bytes.store(bytes, std::memory_order_release);  // pairs with serves() and active()
+  }
+  void freeze() {
+    frozen = true;
+    excluded_bytes.store(UINTPTR_MAX, std::memory_order_release);
+  }
+};
+
+extern State state;
+
+// Loads mimalloc and gives it the region as its only arena. Returns null, or the reason why not.
+const char* open_backend(const Region& region, Backend* backend);
+
+// From now on a child of fork gets a private copy of the region before it goes on, and is frozen.
+void guard_forks();
+
+}  // namespace copse::heap
