@@ -96,7 +96,4 @@ class Builder {
   std::vector<std::int32_t> reclaim_from_;
 };
 
-// The area on which addresses are published; algorithms number theirs from 0 below it.
-inline constexpr int kPublishArea = 15;
-
 }  // namespace copse::plan

@@ -30,6 +30,9 @@ namespace copse::plan {
 inline constexpr std::size_t kLineBytes = 128;         // adjacent-line prefetch makes pairs of 64 the unit
 inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
 
+inline constexpr int kAreas = 16;
+inline constexpr int kPublishArea = kAreas - 1;  // for addresses; algorithms number theirs from 0 below it
+
 // Chunks [first, first + count) of `of` even chunks of the current fragment (in a once-section: of the whole
 // message). shape::Partition defines the boundaries.
 struct Range {
@@ -64,14 +67,14 @@ enum class Kind : std::uint8_t {
                // call, whose readers may be others: every rank of the node.
   post,        // publish my line on `area`: everything before it is visible to whoever awaits it
   publish,     // the same, with the addresses of my input and output as payload
-  await,       // wait until `peer` has posted its line on `area`
+  await,       // wait until `peer` has posted its line on `area`; on kPublishArea, take its addresses
   copy,        // dst = a
   reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
   await_done,  // wait until the progress of `peer` has passed this ticket
   send,        // start sending a to `peer` over the wire (between nodes)
   receive,     // receive dst from `peer` over the wire
-  drain,       // wait until everything sent may be overwritten
+  drain,       // wait until everything sent may be overwritten; in a loop, in every iteration, whatever its lag
 };
 
 struct Step {

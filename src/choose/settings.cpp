@@ -1,0 +1,230 @@
+// Reading the COPSE_ variables.
+#include "choose/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace copse::choose {
+namespace {
+
+using algorithms::Collective;
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string join(const std::vector<std::string> &words) {
+  std::string text;
+  for (const std::string &word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::optional<std::size_t> number(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Reads one variable after the other; the first mistake stays.
+struct Reader {
+  Settings settings;
+  std::string error;
+
+  void mistake(std::string_view name, std::string_view value, const std::string &why) {
+    if (error.empty()) error = std::string(name) + "=" + std::string(value) + ": " + why;
+  }
+  void unknown_word(std::string_view name, std::string_view value, std::string_view what, std::string_view word,
+                    const std::vector<std::string> &known) {
+    const std::string near = nearest(word, known);
+    mistake(name, value, "no " + std::string(what) + " is called '" + std::string(word) + "'" +
+                             (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + join(known) + ")");
+  }
+  void boolean(std::string_view name, std::string_view value, bool &target) {
+    if (value == "0" || value == "1") {
+      target = value == "1";
+    } else {
+      mistake(name, value, "expected 0 or 1");
+    }
+  }
+
+  void check(std::string_view name, std::string_view value) { boolean(name, value, settings.check); }
+  void disable(std::string_view name, std::string_view value) { boolean(name, value, settings.disable); }
+  void trace(std::string_view name, std::string_view value) { boolean(name, value, settings.trace); }
+  void ignored(std::string_view, std::string_view) {}
+  void topology(std::string_view, std::string_view value) { settings.topology = value; }
+
+  void bind(std::string_view name, std::string_view value) {
+    static const std::vector<std::string> known{"numa", "core", "none"};
+    if (std::find(known.begin(), known.end(), value) == known.end())
+      return unknown_word(name, value, "binding", value, known);
+    settings.bind = value;
+  }
+
+  void nodes(std::string_view name, std::string_view value) {
+    const auto count = number(value);
+    if (!count || *count == 0 || *count > 65536) return mistake(name, value, "expected a number of nodes, 1 or more");
+    settings.nodes = static_cast<int>(*count);
+  }
+
+  void reach(std::string_view name, std::string_view value) {
+    static const std::vector<std::string> known{"any", "staged", "kernel", "direct"};
+    const auto at = std::find(known.begin(), known.end(), value);
+    if (at == known.end()) return unknown_word(name, value, "reach", value, known);
+    settings.reach = static_cast<ReachLimit>(at - known.begin());
+  }
+
+  void fragment(std::string_view name, std::string_view value) {
+    if (value == "none") {
+      settings.fragment.mode = Fragmentation::Mode::none;
+    } else if (value == "halves") {
+      settings.fragment.mode = Fragmentation::Mode::halves;
+    } else {
+      std::string_view digits = value;
+      std::size_t unit = 1;
+      if (digits.ends_with('K')) unit = 1024;
+      if (digits.ends_with('M')) unit = std::size_t{1024} * 1024;
+      if (unit > 1) digits.remove_suffix(1);
+      const auto bytes = number(digits);
+      if (!bytes || *bytes == 0 || *bytes > (std::size_t{1} << 40))
+        return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
+      settings.fragment = {Fragmentation::Mode::fixed, *bytes * unit};
+    }
+  }
+
+  void algorithm(std::string_view name, std::string_view value) {
+    for (std::string_view choice : split(value, ';')) {
+      if (choice.empty()) continue;
+      const std::size_t equals = choice.find('=');
+      if (equals == std::string_view::npos)
+        return mistake(name, value, "expected collective=algorithm, for example allreduce=knomial");
+      const std::string_view collective_name = choice.substr(0, equals);
+      const auto words = split(choice.substr(equals + 1), ':');
+
+      Forced forced;
+      std::vector<std::string> collectives{"bcast"};
+      bool found = collective_name == "bcast";
+      if (found) forced.collective = Collective::broadcast;
+      for (int c = 0; c < algorithms::kCollectives; ++c) {
+        collectives.emplace_back(algorithms::name_of(static_cast<Collective>(c)));
+        if (collectives.back() == collective_name) {
+          forced.collective = static_cast<Collective>(c);
+          found = true;
+        }
+      }
+      if (!found) return unknown_word(name, value, "collective", collective_name, collectives);
+
+      forced.algorithm = algorithms::find(forced.collective, words[0]);
+      if (forced.algorithm == nullptr) {
+        std::vector<std::string> known;
+        for (const auto &row : algorithms::all())
+          if (row.collective == forced.collective) known.emplace_back(row.name);
+        return unknown_word(name, value, std::string(algorithms::name_of(forced.collective)) + " algorithm", words[0],
+                            known);
+      }
+      for (std::size_t i = 1; i < words.size(); ++i) {
+        if (const auto radix = number(words[i])) {
+          if (*radix < 2 || *radix > 64) return mistake(name, value, "expected a radix from 2 to 64");
+          forced.radix = static_cast<int>(*radix);
+          continue;
+        }
+        std::vector<std::string> carriers;
+        for (int c = 0; c < plan::kCarriers; ++c) {
+          const auto carrier = static_cast<plan::Carrier>(c);
+          if (!forced.algorithm->carries(carrier)) continue;
+          carriers.emplace_back(plan::name_of(carrier));
+          if (carriers.back() == words[i]) forced.carrier = carrier;
+        }
+        if (std::find(carriers.begin(), carriers.end(), words[i]) == carriers.end())
+          return unknown_word(name, value, "carrier of " + std::string(forced.algorithm->name), words[i], carriers);
+      }
+      settings.forced.push_back(forced);
+    }
+  }
+};
+
+struct Row {
+  Variable variable;
+  void (Reader::*read)(std::string_view, std::string_view);
+};
+
+const Row kRows[] = {
+#define VARIABLE(name, values, meaning, reader) {{name, values, meaning}, &Reader::reader},
+#include "choose/settings.def"
+#undef VARIABLE
+};
+
+}  // namespace
+
+const Forced *Settings::forced_for(Collective collective) const {
+  for (const Forced &choice : forced)
+    if (choice.collective == collective) return &choice;
+  return nullptr;
+}
+
+const std::vector<Variable> &variables() {
+  static const std::vector<Variable> list = [] {
+    std::vector<Variable> rows;
+    for (const Row &row : kRows) rows.push_back(row.variable);
+    return rows;
+  }();
+  return list;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string> &known) {
+  std::string best;
+  std::size_t least = word.size() / 2 + 1;  // more than half of it wrong is not a slip
+  for (const std::string &candidate : known) {
+    std::vector<std::size_t> row(candidate.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < candidate.size(); ++j) {
+        const std::size_t change = diagonal + (word[i] == candidate[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
+      }
+    }
+    if (row.back() < least) {
+      least = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::optional<Settings> read_settings(const char *const *environment, std::string &error) {
+  Reader reader;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    if (!entry.starts_with("COPSE_")) continue;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    const std::string_view value = name.size() < entry.size() ? entry.substr(name.size() + 1) : std::string_view{};
+    const auto row =
+        std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &r) { return r.variable.name == name; });
+    if (row == std::end(kRows)) {
+      std::vector<std::string> known;
+      for (const Variable &variable : variables()) known.emplace_back(variable.name);
+      const std::string near = nearest(name, known);
+      error = std::string(name) + ": Copse knows no such variable" +
+              (near.empty() ? "" : "; did you mean " + near + "?") + " (copse info --env lists them)";
+      return std::nullopt;
+    }
+    if (!value.empty()) (reader.*row->read)(name, value);
+  }
+  if (!reader.error.empty()) {
+    error = reader.error;
+    return std::nullopt;
+  }
+  return std::move(reader.settings);
+}
+
+}  // namespace copse::choose

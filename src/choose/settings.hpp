@@ -1,0 +1,57 @@
+// The user's word: every COPSE_ variable, one row each in settings.def.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+
+namespace copse::choose {
+
+// A forced algorithm: `allreduce=knomial`, optionally with a carrier and a radix: `bcast=knomial:put:4`.
+struct Forced {
+  algorithms::Collective collective{};
+  const algorithms::Algorithm *algorithm = nullptr;
+  std::optional<plan::Carrier> carrier;
+  std::optional<int> radix;
+};
+
+// How messages are cut (NUMACol 3): not at all, in pieces of a size, or in halves from 8 KiB on.
+struct Fragmentation {
+  enum class Mode : unsigned char { chosen, none, fixed, halves } mode = Mode::chosen;
+  std::size_t bytes = 0;  // of fixed
+};
+
+enum class ReachLimit : unsigned char { any, staged, kernel, direct };
+
+struct Settings {
+  bool disable = false;
+  bool check = false;
+  bool trace = false;
+  std::vector<Forced> forced;
+  Fragmentation fragment;
+  ReachLimit reach = ReachLimit::any;
+  int nodes = 1;  // pretend that the ranks sit on several nodes
+  std::string topology;
+  std::string bind = "numa";
+
+  [[nodiscard]] const Forced *forced_for(algorithms::Collective collective) const;
+};
+
+// A variable as documentation and `copse info --env` show it.
+struct Variable {
+  std::string_view name, values, meaning;
+};
+[[nodiscard]] const std::vector<Variable> &variables();
+
+// Reads every COPSE_ variable of `environment` (NAME=VALUE strings, null-terminated list). On a mistake the
+// result is empty and `error` one line: what was wrong, what was expected, what to try.
+[[nodiscard]] std::optional<Settings> read_settings(const char *const *environment, std::string &error);
+
+// The nearest of `known` to `word`, for error messages; empty when nothing is near.
+[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &known);
+
+}  // namespace copse::choose

@@ -1,0 +1,21 @@
+// How the ranks of a communicator meet before they share memory: the one thing a face must bring.
+#pragma once
+
+#include <cstddef>
+
+namespace copse::communicator {
+
+class Bootstrap {
+ public:
+  Bootstrap() = default;
+  Bootstrap(const Bootstrap &) = delete;
+  Bootstrap &operator=(const Bootstrap &) = delete;
+  virtual ~Bootstrap() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  // Gathers `bytes` from every rank into all[rank * bytes] on every rank. Collective. False on failure.
+  virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
+};
+
+}  // namespace copse::communicator

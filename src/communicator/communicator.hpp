@@ -1,0 +1,73 @@
+// A communicator: what the faces call. It binds a call's arguments, asks the chooser, finds or builds the plan,
+// and runs it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "choose/settings.hpp"
+#include "communicator/bootstrap.hpp"
+#include "communicator/trace.hpp"
+#include "engine/combine.hpp"
+#include "engine/executor.hpp"
+
+namespace copse::communicator {
+
+using engine::Outcome;
+
+// What was agreed when the communicator was made, and what was lost and why: for `info`, `--trace` and errors.
+struct Capabilities {
+  int nodes = 1;                // nodes that the ranks sit on
+  int ranks_here = 1;           // ranks on this node
+  bool threads = false;         // all ranks of every node are threads of one process
+  bool heap = false;            // every rank's shared heap is mapped by every rank of its node
+  bool kernel = false;          // process_vm_readv and _writev work between all ranks of every node
+  bool oversubscribed = false;  // more ranks than processors on some node
+  std::string heap_why_not, kernel_why_not;
+};
+
+class Communicator {
+ public:
+  // Collective over the bootstrap's ranks. Null, with the reason, when Copse cannot help these ranks: every rank
+  // then gets null. `wire` may be null; then all ranks must sit on one node. `bootstrap` and `wire` are kept.
+  // `settings` must be the same on all ranks (it comes from the environment; differences are found and refused).
+  static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
+                                              const choose::Settings &settings, std::string &why_not);
+  ~Communicator();
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int ranks() const;
+  [[nodiscard]] const Capabilities &capabilities() const;
+
+  // All blocking. Counts in elements of `element_bytes`. `input` may equal `output` (MPI_IN_PLACE). Reductions
+  // hand `combine` operands in rank order unless it is commutative. `output` of reduce matters at the root only.
+  // Anything but Outcome::done leaves the communicator unusable; `explain` then says what happened, in a line.
+  Outcome barrier();
+  Outcome broadcast(void *buffer, std::size_t bytes, int root);
+  Outcome reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
+                 const engine::Combine &combine, int root);
+  Outcome allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
+                    const engine::Combine &combine);
+
+  // Elements larger than this cannot be cut into fragments: such calls are the caller's to pass on.
+  [[nodiscard]] static std::size_t element_bytes_max();
+
+  // COPSE_CHECK: compares what all ranks are about to call; collective, before the call itself. `operation`
+  // names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names the two ranks that
+  // differ and what each called.
+  std::string compare(algorithms::Collective collective, int root, std::size_t count, std::size_t element_bytes,
+                      const char *operation);
+
+  [[nodiscard]] std::string explain(Outcome outcome) const;
+  [[nodiscard]] const Trace &trace() const;
+
+ private:
+  struct State;
+  explicit Communicator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace copse::communicator

@@ -1,0 +1,40 @@
+// What ran, by which algorithm, how often: the answer to "which algorithm did my call use?".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace copse::communicator {
+
+struct Tally {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+
+  void add(std::uint64_t more_bytes, double more_seconds) {
+    ++calls;
+    bytes += more_bytes;
+    seconds += more_seconds;
+  }
+  Tally &operator+=(const Tally &other) {
+    calls += other.calls;
+    bytes += other.bytes;
+    seconds += other.seconds;
+    return *this;
+  }
+};
+
+// Of one rank. Keys: collective, then "algorithm carrier" for calls that ran, or the reason for those passed on.
+struct Trace {
+  std::map<std::pair<std::string, std::string>, Tally> ran, passed_on;
+
+  void merge(const Trace &other) {
+    for (const auto &[key, tally] : other.ran) ran[key] += tally;
+    for (const auto &[key, tally] : other.passed_on) passed_on[key] += tally;
+  }
+};
+
+}  // namespace copse::communicator

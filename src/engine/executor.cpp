@@ -1,0 +1,247 @@
+// The executor's steps.
+#include "engine/executor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "shape/partition.hpp"
+
+namespace copse::engine {
+namespace {
+
+constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
+
+}  // namespace
+
+Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire *wire,
+                   std::function<bool(int)> lost)
+    : segment_(segment),
+      peers_(std::move(peers)),
+      me_(me),
+      policy_(policy),
+      wire_(wire),
+      lost_(std::move(lost)),
+      addresses_(peers_.size()) {
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank)
+    if (peers_[rank].local >= 0) rank_of_local_.push_back(static_cast<int>(rank));
+}
+
+// Waiting -------------------------------------------------------------------------------------------------
+
+inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank) {
+  if (line.reached(ticket)) return Outcome::done;
+  const bool reached = wait_until(
+      policy_, [&] { return line.reached(ticket); },
+      [&] {
+        if (!lost_ || !lost_(rank)) return true;
+        lost_rank_ = rank;
+        return line.reached(ticket);  // it may have posted, and then died
+      });
+  return reached ? Outcome::done : Outcome::peer_lost;
+}
+
+// Has every rank of the node passed `ticket`? Looks only when what is known does not suffice.
+bool Executor::all_passed(std::uint64_t ticket) {
+  if (static_cast<std::int64_t>(passed_ - (ticket + 1)) >= 0) return true;
+  std::uint64_t least = ticket_;
+  for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
+    const std::uint64_t theirs = segment_.progress(static_cast<int>(local)).word.load(std::memory_order_acquire);
+    if (static_cast<std::int64_t>(theirs - least) < 0) least = theirs;
+  }
+  passed_ = least;
+  return static_cast<std::int64_t>(passed_ - (ticket + 1)) >= 0;
+}
+
+Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
+  std::uint64_t depth = segment_.geometry().line_depth;
+  if (op.slot) depth = std::min<std::uint64_t>(depth, segment_.geometry().slots[call.slot_class].depth);
+  if (ticket < depth) return Outcome::done;
+  const std::uint64_t previous = ticket - depth;
+  if (previous >= ticket_) {  // this call's own use: its readers are known
+    for (int local : op.locals) {
+      const Outcome outcome = wait_word(segment_.progress(local), previous, rank_of_local_[local]);
+      if (outcome != Outcome::done) return outcome;
+    }
+    return Outcome::done;
+  }
+  if (all_passed(previous)) return Outcome::done;
+  for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
+    const int rank = rank_of_local_[local];
+    const Outcome outcome = wait_word(segment_.progress(static_cast<int>(local)), previous, rank);
+    if (outcome != Outcome::done) return outcome;
+  }
+  return Outcome::done;
+}
+
+// Operands ------------------------------------------------------------------------------------------------
+
+inline Executor::Place Executor::place(const Ref &ref, const Call &call, const Fragment &fragment) {
+  std::size_t offset = 0, count = fragment.count;
+  if (ref.range.of != 1) {
+    const shape::Extent extent =
+        shape::chunks_of(fragment.count, call.element_bytes, ref.range.first, ref.range.count, ref.range.of);
+    offset = extent.first;
+    count = extent.count;
+  }
+  const std::size_t in_fragment = offset * call.element_bytes;
+  const std::size_t in_message = in_fragment + fragment.first * call.element_bytes;
+  const auto published = [&](std::uintptr_t base) {
+    const Peer &peer = peers_[static_cast<std::size_t>(ref.rank)];
+    const std::uintptr_t address = base + in_message;
+    return Place{peer.direct(address), address, &peer, count};
+  };
+  switch (ref.space) {
+    case plan::Space::none: break;
+    case plan::Space::input:
+      return {static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message, 0, nullptr, count};
+    case plan::Space::output: return {static_cast<std::byte *>(call.output) + in_message, 0, nullptr, count};
+    case plan::Space::scratch:
+      return {scratch_.data() + ref.area * scratch_stride_ + in_fragment, 0, nullptr, count};
+    case plan::Space::line: {
+      Line &line = ref.ring[fragment.ticket & (segment_.geometry().line_depth - 1)];
+      return {line.payload + in_fragment, 0, nullptr, count};
+    }
+    case plan::Space::slot:
+      return {segment_.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment, 0, nullptr, count};
+    case plan::Space::peer_input: return published(addresses_[static_cast<std::size_t>(ref.rank)].input);
+    case plan::Space::peer_output: return published(addresses_[static_cast<std::size_t>(ref.rank)].output);
+  }
+  return {};
+}
+
+bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes) {
+  const std::size_t bytes = src.count * element_bytes;
+  if (bytes == 0) return true;
+  if (dst.here != nullptr && src.here != nullptr) {
+    if (dst.here != src.here) kernels::copy(dst.here, src.here, bytes);
+    return true;
+  }
+  if (dst.here != nullptr) return kernel_read(*src.peer, dst.here, src.there, bytes);
+  if (src.here != nullptr) return kernel_write(*dst.peer, src.here, dst.there, bytes);
+  return false;  // no plan moves data between two others
+}
+
+bool Executor::reduce(const Op &op, const Call &call, const Fragment &fragment) {
+  const Place dst = place(op.dst, call, fragment), dst2 = place(op.dst2, call, fragment);
+  const Place a = place(op.a, call, fragment), b = place(op.b, call, fragment);
+  const std::size_t size = call.element_bytes;
+  const Combine &combine = *call.combine;
+  const bool two = op.dst2.space != plan::Space::none;
+  if (a.count == 0) return true;
+  if (dst.here && a.here && b.here && (!two || dst2.here)) {
+    if (two && combine.kernel_two != nullptr) {
+      combine.kernel_two(dst.here, dst2.here, a.here, b.here, a.count);
+    } else {
+      combine.apply(dst.here, a.here, b.here, a.count, size);
+      if (two) kernels::copy(dst2.here, dst.here, a.count * size);
+    }
+    return true;
+  }
+  // Something is out of reach for loads and stores: bring it here a cacheful at a time.
+  const std::size_t piece = std::max<std::size_t>(1, kBounceBytes / size);
+  bounce_.resize(3 * piece * size);
+  for (std::size_t at = 0; at < a.count; at += piece) {
+    const std::size_t count = std::min(piece, a.count - at), bytes = count * size, offset = at * size;
+    std::array<std::byte *, 3> bounce{};
+    for (std::size_t i = 0; i < bounce.size(); ++i) bounce[i] = bounce_.data() + i * piece * size;
+    const auto fetch = [&](const Place &source, std::byte *&near) {
+      if (source.here != nullptr) {
+        near = source.here + offset;
+        return true;
+      }
+      return kernel_read(*source.peer, near, source.there + offset, bytes);
+    };
+    const auto store = [&](const Place &target, const std::byte *from) {
+      if (target.here == nullptr) return kernel_write(*target.peer, from, target.there + offset, bytes);
+      if (target.here + offset != from) kernels::copy(target.here + offset, from, bytes);
+      return true;
+    };
+    if (!fetch(a, bounce[0]) || !fetch(b, bounce[1])) return false;
+    std::byte *result = dst.here != nullptr ? dst.here + offset : bounce[2];
+    combine.apply(result, bounce[0], bounce[1], count, size);
+    if (!store(dst, result) || (two && !store(dst2, result))) return false;
+  }
+  return true;
+}
+
+// Steps ---------------------------------------------------------------------------------------------------
+
+inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
+  const std::uint64_t mask = segment_.geometry().line_depth - 1;
+  switch (op.kind) {
+    case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
+    case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket); return Outcome::done;
+    case plan::Kind::publish: {
+      Line &line = op.ring[fragment.ticket & mask];
+      const Addresses mine{reinterpret_cast<std::uintptr_t>(call.input), reinterpret_cast<std::uintptr_t>(call.output)};
+      std::memcpy(line.payload, &mine, sizeof mine);
+      line.post(fragment.ticket);
+      return Outcome::done;
+    }
+    case plan::Kind::await: {
+      const Line &line = op.ring[fragment.ticket & mask];
+      const Outcome outcome = wait_word(line, fragment.ticket, op.peer);
+      if (op.publication && outcome == Outcome::done)
+        std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], line.payload, sizeof(Addresses));
+      return outcome;
+    }
+    case plan::Kind::copy:
+      return copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes)
+                 ? Outcome::done
+                 : Outcome::reach_failed;
+    case plan::Kind::reduce: return reduce(op, call, fragment) ? Outcome::done : Outcome::reach_failed;
+    case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
+    case plan::Kind::await_done: return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
+    case plan::Kind::send: {
+      const Place a = op.a.space == plan::Space::none ? Place{} : place(op.a, call, fragment);
+      return wire_->send(a.here, a.count * call.element_bytes, op.peer, op.area) ? Outcome::done
+                                                                                 : Outcome::wire_failed;
+    }
+    case plan::Kind::receive: {
+      const Place dst = op.dst.space == plan::Space::none ? Place{} : place(op.dst, call, fragment);
+      return wire_->receive(dst.here, dst.count * call.element_bytes, op.peer, op.area) ? Outcome::done
+                                                                                        : Outcome::wire_failed;
+    }
+    case plan::Kind::drain: return wire_->drain() ? Outcome::done : Outcome::wire_failed;
+  }
+  return Outcome::done;
+}
+
+void Executor::size_scratch(const Program &program, const Call &call) {
+  if (program.scratches == 0) return;
+  const bool whole = program.scratch_whole || fragments_ == 1;
+  const std::size_t elements = whole ? call.count : call.fragment_count;
+  scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
+  if (scratch_.size() < scratch_stride_ * program.scratches) scratch_.resize(scratch_stride_ * program.scratches);
+}
+
+Outcome Executor::run(const Program &program, const Call &call) {
+  fragments_ = call.fragments();
+  size_scratch(program, call);
+  const Fragment whole{0, call.count, ticket_};
+  for (const Program::Section &section : program.sections) {
+    if (!section.loop || fragments_ == 1) {
+      for (const Op &op : section.ops) {
+        const Outcome outcome = step(op, call, whole, section.loop);
+        if (outcome != Outcome::done) [[unlikely]] return outcome;
+      }
+      continue;
+    }
+    for (std::uint64_t iteration = 0; iteration < fragments_ + section.max_lag; ++iteration) {
+      for (const Op &op : section.ops) {
+        const std::uint64_t f = iteration - op.lag;  // wraps below zero: no such fragment
+        if (f >= fragments_ && op.kind != plan::Kind::drain) continue;
+        const std::size_t first = f * call.fragment_count;
+        const Fragment fragment{first, std::min(call.fragment_count, call.count - std::min(call.count, first)),
+                                ticket_ + f};
+        const Outcome outcome = step(op, call, fragment, true);
+        if (outcome != Outcome::done) [[unlikely]] return outcome;
+      }
+    }
+  }
+  ticket_ += fragments_;
+  return Outcome::done;
+}
+
+}  // namespace copse::engine

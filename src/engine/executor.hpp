@@ -1,0 +1,89 @@
+// The executor: runs one rank's program in real memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/combine.hpp"
+#include "engine/program.hpp"
+#include "engine/signal/wait.hpp"
+#include "engine/wire/wire.hpp"
+
+namespace copse::engine {
+
+// What is bound when a plan runs. Everything but the addresses is the same on all ranks.
+struct Call {
+  const void *input = nullptr;
+  void *output = nullptr;
+  std::size_t count = 0;           // elements
+  std::size_t element_bytes = 1;
+  std::size_t fragment_count = 0;  // elements of a fragment (the last may have fewer); 0: one fragment
+  int slot_class = 0;
+  const Combine *combine = nullptr;  // reductions only
+
+  [[nodiscard]] std::uint64_t fragments() const {
+    return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;
+  }
+};
+
+enum class Outcome : std::uint8_t { done, peer_lost, wire_failed, reach_failed };
+
+class Executor {
+ public:
+  // `peers[r]` is rank r; `me` this rank. `wire` may be null when all ranks share the node. `lost` is asked now
+  // and then while waiting long for a local rank, and says whether it has died.
+  Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire *wire,
+           std::function<bool(int rank)> lost);
+
+  [[nodiscard]] Program prepare(const plan::Plan &plan) const { return compile(plan, segment_, peers_); }
+
+  // Runs the program from the next ticket on. After anything but `done` the executor must not be used again.
+  Outcome run(const Program &program, const Call &call);
+
+  [[nodiscard]] int lost_rank() const { return lost_rank_; }
+  [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
+
+ private:
+  struct Fragment {  // what the current step works on
+    std::size_t first, count;  // elements of the message
+    std::uint64_t ticket;
+  };
+  struct Place {  // an operand, resolved: here, or at an address of a peer that only the kernel reaches
+    std::byte *here = nullptr;
+    std::uintptr_t there = 0;
+    const Peer *peer = nullptr;
+    std::size_t count = 0;
+  };
+  struct Addresses {
+    std::uintptr_t input = 0, output = 0;
+  };
+
+  [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
+  Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
+  Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
+  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank);
+  [[nodiscard]] bool all_passed(std::uint64_t ticket);
+  bool copy(const Place &dst, const Place &src, std::size_t element_bytes);
+  bool reduce(const Op &op, const Call &call, const Fragment &fragment);
+  void size_scratch(const Program &program, const Call &call);
+
+  Segment segment_;
+  std::vector<Peer> peers_;
+  std::vector<int> rank_of_local_;
+  int me_;
+  WaitPolicy policy_;
+  Wire *wire_;
+  std::function<bool(int)> lost_;
+  int lost_rank_ = -1;
+
+  std::uint64_t ticket_ = 0;        // the first ticket of the current call
+  std::uint64_t fragments_ = 1;     // of the current call
+  std::uint64_t passed_ = 0;        // every rank of the node is known to have passed tickets below this one
+  std::vector<Addresses> addresses_;  // published in the current call, by rank
+  std::vector<std::byte> scratch_, bounce_;
+  std::size_t scratch_stride_ = 0;
+};
+
+}  // namespace copse::engine

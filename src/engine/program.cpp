@@ -1,0 +1,64 @@
+// Plans to programs.
+#include "engine/program.hpp"
+
+namespace copse::engine {
+
+Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers) {
+  auto local_of = [&](std::int32_t rank) { return peers[static_cast<std::size_t>(rank)].local; };
+  auto ring_of = [&](std::int32_t rank, int area) { return segment.lines(local_of(rank), area); };
+  Program program;
+  bool in_loop = false;
+  auto ref = [&](const plan::Operand &operand) {
+    program.slots |= operand.space == plan::Space::slot;
+    program.scratch_whole |= operand.space == plan::Space::scratch && !in_loop;
+    Ref result;
+    result.space = operand.space;
+    result.area = operand.area;
+    result.rank = operand.rank;
+    result.range = operand.range;
+    if (operand.space == plan::Space::line || operand.space == plan::Space::slot) {
+      result.local = local_of(operand.rank);
+      result.ring = ring_of(operand.rank, operand.area);
+    }
+    return result;
+  };
+
+  program.scratches = plan.scratches;
+  program.one_fragment = plan.one_fragment;
+  for (const plan::Section &section : plan.sections) {
+    auto &target = program.sections.emplace_back();
+    target.loop = in_loop = section.loop;
+    target.max_lag = section.max_lag;
+    for (std::uint32_t i = 0; i < section.count; ++i) {
+      const plan::Step &step = plan.steps[section.first + i];
+      Op op;
+      op.kind = step.kind;
+      op.area = step.area;
+      op.lag = step.lag;
+      op.peer = step.peer;
+      op.dst = ref(step.dst);
+      op.dst2 = ref(step.dst2);
+      op.a = ref(step.a);
+      op.b = ref(step.b);
+      switch (step.kind) {
+        case plan::Kind::acquire:
+          op.slot = step.dst.space == plan::Space::slot;
+          for (std::int32_t reader : plan.peers_of(step)) op.locals.push_back(local_of(reader));
+          break;
+        case plan::Kind::post:
+        case plan::Kind::publish: op.ring = ring_of(plan.rank, step.area); break;
+        case plan::Kind::await:
+          op.ring = ring_of(step.peer, step.area);
+          op.publication = step.area == plan::kPublishArea;
+          break;
+        case plan::Kind::done: op.ring = &segment.progress(local_of(plan.rank)); break;
+        case plan::Kind::await_done: op.ring = &segment.progress(local_of(step.peer)); break;
+        default: break;
+      }
+      target.ops.push_back(std::move(op));
+    }
+  }
+  return program;
+}
+
+}  // namespace copse::engine

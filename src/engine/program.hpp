@@ -1,0 +1,51 @@
+// A plan made ready to run on one communicator: the same steps with every address that does not change from
+// call to call resolved. Made once per plan, kept as long as the plan.
+#pragma once
+
+#include <vector>
+
+#include "engine/reach/peer.hpp"
+#include "engine/segment.hpp"
+#include "plan/plan.hpp"
+
+namespace copse::engine {
+
+// An operand: for lines and slots, where their rings lie.
+struct Ref {
+  plan::Space space = plan::Space::none;
+  std::uint8_t area = 0;
+  std::int32_t rank = -1;
+  std::int32_t local = -1;
+  Line *ring = nullptr;
+  plan::Range range{};
+};
+
+struct Op {
+  plan::Kind kind{};
+  std::uint8_t area = 0;
+  std::uint8_t lag = 0;
+  bool publication = false;  // an await of addresses
+  bool slot = false;         // an acquire of line and slot
+  std::int32_t peer = -1;
+  Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
+  Ref dst{}, dst2{}, a{}, b{};
+  std::vector<std::int32_t> locals;  // of acquire: readers, as numbers on this node
+};
+
+struct Program {
+  struct Section {
+    bool loop = false;
+    std::uint8_t max_lag = 0;
+    std::vector<Op> ops;
+  };
+  std::vector<Section> sections;
+  std::uint8_t scratches = 0;
+  bool scratch_whole = false;  // a once-section uses scratch: it must hold the whole message
+  bool slots = false;          // a fragment must fit in a slot
+  bool one_fragment = false;
+};
+
+// `peers[r]` says how rank r is reached; `me` is this rank.
+[[nodiscard]] Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers);
+
+}  // namespace copse::engine

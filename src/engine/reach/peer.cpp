@@ -1,0 +1,41 @@
+// Kernel reach: cross-memory attach.
+#include "engine/reach/peer.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace copse::engine {
+namespace {
+
+constexpr std::size_t kMost = std::size_t{1} << 30;  // the kernel moves less than 2 GiB at a time
+
+template <class Move>
+bool move_all(std::byte *mine, std::uintptr_t theirs, std::size_t bytes, Move move) {
+  while (bytes > 0) {
+    iovec local{mine, std::min(bytes, kMost)};
+    iovec remote{reinterpret_cast<void *>(theirs), local.iov_len};
+    const ssize_t moved = move(local, remote);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return false;
+    mine += moved;
+    theirs += static_cast<std::uintptr_t>(moved);
+    bytes -= static_cast<std::size_t>(moved);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool kernel_read(const Peer &peer, void *mine, std::uintptr_t theirs, std::size_t bytes) {
+  return move_all(static_cast<std::byte *>(mine), theirs, bytes,
+                  [&](iovec &l, iovec &r) { return process_vm_readv(peer.pid, &l, 1, &r, 1, 0); });
+}
+
+bool kernel_write(const Peer &peer, const void *mine, std::uintptr_t theirs, std::size_t bytes) {
+  return move_all(static_cast<std::byte *>(const_cast<void *>(mine)), theirs, bytes,
+                  [&](iovec &l, iovec &r) { return process_vm_writev(peer.pid, &l, 1, &r, 1, 0); });
+}
+
+}  // namespace copse::engine

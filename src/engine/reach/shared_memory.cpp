@@ -1,0 +1,36 @@
+// Shared memory on Linux: memfd and /proc/<pid>/fd.
+#include "engine/reach/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace copse::engine {
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
+  void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base != MAP_FAILED) base_ = static_cast<std::byte *>(base);
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) munmap(base_, bytes_);
+}
+
+Descriptor make_shared_memory(const char *name, std::size_t bytes) {
+  Descriptor memory(memfd_create(name, MFD_CLOEXEC));
+  if (memory && ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return Descriptor{};
+  return memory;
+}
+
+Descriptor open_shared_memory(pid_t owner, int owner_fd) {
+  const std::string path = "/proc/" + std::to_string(owner) + "/fd/" + std::to_string(owner_fd);
+  return Descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+}
+
+}  // namespace copse::engine

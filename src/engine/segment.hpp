@@ -1,0 +1,81 @@
+// The memory that the ranks of one node share for one communicator: lines, slots and progress words.
+//
+// A segment is zero when made: a word of 0 says "no ticket yet", because posting ticket 0 stores 1.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/signal/line.hpp"
+
+namespace copse::engine {
+
+// A class of slots: all areas of a rank have a ring of `depth` slots of `bytes` in each class. Small messages
+// get many small slots, so that a rank can run far ahead of the others; large ones few, that stay in cache.
+struct SlotClass {
+  std::uint32_t depth = 0;  // power of two
+  std::uint32_t bytes = 0;
+};
+inline constexpr int kSlotClasses = 3;
+
+// What all ranks of a communicator agree on when it is made.
+struct Geometry {
+  std::uint32_t areas = 16;
+  std::uint32_t line_depth = 64;  // power of two
+  std::array<SlotClass, kSlotClasses> slots{{{128, 1024}, {32, 8192}, {8, 65536}}};
+
+  [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
+  [[nodiscard]] std::size_t class_bytes(int c) const { return std::size_t{areas} * slots[c].depth * slots[c].bytes; }
+  [[nodiscard]] std::size_t rank_bytes() const {
+    std::size_t bytes = sizeof(Line) + lines_bytes();
+    for (int c = 0; c < kSlotClasses; ++c) bytes += class_bytes(c);
+    return (bytes + 4095) / 4096 * 4096;
+  }
+  // The smallest class whose slots hold `bytes`, or -1.
+  [[nodiscard]] int class_for(std::size_t bytes) const {
+    for (int c = 0; c < kSlotClasses; ++c)
+      if (bytes <= slots[c].bytes) return c;
+    return -1;
+  }
+};
+
+// A view of the shared memory; owns nothing. `local` numbers the ranks of this node from 0.
+class Segment {
+ public:
+  Segment() = default;
+  Segment(std::byte *base, const Geometry &geometry) : base_(base), geometry_(geometry) {
+    std::size_t offset = sizeof(Line) + geometry.lines_bytes();
+    for (int c = 0; c < kSlotClasses; ++c) {
+      class_offset_[c] = offset;
+      offset += geometry.class_bytes(c);
+    }
+    stride_ = geometry.rank_bytes();
+  }
+
+  static std::size_t bytes(const Geometry &geometry, int local_ranks) {
+    return geometry.rank_bytes() * static_cast<std::size_t>(local_ranks);
+  }
+
+  [[nodiscard]] const Geometry &geometry() const { return geometry_; }
+  [[nodiscard]] Line &progress(int local) const { return *reinterpret_cast<Line *>(rank_base(local)); }
+  // The ring of lines of one area.
+  [[nodiscard]] Line *lines(int local, int area) const {
+    return reinterpret_cast<Line *>(rank_base(local) + sizeof(Line)) + std::size_t(area) * geometry_.line_depth;
+  }
+  [[nodiscard]] std::byte *slot(int local, int area, int c, std::uint64_t ticket) const {
+    const SlotClass &k = geometry_.slots[c];
+    return rank_base(local) + class_offset_[c] +
+           (std::size_t(area) * k.depth + (ticket & (k.depth - 1))) * std::size_t{k.bytes};
+  }
+
+ private:
+  [[nodiscard]] std::byte *rank_base(int local) const { return base_ + stride_ * static_cast<std::size_t>(local); }
+
+  std::byte *base_ = nullptr;
+  std::size_t stride_ = 0;
+  std::array<std::size_t, kSlotClasses> class_offset_{};
+  Geometry geometry_;
+};
+
+}  // namespace copse::engine

@@ -1,0 +1,37 @@
+// Signals: lines and progress words in memory that several ranks share.
+//
+// Considerations:
+// - One writer per word; values only grow; nothing is reset. A word holds a ticket (plan/plan.hpp), compared
+//   by signed difference, so that wrapping of the counter is harmless.
+// - No read-modify-write. A post is a store-release; its partner is the load-acquire of `reached`.
+// - A line is 128 bytes, so that two words never share what the adjacent-line prefetcher fetches together.
+// - Templates over the atomic type, so that a deterministic scheduler can run them (tests/engine).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "plan/plan.hpp"
+
+namespace copse::engine {
+
+template <template <class> class Atomic = std::atomic>
+struct alignas(plan::kLineBytes) BasicLine {
+  Atomic<std::uint64_t> word;
+  std::byte payload[plan::kLinePayloadBytes];
+
+  // Everything this rank wrote before is visible to whoever sees the ticket reached (partner: reached).
+  void post(std::uint64_t ticket) { word.store(ticket + 1, std::memory_order_release); }
+
+  // Has the owner posted `ticket` (or a later one, which it may only do once we let it)? Partner: post.
+  [[nodiscard]] bool reached(std::uint64_t ticket) const {
+    return static_cast<std::int64_t>(word.load(std::memory_order_acquire) - (ticket + 1)) >= 0;
+  }
+};
+
+using Line = BasicLine<>;
+static_assert(sizeof(Line) == plan::kLineBytes, "a line is what plan.hpp says it is");
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "words live in memory shared by processes");
+
+}  // namespace copse::engine

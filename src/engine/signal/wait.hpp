@@ -1,0 +1,49 @@
+// Waiting as a policy: spin, then pause, then yield, then sleep.
+//
+// A rank that waits while others want its processor must get out of the way; a rank alone on its processor
+// must not. So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit,
+// never a wait for a wake-up call: a poster does no more than a store, and a nap that ends for nothing costs
+// a waiter little. The slow path is where bad news is noticed: a peer that died, a call that was cancelled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace copse::engine {
+
+struct WaitPolicy {
+  std::uint32_t spins = 4000;     // polls before the first yield
+  std::uint32_t yields = 20000;   // yields before naps begin
+  std::uint32_t nap_us = 100;     // length of a nap
+
+  static WaitPolicy dedicated() { return {4000, 20000, 100}; }
+  static WaitPolicy oversubscribed() { return {1, 200000, 50}; }
+};
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// One step of the slow path after `spins` failed polls: yields, or naps. `round` counts the calls.
+void wait_slowly(const WaitPolicy &policy, std::uint64_t round);
+
+// Polls `ready` until it holds. `watch` is called now and then on the slow path and may end the wait by
+// returning false; then the result is false.
+template <class Ready, class Watch>
+bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
+  for (std::uint32_t i = 0; i < policy.spins; ++i) {
+    if (ready()) return true;
+    relax();
+  }
+  for (std::uint64_t round = 0;; ++round) {
+    if (ready()) return true;
+    if ((round & 1023) == 1023 && !watch()) return false;
+    wait_slowly(policy, round);
+  }
+}
+
+}  // namespace copse::engine
