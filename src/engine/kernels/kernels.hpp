@@ -1,0 +1,85 @@
+// Copying and reducing, the only work a collective does on its data: every type and operator of copse/types.h.
+//
+// Kernels are resolved once, to plain function pointers for this processor's instruction set, and then called with no
+// further decision. They take any alignment, never allocate and never fail. Each element's result depends on its two
+// operands alone, not on the count, the alignment or the instruction set (a NaN's payload excepted), so it does not
+// matter which rank computes which part. What the operators mean for NaN, overflow and ties: see scalar.hpp.
+#ifndef COPSE_ENGINE_KERNELS_KERNELS_HPP
+#define COPSE_ENGINE_KERNELS_KERNELS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "copse/types.h"
+
+namespace copse::kernels {
+
+// dst[i] = a[i] op b[i] for i < count (elements). dst may be exactly a or exactly b; otherwise they do not overlap.
+using Reduce = void (*)(void* dst, const void* a, const void* b, std::size_t count);
+
+// dst0[i] = dst1[i] = a[i] op b[i]: one pass for a result that two ranks need (HMPI 2.4). Either may be exactly a or b.
+using ReduceTwo = void (*)(void* dst0, void* dst1, const void* a, const void* b, std::size_t count);
+
+// nullptr where MPI-4.1 6.9.2 defines no such pair, or where either argument is out of range.
+Reduce reduce_kernel(copse_op op, copse_type type) noexcept;
+ReduceTwo reduce_two_kernel(copse_op op, copse_type type) noexcept;
+
+// Bytes from one element to the next, padding included; 0 for a type out of range.
+std::size_t type_size(copse_type type) noexcept;
+
+// Names as in copse/types.h ("DOUBLE", "SUM"); "?" out of range. Parsing ignores case.
+const char* type_name(copse_type type) noexcept;
+const char* op_name(copse_op op) noexcept;
+std::optional<copse_type> parse_type(std::string_view name) noexcept;
+std::optional<copse_op> parse_op(std::string_view name) noexcept;
+
+// MPI-4.1 6.9.2: all predefined operators commute, in MPI's sense (zeros' signs and NaNs do depend on the order).
+constexpr bool is_commutative(copse_op) noexcept { return true; }
+
+// More than 64 bytes; call copy().
+void copy_large(void* dst, const void* src, std::size_t bytes) noexcept;
+
+// The best plain copy, to be read again soon. dst may be exactly src; otherwise they do not overlap.
+inline void copy(void* dst, const void* src, std::size_t bytes) noexcept {
+  auto* to = static_cast<unsigned char*>(dst);
+  const auto* from = static_cast<const unsigned char*>(src);
+  // Two words of one size, from the front and from the back, cover every length from that size to its double.
+  const auto ends = [=]<class Word>(Word first, Word last) {
+    std::memcpy(&first, from, sizeof(Word));
+    std::memcpy(&last, from + bytes - sizeof(Word), sizeof(Word));
+    std::memcpy(to, &first, sizeof(Word));
+    std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
+  };
+  struct Word16 {
+    uint64_t half[2];
+  };
+  struct Word32 {
+    uint64_t quarter[4];
+  };
+  if (bytes > 64) {
+    copy_large(dst, src, bytes);
+  } else if (bytes >= 32) {
+    ends(Word32{}, Word32{});
+  } else if (bytes >= 16) {
+    ends(Word16{}, Word16{});
+  } else if (bytes >= 8) {
+    ends(uint64_t{}, uint64_t{});
+  } else if (bytes >= 4) {
+    ends(uint32_t{}, uint32_t{});
+  } else if (bytes >= 2) {
+    ends(uint16_t{}, uint16_t{});
+  } else if (bytes == 1) {
+    *to = *from;
+  }
+}
+
+// Copies past the caches (non-temporal stores): for results larger than the cache that are not read again soon. The
+// stores are ordered before any store that follows, so a signal may be raised as after copy().
+void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept;
+
+}  // namespace copse::kernels
+
+#endif
