@@ -1,0 +1,41 @@
+"""The `copse` command: one module of this package a subcommand, holding a function <name>_command."""
+
+import importlib.util
+import os
+import sys
+
+import typer
+
+from . import variables
+from .errors import USAGE_EXIT_CODE, CopseError
+
+# Subcommands in the order of the help text, each with what it wants of the argument parser.
+PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
+COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "bench": {}}
+
+
+def make_app() -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True, add_completion=False, help="Collective communication for non-uniform memory.")
+
+    @app.callback()
+    def before_every_command() -> None:
+        variables.check(os.environ)
+
+    for name, settings in COMMANDS.items():
+        if importlib.util.find_spec(f"{__package__}.{name}"):
+            module = importlib.import_module(f".{name}", __package__)
+            app.command(name, context_settings=settings)(getattr(module, f"{name}_command"))
+    return app
+
+
+def main() -> None:
+    try:
+        make_app()(prog_name="copse")
+    except CopseError as error:
+        print(f"copse: {error}", file=sys.stderr)
+        sys.exit(USAGE_EXIT_CODE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""`copse run mpirun ...`: the user's own launcher command, with Copse preloaded into the ranks.
+
+The launcher is replaced in place (exec), so the program keeps its standard streams and exit code. Which MPI is at hand
+is read from the launcher; which of that MPI's two ABIs the program uses is read from the program. The preload is handed
+over as a launcher option, so that only the ranks see it; a launcher whose MPI was named by --flavour but that is not
+itself an MPI's (a batch system's) gets it through the environment instead.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import flavours, paths, variables
+from .errors import CopseError
+
+HEAP = "libcopse-heap.so"
+EXAMPLE = "copse run mpirun -n 4 ./app"
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An MPI launcher as found on this machine. `family` is None when it belongs to no MPI that Copse knows."""
+
+    path: Path
+    family: flavours.Family | None
+
+
+def identify_launcher(name: str) -> Launcher:
+    """Finds `name` as a shell would and tells whose launcher it is.
+
+    The libmpi beside it decides where there is just one; else what it prints for --version. Not the other way round:
+    Intel's mpirun is a script that, without its own folder on PATH, runs and reports another MPICH's Hydra.
+    """
+    found = shutil.which(name)
+    if not found:
+        raise CopseError(f"launcher {name!r} was not found", f"give its path, or put its folder on PATH: {EXAMPLE}")
+    resolved = Path(found).resolve()
+    prefix = resolved.parent.parent
+    beside = {
+        family.name: family
+        for folder in ("lib", "lib64")
+        for family in flavours.FAMILIES
+        for soname in family.sonames
+        if (prefix / folder / soname).exists()
+    }
+    if flavours.INTEL.name in beside:  # Intel MPI and MPICH share a soname
+        intel = (prefix / "bin" / "impi_info").exists()
+        del beside[flavours.MPICH.name if intel else flavours.INTEL.name]
+    if len(beside) == 1 and resolved.name.startswith(("mpirun", "mpiexec", "prterun", "orterun")):
+        return Launcher(Path(found), next(iter(beside.values())))
+    printed = _version_text(found)
+    for family in flavours.FAMILIES:
+        if re.search(family.version_pattern, printed, re.DOTALL):
+            return Launcher(Path(found), family)
+    return Launcher(Path(found), None)
+
+
+def _version_text(program: str) -> str:
+    # Only what calls itself a launcher is run to ask: anything else might do its work, whatever its arguments.
+    if not re.match(r"(mpi|orte|prte|hydra)", Path(program).resolve().name):
+        return ""
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def linked_mpi(program: Path) -> str | None:
+    """The soname of the libmpi that an executable names, or None (a script, an interpreter, not an MPI program)."""
+    content = program.read_bytes()
+    if not content.startswith(b"\x7fELF"):
+        return None
+    classic = [soname for family in flavours.FAMILIES for soname in family.sonames]
+    for soname in [flavours.STANDARD_ABI_SONAME, *classic]:
+        if b"\0" + soname.encode() + b"\0" in content:
+            return soname
+    return None
+
+
+def find_program(arguments: Sequence[str]) -> tuple[Path, str] | None:
+    """The first of a launcher's arguments that is an MPI executable, and the soname it names."""
+    for argument in arguments:
+        found = None if argument.startswith("-") else shutil.which(argument)
+        soname = linked_mpi(Path(found)) if found else None
+        if soname:
+            return Path(found), soname
+    return None
+
+
+def choose_preload(launcher: Launcher, family: flavours.Family, arguments: Sequence[str]) -> str:
+    """The name of the preload library that serves the program; CopseError if launcher and program do not match."""
+    program = find_program(arguments)
+    if program is None:  # a script or mpi4py: its MPI is loaded later
+        standard = os.environ.get("MPI4PY_MPIABI") == "mpiabi"
+        return flavours.STANDARD_ABI_PRELOAD if standard else family.preload
+    path, soname = program
+    if soname == flavours.STANDARD_ABI_SONAME:
+        if family is flavours.OPEN_MPI:
+            raise CopseError(
+                f"{path} is linked with the MPI standard ABI ({soname}), which {launcher.path} ({family.title}) lacks",
+                "start it with the mpirun of MPICH 5 or Intel MPI",
+            )
+        return flavours.STANDARD_ABI_PRELOAD
+    owners = [owner for owner in flavours.FAMILIES if soname in owner.sonames]
+    if family.preload not in {owner.preload for owner in owners}:
+        raise CopseError(
+            f"{path} is linked with {' or '.join(o.title for o in owners)} ({soname}), but {launcher.path} belongs to "
+            f"{family.title}",
+            f"start it with the mpirun of {' or '.join(o.title for o in owners)}, or recompile it",
+        )
+    return family.preload
+
+
+def preload_value(names: Sequence[str], inherited: str | None) -> str:
+    """LD_PRELOAD for the ranks: Copse's libraries, then whatever the caller preloads already."""
+    files = [paths.PRELOAD_FOLDER / name for name in names]
+    for file in files:
+        if not file.exists():
+            raise CopseError(f"the preload library {file} is missing", f"run: make -C {paths.ROOT} build")
+        if re.search(r"[\s:]", str(file)):
+            raise CopseError(f"LD_PRELOAD cannot hold the path {file!r}", "move Copse to a path without space or colon")
+    return ":".join([*map(str, files), *filter(None, [inherited])])
+
+
+def launch_command(
+    launcher: Launcher, arguments: Sequence[str], preload: str, environment: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The command and environment that start the ranks with `preload`."""
+    family = launcher.family
+    if family is None:
+        return [str(launcher.path), *arguments], {**environment, "LD_PRELOAD": preload}
+    options = family.variable("LD_PRELOAD", preload)
+    if family is not flavours.OPEN_MPI:
+        return [str(launcher.path), *options, *arguments], environment
+    # Hydra hands the whole environment to ranks on other nodes, Open MPI only what -x names. Open MPI 4.1 counts -x
+    # among the options of one program, so each program of a colon-separated command needs its own.
+    for name, value in environment.items():
+        if name.startswith(variables.PREFIX):
+            options += family.variable(name, value)
+    command = [str(launcher.path), *options]
+    for argument in arguments:
+        command += [argument, *options] if argument == ":" else [argument]
+    return command, environment
+
+
+def intel_environment(launcher: Launcher, environment: dict[str, str]) -> dict[str, str]:
+    """Intel MPI's scripts find their parts through variables that its vars.sh sets; supply those not set."""
+    if launcher.family is not flavours.INTEL or "I_MPI_ROOT" in environment:
+        return environment
+    prefix = launcher.path.resolve().parent.parent
+    return {
+        "FI_PROVIDER_PATH": str(prefix / "lib"),
+        **environment,
+        "I_MPI_ROOT": str(prefix),
+        "PATH": f"{prefix / 'bin'}:{environment.get('PATH', os.defpath)}",
+        "LD_LIBRARY_PATH": ":".join(filter(None, [str(prefix / "lib"), environment.get("LD_LIBRARY_PATH")])),
+    }
+
+
+def run_command(
+    command: Annotated[
+        list[str], typer.Argument(metavar="MPIRUN ...", help="the launcher and all its arguments, unchanged")
+    ],
+    shared_heap: Annotated[
+        bool, typer.Option("--shared-heap", help="allocate in memory shared by the node's ranks: single copy")
+    ] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="report at the end what ran by which algorithm")] = False,
+    check: Annotated[bool, typer.Option("--check", help="stop with an error when ranks make different calls")] = False,
+    algorithm: Annotated[
+        str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tree")
+    ] = None,
+    flavour: Annotated[
+        str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
+    ] = "auto",
+) -> None:
+    """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
+    launcher = identify_launcher(command[0])
+    if flavour != "auto":
+        named = flavours.family_named(flavour)
+        if launcher.family not in (None, named):
+            raise CopseError(
+                f"{launcher.path} belongs to {launcher.family.title}, not to {named.title}",
+                "leave out --flavour, or use the other mpirun",
+            )
+    elif launcher.family is None:
+        raise CopseError(
+            f"{launcher.path} is not an MPI launcher that Copse knows",
+            f"put mpirun first ({EXAMPLE}), or name its MPI: --flavour mpich",
+        )
+    else:
+        named = launcher.family
+
+    environment = intel_environment(launcher, dict(os.environ))
+    if trace:
+        environment["COPSE_TRACE"] = "1"
+    if check:
+        environment["COPSE_CHECK"] = "1"
+    if algorithm is not None:
+        environment["COPSE_ALGORITHM"] = algorithm
+
+    names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if shared_heap else [])
+    preload = preload_value(names, environment.get("LD_PRELOAD"))
+    final, environment = launch_command(launcher, command[1:], preload, environment)
+    os.execve(final[0], final, environment)

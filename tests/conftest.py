@@ -1,0 +1,70 @@
+"""Fixtures that every Python test may use: the MPI flavours, and running commands with a limit."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faces" / "python"))
+
+from copse import flavours, paths  # noqa: E402
+
+STEP_SECONDS = 120
+
+
+@pytest.fixture(params=flavours.NAMES)
+def flavour(request: pytest.FixtureRequest) -> flavours.Flavour:
+    """Each MPI flavour in turn. All of them belong to the set-up, so that a missing one is a failure, not a skip."""
+    return flavours.find(request.param)
+
+
+@pytest.fixture
+def run():
+    """Runs a command, and returns what came of it with its output as text; fails the test if it hangs.
+
+    Standard input is never empty: Open MPI 5 does not pass the end of an empty input on, and a rank that reads hangs.
+    """
+
+    def run_command(command, *, env=None, timeout=STEP_SECONDS, input="\n") -> subprocess.CompletedProcess[str]:
+        command = [str(part) for part in command]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, env=env, text=True, start_new_session=True, **pipes) as process:
+            try:
+                output, errors = process.communicate(input, timeout=timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # the ranks too, not the launcher alone
+                output, errors = process.communicate()
+                pytest.fail(f"no end after {timeout} s: {' '.join(command)}\n{output}\n{errors}")
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+    return run_command
+
+
+@pytest.fixture
+def copse(run):
+    """Runs the copse command as users do, from this checkout, without any COPSE_ variable of the caller."""
+
+    def run_copse(*arguments, env=None, **options) -> subprocess.CompletedProcess[str]:
+        base = os.environ if env is None else env
+        clean = {name: value for name, value in base.items() if not name.startswith("COPSE_")}
+        return run([paths.ROOT / "tools" / "copse", *arguments], env=clean, **options)
+
+    return run_copse
+
+
+@pytest.fixture
+def compile_mpi(run, tmp_path):
+    """Compiles one C source text with a flavour's mpicc, and returns the program's path."""
+
+    def compile_source(flavour: flavours.Flavour, source: str, name: str = "program", compiler=None) -> Path:
+        file = tmp_path / f"{name}-{flavour.name}.c"
+        file.write_text(source)
+        program = file.with_suffix("")
+        done = run([compiler or flavour.mpicc, file, "-o", program], env=flavour.environment())
+        assert done.returncode == 0, done.stderr
+        return program
+
+    return compile_source

@@ -1,0 +1,167 @@
+"""`copse run`: finds whose launcher it is, preloads the right library into the ranks alone, and refuses clearly.
+
+The preload libraries here are stand-ins that say on loading which they are and in whose process.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from copse import flavours, paths
+from copse import run as copse_run
+from copse.errors import CopseError
+
+STAND_IN = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+__attribute__((constructor)) static void say(void) {
+  fprintf(stderr, "loaded %s in %s\n", NAME, program_invocation_short_name);
+}
+"""
+LIBRARIES = [flavours.MPICH.preload, flavours.OPEN_MPI.preload, flavours.STANDARD_ABI_PRELOAD, copse_run.HEAP]
+
+HELLO = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  int rank, size;
+  char line[100] = "";
+  MPI_Init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (rank == 0 && fgets(line, sizeof line, stdin)) line[strcspn(line, "\n")] = 0;
+  printf("rank %d of %d trace=%s read '%s'\n", rank, size, getenv("COPSE_TRACE"), line);
+  fflush(stdout);
+  MPI_Finalize();
+  return rank == 0 ? 7 : 0;
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def stand_ins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("preload")
+    source = folder / "stand_in.c"
+    source.write_text(STAND_IN)
+    for name in LIBRARIES:
+        subprocess.run(
+            ["gcc", "-shared", "-fPIC", f'-DNAME="{name}"', source, "-o", folder / name], check=True, timeout=60
+        )
+    return folder
+
+
+@pytest.fixture
+def copse_with_stand_ins(run, stand_ins):
+    """`copse <arguments>` with the stand-ins in place of the real preload libraries."""
+    code = (
+        "import sys; from pathlib import Path; from copse import paths, __main__; "
+        f"paths.PRELOAD_FOLDER = Path({str(stand_ins)!r}); sys.argv[0] = 'copse'; __main__.main()"
+    )
+
+    def call(*arguments, env=None, **options):
+        base = dict(os.environ if env is None else env)
+        base["PYTHONPATH"] = str(paths.ROOT / "faces" / "python")
+        return run([sys.executable, "-c", code, *arguments], env=base, **options)
+
+    return call
+
+
+def _loaded(done):
+    return sorted(line for line in done.stderr.splitlines() if line.startswith("loaded "))
+
+
+def test_ranks_alone_are_preloaded_and_the_program_keeps_its_streams_and_exit_code(
+    flavour, compile_mpi, copse_with_stand_ins
+):
+    program = compile_mpi(flavour, HELLO, "hello")
+    launch = flavour.command(2, [program])
+    done = copse_with_stand_ins("run", "--trace", *launch, env=flavour.environment(), input="typed in\n")
+    assert _loaded(done) == [f"loaded {flavour.family.preload} in {program.name}"] * 2, done.stderr
+    assert sorted(done.stdout.splitlines()) == [
+        "rank 0 of 2 trace=1 read 'typed in'",
+        "rank 1 of 2 trace=1 read ''",
+    ]
+    assert done.returncode == 7
+
+
+def test_every_program_of_a_colon_command_is_preloaded(flavour, compile_mpi, copse_with_stand_ins):
+    program = compile_mpi(flavour, HELLO, "hello")
+    launch = [*flavour.command(1, [program]), ":", "-n", "1", program]
+    done = copse_with_stand_ins("run", *launch, env=flavour.environment())
+    assert _loaded(done) == [f"loaded {flavour.family.preload} in {program.name}"] * 2, done.stderr
+
+
+def test_shared_heap_and_the_callers_own_preload_are_added(compile_mpi, copse_with_stand_ins, stand_ins):
+    flavour = flavours.find("mpich")
+    program = compile_mpi(flavour, HELLO, "hello")
+    own = stand_ins / flavours.OPEN_MPI.preload  # any library will do as the caller's own
+    done = copse_with_stand_ins(
+        "run", "--shared-heap", *flavour.command(1, [program]),
+        env={**flavour.environment(), "LD_PRELOAD": str(own)},
+    )  # fmt: skip
+    in_program = {line for line in _loaded(done) if line.endswith(f" in {program.name}")}
+    expected = [flavours.MPICH.preload, copse_run.HEAP, flavours.OPEN_MPI.preload]
+    assert in_program == {f"loaded {name} in {program.name}" for name in expected}
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi"])
+def test_program_of_the_standard_abi_gets_its_own_library(name, compile_mpi, copse_with_stand_ins):
+    mpich, flavour = flavours.find("mpich"), flavours.find(name)
+    program = compile_mpi(mpich, HELLO, "hello-abi", compiler=mpich.mpicc.with_name("mpicc_abi"))
+    done = copse_with_stand_ins(
+        "run", *flavour.command(1, [program]), env=flavour.environment()
+    )
+    assert _loaded(done) == [f"loaded {flavours.STANDARD_ABI_PRELOAD} in {program.name}"], done.stderr
+
+
+def test_intel_mpirun_works_without_its_variables_set(compile_mpi, copse_with_stand_ins):
+    flavour = flavours.find("impi")
+    program = compile_mpi(flavour, HELLO, "hello")
+    mpirun = flavour.mpiexec.with_name("mpirun")
+    done = copse_with_stand_ins("run", mpirun, "-n", "2", program)
+    assert _loaded(done) == [f"loaded {flavour.family.preload} in {program.name}"] * 2, done.stderr
+
+
+def test_a_launcher_of_no_mpi_hands_the_preload_over_in_the_environment(copse_with_stand_ins):
+    done = copse_with_stand_ins("run", "--flavour", "openmpi", "env", "true")
+    assert done.returncode == 0
+    assert _loaded(done) == [f"loaded {flavours.OPEN_MPI.preload} in {name}" for name in ("env", "true")]
+
+
+def test_launcher_is_recognised_by_its_folder(flavour):
+    assert copse_run.identify_launcher(str(flavour.mpiexec)).family is flavour.family
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["no-such-mpirun", "-n", "2", "a"], "launcher 'no-such-mpirun' was not found; give its path"),
+        (["ls", "-l"], "is not an MPI launcher that Copse knows; put mpirun first"),
+        (["--flavour", "lam", "mpiexec.mpich", "a"], "there is no MPI flavour 'lam'; use one of: "),
+        (["--flavour", "mpich", "mpiexec.openmpi", "a"], "belongs to Open MPI, not to MPICH; leave out --flavour"),
+    ],
+)
+def test_wrong_launchers_are_named_in_one_line(copse, arguments, message):
+    done = copse("run", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("copse: ") and message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_program_of_another_mpi_is_refused(compile_mpi, copse_with_stand_ins):
+    program = compile_mpi(flavours.find("mpich"), HELLO, "hello")
+    done = copse_with_stand_ins("run", "mpiexec.openmpi", "-n", "2", program)
+    assert done.returncode == 2
+    assert "is linked with Intel MPI or MPICH (libmpi.so.12), but" in done.stderr
+    assert "belongs to Open MPI; start it with the mpirun of Intel MPI or MPICH" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_missing_preload_library_says_how_to_build_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "PRELOAD_FOLDER", tmp_path)
+    with pytest.raises(CopseError, match=f"{tmp_path}/libcopse-mpi-abi.so is missing; run: make"):
+        copse_run.preload_value(["libcopse-mpi-abi.so"], None)
