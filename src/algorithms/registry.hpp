@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/builder.hpp"
+#include "shape/hierarchy.hpp"
 #include "topology/placement.hpp"
 
 namespace copse::algorithms {
@@ -29,6 +30,11 @@ struct Request {
 
   [[nodiscard]] std::vector<std::int32_t> nodes() const;
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
+
+  [[nodiscard]] shape::Tree ranks_tree(shape::Form form) const;     // over the ranks in order, to `root`
+  // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
+  [[nodiscard]] shape::Tree machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
+  [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first
 };
 
 // How carriers are named in a row: a set of them.
@@ -44,7 +50,7 @@ struct Algorithm {
   std::string_view name;
   plan::Plan (*build)(const Request &);
   std::uint8_t carriers;       // set of Carriers
-  bool keeps_order;            // right for a non-commutative operator, on any placement and root
+  bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
   bool fragments;              // more than one fragment allowed (line never)
   std::string_view source;     // paper and section
   std::string_view summary;    // one sentence for people

@@ -79,10 +79,10 @@ Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) 
 inline Executor::Place Executor::place(const Ref &ref, const Call &call, const Fragment &fragment) {
   std::size_t offset = 0, count = fragment.count;
   if (ref.range.of != 1) {
-    const shape::Extent extent =
-        shape::chunks_of(fragment.count, call.element_bytes, ref.range.first, ref.range.count, ref.range.of);
-    offset = extent.first;
-    count = extent.count;
+    const shape::Chunk chunk =
+        shape::Partition(fragment.count, call.element_bytes, ref.range.of).chunks(ref.range.first, ref.range.count);
+    offset = chunk.first;
+    count = chunk.count;
   }
   const std::size_t in_fragment = offset * call.element_bytes;
   const std::size_t in_message = in_fragment + fragment.first * call.element_bytes;

@@ -123,20 +123,45 @@ void Builder::post(int area, std::span<const std::int32_t> readers, Operand valu
   send_to_remote(area, readers, value, {});
 }
 
-void Builder::give(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts) {
-  const auto near = locals(readers);
-  if (!near.empty()) {
-    if (carrier_ == Carrier::get && value.space == Space::input) {
-      publishes_ = true;  // the input is ready when its address is
-    } else if (carrier_ == Carrier::line || carrier_ == Carrier::slot) {
-      const Operand place = open(area, near, value);
-      copy(place, value);
-      post(area, near, place);
-    } else {
-      post(area, near, value);
-    }
+void Builder::give(int area, std::span<const std::int32_t> readers, Operand value) {
+  if (carrier_ == Carrier::get && value.space == Space::input) {
+    publishes_ |= !locals(readers).empty();  // the input is ready when its address is
+    send_to_remote(area, readers, value, {});
+    return;
   }
-  send_to_remote(area, readers, value, parts);
+  const Operand place = carrier_ == Carrier::line || carrier_ == Carrier::slot ? open(area, readers, value) : value;
+  copy(place, value);
+  post(area, readers, place);
+}
+
+void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
+  const auto near = locals(readers);
+  if (carrier_ == Carrier::get || carrier_ == Carrier::put) {
+    publishes_ |= !near.empty();
+  } else if (!near.empty()) {
+    const Operand place = open(area, near, input());
+    std::vector<Range> wanted;
+    for (std::size_t i = 0; i < readers.size(); ++i)
+      if (local(readers[i])) wanted.push_back(parts[i]);
+    std::sort(wanted.begin(), wanted.end(), [](const Range &x, const Range &y) { return x.first < y.first; });
+    for (std::size_t i = 0; i < wanted.size();) {
+      Range run = wanted[i++];
+      for (; i < wanted.size() && wanted[i].first <= run.first + run.count; ++i)
+        run.count = std::max(run.count, wanted[i].first + wanted[i].count - run.first);
+      copy({place.space, place.area, place.rank, run}, input(run));
+    }
+    post(area, near, place);
+  }
+  send_to_remote(area, readers, input(), parts);
+}
+
+Operand Builder::take_part(int area, int from, Range part, Operand home) {
+  if (local(from) && carrier_ == Carrier::put) {
+    this->part().takes = true;
+    touch(from);
+    return {Space::peer_input, kPublishArea, from, part};
+  }
+  return take(area, from, input(part), home);
 }
 
 void Builder::touch(int peer) {
@@ -172,6 +197,13 @@ void Builder::reclaim(std::span<const std::int32_t> readers) {
 
 void Builder::copy(Operand dst, Operand src) {
   if (dst == src) return;
+  if (!part().steps.empty()) {  // a result that is wanted twice is stored twice in one pass
+    Step &last = part().steps.back();
+    if (last.kind == Kind::reduce && last.dst == src && last.dst2.space == Space::none && last.lag == lag_) {
+      last.dst2 = dst;
+      return;
+    }
+  }
   Step &step = emit(Kind::copy);
   step.dst = dst;
   step.a = src;

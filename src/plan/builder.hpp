@@ -47,8 +47,12 @@ class Builder {
   // lets `readers` have it. An input is never copied when its takers can read it in place.
   [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
   void post(int area, std::span<const std::int32_t> readers, Operand value);
-  // Where readers want different parts, `parts` has one range for each; only the wire makes use of it.
-  void give(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts = {});
+  void give(int area, std::span<const std::int32_t> readers, Operand value);
+
+  // Sharing the input in parts: reader i wants parts[i] of it. Under get and put it is read where it lies, so that
+  // `take_part` waits for no more than the address.
+  void share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts);
+  [[nodiscard]] Operand take_part(int area, int from, Range part, Operand home);
 
   // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
   // (input, output or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.

@@ -24,6 +24,12 @@ class Partition {
 
   [[nodiscard]] std::size_t parts() const { return parts_; }
 
+  // Parts [first, first + n) as one run.
+  [[nodiscard]] Chunk chunks(std::size_t first, std::size_t n) const {
+    const std::size_t begin = boundary(first);
+    return {begin, boundary(first + n) - begin};
+  }
+
   // Empty for an index past the last part.
   [[nodiscard]] Chunk chunk(std::size_t index) const {
     const std::size_t begin = boundary(index);

@@ -1,0 +1,31 @@
+// allreduce, exchange: one round; every rank takes every message and combines them all, in rank order, so that all
+// get the same bits.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_exchange(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  const auto others = request.others();
+  builder.loop();
+  // My own message is read where I gave it: in place, the input is gone as soon as the output is begun.
+  const plan::Operand mine = builder.open(0, others, builder.scratch(1));
+  builder.copy(mine, Builder::input());
+  builder.post(0, others, mine);
+  std::vector<Fetch> items;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    if (rank == request.rank) {
+      items.emplace_back([mine] { return mine; });
+    } else {
+      // The first one waits for the second: they need two places if both come over the wire.
+      items.emplace_back([&builder, rank] {
+        return builder.take(0, rank, Builder::input(), builder.scratch(rank == 0 ? 2 : 0));
+      });
+    }
+  }
+  fold(builder, Builder::output(), items, 0);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,18 @@
+// allreduce, reduce-broadcast in two stages: the leader of each region takes the result, then its region takes it
+// from the leader (HMPI 2.2).
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_reduce_broadcast_two_stage(const Request &request) {
+  plan::Builder builder = request.builder();
+  const shape::Tree up = request.machine_tree(shape::Form::k_nomial);
+  builder.loop();
+  combine_up(builder, up, request.rank, 0, up.root);
+  builder.lag(kLag);
+  send_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 2,
+            plan::Builder::output());
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

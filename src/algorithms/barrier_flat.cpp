@@ -1,0 +1,15 @@
+// barrier, flat: one round. With more ranks than processors the number of dependent rounds is what counts, not the
+// number of lines read: every rank gets one turn and finds all others arrived.
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan barrier_flat(const Request &request) {
+  plan::Builder builder = request.builder();
+  const auto others = request.others();
+  builder.signal(0, others);
+  for (int other : others) builder.await_signal(0, other);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,83 @@
+// Trees and folds.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+using plan::Builder;
+using plan::Operand;
+
+void send_down(Builder &builder, const shape::Tree &tree, int rank, int area, Operand source, plan::Range range) {
+  const auto &children = tree.children[static_cast<std::size_t>(rank)];
+  const int parent = tree.parent[static_cast<std::size_t>(rank)];
+  if (parent == shape::kNoParent) {
+    builder.give(area, children, source);
+  } else {
+    Operand offered = Builder::output(range);
+    if (parent == tree.root) offered.space = source.space;
+    const Operand value = builder.take(area, parent, offered, Builder::output(range));
+    builder.copy(Builder::output(range), value);
+    if (!children.empty()) builder.give(area, children, Builder::output(range));
+  }
+  builder.reclaim(children);
+}
+
+void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, int to) {
+  const auto me = static_cast<std::size_t>(rank);
+  const auto &children = tree.children[me];
+  const Operand partial{plan::Space::slot, 0, -1, {}};
+  const bool is_root = rank == tree.root;
+  const std::vector<int> up{is_root ? to : tree.parent[me]};
+  const int up_area = is_root ? area + 1 : area;
+
+  if (children.empty() && !is_root) {
+    builder.give(up_area, up, Builder::input());
+    builder.reclaim(up);
+  } else {
+    // Rank order where the tree keeps it; otherwise some fixed order, the same in every call.
+    std::vector<int> order{rank};
+    if (shape::preserves_rank_order(tree)) {
+      order = shape::combining_order(tree, rank);
+    } else {
+      order.insert(order.end(), children.begin(), children.end());
+    }
+    std::vector<Fetch> items;
+    std::size_t own_at = 0;
+    for (int member : order) {
+      if (member == rank) {
+        own_at = items.size();
+        items.emplace_back([] { return Builder::input(); });
+      } else {
+        const bool leaf = tree.children[static_cast<std::size_t>(member)].empty();
+        items.emplace_back([&builder, area, member, leaf, partial] {
+          return builder.take(area, member, leaf ? Builder::input() : partial, builder.scratch(0));
+        });
+      }
+    }
+    if (rank == to && is_root) {
+      fold(builder, Builder::output(), items, own_at);
+    } else {
+      const Operand place = builder.open(up_area, up, partial);
+      fold(builder, place, items, own_at);
+      builder.post(up_area, up, place);
+    }
+  }
+  if (rank == to && !is_root)
+    builder.copy(Builder::output(), builder.take(area + 1, tree.root, partial, Builder::output()));
+}
+
+void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size_t own) {
+  Operand sum = items[own]();
+  for (std::size_t left = own; left-- > 0;) {
+    const Operand item = items[left]();
+    builder.reduce(dst, item, sum);
+    sum = dst;
+  }
+  for (std::size_t right = own + 1; right < items.size(); ++right) {
+    const Operand item = items[right]();
+    builder.reduce(dst, sum, item);
+    sum = dst;
+  }
+  builder.copy(dst, sum);
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,31 @@
+// What several algorithms are made of: values going down and up a tree, and combining them in rank order.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+// How many fragments a rank may send up before it waits for the first to come down: enough to overlap the two ways.
+inline constexpr int kLag = 2;
+
+// Inside a loop: the fragment goes down the tree, from the root's `source` to every other rank's output. Area
+// `area`. What others may still read is reclaimed by the caller's end of plan.
+void send_down(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand source,
+               plan::Range range = {});
+
+// Inside a loop: every rank's input is combined up the tree; the result lands in the output of rank `to`, which is
+// the tree's root or gets it from there (NUMACol 3). On the way partial results lie in lines or slots, for other ranks
+// have no output to spare. Areas `area` and, for the last step from the tree's root, `area` + 1.
+void combine_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, int to);
+
+// A value to be combined, fetched when its turn comes: scratch areas are few, and a wire delivers into them.
+using Fetch = std::function<plan::Operand()>;
+
+// dst = items[0] op items[1] op ..., associated from items[own] outwards, first to the left: so dst may be the
+// place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks.
+void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own);
+
+}  // namespace copse::algorithms

@@ -1,0 +1,15 @@
+// reduce, fixed: one tree to rank 0 for every root, and a copy of the result to the root (NUMACol 3).
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan reduce_fixed(const Request &request) {
+  Request fixed = request;
+  fixed.root = 0;
+  plan::Builder builder = request.builder();
+  builder.loop();
+  combine_up(builder, fixed.machine_tree(shape::Form::k_nomial), request.rank, 0, request.root);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

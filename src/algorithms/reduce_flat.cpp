@@ -1,0 +1,13 @@
+// reduce, flat: the root takes every rank's message.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan reduce_flat(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  combine_up(builder, request.ranks_tree(shape::Form::flat), request.rank, 0, request.root);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,65 @@
+// The registry's rows, and what follows from them.
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+#define ALGORITHM(collective, name, ...) plan::Plan collective##_##name(const Request &request);
+#include "algorithms/registry.def"
+#undef ALGORITHM
+
+namespace {
+
+const Algorithm kRows[] = {
+#define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
+  {Collective::collective, #name, collective##_##name, carriers, keeps_order, fragments, source, summary},
+#include "algorithms/registry.def"
+#undef ALGORITHM
+};
+
+}  // namespace
+
+std::string_view name_of(Collective collective) {
+  switch (collective) {
+    case Collective::barrier: return "barrier";
+    case Collective::broadcast: return "broadcast";
+    case Collective::reduce: return "reduce";
+    case Collective::allreduce: return "allreduce";
+  }
+  return "?";
+}
+
+std::span<const Algorithm> all() { return kRows; }
+
+const Algorithm *find(Collective collective, std::string_view name) {
+  for (const Algorithm &row : kRows)
+    if (row.collective == collective && row.name == name) return &row;
+  return nullptr;
+}
+
+std::vector<std::int32_t> Request::nodes() const {
+  std::vector<std::int32_t> nodes;
+  if (places != nullptr)
+    for (const topology::Place &place : *places) nodes.push_back(place.at(topology::Level::node));
+  return nodes;
+}
+
+plan::Builder Request::builder() const { return {rank, ranks, carrier, nodes()}; }
+
+shape::Tree Request::ranks_tree(shape::Form form) const {
+  return shape::make_tree(shape::Arrangement{form, radix}, ranks, root);
+}
+
+shape::Tree Request::machine_tree(shape::Form inside, shape::Form across) const {
+  shape::Hierarchy hierarchy = shape::numacol({inside, radix});
+  for (auto &layer : hierarchy.layers) layer.across = {across, radix};
+  if (places == nullptr) return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(ranks)), root);
+  return shape::make_tree(hierarchy, *places, root);
+}
+
+std::vector<int> Request::others() const {
+  std::vector<int> result;
+  for (int i = 1; i < ranks; ++i) result.push_back((rank + i) % ranks);
+  return result;
+}
+
+}  // namespace copse::algorithms
