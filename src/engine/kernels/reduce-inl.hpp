@@ -1,29 +1,24 @@
-// Loops over arrays for every (operator, type), and the table of them for each target.
-#include "engine/kernels/targets.hpp"
+// Loops over arrays for every (operator, type), and the table of them. Compiled once per target.
+#if defined(COPSE_ENGINE_KERNELS_REDUCE_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef COPSE_ENGINE_KERNELS_REDUCE_INL_HPP
+#undef COPSE_ENGINE_KERNELS_REDUCE_INL_HPP
+#else
+#define COPSE_ENGINE_KERNELS_REDUCE_INL_HPP
+#endif
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/kernels/reduce.cpp"
-#include "hwy/foreach_target.h"
-
-#include <array>
 #include <cstring>
 #include <utility>
 
-#include "engine/kernels/kernels.hpp"
 #include "engine/kernels/scalar.hpp"
+#include "engine/kernels/table.hpp"
 #include "engine/kernels/vector-inl.hpp"
 #include "hwy/highway.h"
 
-#ifndef COPSE_ENGINE_KERNELS_REDUCE_ONCE
-#define COPSE_ENGINE_KERNELS_REDUCE_ONCE
-namespace copse::kernels {
+HWY_BEFORE_NAMESPACE();
+namespace copse::kernels::HWY_NAMESPACE {
 namespace {
 
-struct Entry {
-  Reduce reduce = nullptr;
-  ReduceTwo reduce_two = nullptr;
-};
-using Table = std::array<std::array<Entry, COPSE_OP_COUNT>, COPSE_TYPE_COUNT>;
+using Bytes = unsigned char;
 
 // Only MIN and MAX see an integer's sign: one kernel serves both kinds otherwise.
 template <copse_op Op, class E>
@@ -36,18 +31,20 @@ struct Representative<Op, E> {
   using type = std::make_unsigned_t<E>;
 };
 
-}  // namespace
-}  // namespace copse::kernels
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace copse::kernels::HWY_NAMESPACE {
-namespace {
-
-using Bytes = unsigned char;
+template <copse_op Op, class E, class D>
+HWY_INLINE hn::Vec<D> reduce_vector(D d, const Bytes* a, const Bytes* b) {
+  return apply_lanes<Op, E>(d, Format<E>::load(d, a), Format<E>::load(d, b));
+}
 
 template <copse_op Op, class E, class... Dst>
 HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
+  using F = Format<E>;
+  if constexpr (F::kVectorised && sizeof(E) != F::kLanes * sizeof(typename F::Lane)) {  // hardware converts faster
+    const hn::CappedTag<typename F::Lane, F::kLanes> d;
+    const auto v = reduce_vector<Op, E>(d, a, b);
+    (F::store(d, v, dst), ...);
+    return;
+  }
   E x;
   E y;
   std::memcpy(&x, a, sizeof(E));
@@ -62,10 +59,6 @@ HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
   (std::memcpy(dst, result, sizeof(E)), ...);
 }
 
-template <copse_op Op, class E, class D>
-HWY_INLINE hn::Vec<D> reduce_vector(D d, const Bytes* a, const Bytes* b) {
-  return apply_lanes<Op, E>(d, Format<E>::load(d, a), Format<E>::load(d, b));
-}
 
 // Less than a full vector: two overlapping vectors of 2^k lanes cover every count from 2^k to 2^(k+1). Both are computed
 // before either is stored, so that dst may be a or b.
@@ -159,18 +152,23 @@ constexpr Entry entry() {
   }
 }
 
-template <copse_type Type, size_t... kOps>
+template <copse_type Type, bool kIntegers, size_t... kOps>
 constexpr std::array<Entry, COPSE_OP_COUNT> row(std::index_sequence<kOps...>) {
-  return {entry<Type, static_cast<copse_op>(kOps)>()...};
+  if constexpr (in_integer_table(Element<Type>::type_class) == kIntegers) {
+    return {entry<Type, static_cast<copse_op>(kOps)>()...};
+  } else {
+    return {};
+  }
 }
 
-template <size_t... kTypes>
+template <bool kIntegers, size_t... kTypes>
 constexpr Table table(std::index_sequence<kTypes...>) {
-  return {row<static_cast<copse_type>(kTypes)>(std::make_index_sequence<COPSE_OP_COUNT>())...};
+  return {row<static_cast<copse_type>(kTypes), kIntegers>(std::make_index_sequence<COPSE_OP_COUNT>())...};
 }
 
-const Table* kernel_table() {
-  static constexpr Table kTable = table(std::make_index_sequence<COPSE_TYPE_COUNT>());
+template <bool kIntegers>
+const Table* table() {
+  static constexpr Table kTable = table<kIntegers>(std::make_index_sequence<COPSE_TYPE_COUNT>());
   return &kTable;
 }
 
@@ -178,21 +176,4 @@ const Table* kernel_table() {
 }  // namespace copse::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#if HWY_ONCE
-namespace copse::kernels {
-namespace {
-
-HWY_EXPORT(kernel_table);
-
-Entry find(copse_op op, copse_type type) {
-  if (static_cast<size_t>(op) >= COPSE_OP_COUNT || static_cast<size_t>(type) >= COPSE_TYPE_COUNT) return {};
-  return (*HWY_DYNAMIC_DISPATCH(kernel_table)())[type][op];
-}
-
-}  // namespace
-
-Reduce reduce_kernel(copse_op op, copse_type type) noexcept { return find(op, type).reduce; }
-ReduceTwo reduce_two_kernel(copse_op op, copse_type type) noexcept { return find(op, type).reduce_two; }
-
-}  // namespace copse::kernels
 #endif

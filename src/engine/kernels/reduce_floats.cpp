@@ -1,0 +1,22 @@
+// The kernels of the FLOATING, COMPLEX and PAIR types.
+#include "engine/kernels/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/reduce_floats.cpp"
+#include "hwy/foreach_target.h"
+
+#include "engine/kernels/reduce-inl.hpp"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace copse::kernels::HWY_NAMESPACE {
+const Table* floating_table_here() { return table<false>(); }
+}  // namespace copse::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace copse::kernels {
+HWY_EXPORT(floating_table_here);
+const Table& floating_table() noexcept { return *HWY_DYNAMIC_DISPATCH(floating_table_here)(); }
+}  // namespace copse::kernels
+#endif

@@ -1,0 +1,22 @@
+// The kernels of the INTEGER, LOGICAL and BYTE types.
+#include "engine/kernels/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/reduce_integers.cpp"
+#include "hwy/foreach_target.h"
+
+#include "engine/kernels/reduce-inl.hpp"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace copse::kernels::HWY_NAMESPACE {
+const Table* integer_table_here() { return table<true>(); }
+}  // namespace copse::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace copse::kernels {
+HWY_EXPORT(integer_table_here);
+const Table& integer_table() noexcept { return *HWY_DYNAMIC_DISPATCH(integer_table_here)(); }
+}  // namespace copse::kernels
+#endif
