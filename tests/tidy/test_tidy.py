@@ -1,0 +1,120 @@
+"""The rules of the house that a machine can hold: each is enforced here, on every file that git tracks."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+THIS = Path(__file__).resolve()
+LINES_OF_CODE_MAX = 800
+
+TRACKED = [
+    path
+    for name in subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    if name and (path := ROOT / name).is_file()
+]
+CODE_SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".def", ".py", ".sh", ".cmake"}
+CODE = [
+    path
+    for path in TRACKED
+    if path.suffix in CODE_SUFFIXES or path.name in ("CMakeLists.txt", "Makefile") or path.parent.name == "tools"
+]
+SOURCES = [path for path in CODE if path.name != "CMakeLists.txt"]
+DOCUMENTS = [path for path in TRACKED if path.suffix == ".md"]
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def found(pattern: str, files: list[Path]) -> list[str]:
+    """Every place where the pattern stands, as file:line: text."""
+    compiled = re.compile(pattern)
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files
+        if path != THIS
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if compiled.search(line)
+    ]
+
+
+MACHINE_PATH = r"(?<![\w.\-}/)])/(work|home|root|opt|Users|mnt)/\w"
+REGISTRY_HOST = r"(pypi\.org|pythonhosted\.org|deb\.debian\.org|security\.debian\.org|anaconda\.org|registry\.npmjs)"
+UNFINISHED = r"\b(TODO|FIXME|XXX|HACK)\b"
+
+
+def test_the_patterns_find_what_they_forbid():
+    assert re.search(MACHINE_PATH, 'open("/home/someone/data")') and re.search(MACHINE_PATH, "see /work/main")
+    assert not re.search(MACHINE_PATH, "at work/home/ and ../work/x, see src/opt/")
+    assert re.search(REGISTRY_HOST, "pip install --index-url https://pypi.org/simple")
+    assert re.search(UNFINISHED, "// TODO: later") and not re.search(UNFINISHED, "METHODOLOGY TODOS")
+
+
+@pytest.mark.parametrize(
+    "rule, pattern",
+    [
+        ("no path of one machine", MACHINE_PATH),
+        ("no host of a package registry", REGISTRY_HOST),
+        ("nothing left unfinished in place", UNFINISHED),
+        ("no conflict marker", r"^(<<<<<<<|>>>>>>>) "),
+    ],
+)
+def test_forbidden_text(rule, pattern):
+    assert found(pattern, TRACKED) == [], rule
+
+
+def test_files_stay_readable():
+    """A file that holds two ideas is two files."""
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in CODE
+        if (lines := sum(1 for line in text_of(path).splitlines() if line.strip())) > LINES_OF_CODE_MAX
+    }
+    assert long == {}, f"more than {LINES_OF_CODE_MAX} lines that are not blank"
+
+
+COMMENT_STARTS = ("//", "/*", "#", '"""', 'r"""')
+NOT_YET_A_COMMENT = ("#!", "#pragma", "#include", "#if", "#define")
+
+
+def opens_with_a_comment(text: str) -> bool:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    while lines and (lines[0].startswith("#!") or lines[0] == "#pragma once"):
+        lines.pop(0)
+    return not lines or (lines[0].startswith(COMMENT_STARTS) and not lines[0].startswith(NOT_YET_A_COMMENT))
+
+
+def test_opening_comments_are_recognised():
+    assert opens_with_a_comment("#!/bin/sh\n# Does it.\n") and opens_with_a_comment("#pragma once\n\n// A tree.\n")
+    assert not opens_with_a_comment("#include <x>\n// late\n") and not opens_with_a_comment("import os\n")
+
+
+def test_every_source_opens_by_saying_what_it_is():
+    silent = [str(path.relative_to(ROOT)) for path in SOURCES if not opens_with_a_comment(text_of(path))]
+    assert silent == []
+
+
+def broken_links(document: Path) -> list[str]:
+    """Relative links of a document whose target does not exist."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(document), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose)
+    local = [target.split("#")[0] for target in targets if not re.match(r"[a-z]+:|#", target)]
+    return [f"{document.name}: {target}" for target in local if not (document.parent / target).exists()]
+
+
+def test_links_of_documents_lead_somewhere(tmp_path):
+    planted = tmp_path / "a.md"
+    planted.write_text("[this](a.md), [that](absent.md#x), [far](https://example.org/), `[code](none)`")
+    assert broken_links(planted) == ["a.md: absent.md"]
+    assert [link for document in DOCUMENTS for link in broken_links(document)] == []
+
+
+def test_every_page_of_the_docs_is_in_their_index():
+    index = text_of(ROOT / "docs" / "README.md")
+    pages = [path.relative_to(ROOT / "docs") for path in DOCUMENTS if (ROOT / "docs") in path.parents]
+    assert [str(page) for page in pages if page.name != "README.md" and f"({page})" not in index] == []
