@@ -15,8 +15,8 @@ struct Chunk {
 };
 
 // A message of `count` elements in `parts` chunks, as even as possible. If there is enough for every part, boundaries
-// are also multiples of 64 bytes from the message's begin, so that no two parts share a cache line of an aligned buffer.
-// Defined for every count, 0 included, and for more parts than elements (some chunks are empty then).
+// are also multiples of 64 bytes from the message's begin, so that no two parts share a cache line of an aligned
+// buffer. Defined for every count, 0 included, and for more parts than elements (some chunks are empty then).
 class Partition {
  public:
   Partition(std::size_t count, std::size_t element_bytes, std::size_t parts)

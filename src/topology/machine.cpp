@@ -1,0 +1,454 @@
+#include "topology/machine.hpp"
+
+#include <hwloc.h>
+#include <hwloc/distances.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "topology/recorded.hpp"
+
+namespace copse::topology {
+namespace {
+
+// A described machine larger than this is taken for a slip of the pen, before it takes all memory.
+constexpr std::uint64_t kMostProcessors = 16384;
+
+using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
+
+Topology new_topology() {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0)
+    throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
+  Topology topology(raw, &hwloc_topology_destroy);
+  // Discovery must not move the calling thread about, which some of hwloc's back ends do.
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
+  return topology;
+}
+
+hwloc_obj_t ancestor(hwloc_obj_t object, hwloc_obj_type_t type) {
+  while (object != nullptr && object->type != type) object = object->parent;
+  return object;
+}
+
+// The pieces of a synthetic string: split at spaces, but not within brackets or parentheses.
+std::vector<std::string> pieces_of(std::string_view text) {
+  std::vector<std::string> pieces;
+  std::string piece;
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ' ' && depth <= 0) {
+      if (!piece.empty()) pieces.push_back(std::exchange(piece, {}));
+    } else {
+      piece += c;
+    }
+  }
+  if (!piece.empty()) pieces.push_back(piece);
+  return pieces;
+}
+
+std::string known_names() {
+  std::string names;
+  for (const RecordedMachine &machine : recorded_machines()) {
+    names += (names.empty() ? "" : ", ") + std::string(machine.name);
+  }
+  return names;
+}
+
+// Levenshtein's distance.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_name(std::string_view text) {
+  const auto machines = recorded_machines();
+  const auto nearest = std::min_element(machines.begin(), machines.end(), [&](const auto &a, const auto &b) {
+    return edits(text, a.name) < edits(text, b.name);
+  });
+  return std::string(nearest->name);
+}
+
+// The number of objects that a piece of a synthetic string asks for: "core:4" and "4" say four, "[numa]" adds to one.
+std::uint64_t arity_of(const std::string &piece) {
+  const std::size_t colon = piece.find(':');
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
+  std::uint64_t arity = 1;
+  const auto parsed = std::from_chars(piece.data() + begin, piece.data() + piece.size(), arity);
+  if (parsed.ec == std::errc::result_out_of_range) return kMostProcessors + 1;
+  return parsed.ec == std::errc{} ? arity : 1;
+}
+
+// Sets the synthetic description, or says which of its pieces is the first that hwloc does not understand.
+void describe(hwloc_topology_t topology, const std::string &text, const std::string &where) {
+  const std::string expected =
+      "an hwloc synthetic string like \"package:2 numa:2 l3:1 core:4 pu:1\", the path of an hwloc XML file, or one "
+      "of " +
+      known_names();
+  const std::vector<std::string> pieces = pieces_of(text);
+  if (pieces.empty()) throw Error(where, "the description is empty", expected, "unset it to use this machine as it is");
+  std::uint64_t processors = 1;
+  for (const std::string &piece : pieces) {
+    processors *= std::max<std::uint64_t>(arity_of(piece), 1);
+    if (processors <= kMostProcessors) continue;
+    throw Error(where, "at '" + piece + "' the machine passes " + std::to_string(kMostProcessors) + " processors",
+                "the machine of one node", "describe a smaller one");
+  }
+  if (hwloc_topology_set_synthetic(topology, text.c_str()) == 0) return;
+  std::string so_far;
+  for (const std::string &piece : pieces) {
+    const Topology trial = new_topology();
+    so_far += (so_far.empty() ? "" : " ") + piece;
+    if (hwloc_topology_set_synthetic(trial.get(), so_far.c_str()) == 0 ||
+        hwloc_topology_set_synthetic(trial.get(), (so_far + " pu:1").c_str()) == 0) {
+      continue;
+    }
+    throw Error(
+        where, "hwloc does not understand '" + piece + "' in \"" + text + '"', expected,
+        pieces.size() == 1 ? "did you mean '" + nearest_name(text) + "'?" : "try it with: lstopo -i \"" + text + '"');
+  }
+  throw Error(where, "\"" + text + "\" ends too early", expected, "end it with pu:1");
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  constexpr std::array<const char *, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  auto value = static_cast<double>(bytes);
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  std::ostringstream out;
+  out.precision(value < 100 ? 3 : 4);
+  out << value << ' ' << units[unit];
+  return out.str();
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      constexpr const char *hex = "0123456789abcdef";
+      out += std::string("\\u00") + hex[c >> 4] + hex[c & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+template <class Range, class Text>
+std::string joined(const Range &range, const char *separator, const Text &text) {
+  std::string out;
+  bool first = true;
+  for (const auto &item : range) {
+    if (!std::exchange(first, false)) out += separator;
+    out += text(item);
+  }
+  return out;
+}
+
+const auto kNumber = [](auto number) { return std::to_string(number); };
+
+}  // namespace
+
+// Reads a loaded hwloc topology into a Machine.
+class Reader {
+ public:
+  explicit Reader(hwloc_topology_t topology) : topology_(topology) {}
+
+  Machine read(std::string name) {
+    machine_.name_ = std::move(name);
+    machine_.is_this_machine_ = hwloc_topology_is_thissystem(topology_) == 1;
+    std::vector<hwloc_obj_t> pus;
+    for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) pus.push_back(pu);
+    std::vector<std::int32_t> regions;
+    for (hwloc_obj_t pu : pus) regions.push_back(number(Level::numa, nearest_memory(pu)));
+    for (hwloc_obj_t nearest : objects_[index(Level::numa)]) machine_.regions_.push_back(region_of(nearest));
+    for (std::size_t i = 0; i < pus.size(); ++i) add(pus[i], regions[i]);
+    for (const Level level : kAllLevels) {
+      machine_.counts_[index(level)] = static_cast<int>(objects_[index(level)].size());
+    }
+    // What is missing, but is the whole node: one of each, except that a machine without boards has none.
+    for (const Level level : {Level::node, Level::package}) {
+      machine_.counts_[index(level)] = std::max(machine_.counts_[index(level)], 1);
+    }
+    read_distances();
+    return std::move(machine_);
+  }
+
+  static void set_distances(Machine &machine, std::string_view text) {
+    std::istringstream in{std::string(text)};
+    const std::size_t n = machine.regions_.size();
+    std::vector<std::vector<std::uint64_t>> matrix(n, std::vector<std::uint64_t>(n));
+    for (auto &row : matrix) {
+      for (auto &value : row) in >> value;
+    }
+    machine.distances_ = std::move(matrix);
+  }
+
+ private:
+  static std::size_t index(Level level) { return static_cast<std::size_t>(level); }
+
+  hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) {
+    return hwloc_get_next_obj_by_type(topology_, type, previous);
+  }
+
+  // The id of an object among those of its level, in order of first appearance.
+  std::int32_t number(Level level, hwloc_obj_t object) {
+    auto &objects = objects_[index(level)];
+    const auto found = std::find(objects.begin(), objects.end(), object);
+    if (found != objects.end()) return static_cast<std::int32_t>(found - objects.begin());
+    objects.push_back(object);
+    return static_cast<std::int32_t>(objects.size() - 1);
+  }
+
+  // A region is a set of processors with the same nearest memories: hwloc's NUMA nodes of equal processors are one,
+  // and a memory that is nearest to nobody (a node without processors) makes none. hwloc has at least one NUMA node,
+  // and every processor is in one.
+  hwloc_obj_t nearest_memory(hwloc_obj_t pu) {
+    hwloc_obj_t nearest = nullptr;
+    for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
+      if (!hwloc_bitmap_isset(node->cpuset, pu->os_index)) continue;
+      if (nearest == nullptr || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(nearest->cpuset)) {
+        nearest = node;
+      }
+    }
+    return nearest;
+  }
+
+  Region region_of(hwloc_obj_t nearest) {
+    Region region;
+    std::uint64_t bytes = 0;
+    for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
+      if (!hwloc_bitmap_isequal(node->cpuset, nearest->cpuset)) continue;
+      region.memories.push_back(node->os_index);
+      bytes += node->attr->numanode.local_memory;
+    }
+    if (bytes > 0) region.memory_bytes = bytes;
+    return region;
+  }
+
+  // The outermost group of several regions that is no part of a package.
+  hwloc_obj_t board_of(hwloc_obj_t pu) {
+    hwloc_obj_t board = nullptr;
+    for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) {
+      if (object->type == HWLOC_OBJ_PACKAGE) board = nullptr;
+      if (object->type != HWLOC_OBJ_GROUP) continue;
+      const auto &nodes = objects_[index(Level::numa)];
+      const auto inside = std::count_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t node) {
+        return hwloc_bitmap_isincluded(node->cpuset, object->cpuset) != 0;
+      });
+      if (inside > 1) board = object;
+    }
+    return board;
+  }
+
+  void remember_cache(Level level, hwloc_obj_t cache) {
+    if (cache != nullptr) machine_.cache_bytes_[index(level)] = cache->attr->cache.size;
+  }
+
+  void add(hwloc_obj_t pu, std::int32_t region) {
+    const hwloc_obj_t core = ancestor(pu, HWLOC_OBJ_CORE);
+    const hwloc_obj_t l2 = ancestor(pu, HWLOC_OBJ_L2CACHE);
+    const hwloc_obj_t l3 = ancestor(pu, HWLOC_OBJ_L3CACHE);
+    const hwloc_obj_t package = ancestor(pu, HWLOC_OBJ_PACKAGE);
+    const hwloc_obj_t board = board_of(pu);
+    remember_cache(Level::l2, l2);
+    remember_cache(Level::l3, l3);
+
+    Processor processor;
+    processor.number = pu->os_index;
+    Place &place = processor.place;
+    place.at(Level::board) = board == nullptr ? 0 : number(Level::board, board);
+    place.at(Level::package) = package == nullptr ? 0 : number(Level::package, package);
+    place.at(Level::core) = number(Level::core, core == nullptr ? pu : core);
+    place.at(Level::numa) = region;
+    place.at(Level::l2) = l2 == nullptr ? place.at(Level::core) : number(Level::l2, l2);
+    place.at(Level::l3) = l3 == nullptr ? place.at(Level::l2) : number(Level::l3, l3);
+
+    const auto id = static_cast<std::size_t>(place.at(Level::core));
+    if (id == machine_.cores_.size()) machine_.cores_.emplace_back();
+    machine_.cores_[id].push_back(processor.number);
+    machine_.processors_.push_back(processor);
+  }
+
+  void read_distances() {
+    unsigned found = 1;
+    hwloc_distances_s *matrix = nullptr;
+    if (hwloc_distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
+                                    0) != 0 ||
+        found == 0) {
+      return;
+    }
+    const auto &nodes = objects_[index(Level::numa)];
+    std::vector<std::vector<std::uint64_t>> distances(nodes.size());
+    bool complete = true;
+    for (std::size_t from = 0; from < nodes.size(); ++from) {
+      const int row = hwloc_distances_obj_index(matrix, nodes[from]);
+      for (hwloc_obj_t node : nodes) {
+        const int column = hwloc_distances_obj_index(matrix, node);
+        if (row < 0 || column < 0) {
+          complete = false;
+        } else {
+          distances[from].push_back(
+              matrix->values[static_cast<unsigned>(row) * matrix->nbobjs + static_cast<unsigned>(column)]);
+        }
+      }
+    }
+    if (complete) machine_.distances_ = std::move(distances);
+    hwloc_distances_release(topology_, matrix);
+  }
+
+  hwloc_topology_t topology_;
+  Machine machine_;
+  std::array<std::vector<hwloc_obj_t>, kLevels> objects_;
+};
+
+Machine Machine::discover() {
+  const Topology topology = new_topology();
+  if (hwloc_topology_load(topology.get()) != 0) {
+    throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno),
+                "a readable /sys and /proc", "describe the machine with COPSE_TOPOLOGY");
+  }
+  return Reader(topology.get()).read("this machine");
+}
+
+Machine Machine::from(std::string_view text, std::string_view origin) {
+  const std::string where(origin);
+  const Topology topology = new_topology();
+  const RecordedMachine *recorded = find_recorded(text);
+  const std::string given(text);
+  struct stat status {};
+  const bool is_path = recorded == nullptr && (text.find('/') != std::string_view::npos || text.ends_with(".xml") ||
+                                               (!text.empty() && stat(given.c_str(), &status) == 0));
+  if (is_path) {
+    const char *expected = "an hwloc XML file";
+    if (stat(given.c_str(), &status) != 0) {
+      throw Error(where, "cannot open '" + given + "': " + std::strerror(errno), expected, "check the path");
+    }
+    if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
+      throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected,
+                  "write one with: lstopo machine.xml");
+    }
+  } else {
+    describe(topology.get(), recorded != nullptr ? std::string(recorded->synthetic) : given, where);
+    if (hwloc_topology_load(topology.get()) != 0) {
+      throw Error(where, "hwloc cannot build \"" + given + '"', "levels from the outermost to pu",
+                  "try it with lstopo -i");
+    }
+  }
+  Machine machine = Reader(topology.get()).read(recorded != nullptr ? std::string(recorded->name) : given);
+  if (recorded != nullptr && !recorded->distances.empty()) Reader::set_distances(machine, recorded->distances);
+  return machine;
+}
+
+std::optional<std::uint64_t> Machine::cache_bytes(Level level) const {
+  const std::uint64_t bytes = cache_bytes_[static_cast<std::size_t>(level)];
+  return bytes == 0 ? std::nullopt : std::optional(bytes);
+}
+
+Place Machine::place_of(std::span<const unsigned> cpus) const {
+  Place place;
+  place.id.fill(kNotConfined);
+  place.at(Level::node) = 0;
+  bool first = true;
+  for (const Processor &processor : processors_) {
+    if (!std::binary_search(cpus.begin(), cpus.end(), processor.number)) continue;
+    if (std::exchange(first, false)) {
+      place = processor.place;
+      continue;
+    }
+    for (std::size_t level = 0; level < kLevels; ++level) {
+      if (place.id[level] != processor.place.id[level]) place.id[level] = kNotConfined;
+    }
+  }
+  return place;
+}
+
+CpuSet Machine::processors_in(Level level, std::int32_t id) const {
+  CpuSet cpus;
+  for (const Processor &processor : processors_) {
+    if (processor.place.at(level) == id) cpus.push_back(processor.number);
+  }
+  std::sort(cpus.begin(), cpus.end());
+  return cpus;
+}
+
+std::string Machine::summary() const {
+  const auto counted = [](int n, const char *one, const char *several) {
+    return std::to_string(n) + ' ' + (n == 1 ? one : several);
+  };
+  std::string out = name_ + ": ";
+  if (count(Level::board) > 0) out += counted(count(Level::board), "board, ", "boards, ");
+  out += counted(count(Level::package), "package, ", "packages, ");
+  out += counted(count(Level::numa), "NUMA region", "NUMA regions");
+  if (regions_.front().memory_bytes) {
+    out += std::string(" (") + (regions_.size() > 1 ? "the first " : "") + bytes_text(*regions_.front().memory_bytes) +
+           ')';
+  }
+  for (const Level level : {Level::l3, Level::l2}) {
+    if (count(level) == 0) continue;
+    out += ", " + counted(count(level), level == Level::l3 ? "L3" : "L2", level == Level::l3 ? "L3s" : "L2s");
+    if (cache_bytes(level)) out += " of " + bytes_text(*cache_bytes(level));
+  }
+  out += ", " + counted(count(Level::core), "core, ", "cores, ");
+  return out + counted(static_cast<int>(processors_.size()), "processor", "processors");
+}
+
+std::string Machine::json() const {
+  std::string out = "{\"name\": " + quoted(name_) + ", \"this_machine\": " + (is_this_machine_ ? "true" : "false");
+  out += ", \"counts\": {" +
+         joined(kAllLevels, ", ",
+                [&](Level level) { return quoted(level_name(level)) + ": " + std::to_string(count(level)); }) +
+         "}";
+  out += ", \"cache_bytes\": {" +
+         joined(std::array{Level::l3, Level::l2}, ", ",
+                [&](Level level) {
+                  const auto bytes = cache_bytes(level);
+                  return quoted(level_name(level)) + ": " + (bytes ? std::to_string(*bytes) : "null");
+                }) +
+         "}";
+  out += ", \"regions\": [" +
+         joined(regions_, ", ",
+                [](const Region &region) {
+                  return "{\"memories\": [" + joined(region.memories, ", ", kNumber) + "], \"memory_bytes\": " +
+                         (region.memory_bytes ? std::to_string(*region.memory_bytes) : "null") + "}";
+                }) +
+         "]";
+  out += ", \"distances\": [" +
+         joined(distances_, ", ", [](const auto &row) { return "[" + joined(row, ", ", kNumber) + "]"; }) + "]";
+  out += ", \"processors\": [" +
+         joined(processors_, ", ",
+                [](const Processor &processor) {
+                  return "{\"number\": " + std::to_string(processor.number) + ", " +
+                         joined(kAllLevels, ", ",
+                                [&](Level level) {
+                                  return quoted(level_name(level)) + ": " + std::to_string(processor.place.at(level));
+                                }) +
+                         "}";
+                }) +
+         "]";
+  return out + "}";
+}
+
+}  // namespace copse::topology
