@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "heap/heap.hpp"
@@ -56,9 +57,25 @@ void* allocate(size_t n, const void* caller) {
 void* allocate_aligned(size_t alignment, size_t n, const void* caller) {
   const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
   if (power_of_two && state.serves(caller)) {
-    if (void* p = state.backend.malloc_aligned(at_least(n), alignment < kLeast ? kLeast : alignment)) return p;
+    if (void* p = state.backend.malloc_aligned_at(at_least(n), alignment < kLeast ? kLeast : alignment, 0)) return p;
   }
   return __libc_memalign(alignment, n);
+}
+
+// mimalloc keeps freed memory for half a second in case it is wanted again, but then gives it back only when something
+// makes it look. Freeing a large block does, at most twice a second. Every block of more than 128 KiB starts on a
+// multiple of 64 KiB, and few others do.
+bool may_be_large(const void* p) { return (reinterpret_cast<uintptr_t>(p) & 0xffff) == 0; }
+
+void give_back_now_and_then() {
+  static std::atomic<int64_t> due{0};
+  constexpr int64_t kHalfSecond = 500;
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  const int64_t now = int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1000000;
+  int64_t seen = due.load(std::memory_order_relaxed);  // nothing else hangs on this clock
+  if (now < seen || !due.compare_exchange_strong(seen, now + kHalfSecond, std::memory_order_relaxed)) return;
+  state.backend.collect(false);
 }
 
 // In a frozen heap nothing is allocated again, so a block's pages can go as soon as it does. Small blocks just stay.
@@ -75,6 +92,7 @@ void release(void* p) {
     __libc_free(p);
   } else if (!state.frozen) [[likely]] {
     state.backend.free(p);
+    if (may_be_large(p)) [[unlikely]] give_back_now_and_then();
   } else {
     const int error = errno;
     drop_inherited(p);

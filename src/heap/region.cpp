@@ -99,28 +99,28 @@ const char* make_file(size_t bytes, int* out) {
   return nullptr;
 }
 
-const char* map_aligned(size_t bytes, int fd, char** out) {
-  void* const reserved = mmap(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) {
-    return because("no %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes,
-                   strerror(errno));
-  }
-  char* const low = static_cast<char*>(reserved);
-  char* const base = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(low) + kSegment - 1) / kSegment * kSegment);
-  if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
-    const int error = errno;
-    munmap(reserved, bytes + kSegment);
-    return because("mapping the memfd of %zu bytes failed: %s; set COPSE_HEAP_BYTES lower", bytes, strerror(error));
-  }
-  if (base > low) munmap(low, static_cast<size_t>(base - low));
-  if (base < low + kSegment) munmap(base + bytes, static_cast<size_t>(low + kSegment - base));
-  *out = base;
-  return nullptr;
-}
-
 bool wants_huge_pages() {
   const char* const wish = getenv("COPSE_HEAP_HUGE");
   return wish == nullptr || strcmp(wish, "0") != 0;
+}
+
+// Maps `bytes` at a multiple of kSegment; null and errno if that fails.
+char* map_aligned(size_t bytes, int flags, int fd) {
+  void* const reserved = mmap(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  char* const low = static_cast<char*>(reserved);
+  char* const base = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(low) + kSegment - 1) / kSegment * kSegment);
+  if (mmap(base, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
+    const int error = errno;
+    munmap(reserved, bytes + kSegment);
+    errno = error;
+    return nullptr;
+  }
+  if (base > low) munmap(low, static_cast<size_t>(base - low));
+  if (base < low + kSegment) munmap(base + bytes, static_cast<size_t>(low + kSegment - base));
+  // Only advice: where the system does not take it, the pages are small.
+  if (wants_huge_pages()) madvise(base, bytes, MADV_HUGEPAGE);
+  return base;
 }
 
 // Reads [from, to) of the file to the same offsets of `copy`.
@@ -139,15 +139,15 @@ bool read_range(int fd, char* copy, off_t from, off_t to) {
 const char* open_region(Region* region) {
   size_t bytes = 0;
   int fd = -1;
-  char* base = nullptr;
   if (const char* why = choose_size(&bytes)) return why;
   if (const char* why = make_file(bytes, &fd)) return why;
-  if (const char* why = map_aligned(bytes, fd, &base)) {
+  char* const base = map_aligned(bytes, MAP_SHARED, fd);
+  if (base == nullptr) {
+    const int error = errno;
     close(fd);
-    return why;
+    return because("no room for %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes,
+                   strerror(error));
   }
-  // Only advice: where the system does not take it, the pages are small.
-  if (wants_huge_pages()) madvise(base, bytes, MADV_HUGEPAGE);
   struct stat status;
   fstat(fd, &status);
   device_of_region = status.st_dev;
@@ -163,10 +163,8 @@ bool descriptor_intact(const Region& region) {
 
 const char* make_private(Region* region) {
   if (!descriptor_intact(*region)) return "the program has closed the heap's descriptor";
-  void* const fresh =
-      mmap(nullptr, region->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (fresh == MAP_FAILED) return "no address space for a private copy of the heap";
-  char* const copy = static_cast<char*>(fresh);
+  char* const copy = map_aligned(region->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (copy == nullptr) return "no address space for a private copy of the heap";
   off_t data = 0;
   while ((data = lseek(region->fd, data, SEEK_DATA)) >= 0) {
     const off_t hole = lseek(region->fd, data, SEEK_HOLE);
@@ -175,7 +173,7 @@ const char* make_private(Region* region) {
   }
   if (errno != ENXIO) return "the heap's extents cannot be found";
   // One step from shared to private: there is no moment at which the heap is not there.
-  if (mremap(fresh, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == MAP_FAILED) {
+  if (mremap(copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == MAP_FAILED) {
     return "the private copy cannot take the heap's place";
   }
   close(region->fd);

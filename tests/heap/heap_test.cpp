@@ -1,0 +1,106 @@
+// Runs heap_probe, and programs that know nothing of Copse, under the preloaded shared heap.
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <string>
+
+namespace {
+
+struct Outcome {
+  int status;  // of the shell: 124 is a timeout, 128 + n a signal
+  std::string output;
+};
+
+Outcome shell(const std::string& command) {
+  FILE* const pipe = popen(("{ " + command + "\n} 2>&1").c_str(), "r");
+  Outcome outcome{-1, {}};
+  if (pipe == nullptr) return outcome;
+  char buffer[4096];
+  size_t got;
+  while ((got = fread(buffer, 1, sizeof buffer, pipe)) > 0) outcome.output.append(buffer, got);
+  const int status = pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+std::string preload(const std::string& environment = "") {
+  return "timeout 120 env " + environment + " LD_PRELOAD=" COPSE_HEAP_LIBRARY " ";
+}
+
+void expect_silent_success(const std::string& command) {
+  const Outcome outcome = shell(command);
+  EXPECT_EQ(outcome.status, 0) << command << "\n" << outcome.output;
+  EXPECT_EQ(outcome.output, "") << command;
+}
+
+void probe(const std::string& name, const std::string& environment = "") {
+  expect_silent_success(preload(environment) + COPSE_HEAP_PROBE " " + name);
+}
+
+// The default region is as large as the memory; tests with a tight limit or many processes need no more than this.
+constexpr const char* kSmall = "COPSE_HEAP_BYTES=2G";
+
+TEST(HeapRegion, IsActive) { probe("active"); }
+TEST(HeapRegion, IsActiveWithSmallPages) { probe("active", "COPSE_HEAP_HUGE=0"); }
+TEST(HeapRegion, APeerReadsAndWritesIt) { probe("peer"); }
+
+TEST(HeapRegion, StaysAwayWithAReason) {
+  const auto inactive = [](const std::string& limit, const std::string& environment, const std::string& reason) {
+    expect_silent_success(limit + preload(environment + " EXPECTED_REASON='" + reason + "'") +
+                          COPSE_HEAP_PROBE " inactive");
+  };
+  inactive("", "COPSE_HEAP_BYTES=plenty", "COPSE_HEAP_BYTES=plenty is not a size");
+  inactive("", "COPSE_HEAP_BYTES=1M", "COPSE_HEAP_BYTES=1M is not a size of at least 32M");
+  inactive("", "COPSE_HEAP_BYTES=99999999T", "is not a size");
+  inactive("", "COPSE_HEAP_BYTES=-1", "is not a size");
+  inactive("ulimit -v 1000000; ", kSmall, "ulimit -v");
+  inactive("ulimit -f 1000; ", kSmall, "ulimit -f");
+  inactive("", "MIMALLOC_RESERVE_OS_MEMORY=64MiB", "MIMALLOC_RESERVE_*");
+  expect_silent_success("EXPECTED_REASON='the program brings mimalloc itself' LD_PRELOAD=" COPSE_HEAP_LIBRARY
+                        ":libmimalloc.so.2 " COPSE_HEAP_PROBE " inactive");
+}
+
+TEST(HeapFunctions, Align) { probe("alignment"); }
+TEST(HeapFunctions, Resize) { probe("resize"); }
+TEST(HeapFunctions, CallocIsZero) { probe("zeroed"); }
+TEST(HeapFunctions, CallocIsZeroWhenPurgedAtOnce) {
+  probe("zeroed", "MIMALLOC_DECOMMIT_DELAY=0 MIMALLOC_SEGMENT_DECOMMIT_DELAY=0");
+}
+TEST(HeapFunctions, OverflowToTheSystem) { probe("overflow", "COPSE_HEAP_BYTES=96M"); }
+TEST(HeapFunctions, TakeForeignBlocks) { probe("foreign"); }
+TEST(HeapFunctions, Hammered) { probe("threads"); }
+TEST(HeapFunctions, HammeredInASmallRegion) { probe("threads", "COPSE_HEAP_BYTES=128M"); }
+TEST(HeapMemory, Returns) { probe("memory_returns"); }
+TEST(HeapMemory, DiscardingAdviceZeroes) { probe("discarding_advice"); }
+
+TEST(HeapFork, ChildIsPrivate) { probe("fork_is_private"); }
+TEST(HeapFork, WithThreads) { probe("fork_with_threads", kSmall); }
+TEST(HeapFork, OtherWaysToStartPrograms) { probe("starting_programs"); }
+TEST(HeapFork, ChildWithoutACopySaysSo) {
+  const Outcome outcome = shell(preload(kSmall) + COPSE_HEAP_PROBE " fork_without_room");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("no address space for a private copy"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("no descriptor was free for fork"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("the program has closed the heap's descriptor"), std::string::npos) << outcome.output;
+}
+
+TEST(HeapPrograms, WithAnAllocatorOfTheirOwn) { expect_silent_success(preload() + COPSE_HEAP_OWN_MALLOC); }
+
+TEST(HeapPrograms, Shell) {
+  const Outcome outcome = shell(preload(kSmall) + "sh -c 'seq 3000 | sort -rn | (cat; echo end) | tail -2; (exit 4)'");
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.output, "1\nend\n");
+}
+
+TEST(HeapPrograms, Python) {
+  expect_silent_success(preload(kSmall) + COPSE_HEAP_PYTHON " " COPSE_HEAP_TESTS "/processes.py");
+}
+
+TEST(HeapPrograms, Numpy) {
+  if (shell(COPSE_HEAP_PYTHON " -c 'import numpy'").status != 0) GTEST_SKIP() << "no NumPy in " COPSE_HEAP_PYTHON;
+  expect_silent_success(preload() + COPSE_HEAP_PYTHON " " COPSE_HEAP_TESTS "/arrays.py");
+}
+
+}  // namespace
