@@ -1,0 +1,51 @@
+// Atoms: the message of one call, cut wherever a rank's plan cuts it.
+//
+// A range of a plan is some of `of` even chunks of a fragment, or in a once-section of the message. Where the
+// boundaries lie depends on the message's size, and those of different `of` need not meet, not even where the
+// fractions are equal (shape::Partition rounds each partition by itself). So the plans of one call may cut in
+// one way only; then a chunk is an atom, and two ranges are the same bytes for every size exactly when they
+// are the same atoms.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "plan/plan.hpp"
+
+namespace copse::analysis {
+
+struct AtomSpan {
+  std::uint32_t first = 0, last = 0;  // [first, last)
+  [[nodiscard]] std::uint32_t size() const { return last - first; }
+  friend bool operator==(const AtomSpan &, const AtomSpan &) = default;
+};
+
+class Cuts {
+ public:
+  // From the ranges of all data operands of all ranks' plans of one call.
+  Cuts(std::span<const plan::Plan *const> plans, int fragments);
+
+  // Empty, or what does not meet.
+  [[nodiscard]] const std::string &clash() const { return clash_; }
+  [[nodiscard]] bool one_fragment() const { return fragments_ == 1; }
+  [[nodiscard]] std::uint32_t atoms() const { return fragments_ * parts_; }
+  [[nodiscard]] AtomSpan fragment(int number) const {
+    if (one_fragment()) return {0, parts_};
+    const auto first = static_cast<std::uint32_t>(number) * parts_;
+    return {first, first + parts_};
+  }
+  // In a loop: of the given fragment; otherwise of the message.
+  [[nodiscard]] AtomSpan span_of(bool loop, int number, const plan::Range &range) const {
+    const AtomSpan whole = loop ? fragment(number) : AtomSpan{0, atoms()};
+    if (range.of == 1) return whole;
+    return {whole.first + range.first, whole.first + range.first + range.count};
+  }
+
+ private:
+  std::uint32_t fragments_ = 1;  // 1 also where no data moves in a loop
+  std::uint32_t parts_ = 1;      // of a fragment
+  std::string clash_;
+};
+
+}  // namespace copse::analysis

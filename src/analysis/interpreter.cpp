@@ -1,0 +1,689 @@
+#include "analysis/interpreter.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "plan/builder.hpp"  // kPublishArea
+
+namespace copse::analysis {
+
+using algorithms::Collective;
+using plan::Kind;
+using plan::Operand;
+using plan::Space;
+
+Interpreter::Interpreter(const Case &subject, std::size_t most, WaitUse *use)
+    : subject_(subject),
+      most_(most),
+      use_(use),
+      values_(subject.ranks, static_cast<int>(subject.calls.size())),
+      clocks_(subject.ranks),
+      order_(clocks_),
+      ranks_(at(subject.ranks)) {
+  const auto count = at(subject.ranks);
+  int scratches = 0;
+  areas_ = 1;
+  for (const Call &call : subject.calls) {
+    std::vector<const plan::Plan *> plans;
+    for (std::size_t rank = 0; rank < count; ++rank) {
+      const bool replaced = subject.replacement != nullptr && subject.replacement->in == call.plans.get() &&
+                            at(subject.replacement->rank) == rank;
+      plans.push_back(replaced ? &subject.replacement->plan : &(*call.plans)[rank]);
+      areas_ = std::max<int>(areas_, plans.back()->areas);
+      scratches = std::max<int>(scratches, plans.back()->scratches);
+    }
+    CallState state{Cuts(plans, call.fragments), tickets_, std::move(plans), {}, {}, {}, {}, -1};
+    state.entries.resize(count);
+    state.inputs.resize(count);
+    state.outputs.resize(count);
+    if (call.collective != Collective::barrier) {
+      for (Memory &memory : state.inputs) memory.atoms.resize(state.cuts.atoms());
+      if (call.collective != Collective::broadcast) {
+        for (Memory &memory : state.outputs) memory.atoms.resize(state.cuts.atoms());
+      }
+    }
+    calls_.push_back(std::move(state));
+    tickets_ += call.fragments;
+  }
+  for (std::size_t call = 0; call < calls_.size(); ++call) {
+    if (calls_[call].cuts.clash().empty()) continue;
+    verdict_.findings.push_back(
+        {Fault::mismatch, 0, "plan", static_cast<int>(call), 0, "the message is " + calls_[call].cuts.clash()});
+  }
+  const std::size_t rings = count * at(areas_);
+  lines_.resize(rings * at(subject.line_depth));
+  payloads_.resize(lines_.size());
+  slots_.resize(rings * at(subject.slot_depth));
+  scratches_.resize(count * at(scratches));
+  posts_.resize(rings * static_cast<std::size_t>(tickets_));
+  addresses_.assign(count * count, -1);
+  if (use_ != nullptr) {
+    use_->resize(count);
+    for (std::size_t rank = 0; rank < count; ++rank) (*use_)[rank].resize(calls_[0].plans[rank]->steps.size());
+  }
+}
+
+Verdict Interpreter::run() {
+  if (!verdict_.ok()) return std::move(verdict_);
+  std::deque<int> ready;
+  std::vector<std::vector<int>> waiting(ranks_.size());
+  for (int rank = 0; rank < subject_.ranks; ++rank) ready.push_back(rank);
+  while (!ready.empty() && verdict_.findings.size() < most_) {
+    const int rank = ready.front();
+    ready.pop_front();
+    bool moved = false;
+    while (verdict_.findings.size() < most_ && advance(rank)) moved = true;
+    const int on = ranks_[at(rank)].waits_for;
+    if (on >= 0) waiting[at(on)].push_back(rank);
+    if (!moved) continue;
+    ready.insert(ready.end(), waiting[at(rank)].begin(), waiting[at(rank)].end());
+    waiting[at(rank)].clear();
+  }
+  if (verdict_.findings.size() >= most_) return std::move(verdict_);
+  const bool stuck =
+      std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank &rank) { return rank.call < calls_.size(); });
+  if (stuck) {
+    find_deadlock();
+  } else {
+    for (const Message &message : messages_) {
+      if (message.received) continue;
+      verdict_.findings.push_back({Fault::wire, message.to, plan::to_text({}, *message.step), message.call,
+                                   message.fragment, "sent, but never received"});
+    }
+  }
+  return std::move(verdict_);
+}
+
+// ---- Control ---------------------------------------------------------------------------------------------
+
+void Interpreter::tick(int rank, int step, int fragment) {
+  clocks_.tick(rank);
+  ranks_[at(rank)].events.push_back({static_cast<std::int32_t>(ranks_[at(rank)].call), step, fragment});
+  ++verdict_.steps;
+}
+
+bool Interpreter::advance(int rank) {
+  Rank &me = ranks_[at(rank)];
+  me.waits_for = -1;
+  if (me.call == calls_.size()) return false;
+  current_ = nullptr;
+  current_fragment_ = 0;
+  if (!me.entered) {
+    enter(rank);
+    return true;
+  }
+  const plan::Plan &plan = plan_of(rank);
+  const int fragments = job(me.call).fragments;
+  // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
+  const bool straight = fragments == 1;
+  while (me.section < plan.sections.size()) {
+    const plan::Section &section = plan.sections[me.section];
+    if (me.step == section.count) {
+      me.step = 0;
+      if (++me.iteration == (section.loop && !straight ? fragments + section.max_lag : 1)) {
+        me.iteration = 0;
+        ++me.section;
+      }
+      continue;
+    }
+    const plan::Step &step = plan.steps[section.first + me.step];
+    const int fragment = section.loop && !straight ? me.iteration - step.lag : 0;
+    const bool runs = (fragment >= 0 && fragment < fragments) || step.kind == Kind::drain;
+    if (runs) {
+      current_ = &step;
+      current_fragment_ = std::clamp(fragment, 0, fragments - 1);
+      if (!execute(rank, section, step, current_fragment_)) return false;
+    }
+    ++me.step;
+    if (runs) return true;
+  }
+  leave(rank);
+  return true;
+}
+
+bool Interpreter::has_one_buffer(std::size_t call, int rank) const {
+  const Call &each = job(call);
+  return each.collective == Collective::broadcast ||
+         (each.in_place && (each.collective == Collective::allreduce || rank == each.root));
+}
+
+Interpreter::Memory &Interpreter::output_of(std::size_t call, int rank) {
+  return has_one_buffer(call, rank) ? calls_[call].inputs[at(rank)] : calls_[call].outputs[at(rank)];
+}
+
+void Interpreter::enter(int rank) {
+  Rank &me = ranks_[at(rank)];
+  tick(rank, kEntry, 0);
+  CallState &call = calls_[me.call];
+  const bool contributes = job(me.call).collective != Collective::broadcast || rank == job(me.call).root;
+  call.entries[at(rank)] = clocks_.now(rank);
+  for (Atom &atom : call.inputs[at(rank)].atoms) {
+    atom.accesses.write = clocks_.now(rank);
+    if (contributes) atom.value = values_.contribution(static_cast<int>(me.call), rank);
+  }
+  for (Atom &atom : call.outputs[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
+  me.entered = true;
+}
+
+void Interpreter::leave(int rank) {
+  Rank &me = ranks_[at(rank)];
+  tick(rank, kReturn, 0);
+  if (!me.undrained.empty()) {
+    const Message &message = messages_[me.undrained.front()];
+    find(Fault::wire, rank, "returns before '" + plan::to_text(plan_of(rank), *message.step) + "' was drained");
+    me.undrained.clear();
+  }
+  check_result(rank);
+  CallState &call = calls_[me.call];
+  touch_buffer(rank, call.inputs[at(rank)], has_one_buffer(me.call, rank) ? "buffer" : "input");
+  if (job(me.call).collective != Collective::reduce || rank == job(me.call).root)
+    touch_buffer(rank, call.outputs[at(rank)], "output");
+  me.entered = false;
+  me.section = 0;
+  ++me.call;
+}
+
+// The caller reads and overwrites its buffers as soon as it has them back.
+void Interpreter::touch_buffer(int rank, Memory &memory, const char *name) {
+  for (Atom &atom : memory.atoms) {
+    ++verdict_.accesses;
+    if (const auto other = order_.write(rank, atom.accesses)) {
+      find_race(rank, "the caller has its " + std::string(name) + " back", true, *other);
+      return;
+    }
+  }
+}
+
+void Interpreter::check_result(int rank) {
+  const std::size_t index = ranks_[at(rank)].call;
+  const int call = static_cast<int>(index);
+  const Call &each = job(index);
+  CallState &state = calls_[index];
+  if (each.collective == Collective::barrier) {
+    for (int peer = 0; peer < subject_.ranks; ++peer) {
+      const Epoch entry = state.entries[at(peer)];
+      if (entry.rank >= 0 && clocks_.knows(rank, entry)) continue;
+      find(Fault::wrong, rank, "leaves the barrier without knowing that rank " + std::to_string(peer) + " entered");
+      return;
+    }
+    return;
+  }
+  if (each.collective == Collective::reduce && rank != each.root) return;
+  const auto &atoms = output_of(index, rank).atoms;
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    const Values::Id value = atoms[i].value;
+    std::string wrong;
+    if (each.collective == Collective::broadcast) {
+      if (value != values_.contribution(call, each.root)) wrong = "is not the root's";
+    } else if (!values_.complete(value, call)) {
+      wrong = "does not have every rank's contribution to this call exactly once";
+    } else if (each.keeps_order && !values_.in_order(value)) {
+      wrong = "does not keep the order of the ranks";
+    } else if (each.collective == Collective::allreduce) {
+      if (state.reference_rank < 0 || state.reference.size() <= i) {
+        state.reference.push_back(value);
+        if (state.reference.size() == atoms.size()) state.reference_rank = rank;
+      } else if (state.reference[i] != value) {
+        wrong = "is not computed as rank " + std::to_string(state.reference_rank) + "'s " +
+                values_.text(state.reference[i]);
+      }
+    }
+    if (wrong.empty()) continue;
+    find(Fault::wrong, rank,
+         "atom " + std::to_string(i) + " of " + std::to_string(atoms.size()) + " of the result, " +
+             values_.text(value) + ", " + wrong);
+    return;
+  }
+}
+
+// ---- Steps -----------------------------------------------------------------------------------------------
+
+bool Interpreter::execute(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
+  const CallState &call = calls_[ranks_[at(rank)].call];
+  const Ticket ticket = call.first + fragment;
+  // What `done` means here: past this fragment in a loop, past all of them otherwise.
+  const Ticket passed = section.loop ? ticket + 1 : call.first + job(ranks_[at(rank)].call).fragments;
+  const int index = static_cast<int>(&step - plan_of(rank).steps.data());
+  switch (step.kind) {
+    case Kind::acquire:
+      if (!acquire(rank, step, ticket)) return false;
+      break;
+    case Kind::await:
+      if (!await(rank, step, ticket)) return false;
+      break;
+    case Kind::await_done:
+      if (!await_done(rank, step.peer, passed - lateness(rank))) return false;
+      break;
+    case Kind::receive:
+      if (!receive(rank, section, step, fragment)) return false;
+      break;
+    case Kind::drain:
+      if (!drain(rank)) return false;
+      break;
+    case Kind::post:
+    case Kind::publish:
+      tick(rank, index, fragment);
+      post(rank, step, ticket);
+      break;
+    case Kind::done:
+      tick(rank, index, fragment);
+      done(rank, passed);
+      break;
+    case Kind::copy:
+    case Kind::reduce:
+      tick(rank, index, fragment);
+      move_data(rank, section, step, fragment);
+      break;
+    case Kind::send:
+      tick(rank, index, fragment);
+      send(rank, section, step, fragment);
+      break;
+  }
+  return true;
+}
+
+int Interpreter::lateness(int rank) const {
+  const Replacement *replacement = subject_.replacement;
+  if (replacement == nullptr || replacement->late_step < 0 || replacement->rank != rank) return 0;
+  const plan::Plan &plan = plan_of(rank);
+  if (&plan != &replacement->plan || current_ - plan.steps.data() != replacement->late_step) return 0;
+  return replacement->late_by;
+}
+
+void Interpreter::inform(int rank, Clocks::Snapshot snapshot) {
+  const bool news = clocks_.join(rank, snapshot);
+  if (use_ == nullptr || current_ == nullptr) return;
+  const plan::Plan &plan = plan_of(rank);
+  if (&plan != calls_[0].plans[at(rank)]) return;
+  auto &mark = (*use_)[at(rank)][static_cast<std::size_t>(current_ - plan.steps.data())];
+  mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
+}
+
+const Interpreter::Progress *Interpreter::progress_of(int rank, Ticket needed) const {
+  const auto &progress = ranks_[at(rank)].progress;
+  const auto found = std::lower_bound(progress.begin(), progress.end(), needed,
+                                      [](const Progress &entry, Ticket bound) { return entry.value < bound; });
+  return found == progress.end() ? nullptr : &*found;
+}
+
+bool Interpreter::acquire(int rank, const plan::Step &step, Ticket ticket) {
+  const plan::Plan &plan = plan_of(rank);
+  const Ticket first = calls_[ranks_[at(rank)].call].first;
+  const int late = lateness(rank);
+  std::vector<const Progress *> relied_on;
+  const int depth = step.dst.space == Space::slot ? std::min(subject_.line_depth, subject_.slot_depth)
+                                                  : subject_.line_depth;
+  const Ticket previous = ticket - depth - late;
+  const auto passed_by = [&](int peer) {
+    const Progress *progress = progress_of(peer, previous + 1);
+    if (progress == nullptr) {
+      ranks_[at(rank)].waits_for = peer;
+      return false;
+    }
+    if (!clocks_.knows(rank, progress->at)) relied_on.push_back(progress);
+    return true;
+  };
+  if (previous >= first) {  // this call's own use: its readers are known
+    const auto readers = plan.peers_of(step);
+    if (!std::all_of(readers.begin(), readers.end(), passed_by)) return false;
+  } else if (previous >= 0) {
+    for (int peer = 0; peer < subject_.ranks; ++peer)
+      if (near(rank, peer) && !passed_by(peer)) return false;
+  }
+  tick(rank, static_cast<int>(&step - plan.steps.data()), current_fragment_);
+  for (const Progress *progress : relied_on) inform(rank, progress->snapshot);
+  return true;
+}
+
+bool Interpreter::await(int rank, const plan::Step &step, Ticket ticket) {
+  ticket -= lateness(rank);
+  const auto ring = at(step.peer) * at(areas_) + step.area;
+  const Post *post = nullptr;
+  if (ticket >= 0) {
+    post = &posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
+    if (!post->posted) {
+      ranks_[at(rank)].waits_for = step.peer;
+      return false;
+    }
+  }
+  tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), current_fragment_);
+  if (post == nullptr) return true;
+  inform(rank, post->snapshot);
+  const auto depth = at(subject_.line_depth);
+  Line &line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
+  ++verdict_.accesses;
+  if (const auto other = order_.read(rank, line.word))
+    find_race(rank, "line " + std::to_string(step.peer) + "." + std::to_string(step.area), false, *other);
+  const Rank &me = ranks_[at(rank)];
+  if (step.area == plan::kPublishArea && ticket >= calls_[me.call].first) {
+    if (post->addresses) {
+      addresses_[at(rank) * ranks_.size() + at(step.peer)] = static_cast<std::int32_t>(me.call);
+    } else {
+      find(Fault::illegal, rank, "what was posted there has no addresses");
+    }
+  }
+  return true;
+}
+
+bool Interpreter::await_done(int rank, int peer, Ticket needed) {
+  const Progress *progress = needed > 0 ? progress_of(peer, needed) : nullptr;
+  if (needed > 0 && progress == nullptr) {
+    ranks_[at(rank)].waits_for = peer;
+    return false;
+  }
+  tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
+  if (progress != nullptr) inform(rank, progress->snapshot);
+  return true;
+}
+
+void Interpreter::post(int rank, const plan::Step &step, Ticket ticket) {
+  const auto ring = at(rank) * at(areas_) + step.area;
+  const auto depth = at(subject_.line_depth);
+  Line &line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
+  Post &post = posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
+  if (post.posted || line.posted > ticket) {
+    find(Fault::illegal, rank, "ticket " + std::to_string(ticket) + " was already posted on this area");
+    return;
+  }
+  ++verdict_.accesses;
+  if (const auto other = order_.write(rank, line.word))
+    find_race(rank, "line " + std::to_string(rank) + "." + std::to_string(step.area), true, *other);
+  line.posted = ticket;
+  post = {true, step.kind == Kind::publish, clocks_.snapshot(rank)};
+}
+
+void Interpreter::done(int rank, Ticket value) {
+  auto &progress = ranks_[at(rank)].progress;
+  if (!progress.empty() && progress.back().value > value) {
+    find(Fault::illegal, rank, "takes the rank's progress back to " + std::to_string(value));
+    return;
+  }
+  progress.push_back({value, clocks_.snapshot(rank), clocks_.now(rank)});
+}
+
+// ---- Data ------------------------------------------------------------------------------------------------
+
+Interpreter::Place Interpreter::locate(int rank, const Operand &operand, bool loop, int fragment) {
+  const std::size_t index = ranks_[at(rank)].call;
+  CallState &call = calls_[index];
+  const Ticket ticket = call.first + fragment;
+  const AtomSpan part = call.cuts.span_of(loop, fragment, operand.range);
+  const bool one = call.cuts.one_fragment();
+  const AtomSpan whole = loop || one ? call.cuts.fragment(fragment) : AtomSpan{0, call.cuts.atoms()};
+  const auto in_buffer = [&](Memory &memory) { return Place{&memory, part.first, part.size(), -1, part, 0, false}; };
+  const auto in_ring = [&](Memory &memory, Ticket tag) {
+    return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
+  };
+  const auto ring = [&](std::vector<Memory> &memories, int depth) -> Memory & {
+    return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) +
+                    static_cast<std::size_t>(ticket) % at(depth)];
+  };
+  switch (operand.space) {
+    case Space::none: break;
+    case Space::input: return in_buffer(call.inputs[at(rank)]);
+    case Space::output: return in_buffer(output_of(index, rank));
+    case Space::scratch: {
+      const auto scratches = scratches_.size() / ranks_.size();
+      // A scratch of a whole message is not a scratch of fragments, unless they are the same.
+      const Ticket tag = loop || one ? ticket : -2 - static_cast<Ticket>(index);
+      return in_ring(scratches_[at(rank) * scratches + operand.area], tag);
+    }
+    case Space::line: return in_ring(ring(payloads_, subject_.line_depth), ticket);
+    case Space::slot: return in_ring(ring(slots_, subject_.slot_depth), ticket);
+    case Space::peer_input:
+    case Space::peer_output:
+      if (addresses_[at(rank) * ranks_.size() + at(operand.rank)] != static_cast<std::int32_t>(index)) {
+        find(Fault::illegal, rank,
+             "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");
+        break;
+      }
+      return in_buffer(operand.space == Space::peer_input ? call.inputs[at(operand.rank)]
+                                                          : output_of(index, operand.rank));
+  }
+  return {};
+}
+
+namespace {
+std::string name_of_place(const Operand &operand, int rank) {
+  const std::string owner = std::to_string(operand.rank < 0 ? rank : operand.rank);
+  switch (operand.space) {
+    case Space::none: return "nothing";
+    case Space::input:
+    case Space::peer_input: return "input of " + owner;
+    case Space::output:
+    case Space::peer_output: return "output of " + owner;
+    case Space::scratch: return "scratch." + std::to_string(operand.area) + " of " + owner;
+    case Space::line: return "line " + owner + "." + std::to_string(operand.area);
+    case Space::slot: return "slot " + owner + "." + std::to_string(operand.area);
+  }
+  return "?";
+}
+}  // namespace
+
+bool Interpreter::read(int rank, const Place &place, const Operand &operand, std::vector<Values::Id> &values) {
+  values.clear();
+  Memory &memory = *place.memory;
+  if (place.reused && memory.tag != place.tag) {
+    const std::string holds =
+        memory.atoms.empty() ? "nothing" : "that of ticket " + std::to_string(memory.tag);
+    find(memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
+         "reads " + name_of_place(operand, rank) + " of ticket " + std::to_string(place.tag) + ", which holds " + holds);
+    return false;
+  }
+  for (std::uint32_t i = place.first; i < place.first + place.count; ++i) {
+    Atom &atom = memory.atoms[i];
+    ++verdict_.accesses;
+    if (const auto other = order_.read(rank, atom.accesses)) {
+      find_race(rank, name_of_place(operand, rank), false, *other);
+      return false;
+    }
+    if (atom.value == Values::kNothing) {
+      find(Fault::unwritten, rank, "reads " + name_of_place(operand, rank) + " before anything was written there");
+      return false;
+    }
+    values.push_back(atom.value);
+  }
+  return true;
+}
+
+void Interpreter::write(int rank, const Place &place, const Operand &operand, const std::vector<Values::Id> &values) {
+  Memory &memory = *place.memory;
+  if (place.reused && (memory.tag != place.tag || memory.atoms.empty())) {
+    // The whole of what was there goes.
+    for (Atom &atom : memory.atoms) {
+      if (const auto other = order_.conflict_of_write(rank, atom.accesses)) {
+        find_race(rank, name_of_place(operand, rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true,
+                  *other);
+        break;
+      }
+    }
+    for (Atom &atom : memory.atoms) order_.forget(atom.accesses);
+    memory.tag = place.tag;
+    memory.atoms.assign(place.whole, {});
+  }
+  for (std::uint32_t i = 0; i < place.count; ++i) {
+    Atom &atom = memory.atoms[place.first + i];
+    ++verdict_.accesses;
+    atom.value = values[i];
+    if (const auto other = order_.write(rank, atom.accesses)) {
+      find_race(rank, name_of_place(operand, rank), true, *other);
+      return;
+    }
+  }
+}
+
+bool Interpreter::same_part(int rank, const Place &a, const Place &b) {
+  if (a.part == b.part) return true;
+  find(Fault::mismatch, rank, "the operands are not the same part of the message");
+  return false;
+}
+
+void Interpreter::move_data(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
+  const Place dst = locate(rank, step.dst, section.loop, fragment);
+  const Place a = locate(rank, step.a, section.loop, fragment);
+  if (dst.memory == nullptr || a.memory == nullptr || !same_part(rank, dst, a)) return;
+  if (!read(rank, a, step.a, scratch_a_)) return;
+  if (step.kind == Kind::reduce) {
+    const Place b = locate(rank, step.b, section.loop, fragment);
+    if (b.memory == nullptr || !same_part(rank, a, b) || !read(rank, b, step.b, scratch_b_)) return;
+    for (std::size_t i = 0; i < scratch_a_.size(); ++i)
+      scratch_a_[i] = values_.combine(scratch_a_[i], scratch_b_[i]);
+  }
+  write(rank, dst, step.dst, scratch_a_);
+  if (step.dst2.space == Space::none) return;
+  const Place dst2 = locate(rank, step.dst2, section.loop, fragment);
+  if (dst2.memory != nullptr && same_part(rank, a, dst2)) write(rank, dst2, step.dst2, scratch_a_);
+}
+
+// ---- The wire --------------------------------------------------------------------------------------------
+
+namespace {
+std::uint64_t channel_key(int from, int to, int tag) {
+  return static_cast<std::uint64_t>(from) << 36 | static_cast<std::uint64_t>(to) << 8 |
+         static_cast<std::uint64_t>(tag);
+}
+}  // namespace
+
+void Interpreter::send(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
+  Rank &me = ranks_[at(rank)];
+  Message message{static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, 0,
+                  step.peer};
+  if (message.data) {
+    message.source = locate(rank, step.a, section.loop, fragment);
+    if (message.source.memory == nullptr || !read(rank, message.source, step.a, message.values)) return;
+    message.part = message.source.part;
+    for (std::uint32_t i = 0; i < message.source.count; ++i)
+      message.writes.push_back(message.source.memory->atoms[message.source.first + i].accesses.write);
+  }
+  message.snapshot = clocks_.snapshot(rank);
+  channels_[channel_key(rank, step.peer, step.area)].messages.push_back(messages_.size());
+  me.undrained.push_back(messages_.size());
+  messages_.push_back(std::move(message));
+}
+
+bool Interpreter::receive(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
+  Channel &channel = channels_[channel_key(step.peer, rank, step.area)];
+  if (channel.received == channel.messages.size()) {
+    ranks_[at(rank)].waits_for = step.peer;
+    return false;
+  }
+  Message &message = messages_[channel.messages[channel.received++]];
+  message.received = true;
+  tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), fragment);
+  inform(rank, message.snapshot);
+  const int call = static_cast<int>(ranks_[at(rank)].call);
+  const auto sent = [&] {
+    return "'" + plan::to_text({}, *message.step) + "' of rank " + std::to_string(step.peer) + " (call " +
+           std::to_string(message.call) + ", fragment " + std::to_string(message.fragment) + ")";
+  };
+  if (message.call != call) {
+    find(Fault::wire, rank, "gets the message of another call: " + sent());
+    return true;
+  }
+  if (message.data != (step.dst.space != Space::none)) {
+    find(Fault::wire, rank, "one has data, the other not: " + sent());
+    return true;
+  }
+  if (!message.data) return true;
+  const Place dst = locate(rank, step.dst, section.loop, fragment);
+  if (dst.memory == nullptr) return true;
+  if (dst.part != message.part) {
+    find(Fault::wire, rank, "is another part of the message than " + sent());
+    return true;
+  }
+  write(rank, dst, step.dst, message.values);
+  return true;
+}
+
+bool Interpreter::drain(int rank) {
+  Rank &me = ranks_[at(rank)];
+  for (std::size_t index : me.undrained) {
+    if (messages_[index].received) continue;
+    me.waits_for = messages_[index].to;
+    return false;
+  }
+  tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
+  for (std::size_t index : me.undrained) {
+    const Message &message = messages_[index];
+    const Place &source = message.source;
+    for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
+      const bool kept = !source.reused || source.memory->tag == source.tag;
+      if (!kept || source.memory->atoms[source.first + i].accesses.write != message.writes[i]) {
+        find(Fault::race, rank,
+             "the source of '" + plan::to_text({}, *message.step) + "' (fragment " +
+                 std::to_string(message.fragment) + ") was overwritten before it was drained");
+        break;
+      }
+      // The wire may read the source until now.
+      if (const auto other = order_.read(rank, source.memory->atoms[source.first + i].accesses)) {
+        find_race(rank, "the source of '" + plan::to_text({}, *message.step) + "'", false, *other);
+        break;
+      }
+    }
+  }
+  me.undrained.clear();
+  return true;
+}
+
+// ---- Findings --------------------------------------------------------------------------------------------
+
+std::string Interpreter::step_text(int rank) const {
+  if (current_ != nullptr) return plan::to_text(plan_of(rank), *current_);
+  return ranks_[at(rank)].entered ? "return" : "entry";
+}
+
+void Interpreter::find(Fault fault, int rank, std::string explanation) {
+  verdict_.findings.push_back({fault, rank, step_text(rank), static_cast<int>(ranks_[at(rank)].call),
+                               current_fragment_, std::move(explanation)});
+}
+
+std::string Interpreter::describe(Epoch event) const {
+  const Event &what = ranks_[at(event.rank)].events[event.clock - 1];
+  std::string text = "rank " + std::to_string(event.rank) + " ";
+  if (what.step == kEntry) {
+    text += "enters";
+  } else if (what.step == kReturn) {
+    text += "returns";
+  } else {
+    const plan::Plan &plan = *calls_[at(what.call)].plans[at(event.rank)];
+    text += "'" + plan::to_text(plan, plan.steps[at(what.step)]) + "'";
+  }
+  return text + " (call " + std::to_string(what.call) + ", fragment " + std::to_string(what.fragment) + ")";
+}
+
+void Interpreter::find_race(int rank, const std::string &what, bool writes, Epoch other) {
+  find(Fault::race, rank,
+       what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
+           "; rank " + std::to_string(rank) + " needs to learn that it is over, or rank " +
+           std::to_string(other.rank) + " to wait for this");
+}
+
+void Interpreter::find_deadlock() {
+  // Follow who waits for whom to a rank that has finished, or round a circle.
+  int rank = 0;
+  while (ranks_[at(rank)].call == calls_.size()) ++rank;
+  std::vector<bool> seen(ranks_.size());
+  std::string chain;
+  const int start = rank;
+  const auto select = [&](int which) {
+    Rank &me = ranks_[at(which)];
+    const plan::Plan &plan = plan_of(which);
+    const plan::Section &section = plan.sections[me.section];
+    current_ = &plan.steps[section.first + me.step];
+    current_fragment_ = section.loop ? std::max(me.iteration - current_->lag, 0) : 0;
+  };
+  while (!seen[at(rank)] && ranks_[at(rank)].call < calls_.size()) {
+    seen[at(rank)] = true;
+    select(rank);
+    const Rank &me = ranks_[at(rank)];
+    chain += (chain.empty() ? "rank " : "; rank ") + std::to_string(rank) + " waits at '" + step_text(rank) +
+             "' (call " + std::to_string(me.call) + ", fragment " + std::to_string(current_fragment_) + ") for rank " +
+             std::to_string(me.waits_for);
+    rank = me.waits_for;
+  }
+  chain += ranks_[at(rank)].call < calls_.size() ? ", and so round" : ", which has finished";
+  select(start);
+  find(Fault::deadlock, start, chain);
+}
+
+}  // namespace copse::analysis

@@ -1,0 +1,160 @@
+// The interpreter: executes the plans of all ranks on symbolic memory, in one schedule.
+//
+// Every memory (buffer, scratch, line payload, slot) is an array of atoms (cuts.hpp); an atom has a value and
+// the accesses that later ones may conflict with. Memory that is reused carries a tag: the ticket it was
+// written for. Buffers are addressed by message, the others by fragment.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/checker.hpp"
+#include "analysis/cuts.hpp"
+#include "analysis/order.hpp"
+#include "analysis/value.hpp"
+
+namespace copse::analysis {
+
+class Interpreter {
+ public:
+  Interpreter(const Case &subject, std::size_t most, WaitUse *use);
+  Verdict run();
+
+ private:
+  using Ticket = std::int64_t;
+
+  struct Atom {
+    Values::Id value = Values::kNothing;
+    Accesses accesses;
+  };
+  struct Memory {
+    Ticket tag = -1;
+    std::vector<Atom> atoms;
+  };
+  // Some atoms of a memory, for one ticket.
+  struct Place {
+    Memory *memory = nullptr;  // null: no such place (a finding was made)
+    std::uint32_t first = 0, count = 0;
+    Ticket tag = 0;
+    AtomSpan part{};        // of the message
+    std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
+    bool reused = false;    // by other tickets
+  };
+  struct Line {  // one ring place of lines: the word; the payload is a Memory
+    Accesses word;
+    Ticket posted = -1;
+  };
+  struct Post {
+    bool posted = false, addresses = false;
+    Clocks::Snapshot snapshot = 0;
+  };
+  struct Progress {
+    Ticket value;
+    Clocks::Snapshot snapshot;
+    Epoch at;
+  };
+  struct Message {
+    int call, fragment;
+    const plan::Step *step;
+    bool data;
+    AtomSpan part;
+    std::vector<Values::Id> values;
+    std::vector<Epoch> writes;  // of the source when it was sent
+    Place source;
+    Clocks::Snapshot snapshot;
+    int to;
+    bool received = false;
+  };
+  struct Channel {
+    std::vector<std::size_t> messages;
+    std::size_t received = 0;
+  };
+  struct Event {  // what a rank did at a tick of its clock
+    std::int32_t call, step, fragment;
+  };
+  enum : std::int32_t { kEntry = -1, kReturn = -2 };
+
+  struct Rank {
+    std::size_t call = 0;
+    bool entered = false;
+    std::size_t section = 0;
+    std::uint32_t step = 0;
+    int iteration = 0;
+    int waits_for = -1;             // the rank whose step it needs
+    std::vector<Progress> progress;
+    std::vector<std::size_t> undrained;
+    std::vector<Event> events;      // [clock - 1]
+  };
+  struct CallState {
+    Cuts cuts;
+    Ticket first = 0;
+    std::vector<const plan::Plan *> plans;
+    std::vector<Memory> inputs, outputs;  // per rank; where they are one memory, the input's
+    std::vector<Values::Id> reference;    // of allreduce: the first rank's result
+    std::vector<Epoch> entries;
+    int reference_rank = -1;
+  };
+
+  const Call &job(std::size_t call) const { return subject_.calls[call]; }
+  const plan::Plan &plan_of(int rank) const { return *calls_[ranks_[at(rank)].call].plans[at(rank)]; }
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  bool near(int a, int b) const { return subject_.nodes.empty() || subject_.nodes[at(a)] == subject_.nodes[at(b)]; }
+
+  // Each returns false where the rank must wait (waits_for says for whom), having done nothing.
+  bool advance(int rank);
+  void enter(int rank);
+  void leave(int rank);
+  bool execute(int rank, const plan::Section &section, const plan::Step &step, int fragment);
+  bool acquire(int rank, const plan::Step &step, Ticket ticket);
+  bool await(int rank, const plan::Step &step, Ticket ticket);
+  bool await_done(int rank, int peer, Ticket needed);
+  void post(int rank, const plan::Step &step, Ticket ticket);
+  void done(int rank, Ticket value);
+  void move_data(int rank, const plan::Section &section, const plan::Step &step, int fragment);
+  void send(int rank, const plan::Section &section, const plan::Step &step, int fragment);
+  bool receive(int rank, const plan::Section &section, const plan::Step &step, int fragment);
+  bool drain(int rank);
+
+  void tick(int rank, int step, int fragment);
+  Place locate(int rank, const plan::Operand &operand, bool loop, int fragment);
+  bool read(int rank, const Place &place, const plan::Operand &operand, std::vector<Values::Id> &values);
+  void write(int rank, const Place &place, const plan::Operand &operand, const std::vector<Values::Id> &values);
+  bool same_part(int rank, const Place &a, const Place &b);
+  bool has_one_buffer(std::size_t call, int rank) const;
+  Memory &output_of(std::size_t call, int rank);
+  void touch_buffer(int rank, Memory &memory, const char *name);
+  void check_result(int rank);
+  void inform(int rank, Clocks::Snapshot snapshot);
+  const Progress *progress_of(int rank, Ticket needed) const;
+  int lateness(int rank) const;
+
+  void find(Fault fault, int rank, std::string explanation);
+  void find_race(int rank, const std::string &what, bool writes, Epoch other);
+  void find_deadlock();
+  std::string describe(Epoch event) const;
+  std::string step_text(int rank) const;
+
+  const Case &subject_;
+  std::size_t most_;
+  WaitUse *use_;
+  int areas_ = 16;
+  Values values_;
+  Clocks clocks_;
+  AccessOrder order_;
+  std::vector<CallState> calls_;
+  std::vector<Rank> ranks_;
+  Ticket tickets_ = 0;  // of all calls
+  std::vector<Memory> payloads_, slots_, scratches_;
+  std::vector<Line> lines_;
+  std::vector<Post> posts_;                 // [rank][area][ticket]
+  std::vector<std::int32_t> addresses_;     // [rank][peer]: call whose addresses of peer rank holds
+  std::vector<Message> messages_;
+  std::unordered_map<std::uint64_t, Channel> channels_;
+  std::vector<Values::Id> scratch_a_, scratch_b_;
+  const plan::Step *current_ = nullptr;
+  int current_fragment_ = 0;
+  Verdict verdict_;
+};
+
+}  // namespace copse::analysis

@@ -1,0 +1,145 @@
+#include "analysis/rules.hpp"
+
+#include <algorithm>
+
+namespace copse::analysis {
+namespace {
+
+using plan::Kind;
+using plan::Operand;
+using plan::Space;
+
+struct Rules {
+  const Case &subject;
+  int call, rank;
+  const plan::Plan &plan;
+  std::vector<Finding> &findings;
+  const plan::Section *section = nullptr;
+  const plan::Step *step = nullptr;
+
+  const Call &job() const { return subject.calls[static_cast<std::size_t>(call)]; }
+
+  void illegal(std::string why) {
+    findings.push_back({Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0,
+                        std::move(why)});
+  }
+  bool is_rank(int peer) const { return peer >= 0 && peer < subject.ranks; }
+  bool near(int peer) const {
+    return subject.nodes.empty() ||
+           subject.nodes[static_cast<std::size_t>(peer)] == subject.nodes[static_cast<std::size_t>(rank)];
+  }
+
+  static bool is_peers(const Operand &operand) {
+    return operand.space == Space::peer_input || operand.space == Space::peer_output;
+  }
+
+  void peer(int peer, bool shares_memory) {
+    if (!is_rank(peer)) return illegal("no such rank: " + std::to_string(peer));
+    if (peer == rank) return illegal("a rank has nothing to wait for, or send, to itself");
+    if (shares_memory && !near(peer)) illegal("rank " + std::to_string(peer) + " is on another node");
+    if (!shares_memory && near(peer))
+      illegal("rank " + std::to_string(peer) + " is on this node; the wire is for others");
+  }
+
+  void operand(const Operand &operand, bool written) {
+    if (operand.space == Space::none) return;
+    const auto &range = operand.range;
+    if (range.of == 0 || range.count == 0 || std::uint64_t{range.first} + range.count > range.of)
+      illegal("range out of bounds: first " + std::to_string(range.first) + ", count " +
+              std::to_string(range.count) + " of " + std::to_string(range.of));
+    switch (operand.space) {
+      case Space::none: break;
+      case Space::input:
+        if (written) illegal("writes the input");
+        break;
+      case Space::output:
+        if (job().collective == algorithms::Collective::reduce && rank != job().root)
+          illegal("only the root of a reduce has an output");
+        break;
+      case Space::scratch:
+        if (operand.area >= plan.scratches) illegal("scratch beyond the plan's " + std::to_string(plan.scratches));
+        break;
+      case Space::line:
+      case Space::slot:
+        if (!is_rank(operand.rank)) return illegal("line or slot of no rank: " + std::to_string(operand.rank));
+        if (!near(operand.rank)) illegal("line or slot of a rank on another node");
+        if (written && operand.rank != rank) illegal("writes another rank's line or slot");
+        if (operand.area >= plan.areas) illegal("area beyond the plan's " + std::to_string(plan.areas));
+        if (!section->loop && job().fragments > 1)
+          illegal("a whole message of several fragments does not fit a line or slot");
+        break;
+      case Space::peer_input:
+      case Space::peer_output:
+        if (!is_rank(operand.rank)) return illegal("buffer of no rank: " + std::to_string(operand.rank));
+        if (!near(operand.rank)) illegal("buffer of a rank on another node");
+        if (operand.rank == rank) illegal("its own buffer, as if it were a peer's");
+        if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
+        if (operand.space == Space::peer_output && job().collective == algorithms::Collective::reduce &&
+            operand.rank != job().root)
+          illegal("only the root of a reduce has an output");
+        break;
+    }
+  }
+
+  void one_step() {
+    if (step->lag > section->max_lag) illegal("lag beyond the section's " + std::to_string(section->max_lag));
+    if (step->area >= std::max<int>(plan.areas, 1)) illegal("area beyond the plan's " + std::to_string(plan.areas));
+    switch (step->kind) {
+      case Kind::acquire:
+        for (int reader : plan.peers_of(*step)) peer(reader, true);
+        break;
+      case Kind::await_done:
+        if (section->loop) illegal("means the whole call, and so stands in a once-section");
+        [[fallthrough]];
+      case Kind::await: peer(step->peer, true); break;
+      case Kind::send:
+        peer(step->peer, false);
+        if (is_peers(step->a)) illegal("the wire cannot read a peer's buffer");
+        break;
+      case Kind::receive:
+        peer(step->peer, false);
+        if (is_peers(step->dst)) illegal("the wire cannot write a peer's buffer");
+        break;
+      case Kind::copy:
+      case Kind::reduce:
+        if (step->kind == Kind::copy && is_peers(step->dst) && is_peers(step->a))
+          illegal("no data moves between two others");
+        if (step->dst.space == Space::none || step->a.space == Space::none ||
+            (step->kind == Kind::reduce && step->b.space == Space::none))
+          illegal("an operand is missing");
+        break;
+      default: break;
+    }
+    if (step->kind != Kind::acquire) operand(step->dst, true);
+    operand(step->dst2, true);
+    operand(step->a, false);
+    operand(step->b, false);
+  }
+
+  void whole() {
+    if (plan.rank != rank || plan.ranks != subject.ranks) illegal("made for another rank or number of ranks");
+    if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
+    for (const plan::Section &each : plan.sections) {
+      section = &each;
+      if (!each.loop && each.max_lag > 0) illegal("a once-section has no lag");
+      if (each.max_lag >= std::min(subject.slot_depth, subject.line_depth))
+        illegal("lag " + std::to_string(each.max_lag) + " needs deeper rings of lines and slots");
+      std::uint8_t lag = 0;
+      for (std::uint32_t i = 0; i < each.count; ++i) {
+        step = &plan.steps[each.first + i];
+        if (step->lag < lag) illegal("a smaller lag than the step before: with one fragment the order would differ");
+        lag = step->lag;
+        one_step();
+      }
+      step = nullptr;
+    }
+  }
+};
+
+}  // namespace
+
+void check_rules(const Case &subject, int call, int rank, const plan::Plan &plan, std::vector<Finding> &findings) {
+  Rules{subject, call, rank, plan, findings}.whole();
+}
+
+}  // namespace copse::analysis

@@ -1,0 +1,13 @@
+// What a plan may not contain, whatever the others do: found without running it.
+#pragma once
+
+#include <vector>
+
+#include "analysis/checker.hpp"
+
+namespace copse::analysis {
+
+// Appends what is illegal in rank's plan of that call: its ranges, ranks, areas, nodes, lags, destinations.
+void check_rules(const Case &subject, int call, int rank, const plan::Plan &plan, std::vector<Finding> &findings);
+
+}  // namespace copse::analysis

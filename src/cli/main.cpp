@@ -1,0 +1,47 @@
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace {
+
+struct Command {
+  std::string_view name;
+  int (*run)(copse::cli::Arguments);
+  std::string_view summary;
+};
+
+constexpr Command kCommands[] = {
+    {"verify", copse::cli::verify, "prove the registered algorithms with the checker"},
+};
+
+void usage(std::FILE *out) {
+  std::fprintf(out, "usage: copse-native <command> [arguments]; --help after a command says more\n");
+  for (const Command &command : kCommands) {
+    std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
+                 static_cast<int>(command.summary.size()), command.summary.data());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments[0] == "--help") {
+    usage(arguments.empty() ? stderr : stdout);
+    return arguments.empty() ? 2 : 0;
+  }
+  for (const Command &command : kCommands) {
+    if (command.name != arguments[0]) continue;
+    try {
+      return command.run(copse::cli::Arguments(arguments).subspan(1));
+    } catch (const std::exception &error) {
+      std::fprintf(stderr, "copse-native %s: %s\n", argv[1], error.what());
+      return 2;
+    }
+  }
+  std::fprintf(stderr, "copse-native: there is no command '%s'\n", argv[1]);
+  usage(stderr);
+  return 2;
+}

@@ -1,0 +1,205 @@
+// copse-native verify: the checker over the registry.
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "analysis/cases.hpp"
+#include "cli/command.hpp"
+
+namespace copse::cli {
+namespace {
+
+using algorithms::Algorithm;
+using analysis::Effort;
+using analysis::Tally;
+
+constexpr const char *kHelp =
+    "usage: copse-native verify [options]\n"
+    "  --collective X   only barrier, broadcast, reduce or allreduce\n"
+    "  --algorithm Y    only this algorithm\n"
+    "  --ranks A-B      numbers of ranks (default 1-17; also a list: 2,4,6-9)\n"
+    "  --all            every root, placement and radix, not a sample\n"
+    "  --text           print the plans instead (see --root, --carrier, --radix)\n"
+    "  --root R --carrier line|slot|get|put --radix K   of --text\n"
+    "  --json           the summary as JSON\n";
+
+struct Options {
+  std::string_view collective, algorithm;
+  std::vector<int> ranks;
+  Effort effort = Effort::quick;
+  bool text = false, json = false;
+  int root = 0, radix = 2;
+  std::string_view carrier = "slot";
+};
+
+int number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0)
+    throw std::invalid_argument("'" + std::string(text) + "' is not a number");
+  return value;
+}
+
+std::vector<int> ranks_in(std::string_view text) {
+  std::vector<int> result;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const auto item = text.substr(0, comma);
+    const auto dash = item.find('-');
+    const int first = number(item.substr(0, dash));
+    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
+    if (first < 1 || last < first) throw std::invalid_argument("ranks go from 1 up, as in 1-17: '" + std::string(item) + "'");
+    for (int ranks = first; ranks <= last; ++ranks) result.push_back(ranks);
+    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+  }
+  return result;
+}
+
+Options parse(Arguments arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw std::invalid_argument(std::string(arguments[i]) + " needs a value");
+      return arguments[++i];
+    };
+    if (arguments[i] == "--collective") options.collective = value();
+    else if (arguments[i] == "--algorithm") options.algorithm = value();
+    else if (arguments[i] == "--ranks") options.ranks = ranks_in(value());
+    else if (arguments[i] == "--all") options.effort = Effort::full;
+    else if (arguments[i] == "--text") options.text = true;
+    else if (arguments[i] == "--json") options.json = true;
+    else if (arguments[i] == "--root") options.root = number(value());
+    else if (arguments[i] == "--radix") options.radix = number(value());
+    else if (arguments[i] == "--carrier") options.carrier = value();
+    else throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
+  }
+  if (options.ranks.empty()) options.ranks = options.text ? std::vector{4} : ranks_in("1-17");
+  return options;
+}
+
+std::vector<const Algorithm *> rows_of(const Options &options) {
+  std::vector<const Algorithm *> rows;
+  std::string known;
+  for (const Algorithm &row : algorithms::all()) {
+    known.append(" ").append(name_of(row.collective)).append("/").append(row.name);
+    if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
+    if (!options.algorithm.empty() && options.algorithm != row.name) continue;
+    rows.push_back(&row);
+  }
+  if (rows.empty()) throw std::invalid_argument("no such algorithm; there are" + known);
+  return rows;
+}
+
+int print_plans(const Options &options) {
+  for (const Algorithm *row : rows_of(options)) {
+    for (int ranks : options.ranks) {
+      analysis::Variant variant;
+      variant.row = row;
+      variant.ranks = ranks;
+      variant.root = options.root;
+      variant.radix = options.radix;
+      variant.placement = "one region";
+      bool found = false;
+      for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
+        variant.carrier = static_cast<plan::Carrier>(carrier);
+        if (options.carrier == plan::name_of(variant.carrier) && row->carries(variant.carrier)) found = true;
+        if (found) break;
+      }
+      if (!found || options.root >= ranks) continue;
+      std::printf("# %s\n", variant.name().c_str());
+      for (const auto &plan : *analysis::build_plans(variant)) std::printf("%s", plan::to_text(plan).c_str());
+    }
+  }
+  return 0;
+}
+
+std::string quoted(const std::string &text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string as_json(const Algorithm &row, const Tally &tally) {
+  std::string out = "{\"collective\": " + quoted(std::string(name_of(row.collective))) +
+                    ", \"algorithm\": " + quoted(std::string(row.name));
+  const auto field = [&](const char *name, std::uint64_t value) {
+    out += ", " + quoted(name) + ": " + std::to_string(value);
+  };
+  field("variants", tally.variants);
+  field("plans", tally.plans);
+  field("cases", tally.cases);
+  field("steps", tally.steps);
+  field("accesses", tally.accesses);
+  field("failed", tally.failed);
+  field("spoiled", tally.spoiled);
+  out += ", \"failures\": [";
+  for (std::size_t i = 0; i < tally.failures.size(); ++i) {
+    out += i > 0 ? ", " : "";
+    out += "{\"case\": " + quoted(tally.failures[i].name) + ", \"findings\": [";
+    for (std::size_t j = 0; j < tally.failures[i].findings.size(); ++j)
+      out += (j > 0 ? ", " : "") + quoted(to_text(tally.failures[i].findings[j]));
+    out += "]}";
+  }
+  return out + "]}";
+}
+
+}  // namespace
+
+int verify(Arguments arguments) {
+  for (const auto argument : arguments) {
+    if (argument != "--help") continue;
+    std::printf("%s", kHelp);
+    return 0;
+  }
+  const Options options = parse(arguments);
+  if (options.text) return print_plans(options);
+
+  const auto start = std::chrono::steady_clock::now();
+  const auto rows = rows_of(options);
+  Tally total;
+  std::string json;
+  for (const Algorithm *row : rows) {
+    const std::string name = std::string(name_of(row->collective)) + " " + std::string(row->name);
+    Tally tally;
+    for (int ranks : options.ranks) {
+      std::fprintf(stderr, "\r%-40s %4d ranks ", name.c_str(), ranks);
+      tally += analysis::verify(*row, ranks, options.effort);
+    }
+    std::fprintf(stderr, "\r%60s\r", "");
+    total += tally;
+    json += (json.empty() ? "  " : ",\n  ") + as_json(*row, tally);
+    if (options.json) continue;
+    std::printf("%-7s %-36s %7llu plans %7llu cases", tally.failed == 0 ? "proved" : "FAILED", name.c_str(),
+                static_cast<unsigned long long>(tally.plans), static_cast<unsigned long long>(tally.cases));
+    if (tally.failed > 0) std::printf(", %llu failed", static_cast<unsigned long long>(tally.failed));
+    if (tally.spoiled > 0)
+      std::printf(", %llu told nothing: another algorithm fails", static_cast<unsigned long long>(tally.spoiled));
+    std::printf("\n");
+    for (const auto &failure : tally.failures) {
+      std::printf("  %s\n", failure.name.c_str());
+      for (const auto &finding : failure.findings) std::printf("    %s\n", to_text(finding).c_str());
+    }
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options.json) {
+    std::printf("{\"seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds,
+                static_cast<unsigned long long>(total.failed), json.c_str());
+  } else {
+    std::printf("%zu algorithms, %zu numbers of ranks up to %d: %llu sets of plans (%llu plans), %llu sequences of calls, "
+                "%llu steps, %llu accesses, %.1f s: %s\n",
+                rows.size(), options.ranks.size(), options.ranks.back(),
+                static_cast<unsigned long long>(total.variants), static_cast<unsigned long long>(total.plans),
+                static_cast<unsigned long long>(total.cases), static_cast<unsigned long long>(total.steps),
+                static_cast<unsigned long long>(total.accesses), seconds,
+                total.failed == 0 ? "all proved" : (std::to_string(total.failed) + " failed").c_str());
+  }
+  return total.failed == 0 && total.spoiled == 0 ? 0 : 1;
+}
+
+}  // namespace copse::cli
