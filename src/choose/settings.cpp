@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <functional>
 
 namespace copse::choose {
 namespace {
@@ -218,7 +218,10 @@ std::optional<Settings> read_settings(const char *const *environment, std::strin
               (near.empty() ? "" : "; did you mean " + near + "?") + " (copse info --env lists them)";
       return std::nullopt;
     }
-    if (!value.empty()) (reader.*row->read)(name, value);
+    if (value.empty()) continue;
+    (reader.*row->read)(name, value);
+    if (name != "COPSE_TRACE")  // the order of an environment is nobody's: add, do not chain
+      reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }
   if (!reader.error.empty()) {
     error = reader.error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct Settings {
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";
+
+  std::uint64_t fingerprint = 0;  // of everything that all ranks must have alike
 
   [[nodiscard]] const Forced *forced_for(algorithms::Collective collective) const;
 };

@@ -1,0 +1,35 @@
+// Which algorithm for this call: the user's word first, then the defaults.
+#pragma once
+
+#include <cstddef>
+
+#include "algorithms/registry.hpp"
+#include "choose/settings.hpp"
+
+namespace copse::choose {
+
+// What a decision may depend on: only what all ranks of the communicator know alike.
+struct Situation {
+  int ranks = 1;
+  int nodes = 1;
+  bool addressable = false;     // get and put work: every buffer can be reached by every rank of its node
+  bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
+  bool oversubscribed = false;
+  bool numa = false;            // ranks sit in more than one NUMA region of some node
+  std::size_t slot_bytes_max = 0;
+};
+
+struct Decision {
+  const algorithms::Algorithm *algorithm = nullptr;
+  plan::Carrier carrier = plan::Carrier::slot;
+  int radix = 2;
+  std::size_t fragment_bytes = 0;  // 0: one fragment
+  bool halves = false;             // two fragments from kHalvesFrom on (NUMACol 3, dynamic)
+};
+inline constexpr std::size_t kHalvesFrom = 8192;
+
+// For a message of `bytes` (per rank). `ordered`: the operator does not commute.
+[[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+                              std::size_t bytes, bool ordered);
+
+}  // namespace copse::choose

@@ -1,0 +1,143 @@
+// Filling in a card, and reading the pack.
+#include "communicator/card.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+
+#include "engine/reach/peer.hpp"
+#include "heap/heap.hpp"
+
+namespace copse::communicator {
+namespace {
+
+// The word that proves which process one has reached. Not constant: a forked child must draw its own.
+struct ProcessToken {
+  std::uint64_t value = 0;
+  pid_t owner = 0;
+};
+
+ProcessToken &process_token() {
+  static ProcessToken token;
+  if (token.owner != getpid()) {
+    std::random_device device;
+    token.value = (std::uint64_t{device()} << 32 | device()) ^ static_cast<std::uint64_t>(getpid());
+    token.owner = getpid();
+  }
+  return token;
+}
+
+// The same for all processes that can share memory by /proc/<pid>: one boot of one kernel, one PID namespace.
+std::uint64_t host_id() {
+  static const std::uint64_t id = [] {
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    struct stat pids{};
+    if (stat("/proc/self/ns/pid", &pids) == 0) text += ':' + std::to_string(pids.st_ino);
+    return std::hash<std::string>{}(text + '@' + name.data());
+  }();
+  return id;
+}
+
+const topology::Machine &this_machine() {
+  static const topology::Machine machine = topology::Machine::discover();
+  return machine;
+}
+
+int ranks_by_launcher() {
+  for (const char *name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+    if (const char *value = std::getenv(name)) return std::atoi(value);
+  return 0;
+}
+
+}  // namespace
+
+Card my_card(const choose::Settings &settings, int rank, int ranks) {
+  Card card;
+  card.pid = getpid();
+  card.process = process_token().value;
+  card.probe = reinterpret_cast<std::uint64_t>(&process_token().value);
+  card.settings = settings.fingerprint;
+  card.neighbours = ranks_by_launcher();
+  card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
+
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (std::size_t cpu = 0; cpu < kCpusMax && cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) card.cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
+  std::vector<unsigned> cpus;
+  for (unsigned cpu = 0; cpu < kCpusMax; ++cpu)
+    if (card.cpus[cpu / 64] >> (cpu % 64) & 1) cpus.push_back(cpu);
+  card.place.local = this_machine().place_of(cpus);
+
+  if (const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName))) {
+    struct copse_heap_region region {};
+    if (query(&region) == 0) {
+      card.heap_base = reinterpret_cast<std::uint64_t>(region.base);
+      card.heap_bytes = region.bytes;
+      card.heap_fd = region.fd;
+    }
+  }
+  return card;
+}
+
+topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings) {
+  const int ranks = static_cast<int>(cards.size());
+  std::vector<topology::Observation> observations;
+  for (const Card &card : cards) observations.push_back(card.place);
+  topology::Placement seen = topology::place_observed(observations);
+  if (settings.topology.empty()) return seen;
+  // A described machine says where ranks sit inside their nodes; which node that is stays what it is.
+  const topology::Machine machine = topology::Machine::from(settings.topology);
+  std::map<std::uint64_t, std::vector<std::size_t>> hosts;
+  for (int rank = 0; rank < ranks; ++rank)
+    hosts[cards[static_cast<std::size_t>(rank)].place.host].push_back(static_cast<std::size_t>(rank));
+  for (const auto &[host, members] : hosts) {
+    const auto places = topology::place_block(machine, 1, static_cast<int>(members.size()));
+    for (std::size_t i = 0; i < members.size(); ++i) observations[members[i]].local = places[i];
+  }
+  return topology::place_observed(observations);
+}
+
+bool oversubscribed(const std::vector<Card> &cards) {
+  struct Host {
+    int ranks = 0, by_launcher = 0;
+    std::array<std::uint64_t, kCpusMax / 64> cpus{};
+  };
+  std::map<std::uint64_t, Host> hosts;
+  for (const Card &card : cards) {
+    Host &host = hosts[card.place.host];
+    ++host.ranks;
+    host.by_launcher = std::max(host.by_launcher, card.neighbours);
+    for (std::size_t i = 0; i < card.cpus.size(); ++i) host.cpus[i] |= card.cpus[i];
+  }
+  const int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return std::any_of(hosts.begin(), hosts.end(), [&](const auto &entry) {
+    int cpus = 0;
+    for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
+    return entry.second.ranks > cpus || entry.second.by_launcher > online;
+  });
+}
+
+bool probe_kernel_reach(const Card &neighbour) {
+  engine::Peer peer;
+  peer.pid = neighbour.pid;
+  std::uint64_t word = 0;
+  return engine::kernel_read(peer, &word, neighbour.probe, sizeof word) && word == neighbour.process &&
+         engine::kernel_write(peer, &word, neighbour.probe, sizeof word);
+}
+
+}  // namespace copse::communicator

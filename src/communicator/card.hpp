@@ -1,0 +1,40 @@
+// What the ranks tell one another when a communicator is made, and what everyone concludes from it. The same cards
+// lie before every rank, so that conclusions need no further agreement.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "choose/settings.hpp"
+#include "topology/layout.hpp"
+
+namespace copse::communicator {
+
+inline constexpr std::size_t kCpusMax = 1024;
+
+struct Card {
+  topology::Observation place;
+  std::uint64_t process = 0;  // drawn by chance once per process: equal for its threads
+  std::uint64_t probe = 0;    // address of a word that holds `process`
+  std::uint64_t heap_base = 0, heap_bytes = 0;
+  std::uint64_t settings = 0;  // fingerprint
+  std::int32_t heap_fd = -1;
+  std::int32_t pid = 0;
+  std::int32_t neighbours = 0;  // ranks that the launcher started on this node, if it said so
+  std::array<std::uint64_t, kCpusMax / 64> cpus{};  // where this rank may run
+};
+
+// This rank's. `rank` and `ranks` matter for COPSE_NODES only.
+[[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
+
+// Ranks of one node have equal node ids in the placement.
+[[nodiscard]] topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings);
+
+// Are there nodes with more ranks than processors that they may use?
+[[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
+
+// Reads and writes back the neighbour's probe word through the kernel: true if both work.
+[[nodiscard]] bool probe_kernel_reach(const Card &neighbour);
+
+}  // namespace copse::communicator
