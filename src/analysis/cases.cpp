@@ -228,8 +228,9 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
       deep = std::max(deep, most_lag(*other.plans) + 1);
       sequence.push_back(call_of(other, 1 + static_cast<int>(random.below(3)), random.below(2) == 0));
       if (i == 1) sequence.push_back(call_of(variant, 2, true));
-      names += (i > 0 ? ", " : "") + std::string(name_of(other.row->collective)) + " " + std::string(other.row->name) +
-               " by " + plan::name_of(other.carrier) + " root " + std::to_string(other.root);
+      if (i > 0) names.append(", ");
+      names.append(name_of(other.row->collective)).append(" ").append(other.row->name).append(" by ");
+      names.append(plan::name_of(other.carrier)).append(" root ").append(std::to_string(other.root));
     }
     sequence.push_back(call_of(variant, 1, true));
     add("between " + names, std::move(sequence), deep, deep, true);
