@@ -4,6 +4,9 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(Threads REQUIRED)
 
 set(COPSE_WARNINGS -Wall -Wextra -Wpedantic -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND COPSE_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms on std::string +, gcc PR105651
+endif()
 
 # copse_room(<name> SOURCES ... [USES <room or library> ...])
 # A room is one folder under src/. Its objects end up in libcopse; USES names the floors below it.
