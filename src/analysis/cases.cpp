@@ -95,9 +95,10 @@ topology::Placement make_placement(const std::string &layout, int ranks, int nod
 
 std::string Variant::name() const {
   std::string text{name_of(row->collective)};
-  text += " " + std::string(row->name) + " by " + plan::name_of(carrier) + ", " + std::to_string(ranks) + " ranks";
-  if (rooted(row->collective)) text += ", root " + std::to_string(root);
-  return text + ", radix " + std::to_string(radix) + ", " + placement;
+  text.append(" ").append(row->name).append(" by ").append(plan::name_of(carrier));
+  text.append(", ").append(std::to_string(ranks)).append(" ranks");
+  if (rooted(row->collective)) text.append(", root ").append(std::to_string(root));
+  return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
 }
 
 std::shared_ptr<const Plans> build_plans(const Variant &variant) {
@@ -201,7 +202,7 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
     if (other.root == variant.root) other.root = (variant.root + 1) % variant.ranks;
     other.plans = build_plans(other);
     for (int fragments : {1, 2}) {
-      add("another root between, " + std::to_string(fragments) + " fragments",
+      add(std::to_string(fragments) + " fragments, another root between",
           {call_of(variant, fragments, false), call_of(other, fragments, false), call_of(variant, fragments, true),
            call_of(other, 1, false)},
           depth, depth);
@@ -215,7 +216,7 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
                 static_cast<std::uint64_t>(variant.row - rows.data()) * 100000);
   for (int sample = 0; sample < (effort == Effort::full ? 4 : 1); ++sample) {
     std::vector<Call> sequence{call_of(variant, 1 + sample % 3, false)};
-    std::string names;
+    std::string names = "between ";
     int deep = depth;
     for (int i = 0; i < 3; ++i) {
       Variant other = variant;
@@ -233,7 +234,7 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
       names.append(plan::name_of(other.carrier)).append(" root ").append(std::to_string(other.root));
     }
     sequence.push_back(call_of(variant, 1, true));
-    add("between " + names, std::move(sequence), deep, deep, true);
+    add(names, std::move(sequence), deep, deep, true);
   }
   return result;
 }

@@ -1,4 +1,6 @@
 // copse-native verify: the checker over the registry.
+#include <unistd.h>
+
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -162,16 +164,17 @@ int verify(Arguments arguments) {
 
   const auto start = std::chrono::steady_clock::now();
   const auto rows = rows_of(options);
+  const bool watched = isatty(STDERR_FILENO) != 0;
   Tally total;
   std::string json;
   for (const Algorithm *row : rows) {
     const std::string name = std::string(name_of(row->collective)) + " " + std::string(row->name);
     Tally tally;
     for (int ranks : options.ranks) {
-      std::fprintf(stderr, "\r%-40s %4d ranks ", name.c_str(), ranks);
+      if (watched) std::fprintf(stderr, "\r%-40s %4d ranks ", name.c_str(), ranks);
       tally += analysis::verify(*row, ranks, options.effort);
     }
-    std::fprintf(stderr, "\r%60s\r", "");
+    if (watched) std::fprintf(stderr, "\r%60s\r", "");
     total += tally;
     json += (json.empty() ? "  " : ",\n  ") + as_json(*row, tally);
     if (options.json) continue;
