@@ -15,11 +15,11 @@ namespace {
 
 using Members = std::vector<int>;
 
-const topology::Place &place_of(const Placement &placement, int rank) {
+const topology::Place& place_of(const Placement& placement, int rank) {
   return placement[static_cast<std::size_t>(rank)];
 }
 
-std::size_t count_groups(const Placement &placement, const Members &members, Level level) {
+std::size_t count_groups(const Placement& placement, const Members& members, Level level) {
   std::vector<std::int32_t> ids;
   ids.reserve(members.size());
   for (const int rank : members) ids.push_back(place_of(placement, rank).at(level));
@@ -28,14 +28,14 @@ std::size_t count_groups(const Placement &placement, const Members &members, Lev
 }
 
 // 0 to n-1.
-Members all_ranks(const Placement &placement) {
+Members all_ranks(const Placement& placement) {
   Members ranks(placement.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
 // The members by their group of the level, groups in the order of their first members.
-std::vector<Members> split(const Placement &placement, const Members &members, Level level) {
+std::vector<Members> split(const Placement& placement, const Members& members, Level level) {
   std::unordered_map<std::int32_t, std::size_t> index;
   std::vector<Members> parts;
   for (const int rank : members) {
@@ -48,11 +48,11 @@ std::vector<Members> split(const Placement &placement, const Members &members, L
 
 class Composer {
  public:
-  Composer(Tree &tree, const Placement &placement, Arrangement inside)
+  Composer(Tree& tree, const Placement& placement, Arrangement inside)
       : tree_(tree), placement_(placement), inside_(inside) {}
 
   // Links the members, ascending, below `leader`, which is one of them.
-  void link_group(const Members &members, int leader, std::vector<Hierarchy::Layer> layers) {
+  void link_group(const Members& members, int leader, std::vector<Hierarchy::Layer> layers) {
     if (members.size() == 1) return;
     // The coarsest layer that divides; of equals the first named.
     auto coarsest = layers.end();
@@ -74,7 +74,7 @@ class Composer {
     Members leaders;
     std::size_t own = 0;
     const std::vector<Members> parts = split(placement_, members, layer.level);
-    for (const Members &part : parts) {
+    for (const Members& part : parts) {
       const bool is_own = std::binary_search(part.begin(), part.end(), leader);
       if (is_own) own = leaders.size();
       leaders.push_back(is_own ? leader : part.front());
@@ -84,8 +84,8 @@ class Composer {
   }
 
  private:
-  Tree &tree_;
-  const Placement &placement_;
+  Tree& tree_;
+  const Placement& placement_;
   Arrangement inside_;
 };
 
@@ -103,14 +103,14 @@ Hierarchy every_level(Arrangement arrangement) {
   return hierarchy;
 }
 
-Tree make_tree(const Hierarchy &hierarchy, const Placement &placement, int root) {
+Tree make_tree(const Hierarchy& hierarchy, const Placement& placement, int root) {
   Tree tree = unlinked(static_cast<int>(placement.size()), root);
   Composer(tree, placement, hierarchy.inside).link_group(all_ranks(placement), root, hierarchy.layers);
   order_children(tree);
   return tree;
 }
 
-int crossings(const Tree &tree, const Placement &placement, Level level) {
+int crossings(const Tree& tree, const Placement& placement, Level level) {
   int count = 0;
   for (int rank = 0; rank < tree.size(); ++rank) {
     const int parent = tree.parent[static_cast<std::size_t>(rank)];
@@ -119,11 +119,11 @@ int crossings(const Tree &tree, const Placement &placement, Level level) {
   return count;
 }
 
-int groups(const Placement &placement, Level level) {
+int groups(const Placement& placement, Level level) {
   return static_cast<int>(count_groups(placement, all_ranks(placement), level));
 }
 
-Boundaries::Boundaries(const Placement &placement) : placement_(placement) {
+Boundaries::Boundaries(const Placement& placement) : placement_(placement) {
   std::array<int, topology::kLevels> count{};
   for (const Level level : kAllLevels) count[static_cast<std::size_t>(level)] = groups(placement, level);
   std::stable_sort(coarsest_first_.begin(), coarsest_first_.end(), [&](Level a, Level b) {
@@ -138,7 +138,7 @@ std::optional<Level> Boundaries::between(int a, int b) const {
   return std::nullopt;
 }
 
-std::string to_text(const Tree &tree, const Placement &placement) {
+std::string to_text(const Tree& tree, const Placement& placement) {
   const Boundaries boundaries(placement);
   std::string out;
   struct Line {
@@ -156,7 +156,7 @@ std::string to_text(const Tree &tree, const Placement &placement) {
       if (crossed) out += ' ' + std::string(level_name(*crossed));
     }
     out += '\n';
-    const auto &children = tree.children[static_cast<std::size_t>(line.rank)];
+    const auto& children = tree.children[static_cast<std::size_t>(line.rank)];
     for (auto child = children.rbegin(); child != children.rend(); ++child) stack.push_back({*child, line.indent + 1});
   }
   return out;

@@ -36,29 +36,29 @@ struct Hierarchy {
 // lowest rank: so the leader at an outer level leads at every inner one, and the root leads all its groups. If the
 // groups of every level are intervals of ranks (block layout), the tree keeps rank order, whatever the root, unless a
 // chain is among the arrangements. Throws std::invalid_argument for a root that is no rank.
-[[nodiscard]] Tree make_tree(const Hierarchy &hierarchy, const topology::Placement &placement, int root);
+[[nodiscard]] Tree make_tree(const Hierarchy& hierarchy, const topology::Placement& placement, int root);
 
 // Edges whose ends lie in different groups of the level. No tree has fewer than groups(placement, level) - 1.
-[[nodiscard]] int crossings(const Tree &tree, const topology::Placement &placement, topology::Level level);
+[[nodiscard]] int crossings(const Tree& tree, const topology::Placement& placement, topology::Level level);
 
 // Groups into which the level divides the ranks.
-[[nodiscard]] int groups(const topology::Placement &placement, topology::Level level);
+[[nodiscard]] int groups(const topology::Placement& placement, topology::Level level);
 
 // Which boundary lies between two ranks of a placement: the coarsest level (that with the fewest groups) at which they
 // differ; none if they differ at no level. The dearest link on the way, that is.
 class Boundaries {
  public:
-  explicit Boundaries(const topology::Placement &placement);  // refers to the placement
+  explicit Boundaries(const topology::Placement& placement);  // refers to the placement
 
   [[nodiscard]] std::optional<topology::Level> between(int a, int b) const;
 
  private:
-  const topology::Placement &placement_;
+  const topology::Placement& placement_;
   std::array<topology::Level, topology::kLevels> coarsest_first_ = topology::kAllLevels;
 };
 
 // The tree as indented text, one rank a line in serving order, each with the level that its edge from its parent
 // crosses.
-[[nodiscard]] std::string to_text(const Tree &tree, const topology::Placement &placement);
+[[nodiscard]] std::string to_text(const Tree& tree, const topology::Placement& placement);
 
 }  // namespace copse::shape

@@ -11,7 +11,7 @@ namespace copse::shape {
 struct Chunk {
   std::size_t first = 0;  // element
   std::size_t count = 0;  // elements; may be 0
-  friend bool operator==(const Chunk &, const Chunk &) = default;
+  friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
 // A message of `count` elements in `parts` chunks, as even as possible. If there is enough for every part, boundaries

@@ -18,7 +18,7 @@ struct Interval {
 
 class Linker {
  public:
-  Linker(Tree &tree, std::span<const int> members) : tree_(tree), members_(members) {}
+  Linker(Tree& tree, std::span<const int> members) : tree_(tree), members_(members) {}
 
   void flat(Interval interval) {
     for (std::size_t i = interval.begin; i < interval.end; ++i) {
@@ -84,14 +84,14 @@ class Linker {
     }
   }
 
-  Tree &tree_;
+  Tree& tree_;
   std::span<const int> members_;
 };
 
 std::size_t as_index(int rank) { return static_cast<std::size_t>(rank); }
 
 // Steps that each rank's branch takes, children in their present order.
-int branch_steps(const std::vector<int> &children, const std::vector<int> &steps_of) {
+int branch_steps(const std::vector<int>& children, const std::vector<int>& steps_of) {
   int longest = 0;
   for (std::size_t i = 0; i < children.size(); ++i) {
     longest = std::max(longest, static_cast<int>(i) + 1 + steps_of[as_index(children[i])]);
@@ -101,7 +101,7 @@ int branch_steps(const std::vector<int> &children, const std::vector<int> &steps
 
 }  // namespace
 
-void link(Tree &tree, Arrangement arrangement, std::span<const int> members, std::size_t root) {
+void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std::size_t root) {
   if (root >= members.size()) throw std::invalid_argument("the root is no position of the list");
   const bool has_radix = arrangement.form == Form::k_nomial || arrangement.form == Form::k_ary;
   if (has_radix && arrangement.radix < 2) throw std::invalid_argument("the radix of a tree is at least 2");
@@ -146,28 +146,28 @@ Tree make_tree(Arrangement arrangement, int ranks, int root) {
   return make_tree(arrangement, list, as_index(root));
 }
 
-std::vector<int> top_down(const Tree &tree) {
+std::vector<int> top_down(const Tree& tree) {
   std::vector<int> order = {tree.root};
   order.reserve(tree.parent.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto &children = tree.children[as_index(order[i])];
+    const auto& children = tree.children[as_index(order[i])];
     order.insert(order.end(), children.begin(), children.end());
   }
   return order;
 }
 
-void order_children(Tree &tree) {
+void order_children(Tree& tree) {
   std::vector<int> steps_of(tree.parent.size());
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
-    auto &children = tree.children[as_index(*rank)];
+    auto& children = tree.children[as_index(*rank)];
     std::stable_sort(children.begin(), children.end(),
                      [&](int a, int b) { return steps_of[as_index(a)] > steps_of[as_index(b)]; });
     steps_of[as_index(*rank)] = branch_steps(children, steps_of);
   }
 }
 
-int steps(const Tree &tree) {
+int steps(const Tree& tree) {
   std::vector<int> steps_of(tree.parent.size());
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
@@ -176,7 +176,7 @@ int steps(const Tree &tree) {
   return steps_of[as_index(tree.root)];
 }
 
-int depth(const Tree &tree) {
+int depth(const Tree& tree) {
   std::vector<int> level(tree.parent.size());
   int deepest = 0;
   for (const int rank : top_down(tree)) {
@@ -187,7 +187,7 @@ int depth(const Tree &tree) {
   return deepest;
 }
 
-bool preserves_rank_order(const Tree &tree) {
+bool preserves_rank_order(const Tree& tree) {
   // A subtree is an interval exactly if its span equals its size.
   struct Extent {
     int low;
@@ -199,7 +199,7 @@ bool preserves_rank_order(const Tree &tree) {
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
     Extent whole{*rank, *rank, 1};
     for (const int child : tree.children[as_index(*rank)]) {
-      const Extent &part = extent[as_index(child)];
+      const Extent& part = extent[as_index(child)];
       whole = {std::min(whole.low, part.low), std::max(whole.high, part.high), whole.size + part.size};
     }
     if (whole.high - whole.low + 1 != whole.size) return false;
@@ -208,7 +208,7 @@ bool preserves_rank_order(const Tree &tree) {
   return true;
 }
 
-std::vector<int> combining_order(const Tree &tree, int rank) {
+std::vector<int> combining_order(const Tree& tree, int rank) {
   // Where every subtree is an interval, a child stands on the same side of its parent as all that it stands for.
   std::vector<int> order = tree.children[as_index(rank)];
   order.push_back(rank);

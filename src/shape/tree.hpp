@@ -20,7 +20,7 @@ struct Tree {
   std::vector<std::vector<int>> children;  // by rank
 
   [[nodiscard]] int size() const { return static_cast<int>(parent.size()); }
-  friend bool operator==(const Tree &, const Tree &) = default;
+  friend bool operator==(const Tree&, const Tree&) = default;
 };
 
 // How the members of one group are joined. The radix counts for k-nomial (2 is binomial) and k-ary (2 is binary).
@@ -28,14 +28,14 @@ enum class Form : std::uint8_t { flat, chain, k_nomial, k_ary };
 struct Arrangement {
   Form form = Form::k_nomial;
   int radix = 2;
-  friend bool operator==(const Arrangement &, const Arrangement &) = default;
+  friend bool operator==(const Arrangement&, const Arrangement&) = default;
 };
 
 // Adds the edges that join `members` below the one at position `root`. Every subtree holds consecutive members
 // (except in a chain whose root is neither first nor last: it goes round), so that the tree keeps the order of its list
 // whichever member is the root. A k-nomial tree is at most ceil(log_k n) deep, a k-ary one floor(log_k(n (k - 1) + 1))
 // or one more. Throws std::invalid_argument for a radix below 2 or a root that is no position.
-void link(Tree &tree, Arrangement arrangement, std::span<const int> members, std::size_t root);
+void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std::size_t root);
 
 // A tree over a permutation of the ranks 0 to n-1, with the rank at position `root` as its root. Throws
 // std::invalid_argument also if `ranks` is no permutation.
@@ -49,24 +49,24 @@ void link(Tree &tree, Arrangement arrangement, std::span<const int> members, std
 
 // Puts all children into serving order; among equals the order of linking stays. The measure is the number of steps
 // that a branch takes when every rank serves one child at a time.
-void order_children(Tree &tree);
+void order_children(Tree& tree);
 
 // Steps until the last rank is reached when every rank serves one child at a time, in its order.
-[[nodiscard]] int steps(const Tree &tree);
+[[nodiscard]] int steps(const Tree& tree);
 
 // Edges between the root and the rank farthest from it.
-[[nodiscard]] int depth(const Tree &tree);
+[[nodiscard]] int depth(const Tree& tree);
 
 // All ranks, parents before children.
-[[nodiscard]] std::vector<int> top_down(const Tree &tree);
+[[nodiscard]] std::vector<int> top_down(const Tree& tree);
 
 // True if a reduction over this tree can keep rank order, as a non-commutative operator needs: every subtree holds an
 // unbroken interval of ranks, so that each rank can combine its own value and its children's results in the order of
 // combining_order, and the root gets rank 0 to P-1 from left to right.
-[[nodiscard]] bool preserves_rank_order(const Tree &tree);
+[[nodiscard]] bool preserves_rank_order(const Tree& tree);
 
 // The rank itself and its children in the order of the ranks that they stand for. Meaningful if
 // preserves_rank_order(tree).
-[[nodiscard]] std::vector<int> combining_order(const Tree &tree, int rank);
+[[nodiscard]] std::vector<int> combining_order(const Tree& tree, int rank);
 
 }  // namespace copse::shape

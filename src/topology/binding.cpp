@@ -20,7 +20,7 @@ class Mask {
  public:
   explicit Mask(std::size_t cpus) : words_((cpus + CPU_SETSIZE) / CPU_SETSIZE) {}
 
-  [[nodiscard]] cpu_set_t *data() { return words_.data(); }
+  [[nodiscard]] cpu_set_t* data() { return words_.data(); }
   [[nodiscard]] std::size_t bytes() const { return words_.size() * sizeof(cpu_set_t); }
   [[nodiscard]] std::size_t cpus() const { return words_.size() * CPU_SETSIZE; }
 
@@ -45,7 +45,7 @@ CpuSet current_processors() {
   return {};
 }
 
-bool set_processors(const CpuSet &cpus) {
+bool set_processors(const CpuSet& cpus) {
   Mask mask(cpus.back());
   for (const unsigned cpu : cpus) CPU_SET_S(cpu, mask.bytes(), mask.data());
   return sched_setaffinity(0, mask.bytes(), mask.data()) == 0;
@@ -55,11 +55,11 @@ bool set_processors(const CpuSet &cpus) {
 // that was started by a bound one must not be mistaken for one that its user has confined.
 class OwnMasks {
  public:
-  void add(const CpuSet &cpus) {
+  void add(const CpuSet& cpus) {
     const std::lock_guard lock(mutex_);
     masks_.insert(cpus);
   }
-  bool contains(const CpuSet &cpus) {
+  bool contains(const CpuSet& cpus) {
     const std::lock_guard lock(mutex_);
     return masks_.contains(cpus);
   }
@@ -69,15 +69,15 @@ class OwnMasks {
   std::set<CpuSet> masks_;
 };
 
-OwnMasks &own_masks() {
+OwnMasks& own_masks() {
   static OwnMasks masks;
   return masks;
 }
 
-CpuSet all_processors(const Machine &machine) { return machine.processors_in(Level::node, 0); }
+CpuSet all_processors(const Machine& machine) { return machine.processors_in(Level::node, 0); }
 
 // "processors 0-3,8", as taskset and the kernel write lists.
-std::string list_text(const CpuSet &cpus) {
+std::string list_text(const CpuSet& cpus) {
   std::string out = cpus.size() == 1 ? "processor " : "processors ";
   for (std::size_t begin = 0; begin < cpus.size();) {
     std::size_t end = begin + 1;
@@ -100,20 +100,20 @@ BindingPolicy binding_policy_from(std::string_view text, std::string_view origin
               "unset it for the default, numa");
 }
 
-CpuSet processors_for(const Machine &machine, BindingPolicy policy, int local_rank, int local_ranks) {
+CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks) {
   const auto core = static_cast<std::size_t>(block_core(machine, local_rank, local_ranks));
   if (policy == BindingPolicy::none) return all_processors(machine);
   if (policy == BindingPolicy::core) return machine.processors_in(Level::core, static_cast<std::int32_t>(core));
   return machine.processors_in(Level::numa, machine.place_of(machine.cores()[core]).at(Level::numa));
 }
 
-Binding bind_this_thread(const Machine &machine, BindingPolicy policy, int local_rank, int local_ranks) {
+Binding bind_this_thread(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks) {
   const CpuSet wanted = processors_for(machine, policy, local_rank, local_ranks);
   if (!machine.is_this_machine()) {
     return {false, "not bound: " + machine.name() + " is a description, not the machine that runs",
             machine.place_of(wanted)};
   }
-  const auto left = [&](const std::string &why) { return Binding{false, "not bound: " + why, current_place(machine)}; };
+  const auto left = [&](const std::string& why) { return Binding{false, "not bound: " + why, current_place(machine)}; };
   if (policy == BindingPolicy::none) return left("the policy is none");
   const CpuSet before = current_processors();
   if (before.empty()) return left(std::string("the system does not tell the affinity mask: ") + std::strerror(errno));
@@ -130,7 +130,7 @@ Binding bind_this_thread(const Machine &machine, BindingPolicy policy, int local
   return {true, "bound to " + list_text(wanted), current_place(machine)};
 }
 
-Place current_place(const Machine &machine) {
+Place current_place(const Machine& machine) {
   return machine.place_of(machine.is_this_machine() ? current_processors() : CpuSet{});
 }
 

@@ -17,7 +17,7 @@ enum class BindingPolicy : std::uint8_t { none, numa, core };
 
 // The processors that the policy gives to one of the ranks of a node: of the core that block layout gives it, of that
 // core's NUMA region, or all.
-[[nodiscard]] CpuSet processors_for(const Machine &machine, BindingPolicy policy, int local_rank, int local_ranks);
+[[nodiscard]] CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks);
 
 struct Binding {
   bool bound = false;       // by this call
@@ -27,9 +27,9 @@ struct Binding {
 
 // Binds the calling thread. Never fatal: a refusal is explained in the result. A thread that somebody else has
 // confined already (a launcher, a user) is left as it is; so is everything if the machine is only described.
-Binding bind_this_thread(const Machine &machine, BindingPolicy policy, int local_rank, int local_ranks);
+Binding bind_this_thread(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks);
 
 // Where the calling thread is confined, by its affinity mask. Nowhere, if the machine is only described.
-[[nodiscard]] Place current_place(const Machine &machine);
+[[nodiscard]] Place current_place(const Machine& machine);
 
 }  // namespace copse::topology

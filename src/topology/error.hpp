@@ -8,7 +8,7 @@ namespace copse::topology {
 
 class Error : public std::runtime_error {
  public:
-  Error(const std::string &where, const std::string &wrong, const std::string &expected, const std::string &remedy)
+  Error(const std::string& where, const std::string& wrong, const std::string& expected, const std::string& remedy)
       : std::runtime_error(where + ": " + wrong + "; expected " + expected + "; " + remedy) {}
 };
 

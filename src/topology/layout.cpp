@@ -15,22 +15,22 @@ void check(int nodes, int ranks) {
 }
 
 // The local places of the machine's cores.
-std::vector<Place> core_places(const Machine &machine) {
+std::vector<Place> core_places(const Machine& machine) {
   std::vector<Place> places;
-  for (const CpuSet &core : machine.cores()) places.push_back(machine.place_of(core));
+  for (const CpuSet& core : machine.cores()) places.push_back(machine.place_of(core));
   return places;
 }
 
 // Ids of different nodes must differ. Every id is below the number of processors, whatever the level.
-Place on_node(const Machine &machine, Place local, int node) {
+Place on_node(const Machine& machine, Place local, int node) {
   const auto stride = static_cast<std::int32_t>(machine.processors().size());
-  for (auto &id : local.id) id += node * stride;
+  for (auto& id : local.id) id += node * stride;
   local.at(Level::node) = node;
   return local;
 }
 
 // SplitMix64 (Steele, Lea, Flood 2014): the standard library's distributions differ between platforms.
-std::uint64_t next_random(std::uint64_t &state) {
+std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
@@ -39,13 +39,13 @@ std::uint64_t next_random(std::uint64_t &state) {
 
 }  // namespace
 
-int block_core(const Machine &machine, int local_rank, int local_ranks) {
+int block_core(const Machine& machine, int local_rank, int local_ranks) {
   if (local_rank < 0 || local_rank >= local_ranks) throw std::invalid_argument("a local rank is below their number");
   const auto cores = static_cast<std::int64_t>(machine.cores().size());
   return static_cast<int>(local_rank * cores / local_ranks);
 }
 
-Placement place_block(const Machine &machine, int nodes, int ranks) {
+Placement place_block(const Machine& machine, int nodes, int ranks) {
   check(nodes, ranks);
   const std::vector<Place> cores = core_places(machine);
   Placement placement;
@@ -59,21 +59,21 @@ Placement place_block(const Machine &machine, int nodes, int ranks) {
   return placement;
 }
 
-Placement place_cyclic(const Machine &machine, int nodes, int ranks) {
+Placement place_cyclic(const Machine& machine, int nodes, int ranks) {
   check(nodes, ranks);
   std::vector<std::vector<Place>> regions(machine.regions().size());
-  for (const Place &core : core_places(machine))
+  for (const Place& core : core_places(machine))
     regions[static_cast<std::size_t>(core.at(Level::numa))].push_back(core);
   Placement placement;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto local = static_cast<std::size_t>(rank / nodes);
-    const auto &region = regions[local % regions.size()];
+    const auto& region = regions[local % regions.size()];
     placement.push_back(on_node(machine, region[local / regions.size() % region.size()], rank % nodes));
   }
   return placement;
 }
 
-Placement place_random(const Machine &machine, int nodes, int ranks, std::uint64_t seed) {
+Placement place_random(const Machine& machine, int nodes, int ranks, std::uint64_t seed) {
   check(nodes, ranks);
   const std::vector<Place> cores = core_places(machine);
   std::vector<std::size_t> slots(cores.size() * static_cast<std::size_t>(nodes));
@@ -93,7 +93,7 @@ Placement place_observed(std::span<const Observation> observations) {
   std::array<std::int32_t, kLevels> next{};
   Placement placement;
   placement.reserve(observations.size());
-  for (const Observation &observation : observations) {
+  for (const Observation& observation : observations) {
     Place place;
     for (std::size_t level = 0; level < kLevels; ++level) {
       const std::int32_t local = observation.local.id[level];

@@ -57,7 +57,7 @@ std::vector<std::string> pieces_of(std::string_view text) {
 
 std::string known_names() {
   std::string names;
-  for (const RecordedMachine &machine : recorded_machines()) {
+  for (const RecordedMachine& machine : recorded_machines()) {
     names += (names.empty() ? "" : ", ") + std::string(machine.name);
   }
   return names;
@@ -79,14 +79,14 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view text) {
   const auto machines = recorded_machines();
-  const auto nearest = std::min_element(machines.begin(), machines.end(), [&](const auto &a, const auto &b) {
+  const auto nearest = std::min_element(machines.begin(), machines.end(), [&](const auto& a, const auto& b) {
     return edits(text, a.name) < edits(text, b.name);
   });
   return std::string(nearest->name);
 }
 
 // The number of objects that a piece of a synthetic string asks for: "core:4" and "4" say four, "[numa]" adds to one.
-std::uint64_t arity_of(const std::string &piece) {
+std::uint64_t arity_of(const std::string& piece) {
   const std::size_t colon = piece.find(':');
   const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
   std::uint64_t arity = 1;
@@ -96,7 +96,7 @@ std::uint64_t arity_of(const std::string &piece) {
 }
 
 // Sets the synthetic description, or says which of its pieces is the first that hwloc does not understand.
-void describe(hwloc_topology_t topology, const std::string &text, const std::string &where) {
+void describe(hwloc_topology_t topology, const std::string& text, const std::string& where) {
   const std::string expected =
       "an hwloc synthetic string like \"package:2 numa:2 l3:1 core:4 pu:1\", the path of an hwloc XML file, or one "
       "of " +
@@ -104,7 +104,7 @@ void describe(hwloc_topology_t topology, const std::string &text, const std::str
   const std::vector<std::string> pieces = pieces_of(text);
   if (pieces.empty()) throw Error(where, "the description is empty", expected, "unset it to use this machine as it is");
   std::uint64_t processors = 1;
-  for (const std::string &piece : pieces) {
+  for (const std::string& piece : pieces) {
     processors *= std::max<std::uint64_t>(arity_of(piece), 1);
     if (processors <= kMostProcessors) continue;
     throw Error(where, "at '" + piece + "' the machine passes " + std::to_string(kMostProcessors) + " processors",
@@ -112,7 +112,7 @@ void describe(hwloc_topology_t topology, const std::string &text, const std::str
   }
   if (hwloc_topology_set_synthetic(topology, text.c_str()) == 0) return;
   std::string so_far;
-  for (const std::string &piece : pieces) {
+  for (const std::string& piece : pieces) {
     const Topology trial = new_topology();
     so_far += (so_far.empty() ? "" : " ") + piece;
     if (hwloc_topology_set_synthetic(trial.get(), so_far.c_str()) == 0 ||
@@ -127,7 +127,7 @@ void describe(hwloc_topology_t topology, const std::string &text, const std::str
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-  constexpr std::array<const char *, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   auto value = static_cast<double>(bytes);
   while (value >= 1024 && unit + 1 < units.size()) {
@@ -147,7 +147,7 @@ std::string quoted(std::string_view text) {
       out += '\\';
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr const char *hex = "0123456789abcdef";
+      constexpr const char* hex = "0123456789abcdef";
       out += std::string("\\u00") + hex[c >> 4] + hex[c & 15];
     } else {
       out += c;
@@ -157,10 +157,10 @@ std::string quoted(std::string_view text) {
 }
 
 template <class Range, class Text>
-std::string joined(const Range &range, const char *separator, const Text &text) {
+std::string joined(const Range& range, const char* separator, const Text& text) {
   std::string out;
   bool first = true;
-  for (const auto &item : range) {
+  for (const auto& item : range) {
     if (!std::exchange(first, false)) out += separator;
     out += text(item);
   }
@@ -196,12 +196,12 @@ class Reader {
     return std::move(machine_);
   }
 
-  static void set_distances(Machine &machine, std::string_view text) {
+  static void set_distances(Machine& machine, std::string_view text) {
     std::istringstream in{std::string(text)};
     const std::size_t n = machine.regions_.size();
     std::vector<std::vector<std::uint64_t>> matrix(n, std::vector<std::uint64_t>(n));
-    for (auto &row : matrix) {
-      for (auto &value : row) in >> value;
+    for (auto& row : matrix) {
+      for (auto& value : row) in >> value;
     }
     machine.distances_ = std::move(matrix);
   }
@@ -215,7 +215,7 @@ class Reader {
 
   // The id of an object among those of its level, in order of first appearance.
   std::int32_t number(Level level, hwloc_obj_t object) {
-    auto &objects = objects_[index(level)];
+    auto& objects = objects_[index(level)];
     const auto found = std::find(objects.begin(), objects.end(), object);
     if (found != objects.end()) return static_cast<std::int32_t>(found - objects.begin());
     objects.push_back(object);
@@ -248,17 +248,16 @@ class Reader {
     return region;
   }
 
-  // The outermost group of several regions that is no part of a package.
+  // The outermost group of several regions, but not of all.
   hwloc_obj_t board_of(hwloc_obj_t pu) {
+    const auto& nodes = objects_[index(Level::numa)];
     hwloc_obj_t board = nullptr;
     for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) {
-      if (object->type == HWLOC_OBJ_PACKAGE) board = nullptr;
       if (object->type != HWLOC_OBJ_GROUP) continue;
-      const auto &nodes = objects_[index(Level::numa)];
       const auto inside = std::count_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t node) {
         return hwloc_bitmap_isincluded(node->cpuset, object->cpuset) != 0;
       });
-      if (inside > 1) board = object;
+      if (inside > 1 && static_cast<std::size_t>(inside) < nodes.size()) board = object;
     }
     return board;
   }
@@ -278,7 +277,7 @@ class Reader {
 
     Processor processor;
     processor.number = pu->os_index;
-    Place &place = processor.place;
+    Place& place = processor.place;
     place.at(Level::board) = board == nullptr ? 0 : number(Level::board, board);
     place.at(Level::package) = package == nullptr ? 0 : number(Level::package, package);
     place.at(Level::core) = number(Level::core, core == nullptr ? pu : core);
@@ -294,13 +293,13 @@ class Reader {
 
   void read_distances() {
     unsigned found = 1;
-    hwloc_distances_s *matrix = nullptr;
+    hwloc_distances_s* matrix = nullptr;
     if (hwloc_distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
                                     0) != 0 ||
         found == 0) {
       return;
     }
-    const auto &nodes = objects_[index(Level::numa)];
+    const auto& nodes = objects_[index(Level::numa)];
     std::vector<std::vector<std::uint64_t>> distances(nodes.size());
     bool complete = true;
     for (std::size_t from = 0; from < nodes.size(); ++from) {
@@ -336,13 +335,13 @@ Machine Machine::discover() {
 Machine Machine::from(std::string_view text, std::string_view origin) {
   const std::string where(origin);
   const Topology topology = new_topology();
-  const RecordedMachine *recorded = find_recorded(text);
+  const RecordedMachine* recorded = find_recorded(text);
   const std::string given(text);
   struct stat status {};
   const bool is_path = recorded == nullptr && (text.find('/') != std::string_view::npos || text.ends_with(".xml") ||
                                                (!text.empty() && stat(given.c_str(), &status) == 0));
   if (is_path) {
-    const char *expected = "an hwloc XML file";
+    const char* expected = "an hwloc XML file";
     if (stat(given.c_str(), &status) != 0) {
       throw Error(where, "cannot open '" + given + "': " + std::strerror(errno), expected, "check the path");
     }
@@ -372,7 +371,7 @@ Place Machine::place_of(std::span<const unsigned> cpus) const {
   place.id.fill(kNotConfined);
   place.at(Level::node) = 0;
   bool first = true;
-  for (const Processor &processor : processors_) {
+  for (const Processor& processor : processors_) {
     if (!std::binary_search(cpus.begin(), cpus.end(), processor.number)) continue;
     if (std::exchange(first, false)) {
       place = processor.place;
@@ -387,7 +386,7 @@ Place Machine::place_of(std::span<const unsigned> cpus) const {
 
 CpuSet Machine::processors_in(Level level, std::int32_t id) const {
   CpuSet cpus;
-  for (const Processor &processor : processors_) {
+  for (const Processor& processor : processors_) {
     if (processor.place.at(level) == id) cpus.push_back(processor.number);
   }
   std::sort(cpus.begin(), cpus.end());
@@ -395,7 +394,7 @@ CpuSet Machine::processors_in(Level level, std::int32_t id) const {
 }
 
 std::string Machine::summary() const {
-  const auto counted = [](int n, const char *one, const char *several) {
+  const auto counted = [](int n, const char* one, const char* several) {
     return std::to_string(n) + ' ' + (n == 1 ? one : several);
   };
   std::string out = name_ + ": ";
@@ -430,16 +429,16 @@ std::string Machine::json() const {
          "}";
   out += ", \"regions\": [" +
          joined(regions_, ", ",
-                [](const Region &region) {
+                [](const Region& region) {
                   return "{\"memories\": [" + joined(region.memories, ", ", kNumber) + "], \"memory_bytes\": " +
                          (region.memory_bytes ? std::to_string(*region.memory_bytes) : "null") + "}";
                 }) +
          "]";
   out += ", \"distances\": [" +
-         joined(distances_, ", ", [](const auto &row) { return "[" + joined(row, ", ", kNumber) + "]"; }) + "]";
+         joined(distances_, ", ", [](const auto& row) { return "[" + joined(row, ", ", kNumber) + "]"; }) + "]";
   out += ", \"processors\": [" +
          joined(processors_, ", ",
-                [](const Processor &processor) {
+                [](const Processor& processor) {
                   return "{\"number\": " + std::to_string(processor.number) + ", " +
                          joined(kAllLevels, ", ",
                                 [&](Level level) {

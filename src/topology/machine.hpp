@@ -42,28 +42,28 @@ class Machine {
   // `origin` is where the text came from and begins the message. Throws Error.
   static Machine from(std::string_view text, std::string_view origin = "COPSE_TOPOLOGY");
 
-  [[nodiscard]] const std::string &name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
 
   // True if the processors are those of the running system, so that binding to them means something.
   [[nodiscard]] bool is_this_machine() const { return is_this_machine_; }
 
   // In the order of the hierarchy: neighbours in the list are neighbours in the machine.
-  [[nodiscard]] const std::vector<Processor> &processors() const { return processors_; }
+  [[nodiscard]] const std::vector<Processor>& processors() const { return processors_; }
 
   // Objects of the level; 0 if the machine has none (a missing cache or board).
   [[nodiscard]] int count(Level level) const { return counts_[static_cast<std::size_t>(level)]; }
 
   // The processors of each core, in the order of the hierarchy.
-  [[nodiscard]] const std::vector<CpuSet> &cores() const { return cores_; }
+  [[nodiscard]] const std::vector<CpuSet>& cores() const { return cores_; }
 
-  [[nodiscard]] const std::vector<Region> &regions() const { return regions_; }
+  [[nodiscard]] const std::vector<Region>& regions() const { return regions_; }
 
   // Bytes of one cache of the level (l2 or l3), if known.
   [[nodiscard]] std::optional<std::uint64_t> cache_bytes(Level level) const;
 
   // Relative cost of reaching region `to` from region `from`, [from][to], 10 = local as in ACPI's SLIT.
   // Empty if not known.
-  [[nodiscard]] const std::vector<std::vector<std::uint64_t>> &distances() const { return distances_; }
+  [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& distances() const { return distances_; }
 
   // The local place of a thread that may run on these processors: per level the object that holds them all, or
   // kNotConfined. Ascending, as a CpuSet is. Processors that the machine does not have are passed over.

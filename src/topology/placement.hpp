@@ -9,8 +9,8 @@
 
 namespace copse::topology {
 
-// The levels of a machine. A board is any group of packages or NUMA regions that are nearer to each other than to
-// the rest of the node (IG has two). Levels nest, but not always in this order: a Superdome's NUMA region (a cell)
+// The levels of a machine. A board is a group of NUMA regions that are nearer to each other than to the rest of the
+// node (IG has two of four). Levels nest, but not always in this order: a Superdome's NUMA region (a cell)
 // holds packages, an EPYC's package holds NUMA regions, a Xeon's L3 may span several regions.
 enum class Level : std::uint8_t { node, board, package, numa, l3, l2, core };
 inline constexpr std::size_t kLevels = 7;
@@ -34,8 +34,8 @@ struct Place {
   std::array<std::int32_t, kLevels> id{};
 
   [[nodiscard]] std::int32_t at(Level level) const { return id[static_cast<std::size_t>(level)]; }
-  std::int32_t &at(Level level) { return id[static_cast<std::size_t>(level)]; }
-  friend bool operator==(const Place &, const Place &) = default;
+  std::int32_t& at(Level level) { return id[static_cast<std::size_t>(level)]; }
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 // The places of all ranks of a communicator, indexed by rank.

@@ -71,11 +71,11 @@ constexpr std::array<RecordedMachine, 9> kMachines = {{
 
 std::span<const RecordedMachine> recorded_machines() { return kMachines; }
 
-const RecordedMachine *find_recorded(std::string_view name) {
+const RecordedMachine* find_recorded(std::string_view name) {
   const auto same = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
   };
-  const auto found = std::find_if(kMachines.begin(), kMachines.end(), [&](const RecordedMachine &machine) {
+  const auto found = std::find_if(kMachines.begin(), kMachines.end(), [&](const RecordedMachine& machine) {
     return std::equal(machine.name.begin(), machine.name.end(), name.begin(), name.end(), same);
   });
   return found == kMachines.end() ? nullptr : &*found;

@@ -17,6 +17,6 @@ struct RecordedMachine {
 [[nodiscard]] std::span<const RecordedMachine> recorded_machines();
 
 // Null if there is none of that name (case does not matter).
-[[nodiscard]] const RecordedMachine *find_recorded(std::string_view name);
+[[nodiscard]] const RecordedMachine* find_recorded(std::string_view name);
 
 }  // namespace copse::topology

@@ -24,7 +24,7 @@ bool should_write() {
   return std::find(arguments.begin(), arguments.end(), "--write-expected") != arguments.end();
 }
 
-std::string drawn(const std::string &title, const Hierarchy &hierarchy, const Placement &placement, int root) {
+std::string drawn(const std::string& title, const Hierarchy& hierarchy, const Placement& placement, int root) {
   const Tree tree = make_tree(hierarchy, placement, root);
   std::ostringstream out;
   out << "== " << title << ": " << tree.size() << " ranks, root " << root << ", " << steps(tree) << " steps, crosses";
@@ -34,7 +34,7 @@ std::string drawn(const std::string &title, const Hierarchy &hierarchy, const Pl
   return out.str();
 }
 
-std::string trees_of(const topology::RecordedMachine &recorded) {
+std::string trees_of(const topology::RecordedMachine& recorded) {
   const Machine machine = Machine::from(recorded.name);
   const int cores = machine.count(topology::Level::core);
   const Hierarchy binomial = numacol({Form::k_nomial, 2});
@@ -65,11 +65,11 @@ TEST_P(ExpectedTrees, AreBuilt) {
 
 std::vector<std::string> recorded_names() {
   std::vector<std::string> names;
-  for (const auto &machine : topology::recorded_machines()) names.emplace_back(machine.name);
+  for (const auto& machine : topology::recorded_machines()) names.emplace_back(machine.name);
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExpectedTrees, testing::ValuesIn(recorded_names()), [](const auto &row) {
+INSTANTIATE_TEST_SUITE_P(All, ExpectedTrees, testing::ValuesIn(recorded_names()), [](const auto& row) {
   std::string name = row.param;
   std::erase(name, '-');
   return name;

@@ -25,7 +25,7 @@ struct Layout {
   Placement placement;
 };
 
-std::vector<Layout> layouts(const Machine &machine) {
+std::vector<Layout> layouts(const Machine& machine) {
   const int cores = machine.count(Level::core);
   std::vector<Layout> all;
   for (const int nodes : {1, 3}) {
@@ -40,7 +40,7 @@ std::vector<Layout> layouts(const Machine &machine) {
   return all;
 }
 
-bool is_tree(const Tree &tree) {
+bool is_tree(const Tree& tree) {
   std::vector<int> order = top_down(tree);
   std::sort(order.begin(), order.end());
   return order.size() == tree.parent.size() && std::adjacent_find(order.begin(), order.end()) == order.end();
@@ -58,7 +58,7 @@ TEST_P(OnRecordedMachines, TreesCrossEveryLevelTheMinimumOfTimes) {
   const Machine machine = Machine::from(GetParam());
   const std::vector<Arrangement> arrangements = {
       kBinomial, kFlat, {Form::k_nomial, 4}, {Form::chain, 0}, {Form::k_ary, 2}};
-  for (const Layout &layout : layouts(machine)) {
+  for (const Layout& layout : layouts(machine)) {
     const int ranks = static_cast<int>(layout.placement.size());
     const int stride = every_root() ? 1 : std::max(1, ranks / 8);
     for (int root = 0; root < ranks; root += stride) {
@@ -73,7 +73,7 @@ TEST_P(OnRecordedMachines, TreesCrossEveryLevelTheMinimumOfTimes) {
       const Hierarchy hierarchy = numacol(root / stride % 2 == 0 ? kBinomial : kFlat);
       const Tree paper = make_tree(hierarchy, layout.placement, root);
       ASSERT_TRUE(is_tree(paper)) << layout.name << " root " << root;
-      for (const Hierarchy::Layer &layer : hierarchy.layers) {
+      for (const Hierarchy::Layer& layer : hierarchy.layers) {
         ASSERT_EQ(crossings(paper, layout.placement, layer.level), groups(layout.placement, layer.level) - 1)
             << layout.name << " root " << root << " level " << level_name(layer.level);
       }
@@ -87,7 +87,7 @@ TEST_P(OnRecordedMachines, BlockLayoutKeepsRankOrderForEveryRoot) {
     for (const int ranks : {2, 5, 12, 29, machine.count(Level::core)}) {
       const Placement placement = place_block(machine, nodes, ranks);
       for (int root = 0; root < ranks; root += every_root() ? 1 : std::max(1, ranks / 8)) {
-        for (const Hierarchy &hierarchy : {numacol(kBinomial), numacol(kFlat), every_level({Form::k_ary, 3})}) {
+        for (const Hierarchy& hierarchy : {numacol(kBinomial), numacol(kFlat), every_level({Form::k_ary, 3})}) {
           ASSERT_TRUE(preserves_rank_order(make_tree(hierarchy, placement, root)))
               << machine.name() << " nodes " << nodes << " ranks " << ranks << " root " << root;
         }
@@ -98,11 +98,11 @@ TEST_P(OnRecordedMachines, BlockLayoutKeepsRankOrderForEveryRoot) {
 
 std::vector<std::string> recorded_names() {
   std::vector<std::string> names;
-  for (const auto &machine : topology::recorded_machines()) names.emplace_back(machine.name);
+  for (const auto& machine : topology::recorded_machines()) names.emplace_back(machine.name);
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OnRecordedMachines, testing::ValuesIn(recorded_names()), [](const auto &row) {
+INSTANTIATE_TEST_SUITE_P(All, OnRecordedMachines, testing::ValuesIn(recorded_names()), [](const auto& row) {
   std::string name = row.param;
   std::erase(name, '-');
   return name;

@@ -19,7 +19,7 @@ std::string title(Arrangement arrangement, int ranks, int root) {
          " ranks " + std::to_string(ranks) + " root " + std::to_string(root);
 }
 
-void expect_tree(const Tree &tree, int ranks, int root) {
+void expect_tree(const Tree& tree, int ranks, int root) {
   ASSERT_EQ(tree.size(), ranks);
   EXPECT_EQ(tree.root, root);
   std::vector<int> order = top_down(tree);
@@ -31,7 +31,7 @@ void expect_tree(const Tree &tree, int ranks, int root) {
     const int parent = tree.parent[static_cast<std::size_t>(rank)];
     EXPECT_EQ(parent == kNoParent, rank == root);
     if (parent == kNoParent) continue;
-    const auto &siblings = tree.children[static_cast<std::size_t>(parent)];
+    const auto& siblings = tree.children[static_cast<std::size_t>(parent)];
     EXPECT_EQ(std::count(siblings.begin(), siblings.end(), rank), 1);
   }
 }

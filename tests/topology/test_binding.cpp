@@ -149,7 +149,7 @@ TEST(Binding, ParsesItsPolicies) {
   try {
     static_cast<void>(binding_policy_from("socket", "--bind"));
     FAIL();
-  } catch (const Error &error) {
+  } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "--bind: 'socket' is no binding policy; expected none, numa or core; unset it for the default, numa");
   }

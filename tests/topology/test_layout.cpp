@@ -11,13 +11,13 @@
 namespace copse::topology {
 namespace {
 
-std::vector<std::int32_t> ids(const Placement &placement, Level level) {
+std::vector<std::int32_t> ids(const Placement& placement, Level level) {
   std::vector<std::int32_t> out;
-  for (const Place &place : placement) out.push_back(place.at(level));
+  for (const Place& place : placement) out.push_back(place.at(level));
   return out;
 }
 
-std::size_t distinct(const Placement &placement, Level level) {
+std::size_t distinct(const Placement& placement, Level level) {
   const auto all = ids(placement, level);
   return std::set<std::int32_t>(all.begin(), all.end()).size();
 }
@@ -37,11 +37,11 @@ TEST(Layout, CyclicSeparatesNeighbours) {
 }
 
 TEST(Layout, EveryCoreOnceWhenRanksFillTheMachine) {
-  for (const RecordedMachine &recorded : recorded_machines()) {
+  for (const RecordedMachine& recorded : recorded_machines()) {
     const Machine machine = Machine::from(recorded.name);
     for (const int nodes : {1, 3}) {
       const int ranks = machine.count(Level::core) * nodes;
-      for (const Placement &placement : {place_block(machine, nodes, ranks), place_cyclic(machine, nodes, ranks),
+      for (const Placement& placement : {place_block(machine, nodes, ranks), place_cyclic(machine, nodes, ranks),
                                          place_random(machine, nodes, ranks, 7)}) {
         EXPECT_EQ(distinct(placement, Level::core), static_cast<std::size_t>(ranks)) << recorded.name;
         EXPECT_EQ(distinct(placement, Level::numa), machine.regions().size() * static_cast<std::size_t>(nodes))
@@ -54,12 +54,12 @@ TEST(Layout, EveryCoreOnceWhenRanksFillTheMachine) {
 
 TEST(Layout, MoreRanksThanCoresShareCores) {
   const Machine machine = Machine::from("juropa");
-  for (const Placement &placement :
+  for (const Placement& placement :
        {place_block(machine, 1, 24), place_cyclic(machine, 1, 24), place_random(machine, 1, 24, 1)}) {
     std::map<std::int32_t, int> load;
     for (const std::int32_t core : ids(placement, Level::core)) ++load[core];
     EXPECT_EQ(load.size(), 8U);
-    for (const auto &[core, ranks] : load) EXPECT_EQ(ranks, 3) << core;
+    for (const auto& [core, ranks] : load) EXPECT_EQ(ranks, 3) << core;
   }
 }
 
@@ -82,10 +82,10 @@ TEST(Layout, ObservedEqualsTheLayoutThatWasObserved) {
   const Machine machine = Machine::from("epyc");
   const Placement truth = place_random(machine, 3, 40, 11);
   std::vector<Observation> observations;
-  for (const Place &place : truth) {
+  for (const Place& place : truth) {
     const auto node = static_cast<std::uint64_t>(place.at(Level::node));
     Place local = place;
-    for (auto &id : local.id) id -= static_cast<std::int32_t>(node * machine.processors().size());
+    for (auto& id : local.id) id -= static_cast<std::int32_t>(node * machine.processors().size());
     local.at(Level::node) = 0;
     observations.push_back({node * 0x123456789ULL + 99, local});
   }

@@ -15,10 +15,10 @@
 namespace copse::topology {
 namespace {
 
-std::string message_of(const std::string &text) {
+std::string message_of(const std::string& text) {
   try {
     static_cast<void>(Machine::from(text));
-  } catch (const Error &error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "no error";
@@ -26,26 +26,26 @@ std::string message_of(const std::string &text) {
 
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string &content) {
+  explicit TemporaryFile(const std::string& content) {
     path_ = testing::TempDir() + "copse-topology-" + std::to_string(getpid()) + ".xml";
     std::ofstream(path_) << content;
   }
   ~TemporaryFile() { unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  [[nodiscard]] const std::string &path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   std::string path_;
 };
 
-std::string xml_of(const char *synthetic) {
+std::string xml_of(const char* synthetic) {
   hwloc_topology_t topology = nullptr;
   hwloc_topology_init(&topology);
   hwloc_topology_set_synthetic(topology, synthetic);
   hwloc_topology_load(topology);
-  char *text = nullptr;
+  char* text = nullptr;
   int length = 0;
   hwloc_topology_export_xmlbuffer(topology, &text, &length, 0);
   std::string xml(text);
@@ -55,7 +55,7 @@ std::string xml_of(const char *synthetic) {
 }
 
 struct Expected {
-  const char *name;
+  const char* name;
   int boards, packages, regions, l3s, l2s, cores;
 };
 
@@ -63,7 +63,7 @@ struct Expected {
 class Recorded : public testing::TestWithParam<Expected> {};
 
 TEST_P(Recorded, HasThePapersCounts) {
-  const Expected &expected = GetParam();
+  const Expected& expected = GetParam();
   const Machine machine = Machine::from(expected.name);
   EXPECT_EQ(machine.count(Level::node), 1);
   EXPECT_EQ(machine.count(Level::board), expected.boards);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(All, Recorded,
                                          Expected{"epyc", 0, 2, 8, 16, 128, 128},
                                          Expected{"xeon-max", 0, 2, 8, 2, 112, 112},
                                          Expected{"grace", 0, 1, 1, 1, 72, 72}),
-                         [](const auto &row) {
+                         [](const auto& row) {
                            std::string name = row.param.name;
                            std::erase(name, '-');
                            return name;
@@ -94,9 +94,9 @@ INSTANTIATE_TEST_SUITE_P(All, Recorded,
 TEST(RecordedMachines, AllAreExpectedAbove) { EXPECT_EQ(recorded_machines().size(), 9U); }
 
 TEST(RecordedMachines, DistancesFitTheirRegions) {
-  for (const RecordedMachine &recorded : recorded_machines()) {
+  for (const RecordedMachine& recorded : recorded_machines()) {
     const Machine machine = Machine::from(recorded.name);
-    const auto &distances = machine.distances();
+    const auto& distances = machine.distances();
     const auto tokens = static_cast<std::size_t>(std::count(recorded.distances.begin(), recorded.distances.end(), ' '));
     if (recorded.distances.empty()) {
       EXPECT_TRUE(distances.empty()) << recorded.name;
@@ -118,7 +118,7 @@ TEST(RecordedMachines, CaseDoesNotMatter) { EXPECT_EQ(Machine::from("IG").name()
 
 TEST(Machine, KnowsMemoryAndCaches) {
   const Machine ig = Machine::from("ig");
-  for (const Region &region : ig.regions()) EXPECT_EQ(region.memory_bytes, std::uint64_t{16} << 30);
+  for (const Region& region : ig.regions()) EXPECT_EQ(region.memory_bytes, std::uint64_t{16} << 30);
   EXPECT_EQ(ig.cache_bytes(Level::l3), 5U << 20);
   EXPECT_EQ(ig.cache_bytes(Level::l2), 512U << 10);
   EXPECT_FALSE(Machine::from("zoot").cache_bytes(Level::l3).has_value());
@@ -127,7 +127,7 @@ TEST(Machine, KnowsMemoryAndCaches) {
 TEST(Machine, MergesTheMemoriesOfARegion) {
   const Machine machine = Machine::from("xeon-max");
   ASSERT_EQ(machine.regions().size(), 8U);
-  for (const Region &region : machine.regions()) {
+  for (const Region& region : machine.regions()) {
     EXPECT_EQ(region.memories.size(), 2U);
     EXPECT_EQ(region.memory_bytes, std::uint64_t{80} << 30);
   }
@@ -136,7 +136,7 @@ TEST(Machine, MergesTheMemoriesOfARegion) {
 // Ids equal exactly where the hardware is shared; here a sample from each odd machine.
 TEST(Machine, PlacesSayWhatIsShared) {
   const Machine zoot = Machine::from("zoot");
-  const auto place = [](const Machine &machine, std::size_t core) { return machine.place_of(machine.cores()[core]); };
+  const auto place = [](const Machine& machine, std::size_t core) { return machine.place_of(machine.cores()[core]); };
   EXPECT_EQ(place(zoot, 0).at(Level::l2), place(zoot, 1).at(Level::l2));
   EXPECT_NE(place(zoot, 1).at(Level::l2), place(zoot, 2).at(Level::l2));
   EXPECT_EQ(place(zoot, 0).at(Level::l3), place(zoot, 1).at(Level::l3)) << "a missing L3 groups as L2 does";
@@ -227,7 +227,7 @@ TEST(Machine, DiscoversThisOne) {
   cpu_set_t mask;
   ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
   std::set<unsigned> numbers;
-  for (const Processor &processor : machine.processors()) numbers.insert(processor.number);
+  for (const Processor& processor : machine.processors()) numbers.insert(processor.number);
   for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     EXPECT_TRUE(!CPU_ISSET(cpu, &mask) || numbers.contains(cpu)) << cpu;
   }
