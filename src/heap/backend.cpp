@@ -38,8 +38,7 @@ const char* open_backend(const Region& region, Backend* backend) {
       !find(library, "mi_malloc", &backend->malloc) || !find(library, "mi_zalloc", &backend->zalloc) ||
       !find(library, "mi_malloc_aligned_at", &backend->malloc_aligned_at) ||
       !find(library, "mi_realloc", &backend->realloc) || !find(library, "mi_free", &backend->free) ||
-      !find(library, "mi_collect", &backend->collect) ||
-      !find(library, "mi_usable_size", &backend->usable_size)) {
+      !find(library, "mi_collect", &backend->collect) || !find(library, "mi_usable_size", &backend->usable_size)) {
     snprintf(text, sizeof text, "%s lacks a function of mimalloc %d", kLibrary, MI_MALLOC_VERSION);
     return text;
   }

@@ -20,15 +20,22 @@ int done_pipe[2];
 sigset_t signals_before;
 pid_t (*glibc_fork)();
 
-[[noreturn]] void give_up(const char* why) {
-  for (const char* part : {"copse: a forked child has no heap of its own and ends: ", why, "\n"}) {
+[[noreturn]] void give_up(const char* what, const char* why) {
+  for (const char* part : {"copse: ", what, why, "\n"}) {
     if (write(STDERR_FILENO, part, strlen(part)) < 0) break;
   }
   _exit(127);
 }
 
+[[noreturn]] void child_gives_up(const char* why) { give_up("a forked child has no heap of its own and ends: ", why); }
+
 void before_fork() {
   if (!state.active()) return;
+  // Parent and child would return from fork on the same stack.
+  if (state.region.contains(__builtin_frame_address(0))) {
+    give_up("fork on a stack that lies in the shared heap, which cannot work; ",
+            "allocate the stack by mmap, or run without --shared-heap");
+  }
   // A signal handler must not see the child's heap half copied.
   sigset_t all;
   sigset_t before;
@@ -60,8 +67,8 @@ void in_parent() {
 
 void in_child() {
   if (!state.active()) return;
-  if (done_pipe[0] < 0) give_up("no descriptor was free for fork (ulimit -n)");
-  if (const char* why = make_private(&state.region)) give_up(why);
+  if (done_pipe[0] < 0) child_gives_up("no descriptor was free for fork (ulimit -n)");
+  if (const char* why = make_private(&state.region)) child_gives_up(why);
   state.freeze();
   close(done_pipe[0]);
   close(done_pipe[1]);

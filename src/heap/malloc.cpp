@@ -92,7 +92,8 @@ void release(void* p) {
     __libc_free(p);
   } else if (!state.frozen) [[likely]] {
     state.backend.free(p);
-    if (may_be_large(p)) [[unlikely]] give_back_now_and_then();
+    if (may_be_large(p)) [[unlikely]]
+      give_back_now_and_then();
   } else {
     const int error = errno;
     drop_inherited(p);

@@ -35,11 +35,20 @@ size_t parse_size(const char* text) {
   const unsigned long long number = strtoull(text, &end, 10);
   unsigned shift = 0;
   switch (*end) {
-    case 'K': shift = 10; break;
-    case 'M': shift = 20; break;
-    case 'G': shift = 30; break;
-    case 'T': shift = 40; break;
-    default: break;
+    case 'K':
+      shift = 10;
+      break;
+    case 'M':
+      shift = 20;
+      break;
+    case 'G':
+      shift = 30;
+      break;
+    case 'T':
+      shift = 40;
+      break;
+    default:
+      break;
   }
   if (shift != 0) ++end;
   if (errno != 0 || *end != '\0' || number > (uint64_t{1} << 47) >> shift) return 0;

@@ -17,7 +17,8 @@ namespace copse::heap {
 struct Backend {
   void* (*malloc)(size_t) noexcept;
   void* (*zalloc)(size_t) noexcept;
-  // Not mi_malloc_aligned: in 2.0.9 it takes a block of 256, 512 or 1024 bytes for aligned to its size, which it is not.
+  // Not mi_malloc_aligned: in 2.0.9 it takes a block of 256, 512 or 1024 bytes for aligned to its size, which it is
+  // not.
   void* (*malloc_aligned_at)(size_t size, size_t alignment, size_t offset) noexcept;
   void* (*realloc)(void*, size_t) noexcept;
   void (*free)(void*) noexcept;

@@ -86,6 +86,12 @@ TEST(HeapFork, ChildWithoutACopySaysSo) {
   EXPECT_NE(outcome.output.find("the program has closed the heap's descriptor"), std::string::npos) << outcome.output;
 }
 
+TEST(HeapFork, OnAStackInTheHeapIsRefused) {
+  const Outcome outcome = shell(preload(kSmall) + COPSE_HEAP_PROBE " fork_on_a_heap_stack");
+  EXPECT_EQ(outcome.status, 127) << outcome.output;
+  EXPECT_NE(outcome.output.find("fork on a stack that lies in the shared heap"), std::string::npos) << outcome.output;
+}
+
 TEST(HeapPrograms, WithAnAllocatorOfTheirOwn) { expect_silent_success(preload() + COPSE_HEAP_OWN_MALLOC); }
 
 TEST(HeapPrograms, Shell) {

@@ -1,5 +1,6 @@
 // A program that brings its own malloc, as programs linked with an allocator do: every allocation must come from it,
 // none from the preloaded heap, and nothing may reach the wrong free.
+#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
