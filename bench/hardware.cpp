@@ -6,7 +6,6 @@
 // batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds a call.
 //
 // warm: the same buffers in every call. cold: each call takes the next of a ring of buffers larger than twice the L3.
-#include <immintrin.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -84,6 +83,14 @@ struct Arena {
 enum class Wait { kSpin, kPause, kYield, kPauseYield, kFutex };
 constexpr const char* kWaitNames[] = {"spin", "pause", "yield", "pause20-yield", "futex"};
 
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, nullptr, nullptr, 0);
 }
@@ -107,17 +114,17 @@ void await_flag(Line& line, uint64_t value, Wait wait) {
       }
       return;
     case Wait::kPause:
-      while (!ready()) _mm_pause();
+      while (!ready()) pause();
       return;
     case Wait::kYield:
       while (!ready()) sched_yield();
       return;
     case Wait::kPauseYield:
-      for (int i = 0; i < 20 && !ready(); ++i) _mm_pause();
+      for (int i = 0; i < 20 && !ready(); ++i) pause();
       while (!ready()) sched_yield();
       return;
     case Wait::kFutex:
-      for (int i = 0; i < 20 && !ready(); ++i) _mm_pause();
+      for (int i = 0; i < 20 && !ready(); ++i) pause();
       while (!ready()) {
         line.sleepers.fetch_add(1, std::memory_order_seq_cst);
         const uint32_t seen = line.word.load(std::memory_order_seq_cst);
@@ -244,18 +251,12 @@ struct Ring {
 using Rings = std::array<Ring, 2>;
 
 // `out_a` and `out_b` get a + b: the one add that a direct allreduce of two ranks cannot avoid.
-void add_for_both(double* out_a, double* out_b, const double* a, const double* b, size_t n) {
-  for (size_t i = 0; i < n; i += 8) {
-    const __m512d sum = _mm512_add_pd(_mm512_loadu_pd(a + i), _mm512_loadu_pd(b + i));
-    _mm512_storeu_pd(out_a + i, sum);
-    _mm512_storeu_pd(out_b + i, sum);
-  }
+void add_for_both(double* __restrict out_a, double* __restrict out_b, const double* a, const double* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) out_a[i] = out_b[i] = a[i] + b[i];
 }
 
-void add_to(double* out, const double* a, const double* b, size_t n) {
-  for (size_t i = 0; i < n; i += 8) {
-    _mm512_storeu_pd(out + i, _mm512_add_pd(_mm512_loadu_pd(a + i), _mm512_loadu_pd(b + i)));
-  }
+void add_to(double* __restrict out, const double* a, const double* b, size_t n) {
+  for (size_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
 }
 
 void small_exchanges(Arena& arena, std::vector<Exchange>& out) {
