@@ -25,11 +25,21 @@ struct Layout {
   Placement placement;
 };
 
+// By default a spread of sizes and roots; --every-root (the test labelled full) takes more sizes, and all roots.
+bool every_root() {
+  const auto arguments = testing::internal::GetArgvs();
+  return std::find(arguments.begin(), arguments.end(), "--every-root") != arguments.end();
+}
+
+int stride_of_roots(int ranks) { return every_root() ? 1 : std::max(1, ranks / 5); }
+
 std::vector<Layout> layouts(const Machine& machine) {
   const int cores = machine.count(Level::core);
   std::vector<Layout> all;
   for (const int nodes : {1, 3}) {
-    for (const int ranks : {1, 2, 3, 7, 13, 31, cores - 1, cores, cores + 5}) {
+    const std::vector<int> some = {2, 7, 13, cores - 1, cores + 5};
+    const std::vector<int> many = {1, 2, 3, 7, 13, 31, cores - 1, cores, cores + 5};
+    for (const int ranks : every_root() ? many : some) {
       const std::string title = machine.name() + " nodes " + std::to_string(nodes) + " ranks " + std::to_string(ranks);
       all.push_back({title + " block", place_block(machine, nodes, ranks)});
       all.push_back({title + " cyclic", place_cyclic(machine, nodes, ranks)});
@@ -46,12 +56,6 @@ bool is_tree(const Tree& tree) {
   return order.size() == tree.parent.size() && std::adjacent_find(order.begin(), order.end()) == order.end();
 }
 
-// By default a spread of roots; --every-root (the test labelled full) takes all.
-bool every_root() {
-  const auto arguments = testing::internal::GetArgvs();
-  return std::find(arguments.begin(), arguments.end(), "--every-root") != arguments.end();
-}
-
 class OnRecordedMachines : public testing::TestWithParam<std::string> {};
 
 TEST_P(OnRecordedMachines, TreesCrossEveryLevelTheMinimumOfTimes) {
@@ -60,7 +64,7 @@ TEST_P(OnRecordedMachines, TreesCrossEveryLevelTheMinimumOfTimes) {
       kBinomial, kFlat, {Form::k_nomial, 4}, {Form::chain, 0}, {Form::k_ary, 2}};
   for (const Layout& layout : layouts(machine)) {
     const int ranks = static_cast<int>(layout.placement.size());
-    const int stride = every_root() ? 1 : std::max(1, ranks / 8);
+    const int stride = stride_of_roots(ranks);
     for (int root = 0; root < ranks; root += stride) {
       const Arrangement arrangement = arrangements[static_cast<std::size_t>(root / stride) % arrangements.size()];
       const Tree every = make_tree(every_level(arrangement), layout.placement, root);
@@ -86,7 +90,7 @@ TEST_P(OnRecordedMachines, BlockLayoutKeepsRankOrderForEveryRoot) {
   for (const int nodes : {1, 2}) {
     for (const int ranks : {2, 5, 12, 29, machine.count(Level::core)}) {
       const Placement placement = place_block(machine, nodes, ranks);
-      for (int root = 0; root < ranks; root += every_root() ? 1 : std::max(1, ranks / 8)) {
+      for (int root = 0; root < ranks; root += stride_of_roots(ranks)) {
         for (const Hierarchy& hierarchy : {numacol(kBinomial), numacol(kFlat), every_level({Form::k_ary, 3})}) {
           ASSERT_TRUE(preserves_rank_order(make_tree(hierarchy, placement, root)))
               << machine.name() << " nodes " << nodes << " ranks " << ranks << " root " << root;

@@ -189,6 +189,18 @@ TEST(Machine, ComesFromXml) {
   EXPECT_FALSE(machine.is_this_machine());
 }
 
+// Written by lstopo on the emulated machine of guest.sh: four regions, two pairs of them near, with distances.
+TEST(Machine, ReadsDistancesAndBoardsFromXml) {
+  const Machine machine = Machine::from(COPSE_TEST_DATA "/machines/two-pairs.xml");
+  EXPECT_EQ(machine.count(Level::numa), 4);
+  EXPECT_EQ(machine.count(Level::board), 2);
+  EXPECT_EQ(machine.distances(), (std::vector<std::vector<std::uint64_t>>{
+                                     {10, 12, 21, 21}, {12, 10, 21, 21}, {21, 21, 10, 12}, {21, 21, 12, 10}}));
+  const Place place = machine.place_of(CpuSet{4, 7});
+  EXPECT_EQ(place.at(Level::board), 1);
+  EXPECT_EQ(place.at(Level::numa), kNotConfined);
+}
+
 TEST(Machine, SaysWhatIsWrongWithADescription) {
   const std::string misspelt = message_of("magny-cour");
   EXPECT_NE(misspelt.find("COPSE_TOPOLOGY"), std::string::npos) << misspelt;
