@@ -48,6 +48,17 @@ TEST(Partition, IsDefinedEverywhere) {
   EXPECT_EQ(Partition(10, 4, 0).chunk(0), (Chunk{0, 10})) << "no parts is one part";
 }
 
+TEST(Partition, RunsOfPartsAreTheirPartsTogether) {
+  const Partition partition(1003, 4, 7);
+  for (std::size_t first = 0; first <= 7; ++first) {
+    std::size_t total = 0;
+    for (std::size_t n = 0; first + n <= 9; ++n) {  // past the end, too
+      EXPECT_EQ(partition.chunks(first, n), (Chunk{partition.chunk(first).first, total}));
+      total += partition.chunk(first + n).count;
+    }
+  }
+}
+
 TEST(Partition, DoesNotOverflow) {
   const std::size_t count = std::size_t{1} << 62;
   const Partition partition(count, 1, 65536);
