@@ -36,6 +36,12 @@ HWY_INLINE hn::Vec<D> reduce_vector(D d, const Bytes* a, const Bytes* b) {
   return apply_lanes<Op, E>(d, Format<E>::load(d, a), Format<E>::load(d, b));
 }
 
+// Assigned, not copied: a long double's padding is then neither read nor written.
+template <class E>
+struct [[gnu::packed, gnu::may_alias]] Unaligned {
+  E value;
+};
+
 template <copse_op Op, class E, class... Dst>
 HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
   using F = Format<E>;
@@ -49,14 +55,14 @@ HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
   E y;
   std::memcpy(&x, a, sizeof(E));
   std::memcpy(&y, b, sizeof(E));
-  Bytes result[sizeof(E)];
   if constexpr (is_pair<E>) {
-    std::memcpy(result, prefers_first<Op>(x, y) ? a : b, sizeof(E));
+    Bytes chosen[sizeof(E)];
+    std::memcpy(chosen, prefers_first<Op>(x, y) ? a : b, sizeof(E));
+    (std::memcpy(dst, chosen, sizeof(E)), ...);
   } else {
-    const E value = apply<Op>(x, y);
-    std::memcpy(result, &value, sizeof(E));
+    const E result = apply<Op>(x, y);
+    ((reinterpret_cast<Unaligned<E>*>(dst)->value = result), ...);
   }
-  (std::memcpy(dst, result, sizeof(E)), ...);
 }
 
 
