@@ -1,9 +1,10 @@
 // copse-hardware: what the bare machine can do, as the yardstick for the collectives.
 //
-// A team of processes (fork; one shared memfd) plays each exchange by hand, with no library in between: flags, one copy,
-// one vector add. Two pinned processes give the lower bounds; more processes than processors give the price of each way
-// of waiting. Every exchange runs in interleaved batches (A B C ... A B C ...), so that a disturbance hits all alike; a
-// batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds a call.
+// A team of processes (fork; one shared memfd) plays each exchange by hand, with no library in between: flags, one
+// copy, one vector add. Two pinned processes give the lower bounds; more processes than processors give the price of
+// each way of waiting. Every exchange runs in interleaved batches (A B C ... A B C ...), so that a disturbance hits all
+// alike; a batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds
+// a call.
 //
 // warm: the same buffers in every call. cold: each call takes the next of a ring of buffers larger than twice the L3.
 #include <linux/futex.h>
@@ -325,8 +326,7 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
   const size_t half = bytes / 2;
 
   if (!cold) {
-    out.push_back({"memcpy", mode, "alone", bytes,
-                   [=, a = in[0], b = res[1]](int me, int64_t n) mutable {
+    out.push_back({"memcpy", mode, "alone", bytes, [=, a = in[0], b = res[1]](int me, int64_t n) mutable {
                      if (me == 0) return 0.0;
                      return timed(n, [&] { std::memcpy(b.base, a.base, bytes); });
                    }});
@@ -361,15 +361,14 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
     std::memcpy(target + size_t(me) * half, source + size_t(me) * half, half);
     meet();
   });
-  add("allreduce", "direct",
-      [=, a = in[0], b = in[1], x = res[0], y = res[1]](int me, auto& meet) mutable {
-        const size_t from = size_t(me) * half;
-        const auto at = [&](Ring& r) { return reinterpret_cast<double*>(r.next(cold) + from); };
-        double *sx = at(x), *sy = at(y), *sa = at(a), *sb = at(b);
-        meet();
-        add_for_both(sx, sy, sa, sb, half / 8);
-        meet();
-      });
+  add("allreduce", "direct", [=, a = in[0], b = in[1], x = res[0], y = res[1]](int me, auto& meet) mutable {
+    const size_t from = size_t(me) * half;
+    const auto at = [&](Ring& r) { return reinterpret_cast<double*>(r.next(cold) + from); };
+    double *sx = at(x), *sy = at(y), *sa = at(a), *sb = at(b);
+    meet();
+    add_for_both(sx, sy, sa, sb, half / 8);
+    meet();
+  });
   add("allreduce", "direct-full",  // each rank reduces everything for itself: no remote writes
       [=, a = in[0], b = in[1], x = res[0], y = res[1]](int me, auto& meet) mutable {
         auto at = [&](Ring& r) { return reinterpret_cast<double*>(r.next(cold)); };

@@ -308,7 +308,7 @@ def show(console: Console, rows: list[Row]) -> None:
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """One picture for each program and number of ranks: minimum time over size, a panel for each call and mode."""
+    """One picture for each program and number of ranks: minimum time over size, calls across, modes down."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -319,17 +319,22 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         chosen = [r for r in rows if (r.program, r.ranks) == (program, ranks)]
         names = list(dict.fromkeys(r.side for r in chosen))
         colours = {flavour: f"C{i}" for i, flavour in enumerate(dict.fromkeys(n.split("+")[0] for n in names))}
-        panels = list(dict.fromkeys((r.call, r.mode) for r in chosen))
-        columns = min(4, len(panels))
-        lines = -(-len(panels) // columns)
-        figure, axes = pyplot.subplots(lines, columns, figsize=(4.2 * columns, 3.4 * lines), squeeze=False)
-        for axis, panel in zip(axes.flat, panels, strict=False):
+        calls, modes = (list(dict.fromkeys(values)) for values in zip(*((r.call, r.mode) for r in chosen), strict=True))
+        figure, axes = pyplot.subplots(
+            len(modes), len(calls), figsize=(4.2 * len(calls), 3.4 * len(modes)), squeeze=False
+        )
+        panels = [(call, mode) for mode in modes for call in calls]
+        for axis, panel in zip(axes.flat, panels, strict=True):
+            shown = [r for r in chosen if (r.call, r.mode) == panel]
+            if not shown:  # a barrier has no buffers: one mode only
+                axis.set_axis_off()
+                continue
             for name in names:
-                points = sorted((r.bytes, r.min_us) for r in chosen if (r.call, r.mode, r.side) == (*panel, name))
+                points = sorted((r.bytes, r.min_us) for r in shown if r.side == name)
                 style = {0: "--", 1: "-", 2: ":"}[name.count("+")]
                 settings = {"color": colours[name.split("+")[0]], "label": name}
                 if panel[0] == "barrier":
-                    axis.bar(name.replace("+", "\n+"), points[0][1], color=settings["color"], fill=style == "-")
+                    axis.bar(name.replace("+", "\n+"), points[0][1], fill=style == "-", color=settings["color"])
                 else:
                     axis.plot(*zip(*points, strict=True), style, marker=".", **settings)
             if panel[0] == "barrier":
@@ -338,9 +343,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
             else:
                 axis.set(title=" ".join(panel), xscale="log", yscale="log", xlabel="bytes", ylabel="us a call")
                 axis.grid(alpha=0.3)
-        for axis in list(axes.flat)[len(panels) :]:
-            axis.set_axis_off()
-        plotted = [axis for axis, panel in zip(axes.flat, panels, strict=False) if panel[0] != "barrier"]
+        plotted = [axis for axis, panel in zip(axes.flat, panels, strict=True) if panel[0] != "barrier"]
         if plotted:
             plotted[0].legend(fontsize=7)
         figure.suptitle(f"{PROGRAM_TITLES[program]}, {ranks} ranks: minimum time (dashed: bare MPI)")
@@ -417,12 +420,13 @@ def bench_command(
     heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
     batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch")] = 3,
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
-    quick: Annotated[bool, typer.Option("--quick", help="a glance: few sizes, one batch, one launch")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
 ) -> None:
     """Measure MPIs side by side, bare and with Copse: a table, results.json, CSV files and plots."""
     if quick:
-        sizes, batches, launches = "8,4K,1M", 1, 1
+        batches, launches = 1, 1
+        sizes = "8,4K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
     grid = Grid(
         chosen_words(calls, CALLS, "call"),
         chosen_numbers(sizes, "size", 8, suffixes=True),
