@@ -20,6 +20,7 @@ IMB_OUTPUT = """
        #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
             8         1000         0.10         0.43         0.30
          4096         1000         0.90         1.62         1.10
+        65536           -1         time-out.
 # All processes entering MPI_Finalize
 """
 
@@ -59,6 +60,12 @@ def test_ratios_are_of_the_best_peer():
     assert (copse.min_us, copse.median_us) == (2, 3)
     assert (copse.ratio_min, copse.ratio_median) == (4 / 2, 6 / 3)  # mpich is best by minimum, openmpi by median
     assert rows["mpich"].ratio_min is None and rows["openmpi"].peer
+
+
+def test_a_cell_that_no_peer_finished_has_no_ratio():
+    rows = bench.summarise(samples_of("mpich+copse", 2), sides())
+    assert [(row.ratio_min, row.peer) for row in rows] == [(None, False)]
+    assert bench.geometric_means(rows) == []
 
 
 def test_means_are_geometric_and_name_the_worst_cell():

@@ -154,21 +154,23 @@ def last_level_cache() -> int:
 
 
 def measure_imb(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
-    """IMB-MPI1 as its makers built it, a run for each batch and mode; of its times that of the slowest rank (t_max)."""
+    """IMB-MPI1 as its makers built it, a run for each mode; of its times that of the slowest rank (t_max).
+
+    It knows no batches: a launch is one. A cell that takes it more than two seconds it gives up ("time-out"): that side has no figure there."""
     off_cache = max(1, 2 * last_level_cache() // ranks >> 20)
-    for batch in range(grid.batches):
-        for mode in grid.modes:
-            calls = [call for call in grid.calls if call != "barrier" or mode == grid.modes[0]]
-            command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]
-            command += ["-msgsize", ",".join(map(str, grid.sizes)), "-red_data_type", "double", "-time", "0.05"]
-            if mode == "cold":
-                command += ["-off_cache", str(off_cache), "-mem", "1"]
-            call = None
-            for line in side.start(ranks, command).splitlines() if calls else ():
-                if heading := re.match(r"# Benchmarking (\w+)", line):
-                    call = heading[1].lower()
-                elif call and re.fullmatch(r"[\d.\s]+", line) and (words := line.split()):
-                    yield call, 0 if call == "barrier" else int(words[0]), mode, batch, float(words[-2])
+    for mode in grid.modes:
+        calls = [call for call in grid.calls if call != "barrier" or mode == grid.modes[0]]
+        command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]
+        command += ["-msgsize", ",".join(map(str, grid.sizes)), "-red_data_type", "double"]
+        command += ["-iter", "300,20", "-time", "2"]  # at most 300 calls and 20 MB of a size
+        if mode == "cold":
+            command += ["-off_cache", str(off_cache), "-mem", "1"]
+        call = None
+        for line in side.start(ranks, command).splitlines() if calls else ():
+            if heading := re.match(r"# Benchmarking (\w+)", line):
+                call = heading[1].lower()
+            elif call and re.fullmatch(r"[\d.\s]+", line) and (words := line.split()):
+                yield call, 0 if call == "barrier" else int(words[0]), mode, 0, float(words[-2])
 
 
 PROGRAMS = {"own": measure_own, "imb": measure_imb}
@@ -207,9 +209,10 @@ def summarise(samples: list[Sample], sides: list[Side]) -> list[Row]:
     rows = []
     for cell, by_side in cells.items():
         figures = {name: (min(times), statistics.median(times)) for name, times in by_side.items()}
-        best = [min(figures[name][i] for name in figures if name in peers) for i in (0, 1)]
+        theirs = [figure for name, figure in figures.items() if name in peers]  # none if IMB gave up on all of them
         for name, own in figures.items():
-            ratios = [None, None] if name in peers else [best[i] / own[i] for i in (0, 1)]
+            compared = theirs and name not in peers
+            ratios = [min(their[i] for their in theirs) / own[i] if compared else None for i in (0, 1)]
             rows.append(Row(*cell, name, name in peers, *own, len(by_side[name]), *ratios))
     return rows
 
@@ -217,8 +220,9 @@ def summarise(samples: list[Sample], sides: list[Side]) -> list[Row]:
 def geometric_means(rows: list[Row]) -> list[dict]:
     """For each program, number of ranks, Copse side and mode: the means of the ratios, and the worst cell."""
     result = []
-    for program, ranks, side in dict.fromkeys((r.program, r.ranks, r.side) for r in rows if not r.peer):
-        ours = [r for r in rows if (r.program, r.ranks, r.side) == (program, ranks, side)]
+    compared = [r for r in rows if r.ratio_min is not None]
+    for program, ranks, side in dict.fromkeys((r.program, r.ranks, r.side) for r in compared):
+        ours = [r for r in compared if (r.program, r.ranks, r.side) == (program, ranks, side)]
         for mode in (*dict.fromkeys(r.mode for r in ours), "all"):
             chosen = [r for r in ours if mode in (r.mode, "all")]
             worst = min(chosen, key=lambda r: r.ratio_min)
@@ -281,13 +285,13 @@ def show(console: Console, rows: list[Row]) -> None:
             previous = call
             texts = []
             of_side = {r.side: r for r in chosen if r.cell == cell}
-            best = min(r.min_us for r in of_side.values() if r.peer)
+            best = min((r.min_us for r in of_side.values() if r.peer), default=None)
             for name in names:
                 r = of_side.get(name)
                 text = f"{time_text(r.min_us)} | {time_text(r.median_us)}" if r else "-"
-                if r and not r.peer:
+                if r and r.ratio_min is not None:
                     text += f" x {ratio_text(r.ratio_min)} | {ratio_text(r.ratio_median)}"
-                elif r and r.min_us == best:
+                elif r and r.peer and r.min_us == best:
                     text = f"[bold]{text}[/]"
                 texts.append(text)
             table.add_row(call, size_text(size), mode if size else "", *texts)
@@ -331,6 +335,8 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
                 continue
             for name in names:
                 points = sorted((r.bytes, r.min_us) for r in shown if r.side == name)
+                if not points:
+                    continue
                 style = {0: "--", 1: "-", 2: ":"}[name.count("+")]
                 settings = {"color": colours[name.split("+")[0]], "label": name}
                 if panel[0] == "barrier":
@@ -418,7 +424,7 @@ def bench_command(
         ),
     ] = None,
     heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
-    batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch")] = 3,
+    batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch (own program)")] = 3,
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
@@ -450,6 +456,7 @@ def bench_command(
     if os.getloadavg()[0] > 0.5:
         progress.print(f"[yellow]this machine is busy (load {os.getloadavg()[0]:.1f}): times will be disturbed[/]")
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side ends as well
     output.mkdir(parents=True, exist_ok=True)
     all_sides = make_sides(found, heap)
     samples: list[Sample] = []
