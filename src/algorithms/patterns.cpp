@@ -25,6 +25,7 @@ void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, i
   const auto me = static_cast<std::size_t>(rank);
   const auto &children = tree.children[me];
   const Operand partial{plan::Space::slot, 0, -1, {}};
+  builder.keep_in_slots();
   const bool is_root = rank == tree.root;
   const std::vector<int> up{is_root ? to : tree.parent[me]};
   const int up_area = is_root ? area + 1 : area;

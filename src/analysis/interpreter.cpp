@@ -128,7 +128,7 @@ bool Interpreter::advance(int rank) {
     }
     const plan::Step &step = plan.steps[section.first + me.step];
     const int fragment = section.loop && !straight ? me.iteration - step.lag : 0;
-    const bool runs = (fragment >= 0 && fragment < fragments) || step.kind == Kind::drain;
+    const bool runs = fragment >= 0 && fragment < fragments;
     if (runs) {
       current_ = &step;
       current_fragment_ = std::clamp(fragment, 0, fragments - 1);
@@ -597,13 +597,17 @@ bool Interpreter::receive(int rank, const plan::Section &section, const plan::St
 
 bool Interpreter::drain(int rank) {
   Rank &me = ranks_[at(rank)];
-  for (std::size_t index : me.undrained) {
+  const auto elsewhere = std::stable_partition(me.undrained.begin(), me.undrained.end(), [&](std::size_t index) {
+    return messages_[index].step->area == current_->area;
+  });
+  const std::vector<std::size_t> drained(me.undrained.begin(), elsewhere);
+  for (std::size_t index : drained) {
     if (messages_[index].received) continue;
     me.waits_for = messages_[index].to;
     return false;
   }
   tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
-  for (std::size_t index : me.undrained) {
+  for (std::size_t index : drained) {
     const Message &message = messages_[index];
     const Place &source = message.source;
     for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
@@ -621,7 +625,7 @@ bool Interpreter::drain(int rank) {
       }
     }
   }
-  me.undrained.clear();
+  me.undrained.erase(me.undrained.begin(), elsewhere);
   return true;
 }
 

@@ -203,7 +203,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
       return wire_->receive(dst.here, dst.count * call.element_bytes, op.peer, op.area) ? Outcome::done
                                                                                         : Outcome::wire_failed;
     }
-    case plan::Kind::drain: return wire_->drain() ? Outcome::done : Outcome::wire_failed;
+    case plan::Kind::drain: return wire_->drain(op.area) ? Outcome::done : Outcome::wire_failed;
   }
   return Outcome::done;
 }
@@ -231,7 +231,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
     for (std::uint64_t iteration = 0; iteration < fragments_ + section.max_lag; ++iteration) {
       for (const Op &op : section.ops) {
         const std::uint64_t f = iteration - op.lag;  // wraps below zero: no such fragment
-        if (f >= fragments_ && op.kind != plan::Kind::drain) continue;
+        if (f >= fragments_) continue;
         const std::size_t first = f * call.fragment_count;
         const Fragment fragment{first, std::min(call.fragment_count, call.count - std::min(call.count, first)),
                                 ticket_ + f};

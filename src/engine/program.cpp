@@ -9,7 +9,6 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   Program program;
   bool in_loop = false;
   auto ref = [&](const plan::Operand &operand) {
-    program.slots |= operand.space == plan::Space::slot;
     program.scratch_whole |= operand.space == plan::Space::scratch && !in_loop;
     Ref result;
     result.space = operand.space;
@@ -24,6 +23,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   };
 
   program.scratches = plan.scratches;
+  program.slots = plan.slots;
   program.one_fragment = plan.one_fragment;
   for (const plan::Section &section : plan.sections) {
     auto &target = program.sections.emplace_back();

@@ -41,7 +41,7 @@ struct Program {
   std::vector<Section> sections;
   std::uint8_t scratches = 0;
   bool scratch_whole = false;  // a once-section uses scratch: it must hold the whole message
-  bool slots = false;          // a fragment must fit in a slot
+  bool slots = false;          // a fragment must fit in a slot; alike on all ranks
   bool one_fragment = false;
 };
 

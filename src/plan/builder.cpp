@@ -21,6 +21,7 @@ Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int3
   plan_.rank = rank;
   plan_.ranks = ranks;
   plan_.one_fragment = carrier == Carrier::line;
+  plan_.slots = carrier == Carrier::slot;
 }
 
 bool Builder::local(int peer) const { return nodes_.empty() || nodes_[peer] == nodes_[rank_]; }
@@ -47,6 +48,8 @@ void Builder::loop() {
 }
 
 void Builder::lag(int iterations) {
+  for (std::int32_t node : nodes_)
+    if (node != nodes_.front()) return;
   lag_ = static_cast<std::uint8_t>(iterations);
   part().max_lag = std::max(part().max_lag, lag_);
 }
@@ -100,7 +103,7 @@ void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, Op
     Step &step = emit(Kind::send, area, readers[i]);
     step.a = value;
     if (!parts.empty()) step.a.range = parts[i];
-    part().sends = true;
+    part().undrained.push_back(step);
   }
 }
 
@@ -164,6 +167,36 @@ Operand Builder::take_part(int area, int from, Range part, Operand home) {
   return take(area, from, input(part), home);
 }
 
+namespace {
+
+// Could a write to `target` change what is being sent from `source`? Input and output may be the same memory.
+bool overlaps(const Operand &source, const Operand &target) {
+  const auto mine = [](Space space) { return space == Space::input || space == Space::output; };
+  if (!(mine(source.space) && mine(target.space)) &&
+      !(source.space == target.space && source.area == target.area && source.rank == target.rank))
+    return false;
+  // first/of as fractions of the fragment: a/b < c/d as a*d < c*b.
+  const auto ends_before = [](const Range &x, const Range &y) {
+    return std::uint64_t{x.first + x.count} * y.of <= std::uint64_t{y.first} * x.of;
+  };
+  const Range &x = source.range, &y = target.range;
+  return x.of != y.of || !(ends_before(x, y) || ends_before(y, x));
+}
+
+}  // namespace
+
+void Builder::drain_before_writing(const Operand &target) {
+  std::vector<Step> kept, overwritten;
+  for (const Step &sent : part().undrained) (overlaps(sent.a, target) ? overwritten : kept).push_back(sent);
+  std::vector<bool> drained(kAreas, false);
+  for (const Step &sent : overwritten) {
+    if (!drained[sent.area]) emit(Kind::drain, sent.area);
+    drained[sent.area] = true;
+  }
+  std::erase_if(kept, [&](const Step &sent) { return drained[sent.area]; });
+  part().undrained = std::move(kept);
+}
+
 void Builder::touch(int peer) {
   if (std::find(touched_.begin(), touched_.end(), peer) == touched_.end()) touched_.push_back(peer);
 }
@@ -171,6 +204,7 @@ void Builder::touch(int peer) {
 Operand Builder::take(int area, int from, Operand as, Operand home) {
   part().takes = true;
   if (!local(from)) {
+    drain_before_writing(home);
     emit(Kind::receive, area, from).dst = home;
     return home;
   }
@@ -199,17 +233,21 @@ void Builder::copy(Operand dst, Operand src) {
   if (dst == src) return;
   if (!part().steps.empty()) {  // a result that is wanted twice is stored twice in one pass
     Step &last = part().steps.back();
-    if (last.kind == Kind::reduce && last.dst == src && last.dst2.space == Space::none && last.lag == lag_) {
+    if (last.kind == Kind::reduce && last.dst == src && last.dst2.space == Space::none && last.lag == lag_ &&
+        part().undrained.empty()) {
       last.dst2 = dst;
       return;
     }
   }
+  drain_before_writing(dst);
   Step &step = emit(Kind::copy);
   step.dst = dst;
   step.a = src;
 }
 
 void Builder::reduce(Operand dst, Operand a, Operand b, Operand dst2) {
+  drain_before_writing(dst);
+  if (dst2.space != Space::none) drain_before_writing(dst2);
   Step &step = emit(Kind::reduce);
   step.dst = dst;
   step.dst2 = dst2;
@@ -251,14 +289,21 @@ Plan Builder::finish() {
   std::size_t last = parts_.size() - 1;
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    auto finish_part = [&](Kind kind) {
+    std::vector<bool> drained(kAreas, false);
+    for (const Step &sent : parts_[i].undrained) {
+      if (drained[sent.area]) continue;
+      drained[sent.area] = true;
       Step step;
-      step.kind = kind;
+      step.kind = Kind::drain;
+      step.area = sent.area;
+      parts_[i].steps.push_back(step);
+    }
+    if (i == last) {
+      Step step;
+      step.kind = Kind::done;
       step.lag = parts_[i].max_lag;
       parts_[i].steps.push_back(step);
-    };
-    if (parts_[i].sends) finish_part(Kind::drain);
-    if (i == last) finish_part(Kind::done);
+    }
   }
   if (!reclaim_from_.empty()) {
     if (parts_.back().loop) once();

@@ -34,8 +34,12 @@ class Builder {
   // Sections. Steps before the first call of either are a once-section.
   void once();
   void loop();
-  // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth).
+  // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). Does nothing
+  // where ranks sit on several nodes: what is sent in an iteration is drained in it.
   void lag(int iterations);
+
+  // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
+  void keep_in_slots() { plan_.slots = true; }
 
   // Operands.
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
@@ -76,8 +80,9 @@ class Builder {
   struct Part {  // a section under construction
     bool loop = false;
     std::uint8_t max_lag = 0;
-    bool sends = false, takes = false;
+    bool takes = false;
     std::vector<Step> steps;
+    std::vector<Step> undrained;  // sends whose source has not been waited for
   };
 
   Step &emit(Kind kind, int area = 0, int peer = -1);
@@ -87,6 +92,7 @@ class Builder {
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
   void send_to_remote(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts);
   void touch(int peer);
+  void drain_before_writing(const Operand &target);
   void use_area(int area);
 
   int rank_;

@@ -74,7 +74,7 @@ enum class Kind : std::uint8_t {
   await_done,  // wait until the progress of `peer` has passed this ticket
   send,        // start sending a to `peer` over the wire (between nodes)
   receive,     // receive dst from `peer` over the wire
-  drain,       // wait until everything sent may be overwritten; in a loop, in every iteration, whatever its lag
+  drain,       // wait until what was sent from `area` may be overwritten
 };
 
 struct Step {
@@ -100,9 +100,10 @@ struct Section {
 struct Plan {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
-  std::uint8_t areas = 0;     // areas used by any rank, lines and slots alike
+  std::uint8_t areas = 0;     // areas used by this rank, lines and slots alike
   std::uint8_t scratches = 0;
-  bool one_fragment = false;  // a section or carrier that only works with F = 1
+  bool one_fragment = false;  // only works with F = 1; alike on all ranks, as is the next
+  bool slots = false;         // some rank uses slots: a fragment must fit in one
   std::vector<Section> sections;
   std::vector<Step> steps;
   std::vector<std::int32_t> peers;

@@ -71,7 +71,7 @@ std::string to_text(const Plan &plan, const Step &step) {
       write_operand(out, step.dst);
       out << " from " << step.peer << " tag " << area;
       break;
-    case Kind::drain: out << "drain"; break;
+    case Kind::drain: out << "drain " << area; break;
   }
   if (step.lag > 0) out << " lag " << int{step.lag};
   return out.str();
@@ -80,7 +80,7 @@ std::string to_text(const Plan &plan, const Step &step) {
 std::string to_text(const Plan &plan) {
   std::ostringstream out;
   out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
-      << int{plan.scratches} << (plan.one_fragment ? " one-fragment\n" : "\n");
+      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots\n" : "\n");
   for (const Section &section : plan.sections) {
     out << (section.loop ? "loop" : "once");
     if (section.max_lag > 0) out << " lag " << int{section.max_lag};

@@ -67,11 +67,11 @@ enum class TypeClass { INTEGER, FLOATING, COMPLEX, LOGICAL, BYTE, PAIR };
 // Element<COPSE_FLOAT>::type is float, Element<COPSE_FLOAT>::type_class is FLOATING.
 template <copse_type T>
 struct Element;
-#define COPSE_ELEMENT_(name, c_type, class_name)                    \
-  template <>                                                       \
-  struct Element<COPSE_##name> {                                    \
-    using type = c_type;                                            \
-    static constexpr TypeClass type_class = TypeClass::class_name;  \
+#define COPSE_ELEMENT_(name, c_type, class_name)                   \
+  template <>                                                      \
+  struct Element<COPSE_##name> {                                   \
+    using type = c_type;                                           \
+    static constexpr TypeClass type_class = TypeClass::class_name; \
   };
 COPSE_TYPES(COPSE_ELEMENT_)
 #undef COPSE_ELEMENT_
@@ -82,12 +82,18 @@ constexpr bool defines(TypeClass type_class, copse_op op) {
   const bool logical = op == COPSE_LAND || op == COPSE_LOR || op == COPSE_LXOR;
   const bool bitwise = op == COPSE_BAND || op == COPSE_BOR || op == COPSE_BXOR;
   switch (type_class) {
-    case TypeClass::INTEGER: return arithmetic || extreme || logical || bitwise;
-    case TypeClass::FLOATING: return arithmetic || extreme;
-    case TypeClass::COMPLEX: return arithmetic;
-    case TypeClass::LOGICAL: return logical;
-    case TypeClass::BYTE: return bitwise;
-    case TypeClass::PAIR: return op == COPSE_MINLOC || op == COPSE_MAXLOC;
+    case TypeClass::INTEGER:
+      return arithmetic || extreme || logical || bitwise;
+    case TypeClass::FLOATING:
+      return arithmetic || extreme;
+    case TypeClass::COMPLEX:
+      return arithmetic;
+    case TypeClass::LOGICAL:
+      return logical;
+    case TypeClass::BYTE:
+      return bitwise;
+    case TypeClass::PAIR:
+      return op == COPSE_MINLOC || op == COPSE_MAXLOC;
   }
   return false;
 }

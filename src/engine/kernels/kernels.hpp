@@ -39,7 +39,8 @@ std::optional<copse_op> parse_op(std::string_view name) noexcept;
 // MPI-4.1 6.9.2: all predefined operators commute, in MPI's sense (zeros' signs and NaNs do depend on the order).
 constexpr bool is_commutative(copse_op) noexcept { return true; }
 
-// The best plain copy, of data that is used again soon; up to 64 bytes without a call. dst may be exactly src; otherwise they do not overlap.
+// The best plain copy, of data that is used again soon; up to 64 bytes without a call. dst may be exactly src;
+// otherwise they do not overlap.
 inline void copy(void* dst, const void* src, std::size_t bytes) noexcept {
   auto* to = static_cast<unsigned char*>(dst);
   const auto* from = static_cast<const unsigned char*>(src);
@@ -73,9 +74,9 @@ inline void copy(void* dst, const void* src, std::size_t bytes) noexcept {
   }
 }
 
-// Copies past the caches (non-temporal stores): for results larger than the cache that are not read again soon. It costs
-// up to ten times copy() where both buffers would have stayed in cache, and saves a quarter where dst is cold. The stores
-// are ordered before any store that follows, so a signal may be raised as after copy().
+// Copies past the caches (non-temporal stores): for results larger than the cache that are not read again soon. It
+// costs up to ten times copy() where both buffers would have stayed in cache, and saves a quarter where dst is cold.
+// The stores are ordered before any store that follows, so a signal may be raised as after copy().
 void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept;
 
 }  // namespace copse::kernels

@@ -26,8 +26,7 @@ struct Representative {
   using type = E;
 };
 template <copse_op Op, class E>
-  requires(std::is_integral_v<E> && Op != COPSE_MIN && Op != COPSE_MAX)
-struct Representative<Op, E> {
+requires(std::is_integral_v<E>&& Op != COPSE_MIN && Op != COPSE_MAX) struct Representative<Op, E> {
   using type = std::make_unsigned_t<E>;
 };
 
@@ -65,9 +64,8 @@ HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
   }
 }
 
-
-// Less than a full vector: two overlapping vectors of 2^k lanes cover every count from 2^k to 2^(k+1). Both are computed
-// before either is stored, so that dst may be a or b.
+// Less than a full vector: two overlapping vectors of 2^k lanes cover every count from 2^k to 2^(k+1). Both are
+// computed before either is stored, so that dst may be a or b.
 template <copse_op Op, class E, size_t kLanes, class... Dst>
 HWY_INLINE void reduce_few(size_t lanes, const Bytes* a, const Bytes* b, Dst*... dst) {
   using F = Format<E>;

@@ -1,4 +1,5 @@
 // The kernels of the FLOATING, COMPLEX and PAIR types.
+// clang-format off: the order matters
 #include "engine/kernels/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -6,7 +7,7 @@
 #include "hwy/foreach_target.h"
 
 #include "engine/kernels/reduce-inl.hpp"
-#include "hwy/highway.h"
+// clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace copse::kernels::HWY_NAMESPACE {

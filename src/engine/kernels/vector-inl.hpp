@@ -19,8 +19,8 @@ inline constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HW
 // Before F16C, Highway emulates the conversions without rounding to nearest.
 inline constexpr bool kConvertsFloat16 = HWY_ARCH_X86 ? HWY_TARGET <= HWY_AVX2 : HWY_ARCH_ARM_A64;
 
-// Format<E> says how an array of E is read into vectors: Lane is the type computed in, kLanes how many an element takes,
-// kLaneBytes what one occupies in memory.
+// Format<E> says how an array of E is read into vectors: Lane is the type computed in, kLanes how many an element
+// takes, kLaneBytes what one occupies in memory.
 template <class E>
 struct Format {  // integers, float, double: as they are
   static_assert(std::is_arithmetic_v<E>);
@@ -72,7 +72,7 @@ struct Format<bfloat16> {
     return hn::BitCast(d, hn::ShiftLeft<16>(bits));
   }
   template <class D>
-  static HWY_INLINE void store(D d, hn::Vec<D> v, unsigned char* p) {
+  static HWY_INLINE void store(D, hn::Vec<D> v, unsigned char* p) {
     const hn::Rebind<uint16_t, D> narrow;
     const hn::Rebind<uint32_t, D> wide;
     const auto bits = hn::BitCast(wide, v);
@@ -82,7 +82,6 @@ struct Format<bfloat16> {
     const auto quiet = hn::Or(upper, hn::Set(wide, 0x40));
     const auto is_nan = hn::RebindMask(wide, hn::Not(hn::Eq(v, v)));
     const auto result = hn::IfThenElse(is_nan, quiet, rounded);
-    (void)d;
     hn::StoreU(hn::TruncateTo(narrow, result), narrow, reinterpret_cast<uint16_t*>(p));
   }
 };
@@ -113,13 +112,11 @@ HWY_INLINE hn::Vec<D> multiply_bytes(D d, hn::Vec<D> a, hn::Vec<D> b) {
 
 // 64-bit products from 32-bit ones: measured twice as fast as AVX-512's own instruction, and SSE4 and AVX2 have none.
 template <class D>
-HWY_INLINE hn::Vec<D> multiply_words(D d, hn::Vec<D> a, hn::Vec<D> b) {
+HWY_INLINE hn::Vec<D> multiply_words(D, hn::Vec<D> a, hn::Vec<D> b) {
   const hn::Repartition<uint32_t, D> d32;
-  const auto low = [&](hn::Vec<D> x, hn::Vec<D> y) HWY_ATTR {
-    return hn::MulEven(hn::BitCast(d32, x), hn::BitCast(d32, y));
-  };
+  const auto low = [&](hn::Vec<D> x, hn::Vec<D> y)
+                       HWY_ATTR { return hn::MulEven(hn::BitCast(d32, x), hn::BitCast(d32, y)); };
   const auto crossed = hn::Add(low(hn::ShiftRight<32>(a), b), low(a, hn::ShiftRight<32>(b)));
-  (void)d;
   return hn::Add(low(a, b), hn::ShiftLeft<32>(crossed));
 }
 

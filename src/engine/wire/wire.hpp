@@ -13,8 +13,8 @@ class Wire {
   virtual bool send(const void *data, std::size_t bytes, int peer, int tag) = 0;
   // Receives exactly `bytes`; false when the wire failed.
   virtual bool receive(void *data, std::size_t bytes, int peer, int tag) = 0;
-  // Waits until everything sent may be overwritten.
-  virtual bool drain() = 0;
+  // Waits until everything sent with the tag may be overwritten.
+  virtual bool drain(int tag) = 0;
 };
 
 }  // namespace copse::engine

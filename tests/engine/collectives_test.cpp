@@ -1,0 +1,166 @@
+// Every algorithm over every reach in real memory: right data, for sizes around every boundary, in place or not.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <sstream>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "ranks.hpp"
+
+namespace copse::test {
+namespace {
+
+using algorithms::Algorithm;
+using algorithms::Collective;
+using communicator::Communicator;
+using communicator::Outcome;
+
+// Values that tell which rank and element they come from, and whose sum is exact in any order.
+std::int64_t value_of(int rank, std::size_t i, int call) {
+  return static_cast<std::int64_t>((i * 31 + static_cast<std::size_t>(rank) * 1009 + static_cast<std::size_t>(call) * 7919) % 100003);
+}
+
+engine::Combine sum() {
+  engine::Combine combine;
+  combine.kernel = kernels::reduce_kernel(COPSE_SUM, COPSE_INT64);
+  combine.kernel_two = kernels::reduce_two_kernel(COPSE_SUM, COPSE_INT64);
+  return combine;
+}
+
+// 2x2 matrices modulo 2^16 in four lanes: multiplication is associative and does not commute.
+void multiply(void *, const void *in, void *inout, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t a[4], b[4];
+    std::memcpy(a, static_cast<const std::byte *>(in) + 8 * i, 8);
+    std::memcpy(b, static_cast<std::byte *>(inout) + 8 * i, 8);
+    const std::uint16_t c[4] = {
+        static_cast<std::uint16_t>(a[0] * b[0] + a[1] * b[2]), static_cast<std::uint16_t>(a[0] * b[1] + a[1] * b[3]),
+        static_cast<std::uint16_t>(a[2] * b[0] + a[3] * b[2]), static_cast<std::uint16_t>(a[2] * b[1] + a[3] * b[3])};
+    std::memcpy(static_cast<std::byte *>(inout) + 8 * i, c, 8);
+  }
+}
+
+engine::Combine matrix_product() {
+  engine::Combine combine;
+  combine.user = multiply;
+  combine.commutative = false;
+  return combine;
+}
+
+std::vector<std::int64_t> expected_reduction(const engine::Combine &combine, int ranks, std::size_t count, int call) {
+  std::vector<std::int64_t> result(count), next(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = value_of(ranks - 1, i, call);
+  for (int rank = ranks - 2; rank >= 0; --rank) {
+    for (std::size_t i = 0; i < count; ++i) next[i] = value_of(rank, i, call);
+    combine.apply(result.data(), next.data(), result.data(), count, 8);
+  }
+  return result;
+}
+
+std::string difference(const std::vector<std::int64_t> &got, const std::vector<std::int64_t> &want,
+                       const std::string &where) {
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (got[i] == want[i]) continue;
+    std::ostringstream text;
+    text << where << ": element " << i << " of " << want.size() << " is " << got[i] << ", expected " << want[i];
+    return text.str();
+  }
+  return {};
+}
+
+// One call of `count` 8-byte elements, checked on this rank.
+std::string one_call(Communicator &comm, Collective collective, std::size_t count, int root, bool in_place,
+                     const engine::Combine &combine, int call) {
+  const int rank = comm.rank();
+  std::vector<std::int64_t> in(count), out(count, -1);
+  for (std::size_t i = 0; i < count; ++i) in[i] = value_of(rank, i, call);
+  const std::vector<std::int64_t> before = in;
+  std::ostringstream where;
+  where << algorithms::name_of(collective) << " count " << count << " root " << root << (in_place ? " in place" : "")
+        << " call " << call;
+  Outcome outcome = Outcome::done;
+  std::vector<std::int64_t> want, *got = &out;
+  switch (collective) {
+    case Collective::barrier: outcome = comm.barrier(); break;
+    case Collective::broadcast:
+      got = &in;
+      want.resize(count);
+      for (std::size_t i = 0; i < count; ++i) want[i] = value_of(root, i, call);
+      outcome = comm.broadcast(in.data(), count * 8, root);
+      break;
+    case Collective::reduce: {
+      const bool alias = in_place && rank == root;
+      if (alias) got = &in;
+      if (rank == root) want = expected_reduction(combine, comm.ranks(), count, call);
+      outcome = comm.reduce(in.data(), rank == root ? got->data() : nullptr, count, 8, combine, root);
+      if (outcome == Outcome::done && !alias && in != before) return where.str() + ": the input was changed";
+      break;
+    }
+    case Collective::allreduce:
+      if (in_place) got = &in;
+      want = expected_reduction(combine, comm.ranks(), count, call);
+      outcome = comm.allreduce(in.data(), got->data(), count, 8, combine);
+      if (outcome == Outcome::done && !in_place && in != before) return where.str() + ": the input was changed";
+      break;
+  }
+  if (outcome != Outcome::done) return where.str() + ": " + comm.explain(outcome);
+  return difference(*got, want, where.str());
+}
+
+struct Case {
+  const Algorithm *algorithm;
+  plan::Carrier carrier;
+  Kind kind;
+};
+
+std::string name_of(const testing::TestParamInfo<Case> &info) {
+  return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" +
+         std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) +
+         (info.param.kind == Kind::threads ? "_threads" : "_processes");
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const Algorithm &algorithm : algorithms::all())
+    for (int c = 0; c < plan::kCarriers; ++c)
+      if (algorithm.carries(static_cast<plan::Carrier>(c)))
+        for (Kind kind : {Kind::threads, Kind::processes})
+          cases.push_back({&algorithm, static_cast<plan::Carrier>(c), kind});
+  return cases;
+}
+
+class EveryAlgorithm : public testing::TestWithParam<Case> {};
+
+TEST_P(EveryAlgorithm, GivesRightResults) {
+  const auto [algorithm, carrier, kind] = GetParam();
+  for (int ranks : {2, 3, 5, 8}) {
+    for (std::size_t fragment : {std::size_t{0}, std::size_t{512}}) {
+      choose::Settings settings;
+      settings.forced.push_back({algorithm->collective, algorithm, carrier, {}});
+      if (fragment > 0) settings.fragment = {choose::Fragmentation::Mode::fixed, fragment};
+      const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
+        int call = 0;
+        for (std::size_t count : {1, 2, 7, 15, 16, 63, 64, 65, 129, 1000, 8192, 20000}) {
+          for (int root : {0, ranks - 1, ranks / 2}) {
+            for (bool in_place : {false, true}) {
+              const bool ordered = a->keeps_order && (count % 2 == 1);
+              const std::string wrong = one_call(comm, a->collective, count, root, in_place,
+                                                 ordered ? matrix_product() : sum(), ++call);
+              if (!wrong.empty()) return wrong;
+            }
+          }
+        }
+        return std::string{};
+      });
+      ASSERT_EQ(wrong, "") << ranks << " ranks, fragment " << fragment;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(all_cases()), name_of);
+
+}  // namespace
+}  // namespace copse::test
