@@ -1,0 +1,140 @@
+#include "communicators.hpp"
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "bootstrap.hpp"
+#include "communicator/card.hpp"
+#include "report.hpp"
+#include "wire.hpp"
+
+namespace copse::mpi {
+
+namespace detail {
+thread_local Remembered remembered[1u << kRememberedBits];
+std::atomic<std::uint64_t> generation{1};
+}  // namespace detail
+
+namespace {
+
+const choose::Settings *settings = nullptr;
+int keyval = 0;  // of communicators: their CommState
+std::atomic<bool> is_finishing{false};
+
+std::mutex mutex;  // never held across a call of the MPI: two threads may make two states at once
+std::unordered_map<Raw, std::unique_ptr<CommState>> states;
+
+// The MPI may use its own collectives to make what we ask for; those must not come back to us.
+thread_local bool making = false;
+struct Making {
+  Making() { making = true; }
+  ~Making() { making = false; }
+  Making(const Making &) = delete;
+  Making &operator=(const Making &) = delete;
+};
+
+CommState &passing_on(const char *why) {
+  thread_local CommState state;
+  state.why_not = why;
+  return state;
+}
+
+// A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of.
+bool needs_wire(communicator::Bootstrap &bootstrap) {
+  const std::uint64_t mine =
+      communicator::my_card(*settings, bootstrap.rank(), bootstrap.ranks()).place.host;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(bootstrap.ranks()));
+  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return false;
+  for (const std::uint64_t other : all)
+    if (other != all.front()) return true;
+  return false;
+}
+
+std::unique_ptr<CommState> make(MPI_Comm comm) {
+  auto state = std::make_unique<CommState>();
+  state->comm = comm;
+  int inter = 0;
+  if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
+  real().Comm_rank_(comm, &state->rank);
+  real().Comm_size_(comm, &state->ranks);
+  if (inter != 0) {
+    state->why_not = "an intercommunicator";
+  } else if (state->ranks == 1) {
+    state->why_not = "a communicator of one rank";
+  } else {
+    try {
+      auto bootstrap = std::make_unique<MpiBootstrap>(comm);
+      std::unique_ptr<MpiWire> wire;
+      if (needs_wire(*bootstrap)) wire = std::make_unique<MpiWire>(comm);
+      state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not);
+    } catch (const std::exception &error) {  // the other ranks are waiting: there is no way back
+      give_up(*state, "making a communicator", error.what());
+    }
+  }
+  return state;
+}
+
+int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+// The MPI frees a communicator (or disconnects, or finalises the world).
+int forget(MPI_Comm, int, void *value, void *) {
+  if (is_finishing.load()) return MPI_SUCCESS;
+  std::unique_ptr<CommState> state;
+  {
+    const std::lock_guard lock(mutex);
+    const auto at = states.find(raw_of(static_cast<CommState *>(value)->comm));
+    if (at == states.end() || at->second.get() != value) return MPI_SUCCESS;
+    state = std::move(at->second);
+    states.erase(at);
+    detail::generation.fetch_add(1, std::memory_order_release);
+  }
+  remember(*state);
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot) {
+  if (making) return passing_on("called by the MPI itself");
+  if (comm == MPI_COMM_NULL) return passing_on("not a valid communicator");
+  const Raw key = raw_of(comm);
+  CommState *state = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = states.find(key); at != states.end()) state = at->second.get();
+  }
+  if (state == nullptr) {
+    const Making guard;
+    std::unique_ptr<CommState> made = make(comm);
+    if (!made) return passing_on("not a valid communicator");
+    state = made.get();
+    {
+      const std::lock_guard lock(mutex);
+      states[key] = std::move(made);
+    }
+    real().Comm_set_attr_(comm, keyval, state);
+  }
+  slot = {key, generation.load(std::memory_order_acquire), state};
+  return *state;
+}
+
+void prepare_communicators(const choose::Settings &chosen) {
+  settings = &chosen;
+  real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr);
+}
+
+bool finishing() { return is_finishing.load(); }
+
+void finish_communicators(void (*visit)(const CommState &)) {
+  is_finishing.store(true);
+  const std::lock_guard lock(mutex);
+  for (const auto &[key, state] : states) visit(*state);
+  detail::generation.fetch_add(1, std::memory_order_release);
+  states.clear();
+}
+
+}  // namespace copse::mpi

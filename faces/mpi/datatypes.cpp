@@ -1,0 +1,200 @@
+#include "datatypes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "engine/kernels/kernels.hpp"
+#include "handle_table.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+namespace {
+
+HandleTable<Datatype, 8> predefined;  // at most half full
+int keyval = 0;                       // of types: their Datatype
+
+constexpr std::uint16_t bits(std::initializer_list<copse_op> ops) {
+  unsigned set = 0;
+  for (const copse_op op : ops) set |= 1u << op;
+  return static_cast<std::uint16_t>(set);
+}
+constexpr std::uint16_t kArithmetic = bits({COPSE_SUM, COPSE_PROD}), kOrder = bits({COPSE_MIN, COPSE_MAX}),
+                        kLogical = bits({COPSE_LAND, COPSE_LOR, COPSE_LXOR}),
+                        kBitwise = bits({COPSE_BAND, COPSE_BOR, COPSE_BXOR}),
+                        kLocation = bits({COPSE_MINLOC, COPSE_MAXLOC});
+
+enum class Kind : std::uint8_t { C_INTEGER, OTHER_INTEGER, FLOATING, LOGICAL, COMPLEX, BYTE, PAIR, INTEGER_PAIR };
+
+constexpr std::uint16_t operators_of(Kind kind) {
+  switch (kind) {
+    case Kind::C_INTEGER: return kArithmetic | kOrder | kLogical | kBitwise;
+    case Kind::OTHER_INTEGER: return kArithmetic | kOrder | kBitwise;
+    case Kind::FLOATING: return kArithmetic | kOrder;
+    case Kind::LOGICAL: return kLogical;
+    case Kind::COMPLEX: return kArithmetic;
+    case Kind::BYTE: return kBitwise;
+    case Kind::PAIR:
+    case Kind::INTEGER_PAIR: return kLocation;
+  }
+  return 0;
+}
+
+// The type of that kind and size; COPSE_TYPE_COUNT if Copse has none (quadruple precision, 16-byte integers).
+copse_type by_size(Kind kind, std::size_t size) {
+  const auto among = [size](std::initializer_list<copse_type> types) {
+    for (const copse_type type : types)
+      if (kernels::type_size(type) == size) return type;
+    return COPSE_TYPE_COUNT;
+  };
+  switch (kind) {
+    case Kind::C_INTEGER:
+    case Kind::OTHER_INTEGER: return among({COPSE_INT8, COPSE_INT16, COPSE_INT32, COPSE_INT64});
+    case Kind::FLOATING: return among({COPSE_FLOAT16, COPSE_FLOAT, COPSE_DOUBLE});
+    case Kind::LOGICAL: return among({COPSE_LOGICAL8, COPSE_LOGICAL16, COPSE_LOGICAL32, COPSE_LOGICAL64});
+    case Kind::COMPLEX: return among({COPSE_COMPLEX_FLOAT16, COPSE_COMPLEX_FLOAT, COPSE_COMPLEX_DOUBLE});
+    case Kind::PAIR: return among({COPSE_FLOAT_FLOAT, COPSE_DOUBLE_DOUBLE});
+    case Kind::INTEGER_PAIR: return among({COPSE_INT_INT});
+    case Kind::BYTE: break;
+  }
+  return COPSE_TYPE_COUNT;
+}
+
+void insert(MPI_Datatype handle, Kind kind, copse_type type) {
+  if (handle == MPI_Datatype{} || handle == MPI_DATATYPE_NULL) return;  // this MPI does not have it
+  if (type == COPSE_TYPE_COUNT) {
+    MPI_Count size = 0;
+    if (real().Type_size_x_(handle, &size) != MPI_SUCCESS) return;
+    type = by_size(kind, static_cast<std::size_t>(size));
+    if (type == COPSE_TYPE_COUNT) return;
+  }
+  Datatype known;
+  known.handle = handle;
+  known.reducible = type;
+  known.operators = operators_of(kind);
+  known.extent = known.true_extent = static_cast<std::ptrdiff_t>(kernels::type_size(type));
+  known.size = kernels::type_size(type);
+  known.dense = true;
+  if (kind == Kind::PAIR) {  // padding is not data
+    MPI_Count size = 0;
+    if (real().Type_size_x_(handle, &size) != MPI_SUCCESS) return;
+    known.size = static_cast<std::size_t>(size);
+    known.dense = known.size == kernels::type_size(type);
+  }
+  predefined.insert(raw_of(handle), known);
+}
+
+// Whether packing is the identity. Told by packing bytes that name their own place: their size alone does not tell,
+// a type may hold its parts in another order.
+bool packs_to_itself(MPI_Datatype handle, std::size_t size, MPI_Comm comm) {
+  std::vector<unsigned char> place(size), packed(size);
+  for (unsigned shift = 0; shift < 32 && (size - 1) >> shift != 0; shift += 8) {
+    for (std::size_t i = 0; i < size; ++i) place[i] = static_cast<unsigned char>(i >> shift);
+    int position = 0;
+    if (real().Pack_(place.data(), 1, handle, packed.data(), static_cast<int>(size), &position, comm) != MPI_SUCCESS ||
+        place != packed) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Larger types than this are packed without asking whether they would have to be.
+constexpr std::size_t kTestedBytes = std::size_t{64} << 20;
+
+std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
+  MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
+  char nothing = 0;
+  int position = 0;
+  // Packing no elements makes the MPI check that the type is committed.
+  if (real().Type_size_x_(handle, &size) != MPI_SUCCESS ||
+      real().Type_get_extent_x_(handle, &lb, &extent) != MPI_SUCCESS ||
+      real().Type_get_true_extent_x_(handle, &true_lb, &true_extent) != MPI_SUCCESS ||
+      real().Pack_(&nothing, 0, handle, &nothing, 1, &position, comm) != MPI_SUCCESS || size < 0) {
+    return nullptr;
+  }
+  auto type = std::make_unique<Datatype>();
+  type->handle = handle;
+  type->size = static_cast<std::size_t>(size);
+  type->extent = extent;
+  type->true_lb = true_lb;
+  type->true_extent = true_extent;
+  type->dense = size > 0 && true_lb == 0 && extent == size && true_extent == size && type->size <= kTestedBytes &&
+                packs_to_itself(handle, type->size, comm);
+  return type;
+}
+
+int never_copy(MPI_Datatype, int, void *, void *, void *, int *flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+int forget(MPI_Datatype, int, void *value, void *) {
+  delete static_cast<Datatype *>(value);
+  return MPI_SUCCESS;
+}
+
+// MPI_Pack's sizes are int.
+std::size_t elements_at_once(const Datatype &type) {
+  constexpr std::size_t most = std::numeric_limits<int>::max();
+  return type.size == 0 ? most : std::max<std::size_t>(1, most / type.size);
+}
+
+}  // namespace
+
+void prepare_datatypes() {
+#define TYPE(handle, kind, type) insert((MPI_Datatype)(handle), Kind::kind, COPSE_##type);
+#define COPSE_BY_SIZE COPSE_TYPE_COUNT
+#include "datatypes.def"
+#undef COPSE_BY_SIZE
+#undef TYPE
+  real().Type_create_keyval_(never_copy, forget, &keyval, nullptr);
+}
+
+const Datatype *datatype_of(Raw raw, MPI_Comm comm) {
+  const auto type = handle<MPI_Datatype>(raw);
+  if (const Datatype *known = predefined.find(raw_of(type))) return known;
+  if (type == MPI_DATATYPE_NULL) return nullptr;
+  void *value = nullptr;
+  int found = 0;
+  if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<const Datatype *>(value);
+  auto examined = examine(type, comm);
+  if (!examined || real().Type_set_attr_(type, keyval, examined.get()) != MPI_SUCCESS) return nullptr;
+  return examined.release();
+}
+
+bool pack(const Datatype &type, const void *buffer, std::size_t count, void *packed, MPI_Comm comm) {
+  const std::size_t most = elements_at_once(type);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t now = std::min(most, count - done);
+    const auto *from = static_cast<const char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
+    auto *to = static_cast<char *>(packed) + done * type.size;
+    int position = 0;
+    if (real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position,
+                     comm) != MPI_SUCCESS) {
+      return false;
+    }
+    done += now;
+  }
+  return true;
+}
+
+bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count, MPI_Comm comm) {
+  const std::size_t most = elements_at_once(type);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t now = std::min(most, count - done);
+    auto *to = static_cast<char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
+    const auto *from = static_cast<const char *>(packed) + done * type.size;
+    int position = 0;
+    if (real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now), type.handle,
+                       comm) != MPI_SUCCESS) {
+      return false;
+    }
+    done += now;
+  }
+  return true;
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,38 @@
+// Datatypes: what Copse has to know of an MPI datatype, in constant time.
+//
+// Ranks may legally describe the same data by different datatypes (MPI-4.1 6.4), so nothing that the ranks must agree
+// upon may depend on more than `size`. A type that is not dense is packed on the way in and unpacked on the way out.
+#pragma once
+
+#include <cstdint>
+
+#include "copse/types.h"
+#include "family.hpp"
+
+namespace copse::mpi {
+
+struct Datatype {
+  MPI_Datatype handle{};
+  std::size_t size = 0;                  // bytes of data in one element
+  bool dense = false;                    // an array of it is just its data, in order, without gaps
+  copse_type reducible = COPSE_TYPE_COUNT;  // what predefined operators take it for; COPSE_TYPE_COUNT: nothing
+  std::uint16_t operators = 0;           // predefined operators that MPI-4.1 6.9.2 defines for it: bit 1 << copse_op
+  std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
+};
+
+// Once, after MPI_Init.
+void prepare_datatypes();
+
+// Null if the MPI refuses the type (MPI_DATATYPE_NULL, not committed ...): pass the call on for its error.
+const Datatype *datatype_of(Raw raw, MPI_Comm comm);
+
+// Bytes of a message; false if that overflows.
+inline bool message_bytes(std::int64_t count, std::size_t size, std::size_t &bytes) {
+  return !__builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes);
+}
+
+// `count` elements at `buffer` to and from their data without gaps. False if the MPI reports an error.
+bool pack(const Datatype &type, const void *buffer, std::size_t count, void *packed, MPI_Comm comm);
+bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count, MPI_Comm comm);
+
+}  // namespace copse::mpi

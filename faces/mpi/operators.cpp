@@ -1,0 +1,91 @@
+#include "operators.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "engine/kernels/kernels.hpp"
+#include "handle_table.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+namespace {
+
+HandleTable<copse_op, 5> predefined;
+Raw null_op = 0, replace_op = 0, no_op = 0;
+
+// Room for `count` elements of a type with gaps: where element 0 begins, such that all of them lie inside.
+class Elements {
+ public:
+  Elements(const Datatype &type, std::size_t count) {
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * type.extent;
+    const std::ptrdiff_t low = std::min<std::ptrdiff_t>(0, last) + type.true_lb;
+    const std::ptrdiff_t high = std::max<std::ptrdiff_t>(0, last) + type.true_lb + type.true_extent;
+    constexpr std::ptrdiff_t align = 64;  // element 0's address is a multiple: the user's function may count on it
+    const std::ptrdiff_t before = ((-low % align) + align) % align;
+    // Value-initialised: the function may look at gaps.
+    memory_ = std::make_unique<char[]>(static_cast<std::size_t>(high - low + before + 2 * align));
+    auto base = reinterpret_cast<std::uintptr_t>(memory_.get());
+    base = (base + align - 1) / align * align + static_cast<std::uintptr_t>((low % align + align) % align);
+    first_ = reinterpret_cast<char *>(base - static_cast<std::uintptr_t>(low));
+  }
+  [[nodiscard]] void *first() const { return first_; }
+
+ private:
+  std::unique_ptr<char[]> memory_;
+  char *first_;
+};
+
+}  // namespace
+
+void prepare_operators() {
+#define COPSE_MPI_OP(name) predefined.insert(raw_of(MPI_##name), COPSE_##name);
+  COPSE_OPS(COPSE_MPI_OP)
+#undef COPSE_MPI_OP
+  null_op = raw_of(MPI_OP_NULL);
+  replace_op = raw_of(MPI_REPLACE);
+  no_op = raw_of(MPI_NO_OP);
+}
+
+bool operator_of(Raw raw, Operator &found) {
+  found.handle = handle<MPI_Op>(raw);
+  const Raw clean = raw_of(found.handle);
+  if (const copse_op *op = predefined.find(clean)) {
+    found.predefined = true;
+    found.op = *op;
+    return true;
+  }
+  if (clean == 0 || clean == null_op || clean == replace_op || clean == no_op || builtin(found.handle)) return false;
+  int commutes = 0;
+  if (real().Op_commutative_(found.handle, &commutes) != MPI_SUCCESS) return false;
+  found.commutative = commutes != 0;
+  return true;
+}
+
+void UserReduction::apply(void *self, const void *in, void *inout, std::size_t count) {
+  const auto &[op, type, comm] = *static_cast<const UserReduction *>(self);
+  // Elements that overlap (no extent) go one by one; MPI_Reduce_local's count is int.
+  const std::size_t most = type->extent == 0 ? 1 : std::numeric_limits<int>::max();
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t now = std::min(most, count - done);
+    const auto *from = static_cast<const char *>(in) + done * type->size;
+    auto *to = static_cast<char *>(inout) + done * type->size;
+    if (type->dense) {
+      real().Reduce_local_(from, to, static_cast<int>(now), type->handle, op);
+    } else {
+      const Elements left(*type, now), right(*type, now);
+      unpack(*type, from, left.first(), now, comm);
+      unpack(*type, to, right.first(), now, comm);
+      real().Reduce_local_(left.first(), right.first(), static_cast<int>(now), type->handle, op);
+      pack(*type, right.first(), now, to, comm);
+    }
+    done += now;
+  }
+}
+
+std::string describe(const Operator &op, const Datatype &type) {
+  return std::string(op.predefined ? kernels::op_name(op.op) : "a user's operator") + " of " +
+         (type.reducible != COPSE_TYPE_COUNT ? kernels::type_name(type.reducible) : "a user's type");
+}
+
+}  // namespace copse::mpi

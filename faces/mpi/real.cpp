@@ -1,0 +1,103 @@
+// Finding PMPI: in the global scope after this library; else in the scope of the object that called (trap 3 of an
+// interposer: mpi4py loads its MPI with RTLD_LOCAL).
+#include "real.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <string>
+
+namespace copse::mpi {
+namespace detail {
+Real real_mpi;
+}
+namespace {
+
+void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
+
+void *scope_of(const void *caller) {
+  Dl_info info;
+  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+template <class Function>
+bool find(Function &function, const char *name) {
+  void *found = caller_scope == nullptr ? dlsym(RTLD_NEXT, name) : dlsym(caller_scope, name);
+  function = reinterpret_cast<Function>(found);
+  return found != nullptr;
+}
+
+std::string file_of_mpi() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void *>(real().Init), &info) == 0 || info.dli_fname == nullptr) return "its MPI";
+  return info.dli_fname;
+}
+
+}  // namespace
+
+void *mpi_symbol(const char *name) {
+  // Not RTLD_NEXT: a program linked at a fixed address has its own copies of the MPI's globals, and these count.
+  void *found = dlsym(RTLD_DEFAULT, name);
+  return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
+}
+
+bool find_real(const void *caller) {
+  Real &r = detail::real_mpi;
+  if (!find(r.Init, "PMPI_Init")) {
+    caller_scope = scope_of(caller);
+    if (caller_scope == nullptr || !find(r.Init, "PMPI_Init")) {
+      std::fprintf(stderr, "copse: %s: no PMPI_Init in this process; preload it into MPI programs only\n",
+                   kLibrary.data());
+      return false;
+    }
+  }
+  bool complete = find(r.Barrier, "PMPI_Barrier") & find(r.Init_thread, "PMPI_Init_thread") &
+                  find(r.Alloc_mem, "PMPI_Alloc_mem") & find(r.Free_mem, "PMPI_Free_mem");
+  find(r.Abi_get_version, "PMPI_Abi_get_version");
+#define COPSE_CALL(name, parameters, arguments) \
+  complete &= find(r.name, "PMPI_" #name);      \
+  find(r.name##_c, "PMPI_" #name "_c");
+#include "calls.def"
+#undef COPSE_CALL
+#define COPSE_MPI_NEED(name) complete &= find(r.name##_, "PMPI_" #name);
+  COPSE_MPI_NEEDS(COPSE_MPI_NEED)
+#undef COPSE_MPI_NEED
+  if (!complete) {
+    std::fprintf(stderr, "copse: %s lacks functions of MPI-3.0 that %s needs; use one of the MPIs in Copse's README\n",
+                 file_of_mpi().c_str(), kLibrary.data());
+  }
+  return complete;
+}
+
+std::string_view wrong_mpi() {
+  char version[16384] = "";  // longer than any MPI's MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0, major = -1, minor = -1;
+  real().Get_library_version_(version, &length);
+  if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
+  std::string_view text(version);
+  text = text.substr(0, std::min(text.find('\n'), text.find(',')));
+  std::string_view right = kLibrary;
+  if (major >= 1) {
+    right = "libcopse-mpi-abi.so";
+  } else if (text.find("Open MPI") != std::string_view::npos) {
+    right = "libcopse-mpi-openmpi.so";
+  } else {
+    right = "libcopse-mpi-mpich.so";
+  }
+  if (right == kLibrary) return {};
+  static const std::string line = "copse: " + std::string(kLibrary) + " serves " + std::string(kFamily) +
+                                  ", but this program runs " + std::string(text) + " (" + file_of_mpi() +
+                                  "): every call is passed on; preload " + std::string(right) +
+                                  " instead, or start with: copse run mpirun ...";
+  return line;
+}
+
+int count_too_large(const char *name, std::int64_t count, Raw comm) {
+  std::fprintf(stderr, "copse: %s with count %lld: this MPI has no large-count form of it; use counts up to 2147483647\n",
+               name, static_cast<long long>(count));
+  if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm), MPI_ERR_COUNT);
+  return MPI_ERR_COUNT;
+}
+
+}  // namespace copse::mpi

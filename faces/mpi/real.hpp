@@ -1,0 +1,86 @@
+// The MPI underneath: its PMPI functions, found when the process first calls a wrapped function.
+#pragma once
+
+#include <limits>
+
+#include "family.hpp"
+
+namespace copse::mpi {
+
+// What Copse itself calls.
+#define COPSE_MPI_NEEDS(X)                                                                                     \
+  X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_create_keyval)     \
+  X(Comm_set_attr) X(Comm_dup) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
+  X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Isend) X(Irecv) X(Test) X(Abort)\
+  X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
+  X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)
+
+// Wrapped calls as the process's MPI has them; a large-count one may be missing.
+#define COPSE_CALL(name, parameters, arguments) using name = int(*) parameters;
+struct PlainTypes {
+  using Count = int;
+#include "calls.def"
+};
+struct LargeTypes {
+  using Count = std::int64_t;
+#include "calls.def"
+};
+#undef COPSE_CALL
+
+struct Real {
+#define COPSE_CALL(name, parameters, arguments) \
+  PlainTypes::name name = nullptr;              \
+  LargeTypes::name name##_c = nullptr;
+#include "calls.def"
+#undef COPSE_CALL
+  int (*Barrier)(Raw comm) = nullptr;
+  int (*Init)(int *, char ***) = nullptr;
+  int (*Init_thread)(int *, char ***, int, int *) = nullptr;
+  int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
+  int (*Free_mem)(void *) = nullptr;
+  int (*Abi_get_version)(int *, int *) = nullptr;  // absent from Open MPI and from MPICH 4
+
+#define COPSE_MPI_NEED(name) decltype(&PMPI_##name) name##_ = nullptr;
+  COPSE_MPI_NEEDS(COPSE_MPI_NEED)
+#undef COPSE_MPI_NEED
+};
+
+namespace detail {
+extern Real real_mpi;
+}
+inline const Real &real() { return detail::real_mpi; }
+
+// Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
+// is visible only from there. Returns false, after one line on standard error, if there is no MPI to be found.
+bool find_real(const void *caller);
+
+// Empty if the MPI in this process is one that this library was compiled for; else one line that says what it is and
+// which library to preload instead. Needs find_real, and interprets no handle.
+std::string_view wrong_mpi();
+
+// One of the wrapped functions was called with more elements than this MPI's plain form can take, and it has no other.
+int count_too_large(const char *name, std::int64_t count, Raw comm);
+
+// The MPI's own functions, in both forms: what a call that is passed on ends in.
+struct Plain {
+  using Count = int;
+  static int Barrier(Raw comm) { return real().Barrier(comm); }
+#define COPSE_CALL(name, parameters, arguments) \
+  static int name parameters { return real().name arguments; }
+#include "calls.def"
+#undef COPSE_CALL
+};
+
+struct Large {
+  using Count = std::int64_t;
+#define COPSE_CALL(name, parameters, arguments)                                                          \
+  static int name parameters {                                                                           \
+    if (real().name##_c != nullptr) return real().name##_c arguments;                                    \
+    if (count > std::numeric_limits<int>::max()) return count_too_large("MPI_" #name "_c", count, comm); \
+    return real().name arguments;                                                                        \
+  }
+#include "calls.def"
+#undef COPSE_CALL
+};
+
+}  // namespace copse::mpi

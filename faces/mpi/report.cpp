@@ -1,0 +1,138 @@
+#include "report.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <vector>
+
+#include "session.hpp"
+
+namespace copse::mpi {
+namespace {
+
+std::mutex mutex;
+communicator::Trace trace;
+std::map<std::pair<std::string, std::string>, int> notes;  // how many ranks or communicators say so
+
+// As lines of tab-separated fields, to travel to rank 0.
+std::string pack_trace() {
+  std::ostringstream out;
+  out.precision(17);
+  const auto table = [&](char kind, const auto &tallies) {
+    for (const auto &[key, tally] : tallies)
+      if (tally.calls > 0)
+        out << kind << '\t' << key.first << '\t' << key.second << '\t' << tally.calls << '\t' << tally.bytes << '\t'
+            << tally.seconds << '\n';
+  };
+  table('r', trace.ran);
+  table('p', trace.passed_on);
+  for (const auto &[key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
+  return out.str();
+}
+
+void merge(const std::string &packed) {
+  std::istringstream in(packed);
+  std::string kind, first, second;
+  communicator::Tally tally;
+  while (std::getline(in, kind, '\t') && std::getline(in, first, '\t') && std::getline(in, second, '\t') &&
+         in >> tally.calls >> tally.bytes >> tally.seconds) {
+    in.ignore();
+    if (kind == "r") trace.ran[{first, second}] += tally;
+    if (kind == "p") trace.passed_on[{first, second}] += tally;
+    if (kind == "n") notes[{first, second}] += static_cast<int>(tally.calls);
+  }
+}
+
+void print_table(const char *heading, const std::map<std::pair<std::string, std::string>, communicator::Tally> &rows) {
+  if (rows.empty()) return;
+  std::fprintf(stderr, "copse: %-10s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds",
+               "us/call");
+  for (const auto &[key, tally] : rows)
+    std::fprintf(stderr, "copse: %-10s %-44s %12llu %16llu %12.6f %12.2f\n", key.first.c_str(), key.second.c_str(),
+                 static_cast<unsigned long long>(tally.calls), static_cast<unsigned long long>(tally.bytes),
+                 tally.seconds, tally.seconds * 1e6 / static_cast<double>(tally.calls));
+}
+
+void print(int ranks) {
+  std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
+  print_table("ran by (algorithm, carrier)", trace.ran);
+  print_table("passed on to the MPI because", trace.passed_on);
+  if (trace.ran.empty() && trace.passed_on.empty()) std::fprintf(stderr, "copse: no collective call was made\n");
+  for (const auto &[key, times] : notes)
+    std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
+}
+
+[[noreturn]] void abort_all() {
+  real().Abort_(MPI_COMM_WORLD, 1);
+  std::_Exit(1);  // MPI_Abort does not return, but is not declared so
+}
+
+void say(const CommState &state, std::string_view call, std::string_view why) {
+  std::fprintf(stderr, "copse: rank %d: %.*s on a communicator of %d ranks: %.*s\n", state.rank,
+               static_cast<int>(call.size()), call.data(), state.ranks, static_cast<int>(why.size()), why.data());
+}
+
+}  // namespace
+
+void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds) {
+  const std::lock_guard lock(mutex);
+  trace.passed_on[{std::string(algorithms::name_of(collective)), std::string(why)}].add(bytes, seconds);
+}
+
+void note(std::string_view subject, std::string_view text) {
+  const std::lock_guard lock(mutex);
+  ++notes[{std::string(subject), std::string(text)}];
+}
+
+void remember(const CommState &state) {
+  if (!settings().trace || !state.copse) return;
+  const auto &capabilities = state.copse->capabilities();
+  if (!capabilities.threads && !capabilities.heap && !capabilities.heap_why_not.empty())
+    note("no direct reach", capabilities.heap_why_not);
+  if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
+    note("no kernel reach", capabilities.kernel_why_not);
+  const std::lock_guard lock(mutex);
+  trace.merge(state.copse->trace());
+}
+
+void print_report() {
+  int rank = 0, ranks = 1;
+  real().Comm_rank_(MPI_COMM_WORLD, &rank);
+  real().Comm_size_(MPI_COMM_WORLD, &ranks);
+  const std::string mine = pack_trace();
+  const int size = static_cast<int>(mine.size());
+  std::vector<int> sizes(static_cast<std::size_t>(ranks)), offsets(sizes.size());
+  real().Gather_(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int total = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    offsets[i] = total;
+    total += sizes[i];
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  trace = {};
+  notes.clear();
+  merge(all);
+  print(ranks);
+}
+
+void give_up(const CommState &state, std::string_view call, std::string_view why) {
+  say(state, call, why);
+  abort_all();
+}
+
+void give_up_together(const CommState &state, std::string_view call, std::string_view why) {
+  if (state.rank == 0) {
+    say(state, call, why);
+  } else {
+    sleep(1);  // rank 0 ends the program before this
+  }
+  abort_all();
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,146 @@
+#include "session.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+#include "communicators.hpp"
+#include "datatypes.hpp"
+#include "operators.hpp"
+#include "report.hpp"
+#include "topology/binding.hpp"
+
+namespace copse::mpi {
+namespace detail {
+std::atomic<Phase> phase{Phase::asleep};
+}
+namespace {
+
+std::mutex mutex;
+bool found = false, initialising = false;
+choose::Settings chosen;
+
+void set(Phase phase) { detail::phase.store(phase, std::memory_order_release); }
+
+// Before or without MPI_Init's world: is this the process that should speak for all?
+bool speaks_for_all() {
+  for (const char *name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char *rank = std::getenv(name)) return std::string_view(rank) == "0";
+  return true;
+}
+
+// Looks for the MPI, once. False if there is nothing to work with, and `phase` says so.
+bool find_mpi(const void *caller) {
+  if (found) return phase() != Phase::passing;
+  found = true;
+  if (!find_real(caller)) {
+    set(Phase::passing);
+    return false;
+  }
+  if (const std::string_view line = wrong_mpi(); !line.empty()) {
+    if (speaks_for_all()) std::fprintf(stderr, "%s\n", line.data());
+    set(Phase::passing);
+    return false;
+  }
+  return true;
+}
+
+// False, after a line by rank 0, if the variables hold a mistake.
+bool read_settings(MPI_Comm world) {
+  std::string error;
+  const auto read = choose::read_settings(environ, error);
+  if (!read) {
+    int rank = 0;
+    real().Comm_rank_(world, &rank);
+    if (rank == 0) {
+      std::fprintf(stderr, "copse: %s (all calls are passed on to the MPI)\n", error.c_str());
+    }
+    return false;
+  }
+  chosen = *read;
+  return true;
+}
+
+int finish(MPI_Comm, int, void *, void *) {
+  set(Phase::passing);
+  finish_communicators([](const CommState &state) { remember(state); });
+  if (chosen.trace) print_report();
+  return MPI_SUCCESS;
+}
+
+int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+void work() {
+  prepare_datatypes();
+  prepare_operators();
+  prepare_communicators(chosen);
+  // MPI-4.1 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
+  // works; and it does so whatever language it was called from.
+  int keyval = 0;
+  real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr);
+  real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr);
+  set(Phase::working);
+}
+
+// Binds this rank as COPSE_BIND says, unless its launcher has bound it.
+void bind(MPI_Comm world) {
+  MPI_Comm node{};
+  int rank = 0, ranks = 1;
+  if (real().Comm_split_type_(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS) return;
+  real().Comm_rank_(node, &rank);
+  real().Comm_size_(node, &ranks);
+  real().Comm_free_(&node);
+  try {
+    const auto policy = topology::binding_policy_from(chosen.bind, "COPSE_BIND");
+    const auto machine =
+        chosen.topology.empty() ? topology::Machine::discover() : topology::Machine::from(chosen.topology);
+    note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
+  } catch (const std::exception &error) {  // a machine that cannot be read is no reason to stop the program
+    note("binding", std::string("not bound: ") + error.what());
+  }
+}
+
+}  // namespace
+
+const choose::Settings &settings() { return chosen; }
+
+bool before_init(const void *caller) {
+  const std::lock_guard lock(mutex);
+  initialising = true;
+  return find_mpi(caller);
+}
+
+void after_init() {
+  const std::lock_guard lock(mutex);
+  initialising = false;
+  if (phase() != Phase::asleep) return;
+  // One rank that passes on while the others do not would hang them all.
+  int mine = read_settings(MPI_COMM_WORLD) && !chosen.disable ? 1 : 0, all = 0;
+  real().Allreduce_(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all == 0) return set(Phase::passing);
+  if (chosen.bind != "none") bind(MPI_COMM_WORLD);
+  work();
+}
+
+bool wake(const void *caller) {
+  if (phase() == Phase::passing) return false;
+  const std::lock_guard lock(mutex);
+  if (phase() != Phase::asleep) return phase() == Phase::working;
+  if (initialising || !find_mpi(caller)) return false;
+  int initialised = 0;
+  if (real().Initialized_(&initialised) != MPI_SUCCESS || initialised == 0) return false;
+  if (!read_settings(MPI_COMM_WORLD) || chosen.disable) {
+    set(Phase::passing);
+    return false;
+  }
+  work();
+  return true;
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,32 @@
+// The life of the drop-in in one process: looking for the MPI, passing on, working, passing on again.
+#pragma once
+
+#include <atomic>
+
+#include "choose/settings.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+
+enum class Phase : int {
+  asleep,   // no wrapped function called yet, or MPI_Init not yet done
+  passing,  // for good: wrong MPI, bad settings, disabled, no MPI, finalised
+  working,
+};
+
+namespace detail {
+extern std::atomic<Phase> phase;
+}
+inline Phase phase() { return detail::phase.load(std::memory_order_acquire); }
+
+// The wrapper's first step in any phase but `working`: looks for the MPI, and begins to work if the MPI is
+// initialised (MPI_Init itself may have bypassed the wrapper). True if this call is Copse's now.
+bool wake(const void *caller);
+
+// Around the real MPI_Init. The second is collective over the world.
+bool before_init(const void *caller);
+void after_init();
+
+[[nodiscard]] const choose::Settings &settings();
+
+}  // namespace copse::mpi

@@ -1,0 +1,33 @@
+// The wire between nodes: MPI point-to-point on a communicator that the program never sees.
+#pragma once
+
+#include <vector>
+
+#include "engine/wire/wire.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+
+class MpiWire final : public engine::Wire {
+ public:
+  // Collective over `comm`, which it duplicates.
+  explicit MpiWire(MPI_Comm comm);
+  // Collective, unless the MPI is being finalised: then the duplicate is left to it.
+  ~MpiWire() override;
+  MpiWire(const MpiWire &) = delete;
+  MpiWire &operator=(const MpiWire &) = delete;
+
+  bool send(const void *data, std::size_t bytes, int peer, int tag) override;
+  bool receive(void *data, std::size_t bytes, int peer, int tag) override;
+  bool drain(int tag) override;
+
+ private:
+  MPI_Comm comm_{};
+  struct Sending {
+    int tag;
+    MPI_Request request;
+  };
+  std::vector<Sending> sending_;
+};
+
+}  // namespace copse::mpi
