@@ -49,6 +49,63 @@ Call call_of(const Variant &variant, int fragments, bool in_place) {
           in_place && reduces, one_fragment(variant) ? 1 : fragments};
 }
 
+// The worst neighbours that the protocol allows. Both give on every area, and trust nothing but their acquires:
+// the hasty one reads nothing, so that nobody holds it up; the slow one reads every line and slot of its node
+// before it is done. As a collective they are a reduce without a root: no rank expects a result.
+std::shared_ptr<const Plans> neighbour(const Variant &variant, int areas, bool slow) {
+  using plan::Kind;
+  using plan::Space;
+  auto plans = std::make_shared<Plans>();
+  for (int rank = 0; rank < variant.ranks; ++rank) {
+    plan::Plan plan;
+    plan.rank = rank;
+    plan.ranks = variant.ranks;
+    plan.areas = plan::kPublishArea + 1;
+    plan.scratches = 1;
+    plan.one_fragment = true;
+    const auto emit = [&](Kind kind, int area, int peer) -> plan::Step & {
+      plan::Step step;
+      step.kind = kind;
+      step.area = static_cast<std::uint8_t>(area);
+      step.peer = peer;
+      return plan.steps.emplace_back(step);
+    };
+    const auto copy = [&](plan::Operand dst, plan::Operand a) {
+      plan::Step &step = emit(Kind::copy, 0, -1);
+      step.dst = dst;
+      step.a = a;
+    };
+    const auto here = [&](Space space, int area, int owner) {
+      return plan::Operand{space, static_cast<std::uint8_t>(area), owner, {}};
+    };
+    const auto each_area = [&](auto &&visit) {
+      for (int area = 0; area < areas; ++area) visit(area);
+      visit(plan::kPublishArea);
+    };
+    each_area([&](int area) {
+      emit(Kind::acquire, area, -1).dst = here(Space::slot, area, rank);
+      copy(here(Space::slot, area, rank), here(Space::input, 0, -1));
+      if (area != plan::kPublishArea) copy(here(Space::line, area, rank), here(Space::input, 0, -1));
+      emit(area == plan::kPublishArea ? Kind::publish : Kind::post, area, -1);
+    });
+    for (int turn = 1; slow && turn < variant.ranks; ++turn) {
+      const int peer = (rank + turn) % variant.ranks;
+      if (!variant.nodes.empty() &&
+          variant.nodes[static_cast<std::size_t>(peer)] != variant.nodes[static_cast<std::size_t>(rank)])
+        continue;
+      each_area([&](int area) {
+        emit(Kind::await, area, peer);
+        copy(here(Space::scratch, 0, -1), here(Space::slot, area, peer));
+        if (area != plan::kPublishArea) copy(here(Space::scratch, 0, -1), here(Space::line, area, peer));
+      });
+    }
+    emit(Kind::done, 0, -1);
+    plan.sections.push_back({false, 0, 0, static_cast<std::uint32_t>(plan.steps.size())});
+    plans->push_back(std::move(plan));
+  }
+  return plans;
+}
+
 struct Layout {
   const char *name;
   int nodes, regions;
@@ -192,6 +249,27 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
         add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper lines", sequence,
             2 * depth, depth);
       }
+    }
+  }
+
+  // The worst neighbours. No line or slot may be taken that the slow one still reads, whichever of the ring's
+  // places it used, and the hasty ones give it no time; no rank may be done as long as it reads, for the hasty
+  // ones come after too.
+  int areas = 1;
+  for (const auto &plan : *variant.plans)
+    for (const auto &step : plan.steps)
+      if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
+  const Call slow{neighbour(variant, areas, true), Collective::reduce, -1, false, false, 1};
+  const Call hasty{neighbour(variant, areas, false), Collective::reduce, -1, false, false, 1};
+  for (int fragments : counts) {
+    for (int place = 0; place < depth; ++place) {
+      std::vector<Call> sequence(static_cast<std::size_t>(depth), hasty);
+      sequence[static_cast<std::size_t>(place)] = slow;
+      sequence.push_back(call_of(variant, fragments, fragments % 2 == 0));
+      sequence.insert(sequence.end(), static_cast<std::size_t>(depth) + 1, hasty);
+      add(std::to_string(fragments) + " fragments, a slow neighbour " + std::to_string(depth - place) +
+              " calls before, hasty ones around",
+          std::move(sequence), depth, depth);
     }
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/cases.hpp"
+#include "analysis/mutate.hpp"
 #include "cli/command.hpp"
 
 namespace copse::cli {
@@ -24,6 +25,7 @@ constexpr const char *kHelp =
     "  --algorithm Y    only this algorithm\n"
     "  --ranks A-B      numbers of ranks (default 1-17; also a list: 2,4,6-9)\n"
     "  --all            every root, placement and radix, not a sample\n"
+    "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
     "  --root R --carrier line|slot|get|put --radix K   of --text\n"
     "  --json           the summary as JSON\n";
@@ -32,7 +34,7 @@ struct Options {
   std::string_view collective, algorithm;
   std::vector<int> ranks;
   Effort effort = Effort::quick;
-  bool text = false, json = false;
+  bool text = false, json = false, mutants = false;
   int root = 0, radix = 2;
   std::string_view carrier = "slot";
 };
@@ -72,6 +74,7 @@ Options parse(Arguments arguments) {
     else if (arguments[i] == "--ranks") options.ranks = ranks_in(value());
     else if (arguments[i] == "--all") options.effort = Effort::full;
     else if (arguments[i] == "--text") options.text = true;
+    else if (arguments[i] == "--mutants") options.mutants = true;
     else if (arguments[i] == "--json") options.json = true;
     else if (arguments[i] == "--root") options.root = number(value());
     else if (arguments[i] == "--radix") options.radix = number(value());
@@ -151,6 +154,56 @@ std::string as_json(const Algorithm &row, const Tally &tally) {
   return out + "]}";
 }
 
+// One row's mutants, over all its variants of these numbers of ranks.
+analysis::MutationTally challenge(const Algorithm &row, const Options &options, bool watched) {
+  analysis::MutationTally tally;
+  for (int ranks : options.ranks) {
+    if (watched) std::fprintf(stderr, "\r%-12.*s %-28.*s %4d ranks ", static_cast<int>(name_of(row.collective).size()),
+                              name_of(row.collective).data(), static_cast<int>(row.name.size()), row.name.data(), ranks);
+    for (const auto &variant : analysis::variants(row, ranks, options.effort)) tally += analysis::challenge(variant);
+  }
+  if (watched) std::fprintf(stderr, "\r%60s\r", "");
+  return tally;
+}
+
+int print_mutants(const Options &options) {
+  analysis::MutationTally total;
+  const bool watched = isatty(STDERR_FILENO) != 0;
+  for (const Algorithm *row : rows_of(options)) total += challenge(*row, options, watched);
+  std::uint64_t made = 0, caught = 0;
+  std::string json = "{\"mutations\": {";
+  for (int i = 0; i < analysis::kMutations; ++i) {
+    const char *name = name_of(static_cast<analysis::Mutation>(i));
+    made += total.made[i];
+    caught += total.caught[i];
+    if (!options.json) {
+      std::printf("%-28s %8llu made %8llu caught\n", name, static_cast<unsigned long long>(total.made[i]),
+                  static_cast<unsigned long long>(total.caught[i]));
+    }
+    json.append(i > 0 ? ", " : "").append(quoted(name)).append(": [").append(std::to_string(total.made[i]));
+    json.append(", ").append(std::to_string(total.caught[i])).append("]");
+  }
+  json += "}, \"survivors\": {";
+  for (int i = 0; i < analysis::kExcuses; ++i) {
+    const auto excuse = static_cast<analysis::Excuse>(i);
+    json.append(i > 0 ? ", " : "").append(quoted(name_of(excuse))).append(": ");
+    json.append(std::to_string(total.excused[i]));
+    if (options.json || total.excused[i] == 0) continue;
+    std::printf("survived: %-18s %8llu\n", name_of(excuse), static_cast<unsigned long long>(total.excused[i]));
+    for (const auto &survivor : total.survivors)
+      if (survivor.excuse == excuse) std::printf("  %s; %s\n", survivor.variant.c_str(), survivor.what.c_str());
+  }
+  const double percent = made > 0 ? 100.0 * static_cast<double>(caught) / static_cast<double>(made) : 100.0;
+  if (options.json) {
+    std::printf("%s}, \"made\": %llu, \"caught\": %llu}\n", json.c_str(), static_cast<unsigned long long>(made),
+                static_cast<unsigned long long>(caught));
+  } else {
+    std::printf("%llu mutants, %.2f %% caught; %llu survivors unexplained\n", static_cast<unsigned long long>(made),
+                percent, static_cast<unsigned long long>(total.excused[0]));
+  }
+  return total.excused[0] == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int verify(Arguments arguments) {
@@ -161,6 +214,7 @@ int verify(Arguments arguments) {
   }
   const Options options = parse(arguments);
   if (options.text) return print_plans(options);
+  if (options.mutants) return print_mutants(options);
 
   const auto start = std::chrono::steady_clock::now();
   const auto rows = rows_of(options);

@@ -1,0 +1,407 @@
+// Faults planted in small plans, one a test: the checker must find each, and say where.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "analysis/checker.hpp"
+#include "plan/builder.hpp"
+
+namespace copse::analysis {
+namespace {
+
+using algorithms::Collective;
+using plan::Builder;
+using plan::Carrier;
+using plan::Kind;
+using plan::Operand;
+using plan::Plan;
+using plan::Range;
+using plan::Space;
+using plan::Step;
+
+std::vector<std::int32_t> all_but(int rank, int ranks) {
+  std::vector<std::int32_t> result;
+  for (int other = 0; other < ranks; ++other)
+    if (other != rank) result.push_back(other);
+  return result;
+}
+
+// Rank 0 gives its message to every other rank.
+Plans broadcast_plans(int ranks, Carrier carrier, const std::vector<std::int32_t> &nodes = {}) {
+  Plans plans;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Builder builder(rank, ranks, carrier, nodes);
+    builder.loop();
+    if (rank == 0) {
+      builder.give(0, all_but(0, ranks), Builder::input());
+      builder.reclaim(all_but(0, ranks));
+    } else {
+      builder.copy(Builder::output(), builder.take(0, 0, Builder::input(), Builder::output()));
+    }
+    plans.push_back(builder.finish());
+  }
+  return plans;
+}
+
+// Rank 0 takes every other rank's message and combines them in order.
+Plans reduce_plans(int ranks, Carrier carrier) {
+  Plans plans;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Builder builder(rank, ranks, carrier, {});
+    builder.loop();
+    if (rank == 0) {
+      Operand sum = Builder::input();
+      for (int from = 1; from < ranks; ++from) {
+        builder.reduce(Builder::output(), sum, builder.take(0, from, Builder::input(), builder.scratch(0)));
+        sum = Builder::output();
+      }
+    } else {
+      const std::vector<std::int32_t> root{0};
+      builder.give(0, root, Builder::input());
+      builder.reclaim(root);
+    }
+    plans.push_back(builder.finish());
+  }
+  return plans;
+}
+
+// Every rank reduces its tile for all.
+Plans tiled_plans(int ranks) {
+  Plans plans;
+  const auto parts = static_cast<std::uint32_t>(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    Builder builder(rank, ranks, Carrier::slot, {});
+    builder.loop();
+    builder.give(0, all_but(rank, ranks), Builder::input());
+    const Range mine{static_cast<std::uint32_t>(rank), 1, parts};
+    std::vector<Operand> items;
+    for (int from = 0; from < ranks; ++from) {
+      items.push_back(from == rank ? Builder::input(mine)
+                                   : builder.take(0, from, Builder::input(mine), builder.scratch(0, mine)));
+    }
+    builder.reduce(Builder::output(mine), items[0], items[1]);
+    for (int from = 2; from < ranks; ++from)
+      builder.reduce(Builder::output(mine), Builder::output(mine), items[static_cast<std::size_t>(from)]);
+    builder.give(1, all_but(rank, ranks), Builder::output(mine));
+    for (int from : all_but(rank, ranks)) {
+      const Range theirs{static_cast<std::uint32_t>(from), 1, parts};
+      builder.copy(Builder::output(theirs), builder.take(1, from, Builder::output(theirs), Builder::output(theirs)));
+    }
+    plans.push_back(builder.finish());
+  }
+  return plans;
+}
+
+Plans barrier_plans(int ranks) {
+  Plans plans;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Builder builder(rank, ranks, Carrier::line, {});
+    builder.signal(0, all_but(rank, ranks));
+    for (int from : all_but(rank, ranks)) builder.await_signal(0, from);
+    plans.push_back(builder.finish());
+  }
+  return plans;
+}
+
+struct Setting {
+  Collective collective = Collective::broadcast;
+  int fragments = 1, calls = 4;
+  bool in_place = false;
+  std::vector<std::int32_t> nodes = {};
+  int slot_depth = 2;
+};
+
+Verdict run(const Plans &plans, const Setting &setting) {
+  Case subject;
+  subject.ranks = static_cast<int>(plans.size());
+  subject.nodes = setting.nodes;
+  subject.slot_depth = setting.slot_depth;
+  const auto shared = std::make_shared<const Plans>(plans);
+  for (int i = 0; i < setting.calls; ++i)
+    subject.calls.push_back({shared, setting.collective, 0, true, setting.in_place, setting.fragments});
+  return check(subject);
+}
+
+std::string text(const Verdict &verdict) {
+  std::string all;
+  for (const Finding &finding : verdict.findings) all += to_text(finding) + "\n";
+  return all;
+}
+
+void expect_sound(const Plans &plans, const Setting &setting) {
+  const Verdict verdict = run(plans, setting);
+  EXPECT_TRUE(verdict.ok()) << text(verdict);
+  EXPECT_GT(verdict.steps, 0u);
+}
+
+// The first finding is of this kind, and its text has these words.
+void expect_found(const Plans &plans, const Setting &setting, Fault fault, const std::vector<std::string> &words) {
+  const Verdict verdict = run(plans, setting);
+  ASSERT_FALSE(verdict.ok()) << "nothing was found";
+  EXPECT_EQ(verdict.findings[0].fault, fault) << text(verdict);
+  for (const std::string &word : words)
+    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n" << text(verdict);
+}
+
+std::size_t index_of(const Plan &plan, Kind kind, int area = -1) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    if (plan.steps[i].kind == kind && (area < 0 || plan.steps[i].area == area)) return i;
+  ADD_FAILURE() << "no such step in\n" << plan::to_text(plan);
+  return 0;
+}
+
+void erase(Plan &plan, std::size_t step) {
+  plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(step));
+  bool shortened = false;
+  for (auto &section : plan.sections) {
+    if (shortened) --section.first;
+    if (!shortened && step < section.first + section.count) {
+      --section.count;
+      shortened = true;
+    }
+  }
+}
+
+TEST(Sound, ThePlansThatTheFaultsArePlantedIn) {
+  for (int ranks : {2, 3, 5}) {
+    for (int fragments : {1, 2, 3, 5}) {
+      for (Carrier carrier : {Carrier::slot, Carrier::get, Carrier::put})
+        expect_sound(broadcast_plans(ranks, carrier), {Collective::broadcast, fragments});
+      for (Carrier carrier : {Carrier::slot, Carrier::get})
+        for (bool in_place : {false, true})
+          expect_sound(reduce_plans(ranks, carrier), {Collective::reduce, fragments, 4, in_place});
+      expect_sound(tiled_plans(ranks), {Collective::allreduce, fragments});
+    }
+    expect_sound(broadcast_plans(ranks, Carrier::line), {});
+    expect_sound(barrier_plans(ranks), {Collective::barrier});
+  }
+  expect_sound(broadcast_plans(4, Carrier::slot, {0, 1, 0, 1}), {Collective::broadcast, 3, 3, false, {0, 1, 0, 1}});
+}
+
+TEST(Planted, MissingWait) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  erase(plans[2], index_of(plans[2], Kind::await));
+  expect_found(plans, {}, Fault::race, {"rank 2", "slot 0.0", "copy output = slot 0.0", "copy slot 0.0 = input"});
+}
+
+TEST(Planted, MissingWaitOfTheSlowerRankIsReadOfNothing) {
+  Plans plans = reduce_plans(2, Carrier::slot);
+  erase(plans[0], index_of(plans[0], Kind::await));
+  expect_found(plans, {Collective::reduce}, Fault::unwritten, {"rank 0", "slot 1.0"});
+}
+
+TEST(Planted, SignalTooEarly) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  std::swap(plans[0].steps[index_of(plans[0], Kind::post)], plans[0].steps[index_of(plans[0], Kind::copy)]);
+  expect_found(plans, {}, Fault::race, {"slot 0.0", "copy slot 0.0 = input"});
+}
+
+TEST(Planted, DoneTooEarly) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  std::swap(plans[1].steps[index_of(plans[1], Kind::done)], plans[1].steps[index_of(plans[1], Kind::copy)]);
+  expect_found(plans, {Collective::broadcast, 5}, Fault::race, {"slot 0.0", "copy output = slot 0.0"});
+  expect_found(plans, {Collective::broadcast, 1, 4}, Fault::race, {"slot 0.0"});
+}
+
+TEST(Planted, SlotReusedTooSoonWithinACall) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  ASSERT_EQ(plans[0].peers.size(), 2u);
+  plans[0].steps[index_of(plans[0], Kind::acquire)].peers_count = 1;  // forgets the second reader
+  expect_sound(plans, {Collective::broadcast, 1, 4});                 // across calls all are waited for
+  expect_found(plans, {Collective::broadcast, 5}, Fault::race, {"slot 0.0", "reused", "rank 2"});
+}
+
+TEST(Planted, SlotReusedTooSoonAcrossCalls) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  erase(plans[0], index_of(plans[0], Kind::acquire));
+  expect_sound(plans, {Collective::broadcast, 1, 2});  // the ring has two places
+  expect_found(plans, {Collective::broadcast, 1, 3}, Fault::race, {"line 0.0", "post 0", "call 2"});
+}
+
+TEST(Planted, LineReusedTooSoonEvenWithoutData) {
+  Plans plans;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::line, {});
+    const std::vector<std::int32_t> one{1};
+    if (rank == 0) builder.signal(0, one);
+    if (rank == 1) builder.await_signal(0, 0);
+    plans.push_back(builder.finish());
+  }
+  erase(plans[0], index_of(plans[0], Kind::acquire));
+  const Verdict verdict = run(plans, {Collective::barrier, 1, 4});
+  ASSERT_FALSE(verdict.ok());
+  EXPECT_NE(text(verdict).find("race: rank"), std::string::npos) << text(verdict);
+}
+
+TEST(Planted, WrongChunk) {
+  Plans plans = tiled_plans(3);
+  Step &reduce = plans[1].steps[index_of(plans[1], Kind::reduce)];
+  for (Operand *operand : {&reduce.dst, &reduce.a, &reduce.b}) operand->range.first = 2;
+  expect_found(plans, {Collective::allreduce}, Fault::unwritten, {"rank 1", "output of 1"});
+  plans = tiled_plans(3);
+  plans[1].steps[index_of(plans[1], Kind::reduce)].a.range.first = 0;
+  expect_found(plans, {Collective::allreduce}, Fault::mismatch, {"rank 1", "not the same part"});
+}
+
+TEST(Planted, TwoWaysToCutDoNotMeet) {
+  Plans plans = tiled_plans(4);
+  for (Step &step : plans[0].steps)
+    for (Operand *operand : {&step.dst, &step.a, &step.b})
+      if (operand->range == Range{0, 1, 4}) operand->range = {0, 2, 8};
+  expect_found(plans, {Collective::allreduce}, Fault::mismatch, {"into 4", "into 8"});
+}
+
+TEST(Planted, SwappedOperand) {
+  Plans plans = reduce_plans(3, Carrier::slot);
+  Step &reduce = plans[0].steps[index_of(plans[0], Kind::reduce)];
+  std::swap(reduce.a, reduce.b);
+  expect_found(plans, {Collective::reduce}, Fault::wrong, {"((0.1 + 0.0) + 0.2)", "order"});
+}
+
+TEST(Planted, RanksThatRoundDifferently) {
+  // Rank 2 combines all messages as the others do, but from the other end.
+  Plans own;
+  for (int rank = 0; rank < 3; ++rank) {
+    Builder builder(rank, 3, Carrier::slot, {});
+    builder.loop();
+    builder.give(0, all_but(rank, 3), Builder::input());
+    std::vector<Operand> items;
+    for (int from = 0; from < 3; ++from)
+      items.push_back(from == rank ? Builder::input() : builder.take(0, from, Builder::input(), builder.scratch(0)));
+    if (rank < 2) {
+      builder.reduce(Builder::output(), items[0], items[1]);
+      builder.reduce(Builder::output(), Builder::output(), items[2]);
+    } else {
+      builder.reduce(Builder::output(), items[1], items[2]);
+      builder.reduce(Builder::output(), items[0], Builder::output());
+    }
+    own.push_back(builder.finish());
+  }
+  expect_found(own, {Collective::allreduce}, Fault::wrong, {"is not computed as rank"});
+}
+
+TEST(Planted, Deadlock) {
+  Plans plans = barrier_plans(3);
+  for (Plan &plan : plans) {  // everybody waits before it signals
+    const auto post = index_of(plan, Kind::post);
+    const Step step = plan.steps[post];
+    plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(post));
+    plan.steps.insert(plan.steps.end() - 1, step);
+  }
+  expect_found(plans, {Collective::barrier}, Fault::deadlock, {"rank 0 waits at 'await", "and so round"});
+}
+
+TEST(Planted, WaitForASignalThatNobodyGives) {
+  Plans plans = broadcast_plans(3, Carrier::slot);
+  erase(plans[0], index_of(plans[0], Kind::post));
+  expect_found(plans, {}, Fault::deadlock, {"await 0.0", "for rank 0"});
+}
+
+TEST(Planted, ReturningTooEarly) {
+  Plans plans = broadcast_plans(3, Carrier::get);
+  erase(plans[0], index_of(plans[0], Kind::await_done));
+  expect_found(plans, {}, Fault::race, {"rank 0", "'return'", "has its buffer back", "copy output = input of 0"});
+}
+
+TEST(Planted, LeavingABarrierThatSomebodyHasNotEntered) {
+  Plans plans = barrier_plans(3);
+  erase(plans[1], index_of(plans[1], Kind::await));
+  expect_found(plans, {Collective::barrier}, Fault::wrong, {"rank 1", "entered"});
+}
+
+TEST(Planted, UnmatchedMessage) {
+  const std::vector<std::int32_t> nodes{0, 1};
+  const Setting setting{Collective::broadcast, 1, 1, false, nodes};
+  Plans plans = broadcast_plans(2, Carrier::slot, nodes);
+  expect_sound(plans, setting);
+  erase(plans[0], index_of(plans[0], Kind::send));
+  expect_found(plans, setting, Fault::deadlock, {"receive output from 0"});
+
+  plans = broadcast_plans(2, Carrier::slot, nodes);
+  erase(plans[0], index_of(plans[0], Kind::drain));
+  expect_found(plans, setting, Fault::wire, {"rank 0", "returns before"});
+
+  plans = broadcast_plans(2, Carrier::slot, nodes);
+  plans[1].steps[index_of(plans[1], Kind::receive)].dst.range = {0, 1, 2};
+  expect_found(plans, setting, Fault::wire, {"rank 1", "another part"});
+
+  plans = broadcast_plans(2, Carrier::slot, nodes);
+  plans[0].steps[index_of(plans[0], Kind::send)].a = {};
+  expect_found(plans, setting, Fault::wire, {"one has data, the other not"});
+
+  // A rank that waits for its messages to leave before it takes those of others.
+  Plans both;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::slot, nodes);
+    builder.once();
+    const std::vector<std::int32_t> other{1 - rank};
+    builder.signal(0, other);
+    builder.once();
+    builder.await_signal(0, 1 - rank);
+    both.push_back(builder.finish());
+  }
+  expect_found(both, {Collective::barrier, 1, 1, false, nodes}, Fault::deadlock, {"drain", "and so round"});
+}
+
+TEST(Planted, SourceOverwrittenBeforeItIsDrained) {
+  const std::vector<std::int32_t> nodes{0, 1};
+  Plans plans;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::slot, nodes);
+    const std::vector<std::int32_t> other{1 - rank};
+    builder.copy(Builder::output(), Builder::input());
+    builder.give(0, other, Builder::output());
+    const Operand theirs = builder.take(0, 1 - rank, Builder::output(), builder.scratch(0));
+    if (rank == 0) builder.reduce(Builder::output(), Builder::input(), theirs);
+    if (rank == 1) builder.reduce(Builder::output(), theirs, Builder::input());
+    plans.push_back(builder.finish());
+  }
+  const Setting setting{Collective::allreduce, 1, 1, false, nodes};
+  expect_sound(plans, setting);
+  auto &steps = plans[1].steps;  // the drain comes one step later
+  const auto drain = index_of(plans[1], Kind::drain), reduce = index_of(plans[1], Kind::reduce);
+  ASSERT_LT(drain, reduce);
+  std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain), steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
+              steps.begin() + static_cast<std::ptrdiff_t>(reduce) + 1);
+  expect_found(plans, setting, Fault::race, {"rank 1", "overwritten before it was drained"});
+}
+
+TEST(Planted, WaitForTheTicketBefore) {
+  const auto plans = std::make_shared<const Plans>(broadcast_plans(3, Carrier::slot));
+  Case subject;
+  subject.ranks = 3;
+  for (int call = 0; call < 3; ++call) subject.calls.push_back({plans, Collective::broadcast, 0, true, false, 2});
+  Replacement late{plans.get(), 1, (*plans)[1], static_cast<int>(index_of((*plans)[1], Kind::await)), 1};
+  subject.replacement = &late;
+  const Verdict verdict = check(subject);
+  ASSERT_FALSE(verdict.ok());
+  EXPECT_TRUE(verdict.findings[0].fault == Fault::race || verdict.findings[0].fault == Fault::stale) << text(verdict);
+}
+
+TEST(Rules, WhatNoPlanMayContain) {
+  const auto expect_illegal = [](const std::function<void(Plans &)> &spoil, const Setting &setting, const char *why) {
+    Plans plans = setting.collective == Collective::reduce ? reduce_plans(3, Carrier::slot)
+                                                           : broadcast_plans(3, Carrier::slot, setting.nodes);
+    spoil(plans);
+    expect_found(plans, setting, Fault::illegal, {why});
+  };
+  const auto copy_of = [](Plans &plans, int rank) -> Step & {
+    Plan &plan = plans[static_cast<std::size_t>(rank)];
+    return plan.steps[index_of(plan, Kind::copy)];
+  };
+  expect_illegal([&](Plans &plans) { copy_of(plans, 0).dst.rank = 1; }, {}, "another rank's line or slot");
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).dst.space = Space::input; }, {}, "writes the input");
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.rank = 7; }, {}, "no rank: 7");
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.range = {2, 1, 2}; }, {}, "out of bounds");
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a = {Space::peer_input, 15, 0, {}}; }, {},
+                 "has not awaited the addresses of rank 0");
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a = {Space::output, 0, -1, {}}; }, {Collective::reduce},
+                 "only the root of a reduce has an output");
+  expect_illegal([&](Plans &plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
+  const Setting split{Collective::broadcast, 1, 4, false, {0, 0, 1}};
+  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");
+}
+
+}  // namespace
+}  // namespace copse::analysis

@@ -1,0 +1,72 @@
+// The gate: no row of the registry without a proof. Every algorithm, carrier and 1 to 17 ranks, over sampled
+// roots, placements and radices; a sample of mutants.
+#include <gtest/gtest.h>
+
+#include "analysis/cases.hpp"
+#include "analysis/mutate.hpp"
+
+namespace copse::analysis {
+namespace {
+
+class Row : public testing::TestWithParam<const algorithms::Algorithm *> {};
+
+std::string label(const testing::TestParamInfo<const algorithms::Algorithm *> &info) {
+  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
+}
+
+std::vector<const algorithms::Algorithm *> rows() {
+  std::vector<const algorithms::Algorithm *> result;
+  for (const auto &row : algorithms::all()) result.push_back(&row);
+  return result;
+}
+
+TEST_P(Row, IsProvedOn1To17Ranks) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    const Tally tally = verify(*GetParam(), ranks, Effort::quick);
+    EXPECT_GT(tally.cases, 0u) << "no case covers " << ranks << " ranks";
+    EXPECT_EQ(tally.spoiled, 0u) << ranks << " ranks: another algorithm fails";
+    EXPECT_EQ(tally.failed, 0u) << ranks << " ranks";
+    for (const Failure &failure : tally.failures) ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Row, MutantsAreCaughtOrExplained) {
+  MutationTally tally;
+  for (int ranks : {2, 4}) {
+    for (const Variant &variant : variants(*GetParam(), ranks, Effort::quick)) tally += challenge(variant);
+  }
+  std::uint64_t made = 0, caught = 0, excused = 0;
+  for (int i = 0; i < kMutations; ++i) {
+    made += tally.made[i];
+    caught += tally.caught[i];
+  }
+  for (int i = 1; i < kExcuses; ++i) excused += tally.excused[i];
+  EXPECT_GT(made, 0u);
+  EXPECT_EQ(made, caught + excused);
+  for (const Survivor &survivor : tally.survivors)
+    if (survivor.excuse == Excuse::none) ADD_FAILURE() << survivor.variant << "; " << survivor.what;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, Row, testing::ValuesIn(rows()), label);
+
+TEST(Placements, AreWhatTheirNamesSay) {
+  using topology::Level;
+  const auto block = make_placement("block", 6, 2, 1), cyclic = make_placement("cyclic", 6, 2, 1);
+  for (int rank = 0; rank < 6; ++rank) {
+    EXPECT_EQ(block[static_cast<std::size_t>(rank)].at(Level::node), rank / 3);
+    EXPECT_EQ(cyclic[static_cast<std::size_t>(rank)].at(Level::node), rank % 2);
+  }
+  for (const char *layout : {"block", "cyclic", "random"}) {
+    const auto places = make_placement(layout, 24, 2, 3);
+    for (const auto &a : places) {
+      for (const auto &b : places) {  // levels nest
+        EXPECT_TRUE(a.at(Level::numa) != b.at(Level::numa) || a.at(Level::package) == b.at(Level::package));
+        EXPECT_TRUE(a.at(Level::package) != b.at(Level::package) || a.at(Level::node) == b.at(Level::node));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::analysis
