@@ -1,6 +1,6 @@
-// copse-kernels-bench: the reduce and copy kernels against memcpy and against the loop that a compiler makes of plain C++
-// at -O3. Bytes per second count the result once, so a kernel that reads two arrays at memcpy's figure reads twice as
-// much. Buffers are warm: what lies in cache is decided by the size alone.
+// copse-kernels-bench: the reduce and copy kernels against memcpy and against the loop that a compiler makes of plain
+// C++ at -O3. Bytes per second count the result once, so a kernel that reads two arrays at memcpy's figure reads twice
+// as much. Buffers are warm: what lies in cache is decided by the size alone.
 #include <benchmark/benchmark.h>
 
 #include <complex>
@@ -74,7 +74,8 @@ template <class T, class Op>
 void plain(benchmark::State& state, T, Op op) {
   const std::size_t count = static_cast<std::size_t>(state.range(0)) / sizeof(T);
   run(state, count * sizeof(T), [=](Buffers& x) {
-    plain_loop(reinterpret_cast<T*>(x.dst), reinterpret_cast<const T*>(x.a), reinterpret_cast<const T*>(x.b), count, op);
+    plain_loop(reinterpret_cast<T*>(x.dst), reinterpret_cast<const T*>(x.a), reinterpret_cast<const T*>(x.b), count,
+               op);
   });
 }
 

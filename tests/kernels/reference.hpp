@@ -1,5 +1,6 @@
-// What every operator gives, computed the slow way: one element at a time, by run-time description of the type, integers
-// in 128 bits, floats in double, 16-bit floats by searching the table of all their values. Shares no code with src/.
+// What every operator gives, computed the slow way: one element at a time, by run-time description of the type,
+// integers in 128 bits, floats in double, 16-bit floats by searching the table of all their values. Shares no code with
+// src/.
 #ifndef COPSE_TESTS_KERNELS_REFERENCE_HPP
 #define COPSE_TESTS_KERNELS_REFERENCE_HPP
 
@@ -30,8 +31,8 @@ struct Description {
 Description describe(copse_type type);
 bool defined(copse_op op, copse_type type);
 
-double decode(Kind kind, uint16_t bits);         // kFloat16 or kBfloat16
-uint16_t encode(Kind kind, double value);        // the nearest, ties to the even code; overflow to infinity
+double decode(Kind kind, uint16_t bits);                    // kFloat16 or kBfloat16
+uint16_t encode(Kind kind, double value);                   // the nearest, ties to the even code; overflow to infinity
 bool same(const Part& part, const void* x, const void* y);  // equal bits, or both NaN
 
 void compute(copse_op op, copse_type type, const void* a, const void* b, void* result);

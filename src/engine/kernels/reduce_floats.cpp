@@ -1,5 +1,7 @@
 // The kernels of the FLOATING, COMPLEX and PAIR types.
-// clang-format off: the order matters
+//
+// The order of includes matters to Highway.
+// clang-format off
 #include "engine/kernels/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
