@@ -1,3 +1,4 @@
+# The kernels' own benchmark, on Google Benchmark where that is installed.
 find_package(benchmark REQUIRED)
 add_executable(copse-kernels-bench kernels_bench.cpp)
 # The plain loops are what -O3 makes of them, whatever the build type.

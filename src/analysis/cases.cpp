@@ -1,3 +1,4 @@
+// The cases of an algorithm, and the checker over them.
 #include "analysis/cases.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One run of all ranks' plans: what each step reads, writes and waits for.
 #include "analysis/checker.hpp"
 
 #include "analysis/interpreter.hpp"

@@ -1,3 +1,4 @@
+// How ranges cut a message into atoms.
 #include "analysis/cuts.hpp"
 
 namespace copse::analysis {

@@ -1,3 +1,4 @@
+// Runs the plans of all ranks, step by step, on symbols.
 #include "analysis/interpreter.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Happens-before, and the accesses that it leaves unordered.
 #include "analysis/order.hpp"
 
 namespace copse::analysis {

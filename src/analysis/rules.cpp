@@ -1,3 +1,4 @@
+// What a step may name and do at all.
 #include "analysis/rules.hpp"
 
 #include <algorithm>

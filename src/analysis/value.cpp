@@ -1,3 +1,4 @@
+// Symbolic values: contributions, and what operators made of them.
 #include "analysis/value.hpp"
 
 namespace copse::analysis {

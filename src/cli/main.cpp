@@ -1,3 +1,4 @@
+// copse-native: finds the subcommand and runs it.
 #include <cstdio>
 #include <exception>
 #include <vector>

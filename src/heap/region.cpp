@@ -1,3 +1,4 @@
+// Making the region: a sparse memfd, mapped at an address of its own.
 #include "heap/region.hpp"
 
 #include <errno.h>

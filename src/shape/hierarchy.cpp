@@ -1,3 +1,4 @@
+// Trees over the levels of a machine, composed of one small tree for each group.
 #include "shape/hierarchy.hpp"
 
 #include <algorithm>

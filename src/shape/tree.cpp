@@ -1,3 +1,4 @@
+// The plain trees, and what can be asked of any tree.
 #include "shape/tree.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Affinity masks: reading them, choosing them, setting them.
 #include "topology/binding.hpp"
 
 #include <sched.h>

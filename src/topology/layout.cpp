@@ -1,3 +1,4 @@
+// Where ranks sit: laid out by a rule, or observed.
 #include "topology/layout.hpp"
 
 #include <algorithm>

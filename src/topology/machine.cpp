@@ -1,3 +1,4 @@
+// Reading a machine out of hwloc.
 #include "topology/machine.hpp"
 
 #include <hwloc.h>

@@ -1,3 +1,4 @@
+// The recorded machines: the papers', and some of today's.
 #include "topology/recorded.hpp"
 
 #include <algorithm>

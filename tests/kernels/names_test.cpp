@@ -1,3 +1,4 @@
+// Names and sizes of types and operators.
 #include <gtest/gtest.h>
 
 #include "engine/kernels/kernels.hpp"

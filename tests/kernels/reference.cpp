@@ -1,3 +1,4 @@
+// The slow reference: one element at a time, by the definitions of the standard.
 #include "reference.hpp"
 
 #include <algorithm>
