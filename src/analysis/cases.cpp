@@ -31,29 +31,30 @@ class Random {
 
 bool rooted(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
 
-int most_lag(const Plans &plans) {
+int most_lag(const Plans& plans) {
   int lag = 0;
-  for (const auto &plan : plans)
-    for (const auto &section : plan.sections) lag = std::max<int>(lag, section.max_lag);
+  for (const auto& plan : plans)
+    for (const auto& section : plan.sections) lag = std::max<int>(lag, section.max_lag);
   return lag;
 }
 
-bool one_fragment(const Variant &variant) {
+bool one_fragment(const Variant& variant) {
   return !variant.row->fragments || variant.carrier == plan::Carrier::line ||
-         std::any_of(variant.plans->begin(), variant.plans->end(), [](auto &plan) { return plan.one_fragment; });
+         std::any_of(variant.plans->begin(), variant.plans->end(), [](auto& plan) { return plan.one_fragment; });
 }
 
-Call call_of(const Variant &variant, int fragments, bool in_place) {
+Call call_of(const Variant& variant, int fragments, bool in_place) {
   const Collective collective = variant.row->collective;
   const bool reduces = collective == Collective::reduce || collective == Collective::allreduce;
-  return {variant.plans, collective,           variant.root, variant.row->keeps_order,
+  return {variant.plans,       collective,
+          variant.root,        variant.row->keeps_order,
           in_place && reduces, one_fragment(variant) ? 1 : fragments};
 }
 
 // The worst neighbours that the protocol allows. Both give on every area, and trust nothing but their acquires:
 // the hasty one reads nothing, so that nobody holds it up; the slow one reads every line and slot of its node
 // before it is done. As a collective they are a reduce without a root: no rank expects a result.
-std::shared_ptr<const Plans> neighbour(const Variant &variant, int areas, bool slow) {
+std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool slow) {
   using plan::Kind;
   using plan::Space;
   auto plans = std::make_shared<Plans>();
@@ -64,7 +65,7 @@ std::shared_ptr<const Plans> neighbour(const Variant &variant, int areas, bool s
     plan.areas = plan::kPublishArea + 1;
     plan.scratches = 1;
     plan.one_fragment = true;
-    const auto emit = [&](Kind kind, int area, int peer) -> plan::Step & {
+    const auto emit = [&](Kind kind, int area, int peer) -> plan::Step& {
       plan::Step step;
       step.kind = kind;
       step.area = static_cast<std::uint8_t>(area);
@@ -72,14 +73,14 @@ std::shared_ptr<const Plans> neighbour(const Variant &variant, int areas, bool s
       return plan.steps.emplace_back(step);
     };
     const auto copy = [&](plan::Operand dst, plan::Operand a) {
-      plan::Step &step = emit(Kind::copy, 0, -1);
+      plan::Step& step = emit(Kind::copy, 0, -1);
       step.dst = dst;
       step.a = a;
     };
     const auto here = [&](Space space, int area, int owner) {
       return plan::Operand{space, static_cast<std::uint8_t>(area), owner, {}};
     };
-    const auto each_area = [&](auto &&visit) {
+    const auto each_area = [&](auto&& visit) {
       for (int area = 0; area < areas; ++area) visit(area);
       visit(plan::kPublishArea);
     };
@@ -108,7 +109,7 @@ std::shared_ptr<const Plans> neighbour(const Variant &variant, int areas, bool s
 }
 
 struct Layout {
-  const char *name;
+  const char* name;
   int nodes, regions;
 };
 constexpr Layout kLayouts[] = {
@@ -119,7 +120,7 @@ constexpr std::size_t kQuickLayouts = 3;  // beside the first
 
 }  // namespace
 
-topology::Placement make_placement(const std::string &layout, int ranks, int nodes, int regions) {
+topology::Placement make_placement(const std::string& layout, int ranks, int nodes, int regions) {
   const int all = nodes * regions;
   std::vector<int> region(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -132,7 +133,7 @@ topology::Placement make_placement(const std::string &layout, int ranks, int nod
   }
   topology::Placement places(static_cast<std::size_t>(ranks));
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    auto &id = places[rank].id;
+    auto& id = places[rank].id;
     const auto set = [&](Level level, int value) { id[static_cast<std::size_t>(level)] = value; };
     set(Level::node, region[rank] / regions);
     set(Level::package, region[rank] / std::max(1, (regions + 1) / 2));
@@ -159,7 +160,7 @@ std::string Variant::name() const {
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
 }
 
-std::shared_ptr<const Plans> build_plans(const Variant &variant) {
+std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   auto plans = std::make_shared<Plans>();
   algorithms::Request request;
   request.ranks = variant.ranks;
@@ -171,7 +172,7 @@ std::shared_ptr<const Plans> build_plans(const Variant &variant) {
   return plans;
 }
 
-std::vector<Variant> variants(const Algorithm &row, int ranks, Effort effort) {
+std::vector<Variant> variants(const Algorithm& row, int ranks, Effort effort) {
   std::vector<int> roots{0};
   if (rooted(row.collective)) {
     if (effort == Effort::full && ranks <= 17) {
@@ -193,17 +194,17 @@ std::vector<Variant> variants(const Algorithm &row, int ranks, Effort effort) {
   const std::vector<int> radices = effort == Effort::full ? std::vector{2, 3, 4, 8} : std::vector{2, 3 + ranks % 3};
 
   std::vector<Variant> result;
-  for (const Layout &layout : layouts) {
+  for (const Layout& layout : layouts) {
     if (layout.nodes * layout.regions > ranks && layout.nodes * layout.regions > 1) continue;
     Variant variant;
     variant.row = &row;
     variant.ranks = ranks;
-    variant.places = std::make_shared<topology::Placement>(
-        make_placement(layout.name, ranks, layout.nodes, layout.regions));
+    variant.places =
+        std::make_shared<topology::Placement>(make_placement(layout.name, ranks, layout.nodes, layout.regions));
     variant.placement = std::string(layout.name) + " over " + std::to_string(layout.nodes) + " x " +
                         std::to_string(layout.regions) + " regions";
     if (layout.nodes > 1)
-      for (const auto &place : *variant.places) variant.nodes.push_back(place.at(Level::node));
+      for (const auto& place : *variant.places) variant.nodes.push_back(place.at(Level::node));
     for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
       variant.carrier = static_cast<plan::Carrier>(carrier);
       if (!row.carries(variant.carrier)) continue;
@@ -212,7 +213,7 @@ std::vector<Variant> variants(const Algorithm &row, int ranks, Effort effort) {
         for (int radix : radices) {
           variant.radix = radix;
           variant.plans = build_plans(variant);
-          const bool known = std::any_of(result.begin(), result.end(), [&](const Variant &other) {
+          const bool known = std::any_of(result.begin(), result.end(), [&](const Variant& other) {
             return other.carrier == variant.carrier && other.root == root && other.nodes == variant.nodes &&
                    *other.plans == *variant.plans;
           });
@@ -224,15 +225,17 @@ std::vector<Variant> variants(const Algorithm &row, int ranks, Effort effort) {
   return result;
 }
 
-std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
+std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   const int depth = std::max(2, most_lag(*variant.plans) + 1);
   std::vector<NamedCase> result;
-  const auto add = [&](const std::string &name, std::vector<Call> calls, int line_depth, int slot_depth,
+  const auto add = [&](const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth,
                        bool mixed = false) {
-    result.push_back({variant.name() + "; " + name, {variant.ranks, variant.nodes, line_depth, slot_depth,
-                                                     std::move(calls), nullptr}, mixed});
+    result.push_back({variant.name() + "; " + name,
+                      {variant.ranks, variant.nodes, line_depth, slot_depth, std::move(calls), nullptr},
+                      mixed});
   };
-  const bool reduces = variant.row->collective == Collective::reduce || variant.row->collective == Collective::allreduce;
+  const bool reduces =
+      variant.row->collective == Collective::reduce || variant.row->collective == Collective::allreduce;
 
   // The same plans again and again, until the rings have come round.
   std::vector<int> counts{1};
@@ -241,8 +244,7 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
     const int calls = std::max(2, (depth + 2 + fragments - 1) / fragments);
     for (int turn = 0; turn < (reduces && effort == Effort::full ? 2 : 1); ++turn) {
       std::vector<Call> sequence;
-      for (int i = 0; i < calls; ++i)
-        sequence.push_back(call_of(variant, fragments, (i + turn + fragments) % 2 == 0));
+      for (int i = 0; i < calls; ++i) sequence.push_back(call_of(variant, fragments, (i + turn + fragments) % 2 == 0));
       add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments", sequence, depth, depth);
       if (effort == Effort::full || fragments == depth + 2) {
         add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper slots", sequence,
@@ -257,8 +259,8 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
   // places it used, and the hasty ones give it no time; no rank may be done as long as it reads, for the hasty
   // ones come after too.
   int areas = 1;
-  for (const auto &plan : *variant.plans)
-    for (const auto &step : plan.steps)
+  for (const auto& plan : *variant.plans)
+    for (const auto& step : plan.steps)
       if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
   const Call slow{neighbour(variant, areas, true), Collective::reduce, -1, false, false, 1};
   const Call hasty{neighbour(variant, areas, false), Collective::reduce, -1, false, false, 1};
@@ -318,7 +320,7 @@ std::vector<NamedCase> cases(const Variant &variant, Effort effort) {
   return result;
 }
 
-Tally &Tally::operator+=(const Tally &other) {
+Tally& Tally::operator+=(const Tally& other) {
   variants += other.variants;
   plans += other.plans;
   cases += other.cases;
@@ -326,7 +328,7 @@ Tally &Tally::operator+=(const Tally &other) {
   accesses += other.accesses;
   failed += other.failed;
   spoiled += other.spoiled;
-  for (const Failure &failure : other.failures)
+  for (const Failure& failure : other.failures)
     if (failures.size() < kFailuresKept) failures.push_back(failure);
   return *this;
 }
@@ -334,8 +336,8 @@ Tally &Tally::operator+=(const Tally &other) {
 namespace {
 
 // Does the case fail without the variant's own calls?
-bool fails_without(const Variant &variant, Case subject) {
-  std::erase_if(subject.calls, [&](const Call &call) { return call.plans == variant.plans; });
+bool fails_without(const Variant& variant, Case subject) {
+  std::erase_if(subject.calls, [&](const Call& call) { return call.plans == variant.plans; });
   std::vector<Call> twice = subject.calls;
   subject.calls.insert(subject.calls.end(), twice.begin(), twice.end());
   return !check(subject, 1).ok();
@@ -343,12 +345,12 @@ bool fails_without(const Variant &variant, Case subject) {
 
 }  // namespace
 
-Tally verify(const Algorithm &row, int ranks, Effort effort) {
+Tally verify(const Algorithm& row, int ranks, Effort effort) {
   Tally tally;
-  for (const Variant &variant : variants(row, ranks, effort)) {
+  for (const Variant& variant : variants(row, ranks, effort)) {
     ++tally.variants;
     tally.plans += variant.plans->size();
-    for (const NamedCase &each : cases(variant, effort)) {
+    for (const NamedCase& each : cases(variant, effort)) {
       Verdict verdict = check(each.subject);
       ++tally.cases;
       tally.steps += verdict.steps;

@@ -25,7 +25,7 @@ enum class Effort : std::uint8_t {
 };
 
 struct Variant {
-  const algorithms::Algorithm *row = nullptr;
+  const algorithms::Algorithm* row = nullptr;
   int ranks = 1, root = 0, radix = 2;
   plan::Carrier carrier = plan::Carrier::slot;
   std::shared_ptr<const topology::Placement> places;
@@ -43,11 +43,11 @@ struct NamedCase {
 };
 
 // `layout` is block, cyclic or random; over nodes of `regions` NUMA regions each.
-[[nodiscard]] topology::Placement make_placement(const std::string &layout, int ranks, int nodes, int regions);
+[[nodiscard]] topology::Placement make_placement(const std::string& layout, int ranks, int nodes, int regions);
 
-[[nodiscard]] std::shared_ptr<const Plans> build_plans(const Variant &variant);
-[[nodiscard]] std::vector<Variant> variants(const algorithms::Algorithm &row, int ranks, Effort effort);
-[[nodiscard]] std::vector<NamedCase> cases(const Variant &variant, Effort effort);
+[[nodiscard]] std::shared_ptr<const Plans> build_plans(const Variant& variant);
+[[nodiscard]] std::vector<Variant> variants(const algorithms::Algorithm& row, int ranks, Effort effort);
+[[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
 // All cases of all variants of a row, checked.
 struct Failure {
@@ -56,10 +56,10 @@ struct Failure {
 };
 struct Tally {
   std::uint64_t variants = 0, plans = 0, cases = 0, steps = 0, accesses = 0, failed = 0;
-  std::uint64_t spoiled = 0;  // mixed cases that prove nothing: another algorithm fails without this one
+  std::uint64_t spoiled = 0;      // mixed cases that prove nothing: another algorithm fails without this one
   std::vector<Failure> failures;  // the first few
-  Tally &operator+=(const Tally &other);
+  Tally& operator+=(const Tally& other);
 };
-[[nodiscard]] Tally verify(const algorithms::Algorithm &row, int ranks, Effort effort);
+[[nodiscard]] Tally verify(const algorithms::Algorithm& row, int ranks, Effort effort);
 
 }  // namespace copse::analysis

@@ -6,41 +6,48 @@
 
 namespace copse::analysis {
 
-const char *name_of(Fault fault) {
+const char* name_of(Fault fault) {
   switch (fault) {
-    case Fault::illegal: return "illegal";
-    case Fault::unwritten: return "unwritten";
-    case Fault::stale: return "stale";
-    case Fault::mismatch: return "mismatch";
-    case Fault::wrong: return "wrong";
-    case Fault::race: return "race";
-    case Fault::deadlock: return "deadlock";
-    case Fault::wire: return "wire";
+    case Fault::illegal:
+      return "illegal";
+    case Fault::unwritten:
+      return "unwritten";
+    case Fault::stale:
+      return "stale";
+    case Fault::mismatch:
+      return "mismatch";
+    case Fault::wrong:
+      return "wrong";
+    case Fault::race:
+      return "race";
+    case Fault::deadlock:
+      return "deadlock";
+    case Fault::wire:
+      return "wire";
   }
   return "?";
 }
 
-std::string to_text(const Finding &finding) {
+std::string to_text(const Finding& finding) {
   return std::string(name_of(finding.fault)) + ": rank " + std::to_string(finding.rank) + ", call " +
          std::to_string(finding.call) + ", fragment " + std::to_string(finding.fragment) + ", '" + finding.step +
          "': " + finding.explanation;
 }
 
-Verdict check(const Case &subject, std::size_t most, WaitUse *use) {
+Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
   Verdict verdict;
   for (std::size_t call = 0; call < subject.calls.size(); ++call) {
-    const Call &each = subject.calls[call];
+    const Call& each = subject.calls[call];
     bool seen = false;  // the same plans for the same purpose need one look
     for (std::size_t before = 0; before < call && !seen; ++before) {
-      const Call &other = subject.calls[before];
+      const Call& other = subject.calls[before];
       seen = other.plans == each.plans && other.collective == each.collective && other.root == each.root &&
              (other.fragments > 1) == (each.fragments > 1);
     }
     for (int rank = 0; rank < subject.ranks && !seen; ++rank) {
       const bool replaced = subject.replacement != nullptr && subject.replacement->in == each.plans.get() &&
                             subject.replacement->rank == rank;
-      const plan::Plan &plan =
-          replaced ? subject.replacement->plan : (*each.plans)[static_cast<std::size_t>(rank)];
+      const plan::Plan& plan = replaced ? subject.replacement->plan : (*each.plans)[static_cast<std::size_t>(rank)];
       check_rules(subject, static_cast<int>(call), rank, plan, verdict.findings);
       if (verdict.findings.size() >= most) return verdict;
     }

@@ -48,10 +48,10 @@ struct Call {
 
 // One plan in place of another, for mutants: see mutate.hpp.
 struct Replacement {
-  const Plans *in = nullptr;  // all calls that run these
+  const Plans* in = nullptr;  // all calls that run these
   int rank = 0;
   plan::Plan plan;
-  int late_step = -1;   // a wait of that plan that waits for `late_by` tickets less than it should
+  int late_step = -1;  // a wait of that plan that waits for `late_by` tickets less than it should
   int late_by = 0;
 };
 
@@ -60,7 +60,7 @@ struct Case {
   std::vector<std::int32_t> nodes;  // per rank; empty: one node
   int line_depth = 2, slot_depth = 2;
   std::vector<Call> calls;
-  const Replacement *replacement = nullptr;
+  const Replacement* replacement = nullptr;
 };
 
 enum class Fault : std::uint8_t {
@@ -71,9 +71,9 @@ enum class Fault : std::uint8_t {
   wrong,      // the result
   race,       // two accesses without an order
   deadlock,
-  wire,       // a message that does not match, or is not drained
+  wire,  // a message that does not match, or is not drained
 };
-[[nodiscard]] const char *name_of(Fault fault);
+[[nodiscard]] const char* name_of(Fault fault);
 
 struct Finding {
   Fault fault{};
@@ -83,7 +83,7 @@ struct Finding {
   int fragment = 0;
   std::string explanation;
 };
-[[nodiscard]] std::string to_text(const Finding &finding);
+[[nodiscard]] std::string to_text(const Finding& finding);
 
 // Which waits of the first call's plans ever told their rank something that it did not know. A wait that
 // never does is implied by the others.
@@ -97,6 +97,6 @@ struct Verdict {
 };
 
 // Stops after `most` findings.
-[[nodiscard]] Verdict check(const Case &subject, std::size_t most = 8, WaitUse *use = nullptr);
+[[nodiscard]] Verdict check(const Case& subject, std::size_t most = 8, WaitUse* use = nullptr);
 
 }  // namespace copse::analysis

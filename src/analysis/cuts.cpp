@@ -3,19 +3,19 @@
 
 namespace copse::analysis {
 
-Cuts::Cuts(std::span<const plan::Plan *const> plans, int fragments) {
+Cuts::Cuts(std::span<const plan::Plan* const> plans, int fragments) {
   std::uint32_t of_loop = 1, of_once = 1;
   bool data_in_loop = false;
-  for (const plan::Plan *plan : plans) {
-    for (const plan::Section &section : plan->sections) {
+  for (const plan::Plan* plan : plans) {
+    for (const plan::Section& section : plan->sections) {
       for (std::uint32_t i = 0; i < section.count; ++i) {
-        const plan::Step &step = plan->steps[section.first + i];
+        const plan::Step& step = plan->steps[section.first + i];
         if (step.kind == plan::Kind::acquire) continue;
-        for (const plan::Operand *operand : {&step.dst, &step.dst2, &step.a, &step.b}) {
+        for (const plan::Operand* operand : {&step.dst, &step.dst2, &step.a, &step.b}) {
           if (operand->space == plan::Space::none) continue;
           data_in_loop |= section.loop;
           const std::uint32_t of = operand->range.of;
-          std::uint32_t &known = section.loop ? of_loop : of_once;
+          std::uint32_t& known = section.loop ? of_loop : of_once;
           if (of == 1 || of == known) continue;
           if (known != 1 && clash_.empty()) {
             clash_ = "cut into " + std::to_string(known) + " and into " + std::to_string(of) +

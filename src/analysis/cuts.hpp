@@ -18,16 +18,16 @@ namespace copse::analysis {
 struct AtomSpan {
   std::uint32_t first = 0, last = 0;  // [first, last)
   [[nodiscard]] std::uint32_t size() const { return last - first; }
-  friend bool operator==(const AtomSpan &, const AtomSpan &) = default;
+  friend bool operator==(const AtomSpan&, const AtomSpan&) = default;
 };
 
 class Cuts {
  public:
   // From the ranges of all data operands of all ranks' plans of one call.
-  Cuts(std::span<const plan::Plan *const> plans, int fragments);
+  Cuts(std::span<const plan::Plan* const> plans, int fragments);
 
   // Empty, or what does not meet.
-  [[nodiscard]] const std::string &clash() const { return clash_; }
+  [[nodiscard]] const std::string& clash() const { return clash_; }
   [[nodiscard]] bool one_fragment() const { return fragments_ == 1; }
   [[nodiscard]] std::uint32_t atoms() const { return fragments_ * parts_; }
   [[nodiscard]] AtomSpan fragment(int number) const {
@@ -36,7 +36,7 @@ class Cuts {
     return {first, first + parts_};
   }
   // In a loop: of the given fragment; otherwise of the message.
-  [[nodiscard]] AtomSpan span_of(bool loop, int number, const plan::Range &range) const {
+  [[nodiscard]] AtomSpan span_of(bool loop, int number, const plan::Range& range) const {
     const AtomSpan whole = loop ? fragment(number) : AtomSpan{0, atoms()};
     if (range.of == 1) return whole;
     return {whole.first + range.first, whole.first + range.first + range.count};

@@ -13,7 +13,7 @@ using plan::Kind;
 using plan::Operand;
 using plan::Space;
 
-Interpreter::Interpreter(const Case &subject, std::size_t most, WaitUse *use)
+Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
     : subject_(subject),
       most_(most),
       use_(use),
@@ -24,8 +24,8 @@ Interpreter::Interpreter(const Case &subject, std::size_t most, WaitUse *use)
   const auto count = at(subject.ranks);
   int scratches = 0;
   areas_ = 1;
-  for (const Call &call : subject.calls) {
-    std::vector<const plan::Plan *> plans;
+  for (const Call& call : subject.calls) {
+    std::vector<const plan::Plan*> plans;
     for (std::size_t rank = 0; rank < count; ++rank) {
       const bool replaced = subject.replacement != nullptr && subject.replacement->in == call.plans.get() &&
                             at(subject.replacement->rank) == rank;
@@ -38,9 +38,9 @@ Interpreter::Interpreter(const Case &subject, std::size_t most, WaitUse *use)
     state.inputs.resize(count);
     state.outputs.resize(count);
     if (call.collective != Collective::barrier) {
-      for (Memory &memory : state.inputs) memory.atoms.resize(state.cuts.atoms());
+      for (Memory& memory : state.inputs) memory.atoms.resize(state.cuts.atoms());
       if (call.collective != Collective::broadcast) {
-        for (Memory &memory : state.outputs) memory.atoms.resize(state.cuts.atoms());
+        for (Memory& memory : state.outputs) memory.atoms.resize(state.cuts.atoms());
       }
     }
     calls_.push_back(std::move(state));
@@ -82,11 +82,11 @@ Verdict Interpreter::run() {
   }
   if (verdict_.findings.size() >= most_) return std::move(verdict_);
   const bool stuck =
-      std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank &rank) { return rank.call < calls_.size(); });
+      std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call < calls_.size(); });
   if (stuck) {
     find_deadlock();
   } else {
-    for (const Message &message : messages_) {
+    for (const Message& message : messages_) {
       if (message.received) continue;
       verdict_.findings.push_back({Fault::wire, message.to, plan::to_text({}, *message.step), message.call,
                                    message.fragment, "sent, but never received"});
@@ -104,7 +104,7 @@ void Interpreter::tick(int rank, int step, int fragment) {
 }
 
 bool Interpreter::advance(int rank) {
-  Rank &me = ranks_[at(rank)];
+  Rank& me = ranks_[at(rank)];
   me.waits_for = -1;
   if (me.call == calls_.size()) return false;
   current_ = nullptr;
@@ -113,12 +113,12 @@ bool Interpreter::advance(int rank) {
     enter(rank);
     return true;
   }
-  const plan::Plan &plan = plan_of(rank);
+  const plan::Plan& plan = plan_of(rank);
   const int fragments = job(me.call).fragments;
   // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
   const bool straight = fragments == 1;
   while (me.section < plan.sections.size()) {
-    const plan::Section &section = plan.sections[me.section];
+    const plan::Section& section = plan.sections[me.section];
     if (me.step == section.count) {
       me.step = 0;
       if (++me.iteration == (section.loop && !straight ? fragments + section.max_lag : 1)) {
@@ -127,7 +127,7 @@ bool Interpreter::advance(int rank) {
       }
       continue;
     }
-    const plan::Step &step = plan.steps[section.first + me.step];
+    const plan::Step& step = plan.steps[section.first + me.step];
     const int fragment = section.loop && !straight ? me.iteration - step.lag : 0;
     const bool runs = fragment >= 0 && fragment < fragments;
     if (runs) {
@@ -143,39 +143,39 @@ bool Interpreter::advance(int rank) {
 }
 
 bool Interpreter::has_one_buffer(std::size_t call, int rank) const {
-  const Call &each = job(call);
+  const Call& each = job(call);
   return each.collective == Collective::broadcast ||
          (each.in_place && (each.collective == Collective::allreduce || rank == each.root));
 }
 
-Interpreter::Memory &Interpreter::output_of(std::size_t call, int rank) {
+Interpreter::Memory& Interpreter::output_of(std::size_t call, int rank) {
   return has_one_buffer(call, rank) ? calls_[call].inputs[at(rank)] : calls_[call].outputs[at(rank)];
 }
 
 void Interpreter::enter(int rank) {
-  Rank &me = ranks_[at(rank)];
+  Rank& me = ranks_[at(rank)];
   tick(rank, kEntry, 0);
-  CallState &call = calls_[me.call];
+  CallState& call = calls_[me.call];
   const bool contributes = job(me.call).collective != Collective::broadcast || rank == job(me.call).root;
   call.entries[at(rank)] = clocks_.now(rank);
-  for (Atom &atom : call.inputs[at(rank)].atoms) {
+  for (Atom& atom : call.inputs[at(rank)].atoms) {
     atom.accesses.write = clocks_.now(rank);
     if (contributes) atom.value = values_.contribution(static_cast<int>(me.call), rank);
   }
-  for (Atom &atom : call.outputs[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
+  for (Atom& atom : call.outputs[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
   me.entered = true;
 }
 
 void Interpreter::leave(int rank) {
-  Rank &me = ranks_[at(rank)];
+  Rank& me = ranks_[at(rank)];
   tick(rank, kReturn, 0);
   if (!me.undrained.empty()) {
-    const Message &message = messages_[me.undrained.front()];
+    const Message& message = messages_[me.undrained.front()];
     find(Fault::wire, rank, "returns before '" + plan::to_text(plan_of(rank), *message.step) + "' was drained");
     me.undrained.clear();
   }
   check_result(rank);
-  CallState &call = calls_[me.call];
+  CallState& call = calls_[me.call];
   touch_buffer(rank, call.inputs[at(rank)], has_one_buffer(me.call, rank) ? "buffer" : "input");
   if (job(me.call).collective != Collective::reduce || rank == job(me.call).root)
     touch_buffer(rank, call.outputs[at(rank)], "output");
@@ -185,8 +185,8 @@ void Interpreter::leave(int rank) {
 }
 
 // The caller reads and overwrites its buffers as soon as it has them back.
-void Interpreter::touch_buffer(int rank, Memory &memory, const char *name) {
-  for (Atom &atom : memory.atoms) {
+void Interpreter::touch_buffer(int rank, Memory& memory, const char* name) {
+  for (Atom& atom : memory.atoms) {
     ++verdict_.accesses;
     if (const auto other = order_.write(rank, atom.accesses)) {
       find_race(rank, "the caller has its " + std::string(name) + " back", true, *other);
@@ -198,8 +198,8 @@ void Interpreter::touch_buffer(int rank, Memory &memory, const char *name) {
 void Interpreter::check_result(int rank) {
   const std::size_t index = ranks_[at(rank)].call;
   const int call = static_cast<int>(index);
-  const Call &each = job(index);
-  CallState &state = calls_[index];
+  const Call& each = job(index);
+  CallState& state = calls_[index];
   if (each.collective == Collective::barrier) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
       const Epoch entry = state.entries[at(peer)];
@@ -210,7 +210,7 @@ void Interpreter::check_result(int rank) {
     return;
   }
   if (each.collective == Collective::reduce && rank != each.root) return;
-  const auto &atoms = output_of(index, rank).atoms;
+  const auto& atoms = output_of(index, rank).atoms;
   for (std::size_t i = 0; i < atoms.size(); ++i) {
     const Values::Id value = atoms[i].value;
     std::string wrong;
@@ -239,8 +239,8 @@ void Interpreter::check_result(int rank) {
 
 // ---- Steps -----------------------------------------------------------------------------------------------
 
-bool Interpreter::execute(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
-  const CallState &call = calls_[ranks_[at(rank)].call];
+bool Interpreter::execute(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
+  const CallState& call = calls_[ranks_[at(rank)].call];
   const Ticket ticket = call.first + fragment;
   // What `done` means here: past this fragment in a loop, past all of them otherwise.
   const Ticket passed = section.loop ? ticket + 1 : call.first + job(ranks_[at(rank)].call).fragments;
@@ -284,9 +284,9 @@ bool Interpreter::execute(int rank, const plan::Section &section, const plan::St
 }
 
 int Interpreter::lateness(int rank) const {
-  const Replacement *replacement = subject_.replacement;
+  const Replacement* replacement = subject_.replacement;
   if (replacement == nullptr || replacement->late_step < 0 || replacement->rank != rank) return 0;
-  const plan::Plan &plan = plan_of(rank);
+  const plan::Plan& plan = plan_of(rank);
   if (&plan != &replacement->plan || current_ - plan.steps.data() != replacement->late_step) return 0;
   return replacement->late_by;
 }
@@ -294,29 +294,29 @@ int Interpreter::lateness(int rank) const {
 void Interpreter::inform(int rank, Clocks::Snapshot snapshot) {
   const bool news = clocks_.join(rank, snapshot);
   if (use_ == nullptr || current_ == nullptr) return;
-  const plan::Plan &plan = plan_of(rank);
+  const plan::Plan& plan = plan_of(rank);
   if (&plan != calls_[0].plans[at(rank)]) return;
-  auto &mark = (*use_)[at(rank)][static_cast<std::size_t>(current_ - plan.steps.data())];
+  auto& mark = (*use_)[at(rank)][static_cast<std::size_t>(current_ - plan.steps.data())];
   mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
 }
 
-const Interpreter::Progress *Interpreter::progress_of(int rank, Ticket needed) const {
-  const auto &progress = ranks_[at(rank)].progress;
+const Interpreter::Progress* Interpreter::progress_of(int rank, Ticket needed) const {
+  const auto& progress = ranks_[at(rank)].progress;
   const auto found = std::lower_bound(progress.begin(), progress.end(), needed,
-                                      [](const Progress &entry, Ticket bound) { return entry.value < bound; });
+                                      [](const Progress& entry, Ticket bound) { return entry.value < bound; });
   return found == progress.end() ? nullptr : &*found;
 }
 
-bool Interpreter::acquire(int rank, const plan::Step &step, Ticket ticket) {
-  const plan::Plan &plan = plan_of(rank);
+bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
+  const plan::Plan& plan = plan_of(rank);
   const Ticket first = calls_[ranks_[at(rank)].call].first;
   const int late = lateness(rank);
-  std::vector<const Progress *> relied_on;
-  const int depth = step.dst.space == Space::slot ? std::min(subject_.line_depth, subject_.slot_depth)
-                                                  : subject_.line_depth;
+  std::vector<const Progress*> relied_on;
+  const int depth =
+      step.dst.space == Space::slot ? std::min(subject_.line_depth, subject_.slot_depth) : subject_.line_depth;
   const Ticket previous = ticket - depth - late;
   const auto passed_by = [&](int peer) {
-    const Progress *progress = progress_of(peer, previous + 1);
+    const Progress* progress = progress_of(peer, previous + 1);
     if (progress == nullptr) {
       ranks_[at(rank)].waits_for = peer;
       return false;
@@ -332,14 +332,14 @@ bool Interpreter::acquire(int rank, const plan::Step &step, Ticket ticket) {
       if (near(rank, peer) && !passed_by(peer)) return false;
   }
   tick(rank, static_cast<int>(&step - plan.steps.data()), current_fragment_);
-  for (const Progress *progress : relied_on) inform(rank, progress->snapshot);
+  for (const Progress* progress : relied_on) inform(rank, progress->snapshot);
   return true;
 }
 
-bool Interpreter::await(int rank, const plan::Step &step, Ticket ticket) {
+bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
   ticket -= lateness(rank);
   const auto ring = at(step.peer) * at(areas_) + step.area;
-  const Post *post = nullptr;
+  const Post* post = nullptr;
   if (ticket >= 0) {
     post = &posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
     if (!post->posted) {
@@ -351,11 +351,11 @@ bool Interpreter::await(int rank, const plan::Step &step, Ticket ticket) {
   if (post == nullptr) return true;
   inform(rank, post->snapshot);
   const auto depth = at(subject_.line_depth);
-  Line &line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
+  Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
   ++verdict_.accesses;
   if (const auto other = order_.read(rank, line.word))
     find_race(rank, "line " + std::to_string(step.peer) + "." + std::to_string(step.area), false, *other);
-  const Rank &me = ranks_[at(rank)];
+  const Rank& me = ranks_[at(rank)];
   if (step.area == plan::kPublishArea && ticket >= calls_[me.call].first) {
     if (post->addresses) {
       addresses_[at(rank) * ranks_.size() + at(step.peer)] = static_cast<std::int32_t>(me.call);
@@ -367,7 +367,7 @@ bool Interpreter::await(int rank, const plan::Step &step, Ticket ticket) {
 }
 
 bool Interpreter::await_done(int rank, int peer, Ticket needed) {
-  const Progress *progress = needed > 0 ? progress_of(peer, needed) : nullptr;
+  const Progress* progress = needed > 0 ? progress_of(peer, needed) : nullptr;
   if (needed > 0 && progress == nullptr) {
     ranks_[at(rank)].waits_for = peer;
     return false;
@@ -377,11 +377,11 @@ bool Interpreter::await_done(int rank, int peer, Ticket needed) {
   return true;
 }
 
-void Interpreter::post(int rank, const plan::Step &step, Ticket ticket) {
+void Interpreter::post(int rank, const plan::Step& step, Ticket ticket) {
   const auto ring = at(rank) * at(areas_) + step.area;
   const auto depth = at(subject_.line_depth);
-  Line &line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
-  Post &post = posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
+  Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
+  Post& post = posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
   if (post.posted || line.posted > ticket) {
     find(Fault::illegal, rank, "ticket " + std::to_string(ticket) + " was already posted on this area");
     return;
@@ -394,7 +394,7 @@ void Interpreter::post(int rank, const plan::Step &step, Ticket ticket) {
 }
 
 void Interpreter::done(int rank, Ticket value) {
-  auto &progress = ranks_[at(rank)].progress;
+  auto& progress = ranks_[at(rank)].progress;
   if (!progress.empty() && progress.back().value > value) {
     find(Fault::illegal, rank, "takes the rank's progress back to " + std::to_string(value));
     return;
@@ -404,33 +404,38 @@ void Interpreter::done(int rank, Ticket value) {
 
 // ---- Data ------------------------------------------------------------------------------------------------
 
-Interpreter::Place Interpreter::locate(int rank, const Operand &operand, bool loop, int fragment) {
+Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool loop, int fragment) {
   const std::size_t index = ranks_[at(rank)].call;
-  CallState &call = calls_[index];
+  CallState& call = calls_[index];
   const Ticket ticket = call.first + fragment;
   const AtomSpan part = call.cuts.span_of(loop, fragment, operand.range);
   const bool one = call.cuts.one_fragment();
   const AtomSpan whole = loop || one ? call.cuts.fragment(fragment) : AtomSpan{0, call.cuts.atoms()};
-  const auto in_buffer = [&](Memory &memory) { return Place{&memory, part.first, part.size(), -1, part, 0, false}; };
-  const auto in_ring = [&](Memory &memory, Ticket tag) {
+  const auto in_buffer = [&](Memory& memory) { return Place{&memory, part.first, part.size(), -1, part, 0, false}; };
+  const auto in_ring = [&](Memory& memory, Ticket tag) {
     return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
   };
-  const auto ring = [&](std::vector<Memory> &memories, int depth) -> Memory & {
+  const auto ring = [&](std::vector<Memory>& memories, int depth) -> Memory& {
     return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) +
                     static_cast<std::size_t>(ticket) % at(depth)];
   };
   switch (operand.space) {
-    case Space::none: break;
-    case Space::input: return in_buffer(call.inputs[at(rank)]);
-    case Space::output: return in_buffer(output_of(index, rank));
+    case Space::none:
+      break;
+    case Space::input:
+      return in_buffer(call.inputs[at(rank)]);
+    case Space::output:
+      return in_buffer(output_of(index, rank));
     case Space::scratch: {
       const auto scratches = scratches_.size() / ranks_.size();
       // A scratch of a whole message is not a scratch of fragments, unless they are the same.
       const Ticket tag = loop || one ? ticket : -2 - static_cast<Ticket>(index);
       return in_ring(scratches_[at(rank) * scratches + operand.area], tag);
     }
-    case Space::line: return in_ring(ring(payloads_, subject_.line_depth), ticket);
-    case Space::slot: return in_ring(ring(slots_, subject_.slot_depth), ticket);
+    case Space::line:
+      return in_ring(ring(payloads_, subject_.line_depth), ticket);
+    case Space::slot:
+      return in_ring(ring(slots_, subject_.slot_depth), ticket);
     case Space::peer_input:
     case Space::peer_output:
       if (addresses_[at(rank) * ranks_.size() + at(operand.rank)] != static_cast<std::int32_t>(index)) {
@@ -445,34 +450,40 @@ Interpreter::Place Interpreter::locate(int rank, const Operand &operand, bool lo
 }
 
 namespace {
-std::string name_of_place(const Operand &operand, int rank) {
+std::string name_of_place(const Operand& operand, int rank) {
   const std::string owner = std::to_string(operand.rank < 0 ? rank : operand.rank);
   switch (operand.space) {
-    case Space::none: return "nothing";
+    case Space::none:
+      return "nothing";
     case Space::input:
-    case Space::peer_input: return "input of " + owner;
+    case Space::peer_input:
+      return "input of " + owner;
     case Space::output:
-    case Space::peer_output: return "output of " + owner;
-    case Space::scratch: return "scratch." + std::to_string(operand.area) + " of " + owner;
-    case Space::line: return "line " + owner + "." + std::to_string(operand.area);
-    case Space::slot: return "slot " + owner + "." + std::to_string(operand.area);
+    case Space::peer_output:
+      return "output of " + owner;
+    case Space::scratch:
+      return "scratch." + std::to_string(operand.area) + " of " + owner;
+    case Space::line:
+      return "line " + owner + "." + std::to_string(operand.area);
+    case Space::slot:
+      return "slot " + owner + "." + std::to_string(operand.area);
   }
   return "?";
 }
 }  // namespace
 
-bool Interpreter::read(int rank, const Place &place, const Operand &operand, std::vector<Values::Id> &values) {
+bool Interpreter::read(int rank, const Place& place, const Operand& operand, std::vector<Values::Id>& values) {
   values.clear();
-  Memory &memory = *place.memory;
+  Memory& memory = *place.memory;
   if (place.reused && memory.tag != place.tag) {
-    const std::string holds =
-        memory.atoms.empty() ? "nothing" : "that of ticket " + std::to_string(memory.tag);
-    find(memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
-         "reads " + name_of_place(operand, rank) + " of ticket " + std::to_string(place.tag) + ", which holds " + holds);
+    const std::string holds = memory.atoms.empty() ? "nothing" : "that of ticket " + std::to_string(memory.tag);
+    find(
+        memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
+        "reads " + name_of_place(operand, rank) + " of ticket " + std::to_string(place.tag) + ", which holds " + holds);
     return false;
   }
   for (std::uint32_t i = place.first; i < place.first + place.count; ++i) {
-    Atom &atom = memory.atoms[i];
+    Atom& atom = memory.atoms[i];
     ++verdict_.accesses;
     if (const auto other = order_.read(rank, atom.accesses)) {
       find_race(rank, name_of_place(operand, rank), false, *other);
@@ -487,23 +498,23 @@ bool Interpreter::read(int rank, const Place &place, const Operand &operand, std
   return true;
 }
 
-void Interpreter::write(int rank, const Place &place, const Operand &operand, const std::vector<Values::Id> &values) {
-  Memory &memory = *place.memory;
+void Interpreter::write(int rank, const Place& place, const Operand& operand, const std::vector<Values::Id>& values) {
+  Memory& memory = *place.memory;
   if (place.reused && (memory.tag != place.tag || memory.atoms.empty())) {
     // The whole of what was there goes.
-    for (Atom &atom : memory.atoms) {
+    for (Atom& atom : memory.atoms) {
       if (const auto other = order_.conflict_of_write(rank, atom.accesses)) {
         find_race(rank, name_of_place(operand, rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true,
                   *other);
         break;
       }
     }
-    for (Atom &atom : memory.atoms) order_.forget(atom.accesses);
+    for (Atom& atom : memory.atoms) order_.forget(atom.accesses);
     memory.tag = place.tag;
     memory.atoms.assign(place.whole, {});
   }
   for (std::uint32_t i = 0; i < place.count; ++i) {
-    Atom &atom = memory.atoms[place.first + i];
+    Atom& atom = memory.atoms[place.first + i];
     ++verdict_.accesses;
     atom.value = values[i];
     if (const auto other = order_.write(rank, atom.accesses)) {
@@ -513,13 +524,13 @@ void Interpreter::write(int rank, const Place &place, const Operand &operand, co
   }
 }
 
-bool Interpreter::same_part(int rank, const Place &a, const Place &b) {
+bool Interpreter::same_part(int rank, const Place& a, const Place& b) {
   if (a.part == b.part) return true;
   find(Fault::mismatch, rank, "the operands are not the same part of the message");
   return false;
 }
 
-void Interpreter::move_data(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
+void Interpreter::move_data(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
   const Place dst = locate(rank, step.dst, section.loop, fragment);
   const Place a = locate(rank, step.a, section.loop, fragment);
   if (dst.memory == nullptr || a.memory == nullptr || !same_part(rank, dst, a)) return;
@@ -527,8 +538,7 @@ void Interpreter::move_data(int rank, const plan::Section &section, const plan::
   if (step.kind == Kind::reduce) {
     const Place b = locate(rank, step.b, section.loop, fragment);
     if (b.memory == nullptr || !same_part(rank, a, b) || !read(rank, b, step.b, scratch_b_)) return;
-    for (std::size_t i = 0; i < scratch_a_.size(); ++i)
-      scratch_a_[i] = values_.combine(scratch_a_[i], scratch_b_[i]);
+    for (std::size_t i = 0; i < scratch_a_.size(); ++i) scratch_a_[i] = values_.combine(scratch_a_[i], scratch_b_[i]);
   }
   write(rank, dst, step.dst, scratch_a_);
   if (step.dst2.space == Space::none) return;
@@ -540,15 +550,14 @@ void Interpreter::move_data(int rank, const plan::Section &section, const plan::
 
 namespace {
 std::uint64_t channel_key(int from, int to, int tag) {
-  return static_cast<std::uint64_t>(from) << 36 | static_cast<std::uint64_t>(to) << 8 |
-         static_cast<std::uint64_t>(tag);
+  return static_cast<std::uint64_t>(from) << 36 | static_cast<std::uint64_t>(to) << 8 | static_cast<std::uint64_t>(tag);
 }
 }  // namespace
 
-void Interpreter::send(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
-  Rank &me = ranks_[at(rank)];
-  Message message{static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, 0,
-                  step.peer};
+void Interpreter::send(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
+  Rank& me = ranks_[at(rank)];
+  Message message{
+      static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, 0, step.peer};
   if (message.data) {
     message.source = locate(rank, step.a, section.loop, fragment);
     if (message.source.memory == nullptr || !read(rank, message.source, step.a, message.values)) return;
@@ -562,13 +571,13 @@ void Interpreter::send(int rank, const plan::Section &section, const plan::Step 
   messages_.push_back(std::move(message));
 }
 
-bool Interpreter::receive(int rank, const plan::Section &section, const plan::Step &step, int fragment) {
-  Channel &channel = channels_[channel_key(step.peer, rank, step.area)];
+bool Interpreter::receive(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
+  Channel& channel = channels_[channel_key(step.peer, rank, step.area)];
   if (channel.received == channel.messages.size()) {
     ranks_[at(rank)].waits_for = step.peer;
     return false;
   }
-  Message &message = messages_[channel.messages[channel.received++]];
+  Message& message = messages_[channel.messages[channel.received++]];
   message.received = true;
   tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), fragment);
   inform(rank, message.snapshot);
@@ -597,7 +606,7 @@ bool Interpreter::receive(int rank, const plan::Section &section, const plan::St
 }
 
 bool Interpreter::drain(int rank) {
-  Rank &me = ranks_[at(rank)];
+  Rank& me = ranks_[at(rank)];
   const auto elsewhere = std::stable_partition(me.undrained.begin(), me.undrained.end(), [&](std::size_t index) {
     return messages_[index].step->area == current_->area;
   });
@@ -609,14 +618,14 @@ bool Interpreter::drain(int rank) {
   }
   tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
   for (std::size_t index : drained) {
-    const Message &message = messages_[index];
-    const Place &source = message.source;
+    const Message& message = messages_[index];
+    const Place& source = message.source;
     for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
       const bool kept = !source.reused || source.memory->tag == source.tag;
       if (!kept || source.memory->atoms[source.first + i].accesses.write != message.writes[i]) {
         find(Fault::race, rank,
-             "the source of '" + plan::to_text({}, *message.step) + "' (fragment " +
-                 std::to_string(message.fragment) + ") was overwritten before it was drained");
+             "the source of '" + plan::to_text({}, *message.step) + "' (fragment " + std::to_string(message.fragment) +
+                 ") was overwritten before it was drained");
         break;
       }
       // The wire may read the source until now.
@@ -638,29 +647,29 @@ std::string Interpreter::step_text(int rank) const {
 }
 
 void Interpreter::find(Fault fault, int rank, std::string explanation) {
-  verdict_.findings.push_back({fault, rank, step_text(rank), static_cast<int>(ranks_[at(rank)].call),
-                               current_fragment_, std::move(explanation)});
+  verdict_.findings.push_back({fault, rank, step_text(rank), static_cast<int>(ranks_[at(rank)].call), current_fragment_,
+                               std::move(explanation)});
 }
 
 std::string Interpreter::describe(Epoch event) const {
-  const Event &what = ranks_[at(event.rank)].events[event.clock - 1];
+  const Event& what = ranks_[at(event.rank)].events[event.clock - 1];
   std::string text = "rank " + std::to_string(event.rank) + " ";
   if (what.step == kEntry) {
     text += "enters";
   } else if (what.step == kReturn) {
     text += "returns";
   } else {
-    const plan::Plan &plan = *calls_[at(what.call)].plans[at(event.rank)];
+    const plan::Plan& plan = *calls_[at(what.call)].plans[at(event.rank)];
     text += "'" + plan::to_text(plan, plan.steps[at(what.step)]) + "'";
   }
   return text + " (call " + std::to_string(what.call) + ", fragment " + std::to_string(what.fragment) + ")";
 }
 
-void Interpreter::find_race(int rank, const std::string &what, bool writes, Epoch other) {
+void Interpreter::find_race(int rank, const std::string& what, bool writes, Epoch other) {
   find(Fault::race, rank,
        what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
-           "; rank " + std::to_string(rank) + " needs to learn that it is over, or rank " +
-           std::to_string(other.rank) + " to wait for this");
+           "; rank " + std::to_string(rank) + " needs to learn that it is over, or rank " + std::to_string(other.rank) +
+           " to wait for this");
 }
 
 void Interpreter::find_deadlock() {
@@ -671,16 +680,16 @@ void Interpreter::find_deadlock() {
   std::string chain;
   const int start = rank;
   const auto select = [&](int which) {
-    Rank &me = ranks_[at(which)];
-    const plan::Plan &plan = plan_of(which);
-    const plan::Section &section = plan.sections[me.section];
+    Rank& me = ranks_[at(which)];
+    const plan::Plan& plan = plan_of(which);
+    const plan::Section& section = plan.sections[me.section];
     current_ = &plan.steps[section.first + me.step];
     current_fragment_ = section.loop ? std::max(me.iteration - current_->lag, 0) : 0;
   };
   while (!seen[at(rank)] && ranks_[at(rank)].call < calls_.size()) {
     seen[at(rank)] = true;
     select(rank);
-    const Rank &me = ranks_[at(rank)];
+    const Rank& me = ranks_[at(rank)];
     chain += (chain.empty() ? "rank " : "; rank ") + std::to_string(rank) + " waits at '" + step_text(rank) +
              "' (call " + std::to_string(me.call) + ", fragment " + std::to_string(current_fragment_) + ") for rank " +
              std::to_string(me.waits_for);

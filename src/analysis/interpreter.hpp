@@ -18,7 +18,7 @@ namespace copse::analysis {
 
 class Interpreter {
  public:
-  Interpreter(const Case &subject, std::size_t most, WaitUse *use);
+  Interpreter(const Case& subject, std::size_t most, WaitUse* use);
   Verdict run();
 
  private:
@@ -34,12 +34,12 @@ class Interpreter {
   };
   // Some atoms of a memory, for one ticket.
   struct Place {
-    Memory *memory = nullptr;  // null: no such place (a finding was made)
+    Memory* memory = nullptr;  // null: no such place (a finding was made)
     std::uint32_t first = 0, count = 0;
     Ticket tag = 0;
-    AtomSpan part{};        // of the message
+    AtomSpan part{};          // of the message
     std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
-    bool reused = false;    // by other tickets
+    bool reused = false;      // by other tickets
   };
   struct Line {  // one ring place of lines: the word; the payload is a Memory
     Accesses word;
@@ -56,7 +56,7 @@ class Interpreter {
   };
   struct Message {
     int call, fragment;
-    const plan::Step *step;
+    const plan::Step* step;
     bool data;
     AtomSpan part;
     std::vector<Values::Id> values;
@@ -81,23 +81,23 @@ class Interpreter {
     std::size_t section = 0;
     std::uint32_t step = 0;
     int iteration = 0;
-    int waits_for = -1;             // the rank whose step it needs
+    int waits_for = -1;  // the rank whose step it needs
     std::vector<Progress> progress;
     std::vector<std::size_t> undrained;
-    std::vector<Event> events;      // [clock - 1]
+    std::vector<Event> events;  // [clock - 1]
   };
   struct CallState {
     Cuts cuts;
     Ticket first = 0;
-    std::vector<const plan::Plan *> plans;
+    std::vector<const plan::Plan*> plans;
     std::vector<Memory> inputs, outputs;  // per rank; where they are one memory, the input's
     std::vector<Values::Id> reference;    // of allreduce: the first rank's result
     std::vector<Epoch> entries;
     int reference_rank = -1;
   };
 
-  const Call &job(std::size_t call) const { return subject_.calls[call]; }
-  const plan::Plan &plan_of(int rank) const { return *calls_[ranks_[at(rank)].call].plans[at(rank)]; }
+  const Call& job(std::size_t call) const { return subject_.calls[call]; }
+  const plan::Plan& plan_of(int rank) const { return *calls_[ranks_[at(rank)].call].plans[at(rank)]; }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   bool near(int a, int b) const { return subject_.nodes.empty() || subject_.nodes[at(a)] == subject_.nodes[at(b)]; }
 
@@ -105,39 +105,39 @@ class Interpreter {
   bool advance(int rank);
   void enter(int rank);
   void leave(int rank);
-  bool execute(int rank, const plan::Section &section, const plan::Step &step, int fragment);
-  bool acquire(int rank, const plan::Step &step, Ticket ticket);
-  bool await(int rank, const plan::Step &step, Ticket ticket);
+  bool execute(int rank, const plan::Section& section, const plan::Step& step, int fragment);
+  bool acquire(int rank, const plan::Step& step, Ticket ticket);
+  bool await(int rank, const plan::Step& step, Ticket ticket);
   bool await_done(int rank, int peer, Ticket needed);
-  void post(int rank, const plan::Step &step, Ticket ticket);
+  void post(int rank, const plan::Step& step, Ticket ticket);
   void done(int rank, Ticket value);
-  void move_data(int rank, const plan::Section &section, const plan::Step &step, int fragment);
-  void send(int rank, const plan::Section &section, const plan::Step &step, int fragment);
-  bool receive(int rank, const plan::Section &section, const plan::Step &step, int fragment);
+  void move_data(int rank, const plan::Section& section, const plan::Step& step, int fragment);
+  void send(int rank, const plan::Section& section, const plan::Step& step, int fragment);
+  bool receive(int rank, const plan::Section& section, const plan::Step& step, int fragment);
   bool drain(int rank);
 
   void tick(int rank, int step, int fragment);
-  Place locate(int rank, const plan::Operand &operand, bool loop, int fragment);
-  bool read(int rank, const Place &place, const plan::Operand &operand, std::vector<Values::Id> &values);
-  void write(int rank, const Place &place, const plan::Operand &operand, const std::vector<Values::Id> &values);
-  bool same_part(int rank, const Place &a, const Place &b);
+  Place locate(int rank, const plan::Operand& operand, bool loop, int fragment);
+  bool read(int rank, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
+  void write(int rank, const Place& place, const plan::Operand& operand, const std::vector<Values::Id>& values);
+  bool same_part(int rank, const Place& a, const Place& b);
   bool has_one_buffer(std::size_t call, int rank) const;
-  Memory &output_of(std::size_t call, int rank);
-  void touch_buffer(int rank, Memory &memory, const char *name);
+  Memory& output_of(std::size_t call, int rank);
+  void touch_buffer(int rank, Memory& memory, const char* name);
   void check_result(int rank);
   void inform(int rank, Clocks::Snapshot snapshot);
-  const Progress *progress_of(int rank, Ticket needed) const;
+  const Progress* progress_of(int rank, Ticket needed) const;
   int lateness(int rank) const;
 
   void find(Fault fault, int rank, std::string explanation);
-  void find_race(int rank, const std::string &what, bool writes, Epoch other);
+  void find_race(int rank, const std::string& what, bool writes, Epoch other);
   void find_deadlock();
   std::string describe(Epoch event) const;
   std::string step_text(int rank) const;
 
-  const Case &subject_;
+  const Case& subject_;
   std::size_t most_;
-  WaitUse *use_;
+  WaitUse* use_;
   int areas_ = 16;
   Values values_;
   Clocks clocks_;
@@ -147,12 +147,12 @@ class Interpreter {
   Ticket tickets_ = 0;  // of all calls
   std::vector<Memory> payloads_, slots_, scratches_;
   std::vector<Line> lines_;
-  std::vector<Post> posts_;                 // [rank][area][ticket]
-  std::vector<std::int32_t> addresses_;     // [rank][peer]: call whose addresses of peer rank holds
+  std::vector<Post> posts_;              // [rank][area][ticket]
+  std::vector<std::int32_t> addresses_;  // [rank][peer]: call whose addresses of peer rank holds
   std::vector<Message> messages_;
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::vector<Values::Id> scratch_a_, scratch_b_;
-  const plan::Step *current_ = nullptr;
+  const plan::Step* current_ = nullptr;
   int current_fragment_ = 0;
   Verdict verdict_;
 };

@@ -12,52 +12,51 @@ using plan::Step;
 
 namespace {
 
-bool moves_data(const Step &step) {
+bool moves_data(const Step& step) {
   return step.kind == Kind::copy || step.kind == Kind::reduce || step.kind == Kind::send || step.kind == Kind::receive;
 }
 
 bool is_wait(Kind kind) { return kind == Kind::acquire || kind == Kind::await || kind == Kind::await_done; }
 bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish || kind == Kind::done; }
 
-bool is_of_others(const Operand &operand, int rank) {
+bool is_of_others(const Operand& operand, int rank) {
   const bool shared = operand.space == Space::line || operand.space == Space::slot;
-  return operand.space == Space::peer_input || operand.space == Space::peer_output ||
-         (shared && operand.rank != rank);
+  return operand.space == Space::peer_input || operand.space == Space::peer_output || (shared && operand.rank != rank);
 }
 
 // What a signal guards: a post, what others may read of what was written before it; a done, what was read of
 // others' before it.
-bool guards(const Step &signal, const Step &step, int rank) {
+bool guards(const Step& signal, const Step& step, int rank) {
   if (signal.kind == Kind::done)
     return step.kind == Kind::await || is_of_others(step.a, rank) || is_of_others(step.b, rank);
-  const auto readable = [](const Operand &operand) {
+  const auto readable = [](const Operand& operand) {
     return operand.space != Space::none && operand.space != Space::scratch;
   };
   return readable(step.dst) || readable(step.dst2);
 }
 
-plan::Section &section_of(Plan &plan, int step) {
-  return *std::find_if(plan.sections.begin(), plan.sections.end(), [&](const plan::Section &section) {
+plan::Section& section_of(Plan& plan, int step) {
+  return *std::find_if(plan.sections.begin(), plan.sections.end(), [&](const plan::Section& section) {
     return static_cast<std::uint32_t>(step) < section.first + section.count;
   });
 }
 
-void erase_step(Plan &plan, int at) {
-  plan::Section &section = section_of(plan, at);
+void erase_step(Plan& plan, int at) {
+  plan::Section& section = section_of(plan, at);
   --section.count;
-  for (auto &later : plan.sections)
+  for (auto& later : plan.sections)
     if (later.first > section.first) --later.first;
   plan.steps.erase(plan.steps.begin() + at);
 }
 
 struct Maker {
-  const Variant &variant;
+  const Variant& variant;
   int rank;
-  const Plan &plan;
+  const Plan& plan;
   std::vector<Mutant> result;
 
   // A copy of the plan to be spoilt at `step`.
-  Plan &make(Mutation mutation, int step, const std::string &how) {
+  Plan& make(Mutation mutation, int step, const std::string& how) {
     Mutant mutant;
     mutant.mutation = mutation;
     mutant.step = step;
@@ -78,9 +77,9 @@ struct Maker {
     Plan copy = plan;
     const int first = static_cast<int>(section_of(copy, at).first);
     for (int before = at - 1; before >= first; --before) {
-      const Step &passed = plan.steps[static_cast<std::size_t>(before)];
+      const Step& passed = plan.steps[static_cast<std::size_t>(before)];
       if (!moves_data(passed) && !is_wait(passed.kind)) continue;
-      Plan &spoilt = make(Mutation::early_signal, at, "before '" + plan::to_text(plan, passed) + "'");
+      Plan& spoilt = make(Mutation::early_signal, at, "before '" + plan::to_text(plan, passed) + "'");
       result.back().passed = at - before;
       Step signal = spoilt.steps[static_cast<std::size_t>(at)];
       signal.lag = passed.lag;  // in the same iteration, or the order of lags would give it away
@@ -91,32 +90,36 @@ struct Maker {
   }
 
   void operands(int at) {
-    const Step &step = plan.steps[static_cast<std::size_t>(at)];
+    const Step& step = plan.steps[static_cast<std::size_t>(at)];
     struct Named {
-      const char *name;
+      const char* name;
       Operand Step::*member;
     };
     constexpr Named kOperands[] = {{"dst", &Step::dst}, {"dst2", &Step::dst2}, {"a", &Step::a}, {"b", &Step::b}};
     const auto shifted = [](plan::Range range) {
       if (range.of == 1) return plan::Range{0, 1, 2};
-      if (range.first + range.count < range.of) ++range.first;
-      else if (range.first > 0) --range.first;
-      else --range.count;
+      if (range.first + range.count < range.of)
+        ++range.first;
+      else if (range.first > 0)
+        --range.first;
+      else
+        --range.count;
       return range;
     };
-    Plan &everywhere = make(Mutation::wrong_chunk, at, "of all operands");
-    for (const Named &operand : kOperands) {
-      auto &changed = everywhere.steps[static_cast<std::size_t>(at)].*operand.member;
+    Plan& everywhere = make(Mutation::wrong_chunk, at, "of all operands");
+    for (const Named& operand : kOperands) {
+      auto& changed = everywhere.steps[static_cast<std::size_t>(at)].*operand.member;
       if (changed.space != Space::none) changed.range = shifted(changed.range);
     }
-    for (const Named &operand : kOperands) {
-      const Operand &right = step.*operand.member;
+    for (const Named& operand : kOperands) {
+      const Operand& right = step.*operand.member;
       if (right.space == Space::none) continue;
-      make(Mutation::wrong_chunk, at, operand.name).steps[static_cast<std::size_t>(at)].*operand.member =
-          {right.space, right.area, right.rank, shifted(right.range)};
-      const auto put = [&](Operand wrong, const char *how) {
+      make(Mutation::wrong_chunk, at, operand.name).steps[static_cast<std::size_t>(at)].*
+          operand.member = {right.space, right.area, right.rank, shifted(right.range)};
+      const auto put = [&](Operand wrong, const char* how) {
         make(Mutation::wrong_place, at, std::string(operand.name).append(" is ").append(how))
-            .steps[static_cast<std::size_t>(at)].*operand.member = wrong;
+                .steps[static_cast<std::size_t>(at)].*
+            operand.member = wrong;
       };
       Operand wrong = right;
       if (right.space == Space::input || right.space == Space::output || right.space == Space::scratch) {
@@ -143,7 +146,7 @@ struct Maker {
   void all() {
     for (int at = 0; at < static_cast<int>(plan.steps.size()); ++at) {
       const auto index = static_cast<std::size_t>(at);
-      const Step &step = plan.steps[index];
+      const Step& step = plan.steps[index];
       erase_step(make(Mutation::omit, at, ""), at);
       if (is_signal(step.kind)) early_signal(at);
       if (is_wait(step.kind)) {
@@ -155,9 +158,9 @@ struct Maker {
         make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);
       if (step.kind == Kind::acquire && !plan.one_fragment) {
         for (std::uint32_t i = 0; i < step.peers_count; ++i) {
-          Plan &spoilt = make(Mutation::lost_reader, at, std::to_string(plan.peers_of(step)[i]));
+          Plan& spoilt = make(Mutation::lost_reader, at, std::to_string(plan.peers_of(step)[i]));
           spoilt.peers.assign(plan.peers.begin(), plan.peers.end());
-          Step &poorer = spoilt.steps[index];
+          Step& poorer = spoilt.steps[index];
           poorer.peers_first = static_cast<std::uint32_t>(spoilt.peers.size());
           for (std::uint32_t j = 0; j < step.peers_count; ++j)
             if (j != i) spoilt.peers.push_back(plan.peers_of(step)[j]);
@@ -166,7 +169,7 @@ struct Maker {
       }
       if (moves_data(step) && (step.a.space != Space::none || step.dst.space != Space::none)) operands(at);
       if (step.kind == Kind::reduce) {
-        Plan &spoilt = make(Mutation::swapped, at, "");
+        Plan& spoilt = make(Mutation::swapped, at, "");
         std::swap(spoilt.steps[index].a, spoilt.steps[index].b);
       }
       Plan copy = plan;
@@ -174,9 +177,9 @@ struct Maker {
         for (int change : {-1, 1}) {
           const int lag = step.lag + change;
           if (lag < 0) continue;
-          Plan &spoilt = make(Mutation::wrong_lag, at, std::to_string(lag));
+          Plan& spoilt = make(Mutation::wrong_lag, at, std::to_string(lag));
           spoilt.steps[index].lag = static_cast<std::uint8_t>(lag);
-          auto &section = section_of(spoilt, at);
+          auto& section = section_of(spoilt, at);
           section.max_lag = std::max(section.max_lag, static_cast<std::uint8_t>(lag));
         }
       }
@@ -184,7 +187,7 @@ struct Maker {
   }
 };
 
-bool caught_by(std::vector<NamedCase> &all, const Mutant &mutant) {
+bool caught_by(std::vector<NamedCase>& all, const Mutant& mutant) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].subject.replacement = &mutant.replacement;
     if (check(all[i].subject, 1).ok()) continue;
@@ -194,15 +197,15 @@ bool caught_by(std::vector<NamedCase> &all, const Mutant &mutant) {
   return false;
 }
 
-Excuse excuse_of(const Variant &variant, const Mutant &mutant, const WaitUse &use) {
+Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& use) {
   const int rank = mutant.replacement.rank;
-  const Plan &plan = (*variant.plans)[static_cast<std::size_t>(rank)];
-  const Step &step = plan.steps[static_cast<std::size_t>(mutant.step)];
+  const Plan& plan = (*variant.plans)[static_cast<std::size_t>(rank)];
+  const Step& step = plan.steps[static_cast<std::size_t>(mutant.step)];
   switch (mutant.mutation) {
     case Mutation::wrong_place: {
-      const Step &spoilt = mutant.replacement.plan.steps[static_cast<std::size_t>(mutant.step)];
+      const Step& spoilt = mutant.replacement.plan.steps[static_cast<std::size_t>(mutant.step)];
       const bool one_buffer = variant.row->collective == algorithms::Collective::broadcast;
-      const auto same = [&](const Operand &a, const Operand &b) {
+      const auto same = [&](const Operand& a, const Operand& b) {
         const auto kind = [](Space space) {
           if (space == Space::input) return Space::output;
           return space == Space::peer_input ? Space::peer_output : space;
@@ -214,16 +217,18 @@ Excuse excuse_of(const Variant &variant, const Mutant &mutant, const WaitUse &us
         return Excuse::same_memory;
       return step.dst == spoilt.dst && step.dst2 == spoilt.dst2 ? Excuse::same_value : Excuse::none;
     }
-    case Mutation::swapped: return variant.row->keeps_order ? Excuse::none : Excuse::commutative;
+    case Mutation::swapped:
+      return variant.row->keeps_order ? Excuse::none : Excuse::commutative;
     case Mutation::early_signal: {
       bool harmless = true;
       for (int i = mutant.step - mutant.passed; i < mutant.step; ++i) {
-        const Step &passed = plan.steps[static_cast<std::size_t>(i)];
+        const Step& passed = plan.steps[static_cast<std::size_t>(i)];
         harmless &= !guards(step, passed, rank);
       }
       return harmless ? Excuse::harmless_move : Excuse::unneeded_order;
     }
-    case Mutation::wrong_lag: return Excuse::same_order;
+    case Mutation::wrong_lag:
+      return Excuse::same_order;
     case Mutation::omit:
     case Mutation::late_wait:
     case Mutation::lost_reader:
@@ -234,72 +239,92 @@ Excuse excuse_of(const Variant &variant, const Mutant &mutant, const WaitUse &us
       const bool informed = use[static_cast<std::size_t>(rank)][static_cast<std::size_t>(mutant.step)] == 2;
       return informed ? Excuse::unneeded_order : Excuse::implied_wait;
     }
-    default: return Excuse::none;
+    default:
+      return Excuse::none;
   }
 }
 
 }  // namespace
 
-const char *name_of(Mutation mutation) {
+const char* name_of(Mutation mutation) {
   switch (mutation) {
-    case Mutation::omit: return "omitted";
-    case Mutation::early_signal: return "signal too early";
-    case Mutation::late_wait: return "waits for the ticket before";
-    case Mutation::wrong_peer: return "wrong peer";
-    case Mutation::lost_reader: return "does not wait for a reader";
-    case Mutation::wrong_chunk: return "wrong chunk";
-    case Mutation::wrong_place: return "wrong place";
-    case Mutation::swapped: return "operands swapped";
-    case Mutation::wrong_lag: return "wrong lag";
+    case Mutation::omit:
+      return "omitted";
+    case Mutation::early_signal:
+      return "signal too early";
+    case Mutation::late_wait:
+      return "waits for the ticket before";
+    case Mutation::wrong_peer:
+      return "wrong peer";
+    case Mutation::lost_reader:
+      return "does not wait for a reader";
+    case Mutation::wrong_chunk:
+      return "wrong chunk";
+    case Mutation::wrong_place:
+      return "wrong place";
+    case Mutation::swapped:
+      return "operands swapped";
+    case Mutation::wrong_lag:
+      return "wrong lag";
   }
   return "?";
 }
 
-const char *name_of(Excuse excuse) {
+const char* name_of(Excuse excuse) {
   switch (excuse) {
-    case Excuse::none: return "unexplained";
-    case Excuse::same_memory: return "same memory";
-    case Excuse::same_value: return "same value";
-    case Excuse::commutative: return "commutative";
-    case Excuse::harmless_move: return "harmless move";
-    case Excuse::same_order: return "same order";
-    case Excuse::implied_wait: return "implied wait";
-    case Excuse::carried: return "carried";
-    case Excuse::unneeded_order: return "unneeded order";
-    case Excuse::unneeded_signal: return "unneeded signal";
+    case Excuse::none:
+      return "unexplained";
+    case Excuse::same_memory:
+      return "same memory";
+    case Excuse::same_value:
+      return "same value";
+    case Excuse::commutative:
+      return "commutative";
+    case Excuse::harmless_move:
+      return "harmless move";
+    case Excuse::same_order:
+      return "same order";
+    case Excuse::implied_wait:
+      return "implied wait";
+    case Excuse::carried:
+      return "carried";
+    case Excuse::unneeded_order:
+      return "unneeded order";
+    case Excuse::unneeded_signal:
+      return "unneeded signal";
   }
   return "?";
 }
 
-std::vector<Mutant> mutants(const Variant &variant, int rank) {
+std::vector<Mutant> mutants(const Variant& variant, int rank) {
   Maker maker{variant, rank, (*variant.plans)[static_cast<std::size_t>(rank)], {}};
   maker.all();
   return std::move(maker.result);
 }
 
-MutationTally &MutationTally::operator+=(const MutationTally &other) {
+MutationTally& MutationTally::operator+=(const MutationTally& other) {
   for (int i = 0; i < kMutations; ++i) {
     made[i] += other.made[i];
     caught[i] += other.caught[i];
   }
   for (int i = 0; i < kExcuses; ++i) excused[i] += other.excused[i];
   constexpr std::int64_t kKept = 5, kUnexplainedKept = 100;
-  for (const Survivor &survivor : other.survivors) {
+  for (const Survivor& survivor : other.survivors) {
     const auto alike = std::count_if(survivors.begin(), survivors.end(),
-                                     [&](const Survivor &kept) { return kept.excuse == survivor.excuse; });
+                                     [&](const Survivor& kept) { return kept.excuse == survivor.excuse; });
     if (alike < (survivor.excuse == Excuse::none ? kUnexplainedKept : kKept)) survivors.push_back(survivor);
   }
   return *this;
 }
 
-MutationTally challenge(const Variant &variant) {
+MutationTally challenge(const Variant& variant) {
   MutationTally tally;
   auto all = cases(variant, Effort::quick);
   std::vector<NamedCase> more;
   WaitUse use;
-  for (const NamedCase &each : all) static_cast<void>(check(each.subject, 1, &use));
+  for (const NamedCase& each : all) static_cast<void>(check(each.subject, 1, &use));
   for (int rank = 0; rank < variant.ranks; ++rank) {
-    for (const Mutant &mutant : mutants(variant, rank)) {
+    for (const Mutant& mutant : mutants(variant, rank)) {
       ++tally.made[static_cast<int>(mutant.mutation)];
       bool caught = caught_by(all, mutant);
       if (!caught) {

@@ -39,7 +39,7 @@ enum class Mutation : std::uint8_t {
   wrong_lag,
 };
 inline constexpr int kMutations = 9;
-[[nodiscard]] const char *name_of(Mutation mutation);
+[[nodiscard]] const char* name_of(Mutation mutation);
 
 struct Mutant {
   Mutation mutation{};
@@ -50,7 +50,7 @@ struct Mutant {
 };
 
 // All mutants of one rank's plan.
-[[nodiscard]] std::vector<Mutant> mutants(const Variant &variant, int rank);
+[[nodiscard]] std::vector<Mutant> mutants(const Variant& variant, int rank);
 
 enum class Excuse : std::uint8_t {
   none,
@@ -65,7 +65,7 @@ enum class Excuse : std::uint8_t {
   unneeded_signal,
 };
 inline constexpr int kExcuses = 10;
-[[nodiscard]] const char *name_of(Excuse excuse);
+[[nodiscard]] const char* name_of(Excuse excuse);
 
 struct Survivor {
   std::string variant, what;
@@ -75,10 +75,10 @@ struct Survivor {
 struct MutationTally {
   std::uint64_t made[kMutations]{}, caught[kMutations]{}, excused[kExcuses]{};
   std::vector<Survivor> survivors;  // the first of each kind, more of the unexplained
-  MutationTally &operator+=(const MutationTally &other);
+  MutationTally& operator+=(const MutationTally& other);
 };
 
 // All mutants of all ranks of the variant, which must itself be right in every case.
-[[nodiscard]] MutationTally challenge(const Variant &variant);
+[[nodiscard]] MutationTally challenge(const Variant& variant);
 
 }  // namespace copse::analysis

@@ -5,14 +5,14 @@ namespace copse::analysis {
 
 Clocks::Snapshot Clocks::snapshot(int rank) {
   const auto start = static_cast<Snapshot>(arena_.size());
-  const auto *from = row(rank);
+  const auto* from = row(rank);
   arena_.insert(arena_.end(), from, from + ranks_);
   return start;
 }
 
 bool Clocks::join(int rank, Snapshot snapshot) {
-  auto *mine = row(rank);
-  const auto *theirs = arena_.data() + snapshot;
+  auto* mine = row(rank);
+  const auto* theirs = arena_.data() + snapshot;
   std::uint32_t news = 0;
   for (std::uint32_t i = 0; i < ranks_; ++i) {
     news |= static_cast<std::uint32_t>(theirs[i] > mine[i]);
@@ -21,11 +21,11 @@ bool Clocks::join(int rank, Snapshot snapshot) {
   return news != 0;
 }
 
-std::optional<Epoch> AccessOrder::read(int rank, Accesses &accesses) {
-  std::int32_t *link = &accesses.reads;
+std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
+  std::int32_t* link = &accesses.reads;
   while (*link >= 0) {
     const std::int32_t node = *link;
-    Read &read = reads_[static_cast<std::size_t>(node)];
+    Read& read = reads_[static_cast<std::size_t>(node)];
     if (clocks_.knows(rank, read.epoch)) {
       *link = read.next;
       read.next = free_;
@@ -47,16 +47,16 @@ std::optional<Epoch> AccessOrder::read(int rank, Accesses &accesses) {
   return std::nullopt;
 }
 
-std::optional<Epoch> AccessOrder::conflict_of_write(int rank, const Accesses &accesses) const {
+std::optional<Epoch> AccessOrder::conflict_of_write(int rank, const Accesses& accesses) const {
   if (!clocks_.knows(rank, accesses.write)) return accesses.write;
   for (std::int32_t node = accesses.reads; node >= 0; node = reads_[static_cast<std::size_t>(node)].next) {
-    const Epoch &epoch = reads_[static_cast<std::size_t>(node)].epoch;
+    const Epoch& epoch = reads_[static_cast<std::size_t>(node)].epoch;
     if (!clocks_.knows(rank, epoch)) return epoch;
   }
   return std::nullopt;
 }
 
-void AccessOrder::forget(Accesses &accesses) {
+void AccessOrder::forget(Accesses& accesses) {
   while (accesses.reads >= 0) {
     const std::int32_t node = accesses.reads;
     accesses.reads = reads_[static_cast<std::size_t>(node)].next;
@@ -66,7 +66,7 @@ void AccessOrder::forget(Accesses &accesses) {
   accesses.write = {};
 }
 
-std::optional<Epoch> AccessOrder::write(int rank, Accesses &accesses) {
+std::optional<Epoch> AccessOrder::write(int rank, Accesses& accesses) {
   const auto conflict = conflict_of_write(rank, accesses);
   forget(accesses);
   accesses.write = clocks_.now(rank);

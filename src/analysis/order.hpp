@@ -16,7 +16,7 @@ namespace copse::analysis {
 struct Epoch {
   std::int32_t rank = -1;  // -1: never
   std::uint32_t clock = 0;
-  friend bool operator==(const Epoch &, const Epoch &) = default;
+  friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
 class Clocks {
@@ -36,8 +36,8 @@ class Clocks {
   bool join(int rank, Snapshot snapshot);
 
  private:
-  [[nodiscard]] std::uint32_t *row(int rank) { return now_.data() + static_cast<std::size_t>(rank) * ranks_; }
-  [[nodiscard]] const std::uint32_t *row(int rank) const {
+  [[nodiscard]] std::uint32_t* row(int rank) { return now_.data() + static_cast<std::size_t>(rank) * ranks_; }
+  [[nodiscard]] const std::uint32_t* row(int rank) const {
     return now_.data() + static_cast<std::size_t>(rank) * ranks_;
   }
   std::uint32_t ranks_;
@@ -52,21 +52,21 @@ struct Accesses {
 
 class AccessOrder {
  public:
-  explicit AccessOrder(const Clocks &clocks) : clocks_(clocks) {}
+  explicit AccessOrder(const Clocks& clocks) : clocks_(clocks) {}
 
   // Each records the access of `rank` now and returns an earlier access that it conflicts with, if any.
-  std::optional<Epoch> read(int rank, Accesses &accesses);
-  std::optional<Epoch> write(int rank, Accesses &accesses);
+  std::optional<Epoch> read(int rank, Accesses& accesses);
+  std::optional<Epoch> write(int rank, Accesses& accesses);
   // What write() would return, without recording.
-  [[nodiscard]] std::optional<Epoch> conflict_of_write(int rank, const Accesses &accesses) const;
-  void forget(Accesses &accesses);
+  [[nodiscard]] std::optional<Epoch> conflict_of_write(int rank, const Accesses& accesses) const;
+  void forget(Accesses& accesses);
 
  private:
   struct Read {
     Epoch epoch;
     std::int32_t next;
   };
-  const Clocks &clocks_;
+  const Clocks& clocks_;
   std::vector<Read> reads_;
   std::int32_t free_ = -1;
 };

@@ -11,18 +11,18 @@ using plan::Operand;
 using plan::Space;
 
 struct Rules {
-  const Case &subject;
+  const Case& subject;
   int call, rank;
-  const plan::Plan &plan;
-  std::vector<Finding> &findings;
-  const plan::Section *section = nullptr;
-  const plan::Step *step = nullptr;
+  const plan::Plan& plan;
+  std::vector<Finding>& findings;
+  const plan::Section* section = nullptr;
+  const plan::Step* step = nullptr;
 
-  const Call &job() const { return subject.calls[static_cast<std::size_t>(call)]; }
+  const Call& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
 
   void illegal(std::string why) {
-    findings.push_back({Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0,
-                        std::move(why)});
+    findings.push_back(
+        {Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0, std::move(why)});
   }
   bool is_rank(int peer) const { return peer >= 0 && peer < subject.ranks; }
   bool near(int peer) const {
@@ -30,7 +30,7 @@ struct Rules {
            subject.nodes[static_cast<std::size_t>(peer)] == subject.nodes[static_cast<std::size_t>(rank)];
   }
 
-  static bool is_peers(const Operand &operand) {
+  static bool is_peers(const Operand& operand) {
     return operand.space == Space::peer_input || operand.space == Space::peer_output;
   }
 
@@ -42,14 +42,15 @@ struct Rules {
       illegal("rank " + std::to_string(peer) + " is on this node; the wire is for others");
   }
 
-  void operand(const Operand &operand, bool written) {
+  void operand(const Operand& operand, bool written) {
     if (operand.space == Space::none) return;
-    const auto &range = operand.range;
+    const auto& range = operand.range;
     if (range.of == 0 || range.count == 0 || std::uint64_t{range.first} + range.count > range.of)
-      illegal("range out of bounds: first " + std::to_string(range.first) + ", count " +
-              std::to_string(range.count) + " of " + std::to_string(range.of));
+      illegal("range out of bounds: first " + std::to_string(range.first) + ", count " + std::to_string(range.count) +
+              " of " + std::to_string(range.of));
     switch (operand.space) {
-      case Space::none: break;
+      case Space::none:
+        break;
       case Space::input:
         if (written) illegal("writes the input");
         break;
@@ -92,7 +93,9 @@ struct Rules {
       case Kind::await_done:
         if (section->loop) illegal("means the whole call, and so stands in a once-section");
         [[fallthrough]];
-      case Kind::await: peer(step->peer, true); break;
+      case Kind::await:
+        peer(step->peer, true);
+        break;
       case Kind::send:
         peer(step->peer, false);
         if (is_peers(step->a)) illegal("the wire cannot read a peer's buffer");
@@ -109,7 +112,8 @@ struct Rules {
             (step->kind == Kind::reduce && step->b.space == Space::none))
           illegal("an operand is missing");
         break;
-      default: break;
+      default:
+        break;
     }
     if (step->kind != Kind::acquire) operand(step->dst, true);
     operand(step->dst2, true);
@@ -120,7 +124,7 @@ struct Rules {
   void whole() {
     if (plan.rank != rank || plan.ranks != subject.ranks) illegal("made for another rank or number of ranks");
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
-    for (const plan::Section &each : plan.sections) {
+    for (const plan::Section& each : plan.sections) {
       section = &each;
       if (!each.loop && each.max_lag > 0) illegal("a once-section has no lag");
       if (each.max_lag >= std::min(subject.slot_depth, subject.line_depth))
@@ -139,7 +143,7 @@ struct Rules {
 
 }  // namespace
 
-void check_rules(const Case &subject, int call, int rank, const plan::Plan &plan, std::vector<Finding> &findings) {
+void check_rules(const Case& subject, int call, int rank, const plan::Plan& plan, std::vector<Finding>& findings) {
   Rules{subject, call, rank, plan, findings}.whole();
 }
 

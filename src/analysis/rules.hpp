@@ -8,6 +8,6 @@
 namespace copse::analysis {
 
 // Appends what is illegal in rank's plan of that call: its ranges, ranks, areas, nodes, lags, destinations.
-void check_rules(const Case &subject, int call, int rank, const plan::Plan &plan, std::vector<Finding> &findings);
+void check_rules(const Case& subject, int call, int rank, const plan::Plan& plan, std::vector<Finding>& findings);
 
 }  // namespace copse::analysis

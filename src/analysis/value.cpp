@@ -48,18 +48,18 @@ Values::Id Values::combine(Id a, Id b) {
 }
 
 bool Values::complete(Id id, int call) const {
-  const Node &node = nodes_[id];
+  const Node& node = nodes_[id];
   return id != kNothing && node.call == call && node.distinct && node.count == static_cast<std::uint32_t>(ranks_);
 }
 
-void Values::append_text(Id id, std::string &out) const {
+void Values::append_text(Id id, std::string& out) const {
   constexpr std::size_t kLongest = 240;
   if (out.size() > kLongest) return;
   if (id == kNothing) {
     out += "nothing";
     return;
   }
-  const Node &node = nodes_[id];
+  const Node& node = nodes_[id];
   if (node.left == 0) {
     out += std::to_string(node.call) + "." + std::to_string(node.low);
     return;

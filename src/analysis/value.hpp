@@ -35,15 +35,15 @@ class Values {
  private:
   static constexpr std::int32_t kMixed = -1;
   struct Node {
-    Id left = 0, right = 0;       // both 0: a contribution
-    std::int32_t call = kMixed;   // of all contributions, or kMixed
+    Id left = 0, right = 0;          // both 0: a contribution
+    std::int32_t call = kMixed;      // of all contributions, or kMixed
     std::int32_t low = 0, high = 0;  // first and last rank, if ordered
-    std::uint32_t count = 1;      // contributions
+    std::uint32_t count = 1;         // contributions
     bool ordered = true;
-    bool distinct = true;         // no contribution twice
-    std::uint32_t bits = 0;       // index of the set of ranks in bits_
+    bool distinct = true;    // no contribution twice
+    std::uint32_t bits = 0;  // index of the set of ranks in bits_
   };
-  void append_text(Id id, std::string &out) const;
+  void append_text(Id id, std::string& out) const;
 
   int ranks_;
   std::uint32_t words_;

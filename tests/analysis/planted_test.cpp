@@ -28,7 +28,7 @@ std::vector<std::int32_t> all_but(int rank, int ranks) {
 }
 
 // Rank 0 gives its message to every other rank.
-Plans broadcast_plans(int ranks, Carrier carrier, const std::vector<std::int32_t> &nodes = {}) {
+Plans broadcast_plans(int ranks, Carrier carrier, const std::vector<std::int32_t>& nodes = {}) {
   Plans plans;
   for (int rank = 0; rank < ranks; ++rank) {
     Builder builder(rank, ranks, carrier, nodes);
@@ -112,7 +112,7 @@ struct Setting {
   int slot_depth = 2;
 };
 
-Verdict run(const Plans &plans, const Setting &setting) {
+Verdict run(const Plans& plans, const Setting& setting) {
   Case subject;
   subject.ranks = static_cast<int>(plans.size());
   subject.nodes = setting.nodes;
@@ -123,38 +123,39 @@ Verdict run(const Plans &plans, const Setting &setting) {
   return check(subject);
 }
 
-std::string text(const Verdict &verdict) {
+std::string text(const Verdict& verdict) {
   std::string all;
-  for (const Finding &finding : verdict.findings) all += to_text(finding) + "\n";
+  for (const Finding& finding : verdict.findings) all += to_text(finding) + "\n";
   return all;
 }
 
-void expect_sound(const Plans &plans, const Setting &setting) {
+void expect_sound(const Plans& plans, const Setting& setting) {
   const Verdict verdict = run(plans, setting);
   EXPECT_TRUE(verdict.ok()) << text(verdict);
   EXPECT_GT(verdict.steps, 0u);
 }
 
 // The first finding is of this kind, and its text has these words.
-void expect_found(const Plans &plans, const Setting &setting, Fault fault, const std::vector<std::string> &words) {
+void expect_found(const Plans& plans, const Setting& setting, Fault fault, const std::vector<std::string>& words) {
   const Verdict verdict = run(plans, setting);
   ASSERT_FALSE(verdict.ok()) << "nothing was found";
   EXPECT_EQ(verdict.findings[0].fault, fault) << text(verdict);
-  for (const std::string &word : words)
-    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n" << text(verdict);
+  for (const std::string& word : words)
+    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n"
+                                                                          << text(verdict);
 }
 
-std::size_t index_of(const Plan &plan, Kind kind, int area = -1) {
+std::size_t index_of(const Plan& plan, Kind kind, int area = -1) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (plan.steps[i].kind == kind && (area < 0 || plan.steps[i].area == area)) return i;
   ADD_FAILURE() << "no such step in\n" << plan::to_text(plan);
   return 0;
 }
 
-void erase(Plan &plan, std::size_t step) {
+void erase(Plan& plan, std::size_t step) {
   plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(step));
   bool shortened = false;
-  for (auto &section : plan.sections) {
+  for (auto& section : plan.sections) {
     if (shortened) --section.first;
     if (!shortened && step < section.first + section.count) {
       --section.count;
@@ -236,8 +237,8 @@ TEST(Planted, LineReusedTooSoonEvenWithoutData) {
 
 TEST(Planted, WrongChunk) {
   Plans plans = tiled_plans(3);
-  Step &reduce = plans[1].steps[index_of(plans[1], Kind::reduce)];
-  for (Operand *operand : {&reduce.dst, &reduce.a, &reduce.b}) operand->range.first = 2;
+  Step& reduce = plans[1].steps[index_of(plans[1], Kind::reduce)];
+  for (Operand* operand : {&reduce.dst, &reduce.a, &reduce.b}) operand->range.first = 2;
   expect_found(plans, {Collective::allreduce}, Fault::unwritten, {"rank 1", "output of 1"});
   plans = tiled_plans(3);
   plans[1].steps[index_of(plans[1], Kind::reduce)].a.range.first = 0;
@@ -246,15 +247,15 @@ TEST(Planted, WrongChunk) {
 
 TEST(Planted, TwoWaysToCutDoNotMeet) {
   Plans plans = tiled_plans(4);
-  for (Step &step : plans[0].steps)
-    for (Operand *operand : {&step.dst, &step.a, &step.b})
+  for (Step& step : plans[0].steps)
+    for (Operand* operand : {&step.dst, &step.a, &step.b})
       if (operand->range == Range{0, 1, 4}) operand->range = {0, 2, 8};
   expect_found(plans, {Collective::allreduce}, Fault::mismatch, {"into 4", "into 8"});
 }
 
 TEST(Planted, SwappedOperand) {
   Plans plans = reduce_plans(3, Carrier::slot);
-  Step &reduce = plans[0].steps[index_of(plans[0], Kind::reduce)];
+  Step& reduce = plans[0].steps[index_of(plans[0], Kind::reduce)];
   std::swap(reduce.a, reduce.b);
   expect_found(plans, {Collective::reduce}, Fault::wrong, {"((0.1 + 0.0) + 0.2)", "order"});
 }
@@ -283,7 +284,7 @@ TEST(Planted, RanksThatRoundDifferently) {
 
 TEST(Planted, Deadlock) {
   Plans plans = barrier_plans(3);
-  for (Plan &plan : plans) {  // everybody waits before it signals
+  for (Plan& plan : plans) {  // everybody waits before it signals
     const auto post = index_of(plan, Kind::post);
     const Step step = plan.steps[post];
     plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(post));
@@ -359,10 +360,11 @@ TEST(Planted, SourceOverwrittenBeforeItIsDrained) {
   }
   const Setting setting{Collective::allreduce, 1, 1, false, nodes};
   expect_sound(plans, setting);
-  auto &steps = plans[1].steps;  // the drain comes one step later
+  auto& steps = plans[1].steps;  // the drain comes one step later
   const auto drain = index_of(plans[1], Kind::drain), reduce = index_of(plans[1], Kind::reduce);
   ASSERT_LT(drain, reduce);
-  std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain), steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
+  std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain),
+              steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
               steps.begin() + static_cast<std::ptrdiff_t>(reduce) + 1);
   expect_found(plans, setting, Fault::race, {"rank 1", "overwritten before it was drained"});
 }
@@ -380,27 +382,33 @@ TEST(Planted, WaitForTheTicketBefore) {
 }
 
 TEST(Rules, WhatNoPlanMayContain) {
-  const auto expect_illegal = [](const std::function<void(Plans &)> &spoil, const Setting &setting, const char *why) {
+  const auto expect_illegal = [](const std::function<void(Plans&)>& spoil, const Setting& setting, const char* why) {
     Plans plans = setting.collective == Collective::reduce ? reduce_plans(3, Carrier::slot)
                                                            : broadcast_plans(3, Carrier::slot, setting.nodes);
     spoil(plans);
     expect_found(plans, setting, Fault::illegal, {why});
   };
-  const auto copy_of = [](Plans &plans, int rank) -> Step & {
-    Plan &plan = plans[static_cast<std::size_t>(rank)];
+  const auto copy_of = [](Plans& plans, int rank) -> Step& {
+    Plan& plan = plans[static_cast<std::size_t>(rank)];
     return plan.steps[index_of(plan, Kind::copy)];
   };
-  expect_illegal([&](Plans &plans) { copy_of(plans, 0).dst.rank = 1; }, {}, "another rank's line or slot");
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).dst.space = Space::input; }, {}, "writes the input");
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.rank = 7; }, {}, "no rank: 7");
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.range = {2, 1, 2}; }, {}, "out of bounds");
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a = {Space::peer_input, 15, 0, {}}; }, {},
-                 "has not awaited the addresses of rank 0");
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a = {Space::output, 0, -1, {}}; }, {Collective::reduce},
-                 "only the root of a reduce has an output");
-  expect_illegal([&](Plans &plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 0).dst.rank = 1; }, {}, "another rank's line or slot");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).dst.space = Space::input; }, {}, "writes the input");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 7; }, {}, "no rank: 7");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.range = {2, 1, 2}; }, {}, "out of bounds");
+  expect_illegal(
+      [&](Plans& plans) {
+        copy_of(plans, 1).a = {Space::peer_input, 15, 0, {}};
+      },
+      {}, "has not awaited the addresses of rank 0");
+  expect_illegal(
+      [&](Plans& plans) {
+        copy_of(plans, 1).a = {Space::output, 0, -1, {}};
+      },
+      {Collective::reduce}, "only the root of a reduce has an output");
+  expect_illegal([&](Plans& plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
   const Setting split{Collective::broadcast, 1, 4, false, {0, 0, 1}};
-  expect_illegal([&](Plans &plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");
 }
 
 }  // namespace

@@ -7,23 +7,23 @@
 namespace copse::analysis {
 namespace {
 
-class FullRow : public testing::TestWithParam<const algorithms::Algorithm *> {};
+class FullRow : public testing::TestWithParam<const algorithms::Algorithm*> {};
 
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm *> &info) {
+std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
   return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
 }
 
-std::vector<const algorithms::Algorithm *> rows() {
-  std::vector<const algorithms::Algorithm *> result;
-  for (const auto &row : algorithms::all()) result.push_back(&row);
+std::vector<const algorithms::Algorithm*> rows() {
+  std::vector<const algorithms::Algorithm*> result;
+  for (const auto& row : algorithms::all()) result.push_back(&row);
   return result;
 }
 
-void expect_proved(const algorithms::Algorithm &row, int ranks, Effort effort) {
+void expect_proved(const algorithms::Algorithm& row, int ranks, Effort effort) {
   const Tally tally = verify(row, ranks, effort);
   EXPECT_GT(tally.cases, 0u);
   EXPECT_EQ(tally.failed + tally.spoiled, 0u) << ranks << " ranks";
-  for (const Failure &failure : tally.failures) ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
+  for (const Failure& failure : tally.failures) ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
 }
 
 TEST_P(FullRow, EveryRootAndPlacementUpTo17Ranks) {
@@ -38,8 +38,8 @@ TEST_P(FullRow, UpTo64RanksAnd96And128) {
 
 TEST_P(FullRow, MutantsAreCaughtOrExplained) {
   for (int ranks : {3, 5, 6, 8, 9}) {
-    for (const Variant &variant : variants(*GetParam(), ranks, Effort::quick)) {
-      for (const Survivor &survivor : challenge(variant).survivors)
+    for (const Variant& variant : variants(*GetParam(), ranks, Effort::quick)) {
+      for (const Survivor& survivor : challenge(variant).survivors)
         if (survivor.excuse == Excuse::none) ADD_FAILURE() << survivor.variant << "; " << survivor.what;
     }
   }

@@ -8,15 +8,15 @@
 namespace copse::analysis {
 namespace {
 
-class Row : public testing::TestWithParam<const algorithms::Algorithm *> {};
+class Row : public testing::TestWithParam<const algorithms::Algorithm*> {};
 
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm *> &info) {
+std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
   return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
 }
 
-std::vector<const algorithms::Algorithm *> rows() {
-  std::vector<const algorithms::Algorithm *> result;
-  for (const auto &row : algorithms::all()) result.push_back(&row);
+std::vector<const algorithms::Algorithm*> rows() {
+  std::vector<const algorithms::Algorithm*> result;
+  for (const auto& row : algorithms::all()) result.push_back(&row);
   return result;
 }
 
@@ -26,7 +26,8 @@ TEST_P(Row, IsProvedOn1To17Ranks) {
     EXPECT_GT(tally.cases, 0u) << "no case covers " << ranks << " ranks";
     EXPECT_EQ(tally.spoiled, 0u) << ranks << " ranks: another algorithm fails";
     EXPECT_EQ(tally.failed, 0u) << ranks << " ranks";
-    for (const Failure &failure : tally.failures) ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
+    for (const Failure& failure : tally.failures)
+      ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
     if (HasFailure()) return;
   }
 }
@@ -34,7 +35,7 @@ TEST_P(Row, IsProvedOn1To17Ranks) {
 TEST_P(Row, MutantsAreCaughtOrExplained) {
   MutationTally tally;
   for (int ranks : {2, 4}) {
-    for (const Variant &variant : variants(*GetParam(), ranks, Effort::quick)) tally += challenge(variant);
+    for (const Variant& variant : variants(*GetParam(), ranks, Effort::quick)) tally += challenge(variant);
   }
   std::uint64_t made = 0, caught = 0, excused = 0;
   for (int i = 0; i < kMutations; ++i) {
@@ -44,7 +45,7 @@ TEST_P(Row, MutantsAreCaughtOrExplained) {
   for (int i = 1; i < kExcuses; ++i) excused += tally.excused[i];
   EXPECT_GT(made, 0u);
   EXPECT_EQ(made, caught + excused);
-  for (const Survivor &survivor : tally.survivors)
+  for (const Survivor& survivor : tally.survivors)
     if (survivor.excuse == Excuse::none) ADD_FAILURE() << survivor.variant << "; " << survivor.what;
 }
 
@@ -57,10 +58,10 @@ TEST(Placements, AreWhatTheirNamesSay) {
     EXPECT_EQ(block[static_cast<std::size_t>(rank)].at(Level::node), rank / 3);
     EXPECT_EQ(cyclic[static_cast<std::size_t>(rank)].at(Level::node), rank % 2);
   }
-  for (const char *layout : {"block", "cyclic", "random"}) {
+  for (const char* layout : {"block", "cyclic", "random"}) {
     const auto places = make_placement(layout, 24, 2, 3);
-    for (const auto &a : places) {
-      for (const auto &b : places) {  // levels nest
+    for (const auto& a : places) {
+      for (const auto& b : places) {  // levels nest
         EXPECT_TRUE(a.at(Level::numa) != b.at(Level::numa) || a.at(Level::package) == b.at(Level::package));
         EXPECT_TRUE(a.at(Level::package) != b.at(Level::package) || a.at(Level::node) == b.at(Level::node));
       }
