@@ -156,7 +156,7 @@ struct Row {
 };
 
 const Row kRows[] = {
-#define VARIABLE(name, values, meaning, reader) {{name, values, meaning}, &Reader::reader},
+#define VARIABLE(name, values, standard, meaning, reader) {{name, values, standard, meaning}, &Reader::reader},
 #include "choose/settings.def"
 #undef VARIABLE
 };

@@ -46,7 +46,7 @@ struct Settings {
 
 // A variable as documentation and `copse info --env` show it.
 struct Variable {
-  std::string_view name, values, meaning;
+  std::string_view name, values, standard, meaning;  // `standard`: what holds while it is not set
 };
 [[nodiscard]] const std::vector<Variable> &variables();
 

@@ -14,12 +14,16 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"info", copse::cli::info, "the machine, and which ways of reaching a peer's memory work here"},
+    {"env", copse::cli::env, "the COPSE_ variables"},
+    {"algorithms", copse::cli::algorithms, "the registered algorithms"},
+    {"heap", copse::cli::heap, "whether the shared heap is active in this process (preload libcopse-heap.so)"},
     {"verify", copse::cli::verify, "prove the registered algorithms with the checker"},
 };
 
-void usage(std::FILE *out) {
+void usage(std::FILE* out) {
   std::fprintf(out, "usage: copse-native <command> [arguments]; --help after a command says more\n");
-  for (const Command &command : kCommands) {
+  for (const Command& command : kCommands) {
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
                  static_cast<int>(command.summary.size()), command.summary.data());
   }
@@ -27,17 +31,17 @@ void usage(std::FILE *out) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments[0] == "--help") {
     usage(arguments.empty() ? stderr : stdout);
     return arguments.empty() ? 2 : 0;
   }
-  for (const Command &command : kCommands) {
+  for (const Command& command : kCommands) {
     if (command.name != arguments[0]) continue;
     try {
       return command.run(copse::cli::Arguments(arguments).subspan(1));
-    } catch (const std::exception &error) {
+    } catch (const std::exception& error) {
       std::fprintf(stderr, "copse-native %s: %s\n", argv[1], error.what());
       return 2;
     }
