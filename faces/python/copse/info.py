@@ -1,4 +1,5 @@
-"""`copse info`: the machine, the MPIs found, the reaches that work here and why not the others, the variables."""
+"""`copse info`: the machine, the MPIs found, the reaches that work here and why not the others; or the variables, or
+the algorithms."""
 
 import json
 from typing import Annotated, Any
@@ -6,49 +7,48 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from . import flavours, native, variables
+from .errors import CopseError
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        return ", ".join(map(_cell, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_cell(item)}" for key, item in value.items())
-    return "" if value is None else str(value)
+def add_row(table: Table, *cells: str | Text) -> None:
+    """Texts as they are: the brackets of BYTES[K|M] are no markup."""
+    table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
 
 
-def _rows_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    """A table whose columns are the keys of the first row."""
+def make_table(title: str, columns: list[str], rows: list[list[str | Text]]) -> Table:
     table = Table(title=title, title_justify="left")
-    for column in rows[0] if rows else []:
-        table.add_column(column.replace("_", " "), overflow="fold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*map(_cell, row.values()))
+        add_row(table, *row)
     return table
 
 
-def _pairs_table(title: str, pairs: dict[str, Any]) -> Table:
-    table = Table(title=title, title_justify="left", show_header=False)
-    for key, value in pairs.items():
-        table.add_row(key.replace("_", " "), _cell(value))
-    return table
+def yes_no(value: bool) -> Text:
+    return Text("yes", "green") if value else Text("no", "red")
 
 
-def show(console: Console, report: dict[str, Any]) -> None:
-    """Prints a report section by section: a list of rows as a table, an object as pairs, single values together."""
-    single = {key: value for key, value in report.items() if not isinstance(value, (dict, list))}
-    if single:
-        console.print(_pairs_table("copse", single))
-    for key, value in report.items():
-        if isinstance(value, dict):
-            console.print(_pairs_table(key.replace("_", " "), value))
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            console.print(_rows_table(key.replace("_", " "), value))
-        elif isinstance(value, list):
-            console.print(_pairs_table(key.replace("_", " "), {key: value}))
+def size_text(size: int | None) -> str:
+    if size is None:
+        return "?"
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} B"
+
+
+def ranges_text(numbers: list[int]) -> str:
+    """0-3,8: as the kernel and taskset write lists of processors."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
 def flavour_rows() -> list[dict[str, Any]]:
@@ -65,13 +65,86 @@ def flavour_rows() -> list[dict[str, Any]]:
     ]
 
 
+def show_machine(console: Console, machine: dict[str, Any]) -> None:
+    regions = machine["regions"]
+    if len(regions) < 2:
+        return
+    numbers: dict[int, list[int]] = {}
+    for processor in machine["processors"]:
+        numbers.setdefault(processor["numa"], []).append(processor["number"])
+    distances = machine["distances"]
+    rows = [
+        [str(index), ranges_text(numbers.get(index, [])), size_text(region["memory_bytes"])]
+        + ([" ".join(map(str, distances[index]))] if distances else [])
+        for index, region in enumerate(regions)
+    ]
+    columns = ["region", "processors", "memory", *(["distances"] if distances else [])]
+    console.print(make_table("NUMA regions", columns, rows))
+
+
+def show(console: Console, report: dict[str, Any]) -> None:
+    process, pages, binding = report["process"], report["huge_pages"], report["binding"]
+    place = ", ".join(f"{level} {number}" for level, number in process["place"].items())
+    facts = Table(show_header=False)
+    add_row(facts, "machine", report["summary"])
+    add_row(facts, "this process", f"processors {ranges_text(process['processors'])} ({place})")
+    add_row(facts, "waiting", f"from {process['oversubscribed_from']} ranks a node on, a waiting rank yields at once")
+    add_row(facts, "huge pages", f"private memory {pages['private'] or '?'}, shared memory {pages['shared'] or '?'}")
+    allowed = "allowed" if binding["allowed"] else f"refused: {binding['why_not']}"
+    add_row(facts, "binding", f"COPSE_BIND={binding['policy']}; {allowed}")
+    console.print(facts)
+    show_machine(console, report["machine"])
+    rows = [
+        [row["reach"], row["by"], yes_no(row["works"]), yes_no(row["allowed"]), row["why_not"]]
+        for row in report["reaches"]
+    ]
+    console.print(make_table("How ranks reach one another's memory", ["reach", "by", "works", "allowed", "why not"], rows))
+    rows = [
+        [row["name"], row["version"], row["preload"], yes_no(row["preload_built"]), yes_no(row["standard_abi"])]
+        for row in report["mpi"]
+    ]
+    console.print(make_table("MPIs", ["name", "version", "preload library", "built", "standard ABI"], rows))
+
+
+def show_variables(console: Console, rows: list[dict[str, str]]) -> None:
+    columns = ["name", "values", "default", "meaning"]
+    console.print(make_table("Variables", columns, [[row[column] for column in columns] for row in rows]))
+
+
+def show_algorithms(console: Console, rows: list[dict[str, Any]]) -> None:
+    columns = ["collective", "algorithm", "carriers", "rank order", "fragments", "what", "after"]
+    table = make_table("Algorithms", columns, [])
+    previous = None
+    for row in rows:
+        if previous not in (None, row["collective"]):
+            table.add_section()
+        previous = row["collective"]
+        order, fragments = yes_no(row["keeps_order"]), yes_no(row["fragments"])
+        carriers = " ".join(row["carriers"])
+        add_row(table, row["collective"], row["algorithm"], carriers, order, fragments, row["summary"], row["source"])
+    console.print(table)
+
+
 def info_command(
     env: Annotated[bool, typer.Option("--env", help="only the COPSE_ variables")] = False,
+    algorithms: Annotated[bool, typer.Option("--algorithms", help="only the algorithms")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for scripts")] = False,
 ) -> None:
-    """Show the machine, the MPIs, what works here, and the variables."""
-    report = {"variables": variables.table()} if env else {**native.query("info"), "mpi": flavour_rows()}
+    """Show the machine, the MPIs, what works here; or the variables, or the algorithms."""
+    if env and algorithms:
+        raise CopseError("--env and --algorithms are two reports", "ask for one of them")
+    if env:
+        report: Any = {"variables": variables.table()}
+    elif algorithms:
+        report = {"algorithms": native.query("algorithms")}
+    else:
+        report = {**native.query("info"), "mpi": flavour_rows()}
+    console = Console()
     if as_json:
         print(json.dumps(report, indent=2))
+    elif env:
+        show_variables(console, report["variables"])
+    elif algorithms:
+        show_algorithms(console, report["algorithms"])
     else:
-        show(Console(), report)
+        show(console, report)
