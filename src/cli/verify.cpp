@@ -10,7 +10,7 @@
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
-#include "cli/command.hpp"
+#include "cli/output.hpp"
 
 namespace copse::cli {
 namespace {
@@ -19,7 +19,7 @@ using algorithms::Algorithm;
 using analysis::Effort;
 using analysis::Tally;
 
-constexpr const char *kHelp =
+constexpr const char* kHelp =
     "usage: copse-native verify [options]\n"
     "  --collective X   only barrier, broadcast, reduce or allreduce\n"
     "  --algorithm Y    only this algorithm\n"
@@ -55,7 +55,8 @@ std::vector<int> ranks_in(std::string_view text) {
     const auto dash = item.find('-');
     const int first = number(item.substr(0, dash));
     const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
-    if (first < 1 || last < first) throw std::invalid_argument("ranks go from 1 up, as in 1-17: '" + std::string(item) + "'");
+    if (first < 1 || last < first)
+      throw std::invalid_argument("ranks go from 1 up, as in 1-17: '" + std::string(item) + "'");
     for (int ranks = first; ranks <= last; ++ranks) result.push_back(ranks);
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
   }
@@ -69,26 +70,37 @@ Options parse(Arguments arguments) {
       if (i + 1 == arguments.size()) throw std::invalid_argument(std::string(arguments[i]) + " needs a value");
       return arguments[++i];
     };
-    if (arguments[i] == "--collective") options.collective = value();
-    else if (arguments[i] == "--algorithm") options.algorithm = value();
-    else if (arguments[i] == "--ranks") options.ranks = ranks_in(value());
-    else if (arguments[i] == "--all") options.effort = Effort::full;
-    else if (arguments[i] == "--text") options.text = true;
-    else if (arguments[i] == "--mutants") options.mutants = true;
-    else if (arguments[i] == "--json") options.json = true;
-    else if (arguments[i] == "--root") options.root = number(value());
-    else if (arguments[i] == "--radix") options.radix = number(value());
-    else if (arguments[i] == "--carrier") options.carrier = value();
-    else throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
+    if (arguments[i] == "--collective")
+      options.collective = value();
+    else if (arguments[i] == "--algorithm")
+      options.algorithm = value();
+    else if (arguments[i] == "--ranks")
+      options.ranks = ranks_in(value());
+    else if (arguments[i] == "--all")
+      options.effort = Effort::full;
+    else if (arguments[i] == "--text")
+      options.text = true;
+    else if (arguments[i] == "--mutants")
+      options.mutants = true;
+    else if (arguments[i] == "--json")
+      options.json = true;
+    else if (arguments[i] == "--root")
+      options.root = number(value());
+    else if (arguments[i] == "--radix")
+      options.radix = number(value());
+    else if (arguments[i] == "--carrier")
+      options.carrier = value();
+    else
+      throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
   if (options.ranks.empty()) options.ranks = options.text ? std::vector{4} : ranks_in("1-17");
   return options;
 }
 
-std::vector<const Algorithm *> rows_of(const Options &options) {
-  std::vector<const Algorithm *> rows;
+std::vector<const Algorithm*> rows_of(const Options& options) {
+  std::vector<const Algorithm*> rows;
   std::string known;
-  for (const Algorithm &row : algorithms::all()) {
+  for (const Algorithm& row : algorithms::all()) {
     known.append(" ").append(name_of(row.collective)).append("/").append(row.name);
     if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;
@@ -98,8 +110,8 @@ std::vector<const Algorithm *> rows_of(const Options &options) {
   return rows;
 }
 
-int print_plans(const Options &options) {
-  for (const Algorithm *row : rows_of(options)) {
+int print_plans(const Options& options) {
+  for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
       analysis::Variant variant;
       variant.row = row;
@@ -115,25 +127,17 @@ int print_plans(const Options &options) {
       }
       if (!found || options.root >= ranks) continue;
       std::printf("# %s\n", variant.name().c_str());
-      for (const auto &plan : *analysis::build_plans(variant)) std::printf("%s", plan::to_text(plan).c_str());
+      const auto plans = analysis::build_plans(variant);
+      for (const auto& plan : *plans) std::printf("%s", plan::to_text(plan).c_str());
     }
   }
   return 0;
 }
 
-std::string quoted(const std::string &text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
-std::string as_json(const Algorithm &row, const Tally &tally) {
+std::string as_json(const Algorithm& row, const Tally& tally) {
   std::string out = "{\"collective\": " + quoted(std::string(name_of(row.collective))) +
                     ", \"algorithm\": " + quoted(std::string(row.name));
-  const auto field = [&](const char *name, std::uint64_t value) {
+  const auto field = [&](const char* name, std::uint64_t value) {
     out += ", " + quoted(name) + ": " + std::to_string(value);
   };
   field("variants", tally.variants);
@@ -155,25 +159,26 @@ std::string as_json(const Algorithm &row, const Tally &tally) {
 }
 
 // One row's mutants, over all its variants of these numbers of ranks.
-analysis::MutationTally challenge(const Algorithm &row, const Options &options, bool watched) {
+analysis::MutationTally challenge(const Algorithm& row, const Options& options, bool watched) {
   analysis::MutationTally tally;
   for (int ranks : options.ranks) {
-    if (watched) std::fprintf(stderr, "\r%-12.*s %-28.*s %4d ranks ", static_cast<int>(name_of(row.collective).size()),
-                              name_of(row.collective).data(), static_cast<int>(row.name.size()), row.name.data(), ranks);
-    for (const auto &variant : analysis::variants(row, ranks, options.effort)) tally += analysis::challenge(variant);
+    if (watched)
+      std::fprintf(stderr, "\r%-12.*s %-28.*s %4d ranks ", static_cast<int>(name_of(row.collective).size()),
+                   name_of(row.collective).data(), static_cast<int>(row.name.size()), row.name.data(), ranks);
+    for (const auto& variant : analysis::variants(row, ranks, options.effort)) tally += analysis::challenge(variant);
   }
   if (watched) std::fprintf(stderr, "\r%60s\r", "");
   return tally;
 }
 
-int print_mutants(const Options &options) {
+int print_mutants(const Options& options) {
   analysis::MutationTally total;
   const bool watched = isatty(STDERR_FILENO) != 0;
-  for (const Algorithm *row : rows_of(options)) total += challenge(*row, options, watched);
+  for (const Algorithm* row : rows_of(options)) total += challenge(*row, options, watched);
   std::uint64_t made = 0, caught = 0;
   std::string json = "{\"mutations\": {";
   for (int i = 0; i < analysis::kMutations; ++i) {
-    const char *name = name_of(static_cast<analysis::Mutation>(i));
+    const char* name = name_of(static_cast<analysis::Mutation>(i));
     made += total.made[i];
     caught += total.caught[i];
     if (!options.json) {
@@ -190,7 +195,7 @@ int print_mutants(const Options &options) {
     json.append(std::to_string(total.excused[i]));
     if (options.json || total.excused[i] == 0) continue;
     std::printf("survived: %-18s %8llu\n", name_of(excuse), static_cast<unsigned long long>(total.excused[i]));
-    for (const auto &survivor : total.survivors)
+    for (const auto& survivor : total.survivors)
       if (survivor.excuse == excuse) std::printf("  %s; %s\n", survivor.variant.c_str(), survivor.what.c_str());
   }
   const double percent = made > 0 ? 100.0 * static_cast<double>(caught) / static_cast<double>(made) : 100.0;
@@ -221,7 +226,7 @@ int verify(Arguments arguments) {
   const bool watched = isatty(STDERR_FILENO) != 0;
   Tally total;
   std::string json;
-  for (const Algorithm *row : rows) {
+  for (const Algorithm* row : rows) {
     const std::string name = std::string(name_of(row->collective)) + " " + std::string(row->name);
     Tally tally;
     for (int ranks : options.ranks) {
@@ -238,9 +243,9 @@ int verify(Arguments arguments) {
     if (tally.spoiled > 0)
       std::printf(", %llu told nothing: another algorithm fails", static_cast<unsigned long long>(tally.spoiled));
     std::printf("\n");
-    for (const auto &failure : tally.failures) {
+    for (const auto& failure : tally.failures) {
       std::printf("  %s\n", failure.name.c_str());
-      for (const auto &finding : failure.findings) std::printf("    %s\n", to_text(finding).c_str());
+      for (const auto& finding : failure.findings) std::printf("    %s\n", to_text(finding).c_str());
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -248,13 +253,13 @@ int verify(Arguments arguments) {
     std::printf("{\"seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds,
                 static_cast<unsigned long long>(total.failed), json.c_str());
   } else {
-    std::printf("%zu algorithms, %zu numbers of ranks up to %d: %llu sets of plans (%llu plans), %llu sequences of calls, "
-                "%llu steps, %llu accesses, %.1f s: %s\n",
-                rows.size(), options.ranks.size(), options.ranks.back(),
-                static_cast<unsigned long long>(total.variants), static_cast<unsigned long long>(total.plans),
-                static_cast<unsigned long long>(total.cases), static_cast<unsigned long long>(total.steps),
-                static_cast<unsigned long long>(total.accesses), seconds,
-                total.failed == 0 ? "all proved" : (std::to_string(total.failed) + " failed").c_str());
+    std::printf(
+        "%zu algorithms, %zu numbers of ranks up to %d: %llu sets of plans (%llu plans), %llu sequences of calls, "
+        "%llu steps, %llu accesses, %.1f s: %s\n",
+        rows.size(), options.ranks.size(), options.ranks.back(), static_cast<unsigned long long>(total.variants),
+        static_cast<unsigned long long>(total.plans), static_cast<unsigned long long>(total.cases),
+        static_cast<unsigned long long>(total.steps), static_cast<unsigned long long>(total.accesses), seconds,
+        total.failed == 0 ? "all proved" : (std::to_string(total.failed) + " failed").c_str());
   }
   return total.failed == 0 && total.spoiled == 0 ? 0 : 1;
 }
