@@ -6,6 +6,8 @@
 // alike; a batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds
 // a call.
 //
+// `against` puts Copse beside them in the same run, through its C interface, with threads as ranks.
+//
 // warm: the same buffers in every call. cold: each call takes the next of a ring of buffers larger than twice the L3.
 #include <linux/futex.h>
 #include <sched.h>
@@ -25,9 +27,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
+
+#include "copse/copse.h"
 
 namespace {
 
@@ -167,9 +173,11 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-// Runs every exchange with `ranks` processes, each bound to a processor (round robin) if `bound`; prints CSV rows.
+enum class Members { kProcesses, kThreads };
+
+// Runs every exchange with `ranks` members, each bound to a processor (round robin) if `bound`; prints CSV rows.
 void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchanges, int batches, double batch_seconds,
-              pid_t* pids = nullptr) {
+              pid_t* pids = nullptr, Members members = Members::kProcesses) {
   const std::vector<int> cpus = allowed_cpus();
   Line* gate = arena.lines(static_cast<size_t>(ranks) + 1);
   auto* seconds = reinterpret_cast<double*>(arena.take(sizeof(double) * static_cast<size_t>(ranks)));
@@ -179,6 +187,7 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
   const auto member = [&](int rank) {
     if (bound) pin(cpus[static_cast<size_t>(rank) % cpus.size()]);
     if (pids) pids[rank] = getpid();  // published by the first meeting
+    std::vector<Exchange> mine = exchanges;  // each has its own counters, in threads as in processes
     uint64_t passed = 0;
     const auto meet = [&] {
       ++passed;
@@ -193,7 +202,7 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
     };
     for (size_t e = 0; e < exchanges.size(); ++e) {
       for (int64_t n = 1;; n *= 4) {  // every rank reads the same times, so all stop together
-        const double took = batch(exchanges[e], n);
+        const double took = batch(mine[e], n);
         meet();
         if (took > batch_seconds / 5) {
           if (rank == 0) calls[e] = std::max<int64_t>(1, static_cast<int64_t>(batch_seconds / took * double(n)));
@@ -204,7 +213,7 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
     meet();
     for (int b = 0; b < batches; ++b) {
       for (size_t e = 0; e < exchanges.size(); ++e) {
-        const double took = batch(exchanges[e], calls[e]);
+        const double took = batch(mine[e], calls[e]);
         if (rank == 0) results[e].push_back(took / double(calls[e]) * 1e6);
       }
     }
@@ -212,7 +221,12 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
 
   std::fflush(stdout);
   std::vector<pid_t> children;
+  std::vector<std::thread> threads;
   for (int rank = 1; rank < ranks; ++rank) {
+    if (members == Members::kThreads) {
+      threads.emplace_back(member, rank);
+      continue;
+    }
     const pid_t pid = fork();
     if (pid < 0) fail("cannot fork");
     if (pid == 0) {
@@ -226,6 +240,7 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
   sched_getaffinity(0, sizeof before, &before);
   member(0);
   sched_setaffinity(0, sizeof before, &before);
+  for (std::thread& thread : threads) thread.join();
   for (const pid_t pid : children) {
     int status = 0;
     if (waitpid(pid, &status, 0) != pid || status != 0) fail("a member of the team failed");
@@ -301,6 +316,43 @@ void small_exchanges(Arena& arena, std::vector<Exchange>& out) {
                      });
                    }});
   }
+}
+
+// Copse in the same places: `call` on the communicator of this rank, which the first batch makes.
+void copse_exchange(std::vector<Exchange>& out, const char* operation, const char* mode, size_t bytes,
+                    std::function<copse_status(copse_comm*, int rank)> call) {
+  copse_meeting* meeting = nullptr;
+  if (copse_meeting_create(2, &meeting) != COPSE_OK) fail("cannot make a meeting");
+  auto comms = std::make_shared<std::array<copse_comm*, 2>>();
+  out.push_back({operation, mode, "copse", bytes, [=](int me, int64_t n) {
+                   copse_comm*& comm = (*comms)[size_t(me)];
+                   if (comm == nullptr && copse_comm_create_threads(meeting, me, &comm) != COPSE_OK)
+                     fail(copse_comm_message(nullptr));
+                   return timed(n, [&] {
+                     if (call(comm, me) != COPSE_OK) fail(copse_comm_message(comm));
+                   });
+                 }});
+}
+
+void copse_small(std::vector<Exchange>& out) {
+  copse_exchange(out, "barrier", "warm", 0, [](copse_comm* comm, int) { return copse_barrier(comm); });
+  copse_exchange(out, "allreduce", "warm", 8, [](copse_comm* comm, int me) {
+    double value = me, sum = 0;
+    return copse_allreduce(comm, &value, &sum, 1, COPSE_DOUBLE, COPSE_SUM);
+  });
+  copse_exchange(out, "bcast", "warm", 8, [](copse_comm* comm, int me) {
+    double value = me;
+    return copse_broadcast(comm, &value, sizeof value, 0);
+  });
+}
+
+void copse_large(std::vector<Exchange>& out, size_t bytes, const Rings& in, const Rings& res) {
+  copse_exchange(out, "bcast", "warm", bytes, [=](copse_comm* comm, int me) {
+    return copse_broadcast(comm, me == 0 ? in[0].base : res[1].base, bytes, 0);
+  });
+  copse_exchange(out, "allreduce", "warm", bytes, [=](copse_comm* comm, int me) {
+    return copse_allreduce(comm, in[size_t(me)].base, res[size_t(me)].base, bytes / 8, COPSE_DOUBLE, COPSE_SUM);
+  });
 }
 
 void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, bool cold, const Rings& whole_in,
@@ -568,7 +620,7 @@ size_t l3_bytes() {
 int main(int argc, char** argv) {
   int batches = 15;
   double batch_seconds = 0.01;
-  bool small = false, large = false, sweep = false, crowded = false;
+  bool small = false, large = false, sweep = false, crowded = false, against = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "small") {
@@ -579,21 +631,25 @@ int main(int argc, char** argv) {
       large = sweep = true;
     } else if (word == "crowded") {
       crowded = true;
+    } else if (word == "against") {
+      against = true;
     } else if (word == "--batches" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) {
       batches = std::atoi(argv[++i]);
     } else {
       std::fprintf(stderr,
                    "copse-hardware: unknown word '%s'\n"
-                   "usage: copse-hardware [small] [large] [sweep] [crowded] [--batches N]\n"
+                   "usage: copse-hardware [small] [large] [sweep] [crowded] [against] [--batches N]\n"
                    "  small    barrier and 8-byte exchanges of two processes   (default: small and large)\n"
                    "  large    one copy, one add, direct and by the kernel, 16 KiB to 4 MiB\n"
                    "  sweep    large, and double copies over fragment size and number of slots\n"
+                   "  against  small and large with threads, and Copse beside them\n"
                    "  crowded  2 to 16 processes: the price of each way of waiting\n",
                    argv[i]);
       return 2;
     }
   }
   if (!small && !large && !crowded) small = large = true;
+  const Members members = against ? Members::kThreads : Members::kProcesses;
   std::printf("operation,bytes,mode,variant,ranks,binding,min_us,median_us,batches\n");
 
   if (small || large) {
@@ -614,7 +670,8 @@ int main(int argc, char** argv) {
       Arena arena(size_t{1} << 20);
       std::vector<Exchange> exchanges;
       small_exchanges(arena, exchanges);
-      run_team(arena, 2, true, exchanges, batches, batch_seconds);
+      if (against) copse_small(exchanges);
+      run_team(arena, 2, true, exchanges, batches, batch_seconds, nullptr, members);
     }
     for (size_t bytes = 16 << 10; large && bytes <= 4 << 20; bytes *= 4) {
       for (const bool cold : {false, true}) {
@@ -622,7 +679,8 @@ int main(int argc, char** argv) {
         auto* pids = reinterpret_cast<pid_t*>(arena.take(2 * sizeof(pid_t)));
         std::vector<Exchange> exchanges;
         large_exchanges(arena, exchanges, bytes, cold, in, res, pids, sweep);
-        run_team(arena, 2, true, exchanges, batches, batch_seconds, pids);
+        if (against && !cold) copse_large(exchanges, bytes, in, res);
+        run_team(arena, 2, true, exchanges, batches, batch_seconds, pids, members);
       }
     }
   }
