@@ -71,10 +71,12 @@ COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather al
  * ignored. */
 COPSE_API void copse_comm_free(copse_comm *comm);
 
+/* -1 if `comm` is null. */
 COPSE_API int copse_comm_rank(const copse_comm *comm);
 COPSE_API int copse_comm_ranks(const copse_comm *comm);
 
-/* What went wrong in this rank's last failed call on `comm`, or, with null, in this thread's last failed creation.
+/* What went wrong in this rank's last failed call on `comm`, or, with null, in this thread's last failed creation or
+ * call without a communicator.
  * One line without a newline; empty if nothing did. Valid until the next call. */
 COPSE_API const char *copse_comm_message(const copse_comm *comm);
 

@@ -9,6 +9,7 @@
 #include "communicator/communicator.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "copse/copse.h"
+#include "topology/error.hpp"
 
 using copse::communicator::Bootstrap;
 using copse::communicator::Communicator;
@@ -42,7 +43,15 @@ copse_status guarded(std::string &message, Body &&body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc &) {
+    message.clear();  // a sentence might need memory, too; copse_status_text has one
     return COPSE_ERROR_MEMORY;
+  } catch (const copse::topology::Error &error) {  // it quotes COPSE_TOPOLOGY
+    try {
+      message = error.what();
+    } catch (...) {
+      message.clear();
+    }
+    return COPSE_ERROR_VARIABLE;
   } catch (const std::exception &error) {
     try {
       message = error.what();
@@ -80,6 +89,14 @@ class CallbackBootstrap final : public Bootstrap {
   copse_allgather allgather_;
   void *context_;
 };
+
+// Runs a call on a communicator; without one, the mistake is told where a failed creation is.
+template <class Body>
+copse_status called(copse_comm *comm, Body &&body) noexcept {
+  if (comm == nullptr)
+    return guarded(creation_message, [] { return fail_creation(COPSE_ERROR_ARGUMENT, "the communicator is null"); });
+  return guarded(comm->message, body);
+}
 
 std::string out_of(const char *what, int value, int end) {
   return std::string(what) + " is " + std::to_string(value) + "; expected 0 to " + std::to_string(end - 1);
@@ -147,7 +164,7 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
       return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs 1 rank or more, and a place for its handle");
     const std::size_t bytes = copse::communicator::board_bytes(ranks);
     void *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (memory == nullptr) return COPSE_ERROR_MEMORY;
+    if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, bytes);
     *meeting = new copse_meeting{ranks, std::shared_ptr<void>(memory, std::free)};
     return COPSE_OK;
@@ -194,22 +211,22 @@ copse_status copse_comm_create(int rank, int ranks, copse_allgather allgather, v
 
 void copse_comm_free(copse_comm *comm) { delete comm; }
 
-int copse_comm_rank(const copse_comm *comm) { return comm->communicator->rank(); }
-int copse_comm_ranks(const copse_comm *comm) { return comm->communicator->ranks(); }
+int copse_comm_rank(const copse_comm *comm) { return comm == nullptr ? -1 : comm->communicator->rank(); }
+int copse_comm_ranks(const copse_comm *comm) { return comm == nullptr ? -1 : comm->communicator->ranks(); }
 
 const char *copse_comm_message(const copse_comm *comm) {
   return comm == nullptr ? creation_message.c_str() : comm->message.c_str();
 }
 
 copse_status copse_barrier(copse_comm *comm) {
-  return guarded(comm->message, [&] {
+  return called(comm, [&] {
     if (!compared(comm, Collective::barrier, 0, 0, 0, nullptr)) return COPSE_ERROR_MISMATCH;
     return status_of(comm, comm->communicator->barrier());
   });
 }
 
 copse_status copse_broadcast(copse_comm *comm, void *buffer, size_t bytes, int root) {
-  return guarded(comm->message, [&] {
+  return called(comm, [&] {
     if (root < 0 || root >= comm->communicator->ranks())
       return argument_error(comm, out_of("root", root, comm->communicator->ranks()));
     if (buffer == nullptr && bytes > 0) return argument_error(comm, "buffer is null");
@@ -220,7 +237,7 @@ copse_status copse_broadcast(copse_comm *comm, void *buffer, size_t bytes, int r
 
 copse_status copse_reduce(copse_comm *comm, const void *input, void *output, size_t count, copse_type type,
                           copse_op op, int root) {
-  return guarded(comm->message, [&] {
+  return called(comm, [&] {
     if (root < 0 || root >= comm->communicator->ranks())
       return argument_error(comm, out_of("root", root, comm->communicator->ranks()));
     if (output == nullptr && count > 0 && root == comm->communicator->rank())
@@ -235,7 +252,7 @@ copse_status copse_reduce(copse_comm *comm, const void *input, void *output, siz
 
 copse_status copse_allreduce(copse_comm *comm, const void *input, void *output, size_t count, copse_type type,
                              copse_op op) {
-  return guarded(comm->message, [&] {
+  return called(comm, [&] {
     if (output == nullptr && count > 0) return argument_error(comm, "output is null");
     copse::engine::Combine combine;
     const copse_status status = prepare(comm, Collective::allreduce, 0, input, count, type, op, combine);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <fstream>
@@ -21,19 +22,14 @@
 namespace copse::communicator {
 namespace {
 
-// The word that proves which process one has reached. Not constant: a forked child must draw its own.
-struct ProcessToken {
-  std::uint64_t value = 0;
-  pid_t owner = 0;
-};
-
-ProcessToken &process_token() {
-  static ProcessToken token;
-  if (token.owner != getpid()) {
-    std::random_device device;
-    token.value = (std::uint64_t{device()} << 32 | device()) ^ static_cast<std::uint64_t>(getpid());
-    token.owner = getpid();
-  }
+// The word that proves which process one has reached: half of it by chance, half its process id. Not constant: a
+// forked child must draw its own, once for all its threads.
+std::atomic<std::uint64_t> &process_token() {
+  static std::atomic<std::uint64_t> token{0};
+  const auto pid = static_cast<std::uint32_t>(getpid());
+  std::uint64_t seen = token.load(std::memory_order_relaxed);
+  if (static_cast<std::uint32_t>(seen) != pid)
+    token.compare_exchange_strong(seen, std::uint64_t{std::random_device{}()} << 32 | pid, std::memory_order_relaxed);
   return token;
 }
 
@@ -67,8 +63,8 @@ int ranks_by_launcher() {
 Card my_card(const choose::Settings &settings, int rank, int ranks) {
   Card card;
   card.pid = getpid();
-  card.process = process_token().value;
-  card.probe = reinterpret_cast<std::uint64_t>(&process_token().value);
+  card.process = process_token().load(std::memory_order_relaxed);
+  card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
   card.neighbours = ranks_by_launcher();
   card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);

@@ -2,6 +2,7 @@
 #include "communicator/communicator.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ std::shared_ptr<Mapping> map_heap(const Card &card) {
 
 bool process_lost(pid_t pid) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return errno == ESRCH;
+  if (fd < 0) return kill(pid, 0) != 0 && errno == ESRCH;  // no descriptors left, or no such call here
   const engine::Descriptor owner(fd);
   pollfd state{fd, POLLIN, 0};
   return poll(&state, 1, 0) > 0;  // readable once the process has ended, reaped or not
@@ -70,7 +71,7 @@ std::size_t bucket_of(std::size_t bytes) {
   return 9 + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 7;
 }
 std::size_t largest_of(std::size_t bucket) {
-  if (bucket < 8) return bucket == 0 ? 0 : (std::size_t{1} << bucket) - 1;
+  if (bucket < 8) return std::min<std::size_t>(64, (std::size_t{1} << bucket) - 1);
   if (bucket == 8) return plan::kLinePayloadBytes;
   return std::size_t{1} << (bucket - 9 + 7);
 }
@@ -151,7 +152,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
 
   // 2. The first rank of each node makes the memory; the others open it.
   struct Offer {
-    std::int32_t fd = -1;
+    std::int32_t fd = -1, error = 0;
   };
   const auto leader = static_cast<std::size_t>(here.front());
   const std::size_t bytes = engine::Segment::bytes(geometry, static_cast<int>(here.size()));
@@ -159,7 +160,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   Offer offer;
   if (leader == me) {
     made = engine::make_shared_memory("copse", bytes);
-    offer.fd = made.get();
+    offer = {made.get(), errno};
   }
   std::vector<Offer> offers(cards.size());
   if (!bootstrap->allgather(&offer, offers.data(), sizeof offer)) return refuse("the ranks could not be gathered");
@@ -176,6 +177,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     if (opened) state->memory = Mapping(opened.get(), bytes);
   }
   tried.memory = state->memory ? 1 : 0;
+  const int memory_error = errno;
 
   using Limit = choose::ReachLimit;
   const bool heap_allowed = settings.reach == Limit::any || settings.reach == Limit::direct;
@@ -230,7 +232,16 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     agreed.heap &= all[other].heap;
     agreed.kernel &= all[other].kernel;
   }
-  if (!agreed.memory) return refuse("the ranks of a node could not map common memory (memfd through /proc)");
+  for (std::size_t other = 0; other < offers.size(); ++other)
+    if (offers[other].fd < 0 && offers[other].error != 0)
+      return refuse("rank " + std::to_string(other) + " could not make common memory (memfd_create: " +
+                    std::strerror(offers[other].error) + "); let the sandbox allow it, or raise the memory limit");
+  if (!agreed.memory)
+    for (std::size_t other = 0; other < all.size(); ++other)
+      if (!all[other].memory)
+        return refuse("rank " + std::to_string(other) + " could not open or map the common memory of its node (" +
+                      (other == me ? std::strerror(memory_error) : "it knows why") +
+                      "); its processes need one user, one /proc and one PID namespace");
   if (!agreed.heap)
     for (engine::Peer &peer : peers) peer.heap_bytes = 0;
 
@@ -437,6 +448,8 @@ std::string Communicator::explain(Outcome outcome) const {
     case Outcome::peer_lost:
       return call + ": rank " + std::to_string(lost) + " (process " +
              std::to_string(state_->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
+    case Outcome::peer_failed:
+      return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";
     case Outcome::reach_failed:
       return call + ": reading or writing another rank's buffer failed (" + std::strerror(errno) +

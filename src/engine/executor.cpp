@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 #include "shape/partition.hpp"
@@ -31,14 +32,30 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 
 inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank) {
   if (line.reached(ticket)) return Outcome::done;
+  Outcome news = Outcome::done;
   const bool reached = wait_until(
       policy_, [&] { return line.reached(ticket); },
       [&] {
-        if (!lost_ || !lost_(rank)) return true;
-        lost_rank_ = rank;
-        return line.reached(ticket);  // it may have posted, and then died
+        news = bad_news(rank);
+        return news == Outcome::done || line.reached(ticket);  // it may have posted, and then died
       });
-  return reached ? Outcome::done : Outcome::peer_lost;
+  return reached || line.reached(ticket) ? Outcome::done : news;
+}
+
+// Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
+// for a rank that waits for a dead one learns it so.
+Outcome Executor::bad_news(int rank) {
+  if (lost_ && lost_(rank)) {
+    lost_rank_ = rank;
+    return Outcome::peer_lost;
+  }
+  for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
+    const std::int32_t lost = segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed) - 1;
+    if (lost < 0) continue;
+    lost_rank_ = lost;
+    return lost == rank_of_local_[local] ? Outcome::peer_failed : Outcome::peer_lost;
+  }
+  return Outcome::done;
 }
 
 // Has every rank of the node passed `ticket`? Looks only when what is known does not suffice.
@@ -110,6 +127,18 @@ inline Executor::Place Executor::place(const Ref &ref, const Call &call, const F
   return {};
 }
 
+bool Executor::fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes) {
+  if (kernel_read(peer, here, there, bytes)) return true;
+  unreached_ = &peer;
+  return false;
+}
+
+bool Executor::store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes) {
+  if (kernel_write(peer, here, there, bytes)) return true;
+  unreached_ = &peer;
+  return false;
+}
+
 bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes) {
   const std::size_t bytes = src.count * element_bytes;
   if (bytes == 0) return true;
@@ -117,8 +146,8 @@ bool Executor::copy(const Place &dst, const Place &src, std::size_t element_byte
     if (dst.here != src.here) kernels::copy(dst.here, src.here, bytes);
     return true;
   }
-  if (dst.here != nullptr) return kernel_read(*src.peer, dst.here, src.there, bytes);
-  if (src.here != nullptr) return kernel_write(*dst.peer, src.here, dst.there, bytes);
+  if (dst.here != nullptr) return fetch(*src.peer, dst.here, src.there, bytes);
+  if (src.here != nullptr) return store(*dst.peer, src.here, dst.there, bytes);
   return false;  // no plan moves data between two others
 }
 
@@ -145,22 +174,22 @@ bool Executor::reduce(const Op &op, const Call &call, const Fragment &fragment) 
     const std::size_t count = std::min(piece, a.count - at), bytes = count * size, offset = at * size;
     std::array<std::byte *, 3> bounce{};
     for (std::size_t i = 0; i < bounce.size(); ++i) bounce[i] = bounce_.data() + i * piece * size;
-    const auto fetch = [&](const Place &source, std::byte *&near) {
+    const auto bring = [&](const Place &source, std::byte *&near) {
       if (source.here != nullptr) {
         near = source.here + offset;
         return true;
       }
-      return kernel_read(*source.peer, near, source.there + offset, bytes);
+      return fetch(*source.peer, near, source.there + offset, bytes);
     };
-    const auto store = [&](const Place &target, const std::byte *from) {
-      if (target.here == nullptr) return kernel_write(*target.peer, from, target.there + offset, bytes);
+    const auto deliver = [&](const Place &target, const std::byte *from) {
+      if (target.here == nullptr) return store(*target.peer, from, target.there + offset, bytes);
       if (target.here + offset != from) kernels::copy(target.here + offset, from, bytes);
       return true;
     };
-    if (!fetch(a, bounce[0]) || !fetch(b, bounce[1])) return false;
+    if (!bring(a, bounce[0]) || !bring(b, bounce[1])) return false;
     std::byte *result = dst.here != nullptr ? dst.here + offset : bounce[2];
     combine.apply(result, bounce[0], bounce[1], count, size);
-    if (!store(dst, result) || (two && !store(dst2, result))) return false;
+    if (!deliver(dst, result) || (two && !deliver(dst2, result))) return false;
   }
   return true;
 }
@@ -217,6 +246,23 @@ void Executor::size_scratch(const Program &program, const Call &call) {
 }
 
 Outcome Executor::run(const Program &program, const Call &call) {
+  Outcome outcome = run_steps(program, call);
+  if (outcome == Outcome::done) [[likely]] return outcome;
+  const int error = errno;
+  if (outcome == Outcome::reach_failed && unreached_ != nullptr) {
+    const int rank = static_cast<int>(unreached_ - peers_.data());
+    if (error == ESRCH || (lost_ && lost_(rank))) {
+      lost_rank_ = rank;
+      outcome = Outcome::peer_lost;
+    }
+  }
+  const int culprit = outcome == Outcome::peer_lost || outcome == Outcome::peer_failed ? lost_rank_ : me_;
+  segment_.given_up(peers_[static_cast<std::size_t>(me_)].local).store(culprit + 1, std::memory_order_relaxed);
+  errno = error;
+  return outcome;
+}
+
+Outcome Executor::run_steps(const Program &program, const Call &call) {
   fragments_ = call.fragments();
   size_scratch(program, call);
   const Fragment whole{0, call.count, ticket_};

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Call {
   }
 };
 
-enum class Outcome : std::uint8_t { done, peer_lost, wire_failed, reach_failed };
+// peer_lost: a process has ended; peer_failed: a rank has given up, for a reason that it knows.
+enum class Outcome : std::uint8_t { done, peer_lost, peer_failed, wire_failed, reach_failed };
 
 class Executor {
  public:
@@ -39,9 +41,11 @@ class Executor {
 
   [[nodiscard]] Program prepare(const plan::Plan &plan) const { return compile(plan, segment_, peers_); }
 
-  // Runs the program from the next ticket on. After anything but `done` the executor must not be used again.
+  // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the
+  // other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
 
+  // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
   [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
 
@@ -63,8 +67,13 @@ class Executor {
   [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
+  Outcome run_steps(const Program &program, const Call &call);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank);
+  [[nodiscard]] Outcome bad_news(int rank);
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
+  // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.
+  bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
+  bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes);
   bool reduce(const Op &op, const Call &call, const Fragment &fragment);
   void size_scratch(const Program &program, const Call &call);
@@ -77,6 +86,7 @@ class Executor {
   Wire *wire_;
   std::function<bool(int)> lost_;
   int lost_rank_ = -1;
+  const Peer *unreached_ = nullptr;  // whom the kernel did not reach
 
   std::uint64_t ticket_ = 0;        // the first ticket of the current call
   std::uint64_t fragments_ = 1;     // of the current call

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,6 +60,11 @@ class Segment {
 
   [[nodiscard]] const Geometry &geometry() const { return geometry_; }
   [[nodiscard]] Line &progress(int local) const { return *reinterpret_cast<Line *>(rank_base(local)); }
+  // Why this rank will not go on, told to those who wait for it: 0, or 1 + the rank that it found lost (itself, when
+  // it failed). Lies in the line of the progress word, which has no payload otherwise.
+  [[nodiscard]] std::atomic<std::int32_t> &given_up(int local) const {
+    return *reinterpret_cast<std::atomic<std::int32_t> *>(progress(local).payload);
+  }
   // The ring of lines of one area.
   [[nodiscard]] Line *lines(int local, int area) const {
     return reinterpret_cast<Line *>(rank_base(local) + sizeof(Line)) + std::size_t(area) * geometry_.line_depth;

@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <random>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "choose/chooser.hpp"
@@ -18,9 +19,13 @@ using algorithms::Collective;
 using communicator::Communicator;
 using communicator::Outcome;
 
-// Values that tell which rank and element they come from, and whose sum is exact in any order.
+// Values that tell which rank and element they come from, in all their bits. Sums wrap, and have a closed form.
+constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
+std::uint64_t place_of(int rank, std::size_t i, int call) {
+  return i * 31 + static_cast<std::uint64_t>(rank) * 1009 + static_cast<std::uint64_t>(call) * 7919;
+}
 std::int64_t value_of(int rank, std::size_t i, int call) {
-  return static_cast<std::int64_t>((i * 31 + static_cast<std::size_t>(rank) * 1009 + static_cast<std::size_t>(call) * 7919) % 100003);
+  return static_cast<std::int64_t>(place_of(rank, i, call) * kSpread);
 }
 
 engine::Combine sum() {
@@ -52,6 +57,12 @@ engine::Combine matrix_product() {
 
 std::vector<std::int64_t> expected_reduction(const engine::Combine &combine, int ranks, std::size_t count, int call) {
   std::vector<std::int64_t> result(count), next(count);
+  if (combine.commutative) {
+    const auto n = static_cast<std::uint64_t>(ranks);
+    for (std::size_t i = 0; i < count; ++i)
+      result[i] = static_cast<std::int64_t>((n * place_of(0, i, call) + 1009 * (n * (n - 1) / 2)) * kSpread);
+    return result;
+  }
   for (std::size_t i = 0; i < count; ++i) result[i] = value_of(ranks - 1, i, call);
   for (int rank = ranks - 2; rank >= 0; --rank) {
     for (std::size_t i = 0; i < count; ++i) next[i] = value_of(rank, i, call);
@@ -71,7 +82,7 @@ std::string difference(const std::vector<std::int64_t> &got, const std::vector<s
   return {};
 }
 
-// One call of `count` 8-byte elements, checked on this rank.
+// One call of `count` 8-byte elements (a broadcast: up to 7 bytes fewer), checked on this rank.
 std::string one_call(Communicator &comm, Collective collective, std::size_t count, int root, bool in_place,
                      const engine::Combine &combine, int call) {
   const int rank = comm.rank();
@@ -89,7 +100,14 @@ std::string one_call(Communicator &comm, Collective collective, std::size_t coun
       got = &in;
       want.resize(count);
       for (std::size_t i = 0; i < count; ++i) want[i] = value_of(root, i, call);
-      outcome = comm.broadcast(in.data(), count * 8, root);
+      if (count > 0) {  // what is not sent stays as it was
+        const std::size_t cut = static_cast<std::size_t>(call) % 8, bytes = count * 8 - cut;
+        std::memcpy(reinterpret_cast<std::byte *>(want.data()) + bytes,
+                    reinterpret_cast<const std::byte *>(before.data()) + bytes, cut);
+        outcome = comm.broadcast(in.data(), bytes, root);
+      } else {
+        outcome = comm.broadcast(nullptr, 0, root);
+      }
       break;
     case Collective::reduce: {
       const bool alias = in_place && rank == root;
@@ -119,43 +137,84 @@ struct Case {
 std::string name_of(const testing::TestParamInfo<Case> &info) {
   return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" +
          std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) +
-         (info.param.kind == Kind::threads ? "_threads" : "_processes");
+         (info.param.kind == Kind::threads ? "_threads" : info.param.kind == Kind::processes ? "_processes" : "_mixed");
+}
+
+// TEST_SWEEP=full: more ranks, sizes and fragmentations, and threads within processes too.
+bool full_sweep() {
+  const char *sweep = std::getenv("TEST_SWEEP");
+  return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
 std::vector<Case> all_cases() {
+  std::vector<Kind> kinds{Kind::threads, Kind::processes};
+  if (full_sweep()) kinds.push_back(Kind::mixed);
   std::vector<Case> cases;
   for (const Algorithm &algorithm : algorithms::all())
     for (int c = 0; c < plan::kCarriers; ++c)
       if (algorithm.carries(static_cast<plan::Carrier>(c)))
-        for (Kind kind : {Kind::threads, Kind::processes})
-          cases.push_back({&algorithm, static_cast<plan::Carrier>(c), kind});
+        for (Kind kind : kinds) cases.push_back({&algorithm, static_cast<plan::Carrier>(c), kind});
   return cases;
+}
+
+std::vector<int> rank_counts() {
+  if (!full_sweep()) return {2, 3, 5};
+  std::vector<int> counts{24, 32};
+  for (int ranks = 1; ranks <= 17; ++ranks) counts.push_back(ranks);
+  return counts;
+}
+
+std::vector<choose::Fragmentation> fragmentations(const Algorithm &algorithm, plan::Carrier carrier) {
+  using Mode = choose::Fragmentation::Mode;
+  if (!algorithm.fragments || carrier == plan::Carrier::line) return {{}};
+  if (!full_sweep()) return {{Mode::none, 0}, {Mode::fixed, 512}};
+  return {{Mode::none, 0}, {Mode::fixed, 512}, {Mode::halves, 0}};
+}
+
+// In elements of 8 bytes: around nothing, a line's payload, the test's fragment, the classes of slots, and more.
+std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier carrier, int ranks, bool tiny_fragments) {
+  if (algorithm.collective == Collective::barrier) return {0, 0, 0, 0};
+  std::vector<std::size_t> counts{0, 1, 2, 14, 15};
+  if (carrier == plan::Carrier::line) return counts;
+  for (std::size_t edge : {std::size_t{16}, std::size_t{64}, std::size_t{128}, std::size_t{1024}})
+    counts.insert(counts.end(), {edge - 1, edge, edge + 1});
+  if (!full_sweep()) {
+    counts.push_back(tiny_fragments ? 3001 : 8193);
+    return counts;
+  }
+  counts.push_back(8191);
+  if (tiny_fragments && ranks > 8) return counts;  // thousands of fragments teach no more than hundreds do
+  counts.insert(counts.end(), {8192, 8193, 20000});
+  if (ranks <= 5) counts.push_back(131072);
+  return counts;
 }
 
 class EveryAlgorithm : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryAlgorithm, GivesRightResults) {
   const auto [algorithm, carrier, kind] = GetParam();
-  for (int ranks : {2, 3, 5, 8}) {
-    for (std::size_t fragment : {std::size_t{0}, std::size_t{512}}) {
+  for (int ranks : rank_counts()) {
+    for (const choose::Fragmentation fragmentation : fragmentations(*algorithm, carrier)) {
+      const bool tiny = fragmentation.mode == choose::Fragmentation::Mode::fixed;
+      const std::vector<std::size_t> counts = counts_for(*algorithm, carrier, ranks, tiny);
       choose::Settings settings;
       settings.forced.push_back({algorithm->collective, algorithm, carrier, {}});
-      if (fragment > 0) settings.fragment = {choose::Fragmentation::Mode::fixed, fragment};
+      settings.fragment = fragmentation;
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
         int call = 0;
-        for (std::size_t count : {1, 2, 7, 15, 16, 63, 64, 65, 129, 1000, 8192, 20000}) {
-          for (int root : {0, ranks - 1, ranks / 2}) {
-            for (bool in_place : {false, true}) {
-              const bool ordered = a->keeps_order && (count % 2 == 1);
-              const std::string wrong = one_call(comm, a->collective, count, root, in_place,
-                                                 ordered ? matrix_product() : sum(), ++call);
-              if (!wrong.empty()) return wrong;
-            }
+        for (std::size_t count : counts) {
+          for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, and one after the other
+            const int root = turn == 0 ? 0 : turn == 1 ? ranks - 1 : call % ranks;
+            const bool in_place = turn % 2 == 1;
+            const bool ordered = a->keeps_order && turn >= 2;
+            const std::string wrong = one_call(comm, a->collective, count, root, in_place,
+                                               ordered ? matrix_product() : sum(), ++call);
+            if (!wrong.empty()) return wrong;
           }
         }
         return std::string{};
       });
-      ASSERT_EQ(wrong, "") << ranks << " ranks, fragment " << fragment;
+      ASSERT_EQ(wrong, "") << ranks << " ranks, fragments of mode " << static_cast<int>(fragmentation.mode);
     }
   }
 }

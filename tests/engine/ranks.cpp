@@ -6,72 +6,120 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <mutex>
 #include <thread>
-#include <vector>
 
+#include "communicator/card.hpp"
 #include "communicator/shared_bootstrap.hpp"
 
 namespace copse::test {
 namespace {
 
 constexpr double kTimeout = 120;
-constexpr std::size_t kComplaintBytes = 1024;
+constexpr std::size_t kComplaintBytes = 2048;
 
-std::string run_rank(void *board, int rank, int ranks, const choose::Settings &settings,
-                     const std::function<std::string(communicator::Communicator &)> &body) {
-  try {
-    std::string why;
-    const auto communicator = communicator::Communicator::create(
-        communicator::meet_in_memory(board, rank, ranks, kTimeout), nullptr, settings, why);
-    return communicator ? body(*communicator) : why;
-  } catch (const std::exception &error) {
-    return error.what();
+// Memory that forked processes have in common.
+class Common {
+ public:
+  explicit Common(std::size_t bytes)
+      : bytes_(bytes),
+        base_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (base_ == MAP_FAILED) throw std::bad_alloc();
   }
-}
+  Common(const Common &) = delete;
+  Common &operator=(const Common &) = delete;
+  ~Common() { munmap(base_, bytes_); }
+  [[nodiscard]] std::byte *at(std::size_t offset) const { return static_cast<std::byte *>(base_) + offset; }
+
+ private:
+  std::size_t bytes_;
+  void *base_;
+};
 
 }  // namespace
 
-std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
-                      const std::function<std::string(communicator::Communicator &)> &body) {
-  const std::size_t board_bytes = (communicator::board_bytes(ranks) + 4095) / 4096 * 4096;
-  const std::size_t bytes = board_bytes + kComplaintBytes * static_cast<std::size_t>(ranks);
-  auto *memory = static_cast<std::byte *>(
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  if (memory == MAP_FAILED) return "no memory for the test";
-  const auto complaint_of = [&](int rank) {
-    return reinterpret_cast<char *>(memory + board_bytes) + kComplaintBytes * static_cast<std::size_t>(rank);
+std::vector<std::string> in_processes(int count, const std::function<std::string(int)> &body) {
+  const Common common(kComplaintBytes * static_cast<std::size_t>(count));
+  const auto complaint_of = [&](int i) {
+    return reinterpret_cast<char *>(common.at(kComplaintBytes * static_cast<std::size_t>(i)));
   };
-  const auto run = [&](int rank) {
-    const std::string complaint = run_rank(memory, rank, ranks, settings, body);
-    std::strncpy(complaint_of(rank), complaint.c_str(), kComplaintBytes - 1);
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::string complaint;
+      try {
+        complaint = body(i);
+      } catch (const std::exception &error) {
+        complaint = error.what();
+      }
+      std::strncpy(complaint_of(i), complaint.c_str(), kComplaintBytes - 1);
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  std::vector<std::string> results;
+  for (int i = 0; i < count; ++i) {
+    int status = 0;
+    waitpid(children[static_cast<std::size_t>(i)], &status, 0);
+    results.emplace_back(complaint_of(i));
+    if (WIFSIGNALED(status)) results.back() += "signal " + std::to_string(WTERMSIG(status));
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) results.back() += "exit " + std::to_string(WEXITSTATUS(status));
+  }
+  return results;
+}
+
+std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
+                      const std::function<std::string(Communicators)> &body) {
+  const std::size_t board_bytes = (communicator::board_bytes(ranks) + 4095) / 4096 * 4096;
+  const Common boards(board_bytes * settings.size());
+  // hwloc takes long to look at the machine: once here, so that the children need not.
+  [[maybe_unused]] static const communicator::Card once = communicator::my_card(settings[0], 0, 1);
+
+  const auto run_rank = [&](int rank) -> std::string {
+    try {
+      std::vector<std::unique_ptr<communicator::Communicator>> comms;
+      for (std::size_t i = 0; i < settings.size(); ++i) {
+        std::string why;
+        comms.push_back(communicator::Communicator::create(
+            communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, kTimeout), nullptr, settings[i], why));
+        if (!comms.back()) return why;
+      }
+      return body(comms);
+    } catch (const std::exception &error) {
+      return error.what();
+    }
+  };
+  // Threads as the ranks [first, end).
+  const auto run_threads = [&](int first, int end) {
+    std::vector<std::string> complaints(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = first; rank < end; ++rank)
+      threads.emplace_back([&, rank] { complaints[static_cast<std::size_t>(rank)] = run_rank(rank); });
+    for (std::thread &thread : threads) thread.join();
+    std::string result;
+    for (int rank = first; rank < end; ++rank) {
+      const std::string &complaint = complaints[static_cast<std::size_t>(rank)];
+      if (!complaint.empty()) result += "rank " + std::to_string(rank) + ": " + complaint + "\n";
+    }
+    return result;
   };
 
+  if (kind == Kind::threads) return run_threads(0, ranks);
+  const int processes = kind == Kind::mixed ? std::min(2, ranks) : ranks;
+  const std::vector<std::string> complaints = in_processes(processes, [&](int i) {
+    if (kind == Kind::mixed) return run_threads(i * ranks / processes, (i + 1) * ranks / processes);
+    return run_rank(i);
+  });
   std::string result;
-  if (kind == Kind::threads) {
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
-    for (std::thread &thread : threads) thread.join();
-  } else {
-    std::vector<pid_t> children;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const pid_t child = fork();
-      if (child == 0) {
-        run(rank);
-        _exit(0);
-      }
-      children.push_back(child);
-    }
-    for (int rank = 0; rank < ranks; ++rank) {
-      int status = 0;
-      waitpid(children[static_cast<std::size_t>(rank)], &status, 0);
-      if (status != 0) result += "rank " + std::to_string(rank) + " ended with status " + std::to_string(status) + "\n";
-    }
-  }
-  for (int rank = 0; rank < ranks; ++rank)
-    if (complaint_of(rank)[0] != 0) result += "rank " + std::to_string(rank) + ": " + complaint_of(rank) + "\n";
-  munmap(memory, bytes);
+  for (std::size_t i = 0; i < complaints.size(); ++i)
+    if (!complaints[i].empty()) result += "process " + std::to_string(i) + ": " + complaints[i] + "\n";
   return result;
+}
+
+std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
+                      const std::function<std::string(communicator::Communicator &)> &body) {
+  return run_ranks(kind, ranks, std::span(&settings, 1),
+                   [&](Communicators comms) { return body(*comms.front()); });
 }
 
 }  // namespace copse::test

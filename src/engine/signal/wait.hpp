@@ -6,8 +6,8 @@
 // a waiter little. The slow path is where bad news is noticed: a peer that died, a call that was cancelled.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
 
 namespace copse::engine {
 
@@ -31,17 +31,26 @@ inline void relax() {
 // One step of the slow path after `spins` failed polls: yields, or naps. `round` counts the calls.
 void wait_slowly(const WaitPolicy &policy, std::uint64_t round);
 
-// Polls `ready` until it holds. `watch` is called now and then on the slow path and may end the wait by
-// returning false; then the result is false.
+inline constexpr std::chrono::milliseconds kWatchEvery{50};
+
+// Polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
+// yield takes is other processes' affair) and may end the wait by returning false; then the result is false.
 template <class Ready, class Watch>
 bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
   for (std::uint32_t i = 0; i < policy.spins; ++i) {
     if (ready()) return true;
     relax();
   }
+  std::chrono::steady_clock::time_point next{};
   for (std::uint64_t round = 0;; ++round) {
     if (ready()) return true;
-    if ((round & 1023) == 1023 && !watch()) return false;
+    if ((round & 31) == 31) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= next) {
+        if (!watch()) return false;
+        next = now + kWatchEvery;
+      }
+    }
     wait_slowly(policy, round);
   }
 }
