@@ -117,6 +117,7 @@ constexpr Layout kLayouts[] = {
     {"cyclic", 1, 2}, {"cyclic", 3, 1}, {"random", 2, 3}, {"block", 3, 2},  {"random", 1, 2}, {"block", 1, 2},
 };
 constexpr std::size_t kQuickLayouts = 3;  // beside the first
+constexpr int kManyRanks = 32;            // more are sampled more thinly, where a case takes long
 
 }  // namespace
 
@@ -189,7 +190,7 @@ std::vector<Variant> variants(const Algorithm& row, int ranks, Effort effort) {
   if (effort == Effort::quick) {
     std::rotate(layouts.begin() + 1, layouts.begin() + 1 + ranks * 3 % (static_cast<int>(layouts.size()) - 1),
                 layouts.end());
-    layouts.resize(1 + kQuickLayouts);
+    layouts.resize(1 + (ranks > kManyRanks ? 1 : kQuickLayouts));
   }
   const std::vector<int> radices = effort == Effort::full ? std::vector{2, 3, 4, 8} : std::vector{2, 3 + ranks % 3};
 
@@ -240,13 +241,14 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   // The same plans again and again, until the rings have come round.
   std::vector<int> counts{1};
   if (!one_fragment(variant)) counts = {1, 2, 3, depth + 2};
+  if (!one_fragment(variant) && effort == Effort::quick && variant.ranks > kManyRanks) counts = {1, depth + 2};
   for (int fragments : counts) {
     const int calls = std::max(2, (depth + 2 + fragments - 1) / fragments);
     for (int turn = 0; turn < (reduces && effort == Effort::full ? 2 : 1); ++turn) {
       std::vector<Call> sequence;
       for (int i = 0; i < calls; ++i) sequence.push_back(call_of(variant, fragments, (i + turn + fragments) % 2 == 0));
       add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments", sequence, depth, depth);
-      if (effort == Effort::full || fragments == depth + 2) {
+      if (effort == Effort::full || (fragments == depth + 2 && variant.ranks <= kManyRanks)) {
         add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper slots", sequence,
             depth, 2 * depth);
         add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper lines", sequence,

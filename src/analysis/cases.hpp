@@ -20,7 +20,8 @@
 namespace copse::analysis {
 
 enum class Effort : std::uint8_t {
-  quick,  // a few roots and placements; changes with the number of ranks, so that a range covers all
+  quick,  // a few roots and placements; changes with the number of ranks, so that a range covers all;
+          // beyond 32 ranks fewer still
   full,   // every root up to 17 ranks, all placements and radices
 };
 
