@@ -1,0 +1,122 @@
+"""What documents say about the code is what the code says."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from copse import paths
+
+SRC = paths.ROOT / "src"
+TOOL = paths.ROOT / "tools" / "docs"
+ARCHITECTURE = paths.ROOT / "docs" / "architecture.md"
+DECISION_WORDS_MAX = 300
+LONGER = {"shared-heap.md"}  # a design note
+
+
+@pytest.fixture
+def docs(run, native_binary):
+    return lambda *arguments: run([sys.executable, TOOL, "--native", native_binary, *arguments])
+
+
+def test_generated_parts_are_up_to_date(docs):
+    done = docs("--check")
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_a_stale_part_is_found_and_mended(docs, tmp_path):
+    page = tmp_path / "page.md"
+    fresh = (paths.ROOT / "docs" / "environment.md").read_text()
+    stale = fresh.replace("| `COPSE_TRACE` |", "| `COPSE_TRACES` |")
+    page.write_text(stale)
+    done = docs("--check", page)
+    assert done.returncode == 1 and "run: tools/docs" in done.stdout and page.read_text() == stale
+    assert docs(page).returncode == 0
+    assert page.read_text() == fresh
+
+
+def rooms() -> list[str]:
+    """In the order of the build, lower floors first."""
+    listed = re.search(r"foreach\(room (.+?)\)", (SRC / "CMakeLists.txt").read_text())[1].split()
+    return [room for room in listed if (SRC / room / "CMakeLists.txt").exists()]
+
+
+def uses(room: str) -> set[str]:
+    """The rooms that a room links, by the names of their targets."""
+    text = (SRC / room / "CMakeLists.txt").read_text()
+    declared = re.findall(r"\bUSES (.*?)\)|target_link_libraries\(copse-native PRIVATE (.*?)\)", text, re.DOTALL)
+    return {name for pair in declared for name in re.findall(r"\bcopse_(\w+)", " ".join(pair))}
+
+
+def test_every_folder_is_a_room():
+    with_sources = {path.parent.relative_to(SRC) for path in SRC.rglob("*.cpp")}
+    folders = {str(folder) for folder in with_sources}
+    known = set(rooms())
+    assert {folder for folder in folders if not any(folder == r or folder.startswith(r + "/") for r in known)} == set()
+    assert known <= folders
+
+
+def test_the_table_of_rooms_is_the_builds_own():
+    text = ARCHITECTURE.read_text().split("## The house")[1].split("\n## ")[0]
+    table = re.findall(r"^\| `([\w/]+)` \| ([\w, -]+) \| .+ \|$", text, re.MULTILINE)
+    written = [(room, set() if used == "-" else set(used.split(", "))) for room, used in table]
+    assert written == [(room, uses(room)) for room in rooms()]
+
+
+def room_of(path: str) -> str:
+    return max((room for room in rooms() if path.startswith(room + "/")), key=len, default="")
+
+
+def test_rooms_include_only_rooms_below_them():
+    order = {room: floor for floor, room in enumerate(rooms())}
+    upwards = []
+    for source in [*SRC.rglob("*.cpp"), *SRC.rglob("*.hpp")]:
+        own = room_of(str(source.relative_to(SRC)))
+        for included in re.findall(r'^#include "(\w[\w/]+\.(?:hpp|def|h))"', source.read_text(), re.MULTILINE):
+            other = room_of(included)
+            if other and order[other] > order[own]:
+                upwards.append(f"{source.relative_to(SRC)} includes {included}")
+    assert upwards == []
+
+
+def test_decisions_are_short():
+    words = {}
+    for note in (paths.ROOT / "docs" / "decisions").glob("*.md"):
+        if note.name not in LONGER:
+            words[note.name] = len(re.sub(r"^\|[-| ]+$|\|", " ", note.read_text(), flags=re.MULTILINE).split())
+    assert len(words) >= 7 and {name: n for name, n in words.items() if n > DECISION_WORDS_MAX} == {}
+
+
+def test_commands_in_the_documents_exist():
+    """`copse <command>` anywhere in the documents names a command of the command line."""
+    from copse import __main__
+
+    known = {*__main__.COMMANDS}
+    for document in [paths.ROOT / "README.md", *(paths.ROOT / "docs").rglob("*.md")]:
+        used = set(re.findall(r"(?:`|/|^    )copse (\w+)", document.read_text(), re.MULTILINE))
+        assert used <= known, document
+
+
+def test_the_example_in_the_readme_compiles_and_runs(run, tmp_path):
+    """The C program of the README, against the headers; it is run when the library has been built."""
+    text = (paths.ROOT / "README.md").read_text()
+    program = re.search(r"```c\n(.*?)```", text, re.DOTALL)[1]
+    source = tmp_path / "sum.c"
+    source.write_text(program)
+    include = ["-I", paths.ROOT / "include"]
+    done = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *include, "-c", source, "-o", tmp_path / "sum.o"])
+    assert done.returncode == 0, done.stderr
+    library = paths.BUILD / "lib"
+    if not (library / "libcopse.so").exists():
+        subprocess.run([paths.ROOT / "tools" / "build", "release", "--target", "copse"], check=True, timeout=900)
+    done = run(["gcc", tmp_path / "sum.o", "-L", library, f"-Wl,-rpath,{library}", "-lcopse", "-o", tmp_path / "sum"])
+    assert done.returncode == 0, done.stderr
+    name = f"readme-{tmp_path.name}"
+    ranks = [
+        subprocess.Popen([tmp_path / "sum", name, str(rank), "3"], stdout=subprocess.PIPE, text=True)
+        for rank in range(3)
+    ]
+    said = [rank.communicate(timeout=60)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0, 0]
+    assert said == [f"rank {rank} of 3: 6\n" for rank in range(3)]
