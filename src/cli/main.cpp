@@ -22,7 +22,7 @@ constexpr Command kCommands[] = {
 };
 
 void usage(std::FILE* out) {
-  std::fprintf(out, "usage: copse-native <command> [arguments]; --help after a command says more\n");
+  std::fprintf(out, "usage: copse-native <command> [--json]; verify has more options: verify --help\n");
   for (const Command& command : kCommands) {
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
                  static_cast<int>(command.summary.size()), command.summary.data());

@@ -88,6 +88,7 @@ def test_a_described_machine_is_shown_but_not_where_the_process_is(native, info)
     regions = re.findall(r"│ (\d) +│ ([\d,-]+) +│ +16 GiB", info(COPSE_TOPOLOGY="ig"))
     assert [index for index, _ in regions] == list("01234567")
     assert regions[1][1] == "6-11"
+    assert "COPSE_TOPOLOGY=ig" in info(COPSE_TOPOLOGY="ig") and "COPSE_TOPOLOGY" not in info()
 
 
 @pytest.mark.parametrize(

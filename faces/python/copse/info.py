@@ -2,6 +2,7 @@
 the algorithms."""
 
 import json
+import os
 from typing import Annotated, Any
 
 import typer
@@ -92,6 +93,8 @@ def show(console: Console, report: dict[str, Any]) -> None:
     add_row(facts, "huge pages", f"private memory {pages['private'] or '?'}, shared memory {pages['shared'] or '?'}")
     allowed = "allowed" if binding["allowed"] else f"refused: {binding['why_not']}"
     add_row(facts, "binding", f"COPSE_BIND={binding['policy']}; {allowed}")
+    given = [f"{name}={value}" for name, value in report["variables_set"].items()]
+    add_row(facts, "variables set", ", ".join(given) or "none (copse info --env lists them)")
     console.print(facts)
     show_machine(console, report["machine"])
     rows = [
@@ -138,7 +141,8 @@ def info_command(
     elif algorithms:
         report = {"algorithms": native.query("algorithms")}
     else:
-        report = {**native.query("info"), "mpi": flavour_rows()}
+        given = {name: value for name, value in sorted(os.environ.items()) if name.startswith(variables.PREFIX)}
+        report = {**native.query("info"), "variables_set": given, "mpi": flavour_rows()}
     console = Console()
     if as_json:
         print(json.dumps(report, indent=2))
