@@ -52,8 +52,10 @@ bool find_real(const void *caller) {
       return false;
     }
   }
-  bool complete = find(r.Barrier, "PMPI_Barrier") & find(r.Init_thread, "PMPI_Init_thread") &
-                  find(r.Alloc_mem, "PMPI_Alloc_mem") & find(r.Free_mem, "PMPI_Free_mem");
+  bool complete = find(r.Barrier, "PMPI_Barrier");
+  complete &= find(r.Init_thread, "PMPI_Init_thread");
+  complete &= find(r.Alloc_mem, "PMPI_Alloc_mem");
+  complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
 #define COPSE_CALL(name, parameters, arguments) \
   complete &= find(r.name, "PMPI_" #name);      \
@@ -75,19 +77,23 @@ std::string_view wrong_mpi() {
   int length = 0, major = -1, minor = -1;
   real().Get_library_version_(version, &length);
   if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
-  std::string_view text(version);
-  text = text.substr(0, std::min(text.find('\n'), text.find(',')));
+  std::string text;  // its first line or sentence, with single blanks
+  for (const char *c = version; *c != '\0' && *c != '\n' && *c != ','; ++c) {
+    const bool blank = *c == ' ' || *c == '\t';
+    if (!blank) text += *c;
+    if (blank && !text.empty() && text.back() != ' ') text += ' ';
+  }
   std::string_view right = kLibrary;
   if (major >= 1) {
     right = "libcopse-mpi-abi.so";
-  } else if (text.find("Open MPI") != std::string_view::npos) {
+  } else if (text.find("Open MPI") != std::string::npos) {
     right = "libcopse-mpi-openmpi.so";
   } else {
     right = "libcopse-mpi-mpich.so";
   }
   if (right == kLibrary) return {};
   static const std::string line = "copse: " + std::string(kLibrary) + " serves " + std::string(kFamily) +
-                                  ", but this program runs " + std::string(text) + " (" + file_of_mpi() +
+                                  ", but this program runs " + text + " (" + file_of_mpi() +
                                   "): every call is passed on; preload " + std::string(right) +
                                   " instead, or start with: copse run mpirun ...";
   return line;

@@ -13,7 +13,8 @@ namespace copse::mpi {
   X(Comm_set_attr) X(Comm_dup) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
   X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Isend) X(Irecv) X(Test) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
-  X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)
+  X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \
+  X(Type_create_hindexed) X(Type_commit) X(Type_free)
 
 // Wrapped calls as the process's MPI has them; a large-count one may be missing.
 #define COPSE_CALL(name, parameters, arguments) using name = int(*) parameters;

@@ -1,0 +1,187 @@
+"""The preload libraries under every MPI flavour, with the MPI itself as the oracle (collectives.c)."""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from copse import flavours, paths
+
+SOURCE = Path(__file__).with_name("collectives.c")
+PARTS = ["types", "derived", "operators", "communicators", "threads", "errors", "memory"]
+MPI4PY_SCRIPT = """
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+mine = np.arange(1000.0) + comm.rank
+total = np.empty_like(mine)
+comm.Allreduce(mine, total)
+assert (total == np.arange(1000.0) * comm.size + comm.size * (comm.size - 1) / 2).all()
+comm.Bcast(total, root=comm.size - 1)
+comm.Reduce(MPI.IN_PLACE if comm.rank == 0 else total, total if comm.rank == 0 else None)
+comm.Barrier()
+assert comm.allreduce(comm.rank) == comm.size * (comm.size - 1) // 2  # a Python object
+print("fine") if comm.rank == 0 else None
+"""
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """collectives.c compiled by each flavour's mpicc, made at first use."""
+    folder, made = tmp_path_factory.mktemp("collectives"), {}
+
+    def program(flavour: flavours.Flavour) -> Path:
+        if flavour.name not in made:
+            made[flavour.name] = folder / flavour.name
+            command = [flavour.mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", SOURCE, "-o",
+                       made[flavour.name], "-lpthread"]  # fmt: skip
+            done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+        return made[flavour.name]
+
+    return program
+
+
+@pytest.fixture
+def launch(run, programs):
+    def launch_part(flavour, ranks, *arguments, preload=None, program=None, timeout=100, **variables):
+        preload = flavour.preload if preload is None else paths.PRELOAD_FOLDER / preload
+        assert preload.exists(), f"{preload} is missing; run make build"
+        command = flavour.command(
+            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **variables}
+        )
+        return run(command, env=flavour.environment(), timeout=timeout)
+
+    return launch_part
+
+
+def passed(done, part: str) -> bool:
+    return done.returncode == 0 and re.search(rf"^{part}: \d+ checks", done.stdout, re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_part(launch, flavour, part):
+    done = launch(flavour, 3, part)
+    assert passed(done, part), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_random_calls(launch, flavour, ranks):
+    done = launch(flavour, ranks, "random", 20261121, 600)
+    assert passed(done, "random"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("part", ["types", "derived", "communicators"])
+def test_over_two_nodes(launch, flavour, part):
+    done = launch(flavour, 4, part, COPSE_NODES="2")
+    assert passed(done, part), done.stdout + done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_ten_thousand_random_calls(launch, flavour, seed):
+    done = launch(flavour, 4, "random", seed, 10_000, timeout=600)
+    assert passed(done, "random"), done.stdout + done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("ranks", [2, 4, 5])
+def test_part_with_other_ranks(launch, flavour, part, ranks):
+    done = launch(flavour, ranks, part)
+    assert passed(done, part), done.stdout + done.stderr
+
+
+def test_nothing_is_passed_on_needlessly(launch, flavour):
+    """The other tests would pass as well if Copse did nothing."""
+    done = launch(flavour, 2, "random", 7, 200, COPSE_TRACE="1")
+    assert passed(done, "random"), done.stderr
+    for call in ("barrier", "broadcast", "reduce", "allreduce"):
+        assert re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+    assert "passed on" not in done.stderr
+
+
+def test_shared_heap(launch, flavour):
+    """MPI_Alloc_mem and malloc hand out memory that all ranks of the node map."""
+    heap = paths.PRELOAD_FOLDER / "libcopse-heap.so"
+    preload = f"{flavour.preload}:{heap}"
+    for part in ("memory", "operators", "derived"):
+        done = launch(flavour, 2, part, COPSE_TRACE="1", LD_PRELOAD=preload)
+        assert passed(done, part), done.stdout + done.stderr
+        assert "no direct reach" not in done.stderr, done.stderr
+
+
+def test_mpi4py(launch, flavour, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(MPI4PY_SCRIPT)
+    done = launch(flavour, 2, program=[flavour.python, script], COPSE_TRACE="1")
+    assert done.returncode == 0 and "fine" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi"])
+def test_standard_abi(launch, run, name, tmp_path):
+    """A program compiled by MPICH's mpicc_abi, under both MPIs that speak the standard ABI."""
+    mpich, flavour, program = flavours.find("mpich"), flavours.find(name), tmp_path / "collectives-abi"
+    done = run([mpich.mpicc.with_name("mpicc_abi"), "-std=gnu11", SOURCE, "-o", program, "-lpthread"],
+               env=mpich.environment())  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for part in ("types", "communicators", "operators"):
+        done = launch(flavour, 2, part, program=[program], preload=flavours.STANDARD_ABI_PRELOAD, COPSE_TRACE="1")
+        assert passed(done, part), done.stdout + done.stderr
+        assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [
+        ("mpich", "libcopse-mpi-openmpi.so", "libcopse-mpi-mpich.so"),
+        ("openmpi", "libcopse-mpi-mpich.so", "libcopse-mpi-openmpi.so"),
+        ("impi", "libcopse-mpi-abi.so", "libcopse-mpi-mpich.so"),
+        ("openmpi-debian", "libcopse-mpi-abi.so", "libcopse-mpi-openmpi.so"),
+    ],
+)
+def test_wrong_mpi(launch, name, wrong, right):
+    done = launch(flavours.find(name), 2, "random", 1, 50, preload=wrong)
+    assert passed(done, "random"), done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
+    assert len(lines) == 1 and wrong in lines[0] and f"preload {right} instead" in lines[0], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "hint"),
+    [("COPSE_CHEK", "1", "COPSE_CHECK"), ("COPSE_ALGORITHM", "allreduce=tre", "allreduce")],
+)
+def test_bad_variable(launch, flavour, variable, value, hint):
+    done = launch(flavour, 2, "random", 1, 50, **{variable: value})
+    assert passed(done, "random"), done.stdout + done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
+    assert len(lines) == 1 and variable in lines[0] and hint in lines[0], done.stderr
+
+
+def test_disabled(launch, flavour):
+    done = launch(flavour, 2, "random", 1, 50, COPSE_DISABLE="1", COPSE_TRACE="1")
+    assert passed(done, "random") and "copse:" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("what", ["collective", "root", "count", "operator"])
+def test_check_explains_a_mismatch(launch, flavour, what):
+    start = time.monotonic()
+    done = launch(flavour, 3, "mismatch", what, COPSE_CHECK="1", timeout=30)
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
+    assert len(lines) == 1 and "rank 0 calls" in lines[0] and "rank 1 calls" in lines[0], done.stderr
+    assert time.monotonic() - start < 20
+
+
+def test_check_finds_nothing_in_a_right_program(launch, flavour):
+    done = launch(flavour, 2, "random", 3, 100, COPSE_CHECK="1")
+    assert passed(done, "random"), done.stdout + done.stderr
+
+
+def test_killed_rank(launch, flavour):
+    done = launch(flavour, 3, "killed", timeout=30)
+    assert done.returncode != 0
+    assert not list(Path("/dev/shm").glob("*copse*"))
