@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -27,17 +28,21 @@ namespace {
 using algorithms::Collective;
 using engine::Mapping;
 
-// Mappings of other processes' heaps are shared by all communicators of this process.
-std::shared_ptr<Mapping> map_heap(const Card &card) {
+// Memory that others made is mapped once in this process, for all its threads and communicators; `number` tells apart
+// what one process made. Null, with errno set, when that is refused.
+constexpr std::uint64_t kHeapNumber = 0;
+std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t number, std::size_t bytes) {
   static std::mutex mutex;
-  static std::map<std::uint64_t, std::weak_ptr<Mapping>> known;
+  static std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Mapping>> known;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<Mapping> &entry = known[card.process];
+  std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
+  std::weak_ptr<Mapping> &entry = known[{owner.process, number}];
   std::shared_ptr<Mapping> mapping = entry.lock();
   if (mapping) return mapping;
-  const engine::Descriptor memory = engine::open_shared_memory(card.pid, card.heap_fd);
-  if (!memory) return nullptr;
-  mapping = std::make_shared<Mapping>(memory.get(), card.heap_bytes);
+  const bool own = owner.pid == getpid();  // then /proc is not needed
+  const engine::Descriptor opened = own ? engine::Descriptor{} : engine::open_shared_memory(owner.pid, owner_fd);
+  if (!own && !opened) return nullptr;
+  mapping = std::make_shared<Mapping>(own ? owner_fd : opened.get(), bytes);
   if (!*mapping) return nullptr;
   entry = mapping;
   return mapping;
@@ -91,7 +96,7 @@ struct Communicator::State {
   Capabilities capabilities;
   choose::Situation situation;
   topology::Placement places;
-  Mapping memory;
+  std::shared_ptr<Mapping> memory;
   std::vector<std::shared_ptr<Mapping>> heaps;
   std::vector<pid_t> pids;
   std::unique_ptr<engine::Executor> executor;
@@ -153,6 +158,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   // 2. The first rank of each node makes the memory; the others open it.
   struct Offer {
     std::int32_t fd = -1, error = 0;
+    std::uint64_t number = 0;
   };
   const auto leader = static_cast<std::size_t>(here.front());
   const std::size_t bytes = engine::Segment::bytes(geometry, static_cast<int>(here.size()));
@@ -160,7 +166,8 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   Offer offer;
   if (leader == me) {
     made = engine::make_shared_memory("copse", bytes);
-    offer = {made.get(), errno};
+    static std::atomic<std::uint64_t> last{kHeapNumber};
+    offer = {made.get(), errno, ++last};
   }
   std::vector<Offer> offers(cards.size());
   if (!bootstrap->allgather(&offer, offers.data(), sizeof offer)) return refuse("the ranks could not be gathered");
@@ -170,12 +177,8 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
   };
   Tried tried;
-  if (leader == me) {
-    state->memory = Mapping(made.get(), bytes);
-  } else if (offers[leader].fd >= 0) {
-    const engine::Descriptor opened = engine::open_shared_memory(cards[leader].pid, offers[leader].fd);
-    if (opened) state->memory = Mapping(opened.get(), bytes);
-  }
+  if (offers[leader].fd >= 0)
+    state->memory = map_once(cards[leader], offers[leader].fd, offers[leader].number, bytes);
   tried.memory = state->memory ? 1 : 0;
   const int memory_error = errno;
 
@@ -199,7 +202,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
       heap_why_not = "rank " + std::to_string(other) + " runs without the shared heap";
       continue;
     }
-    if (const auto heap = map_heap(card)) {
+    if (const auto heap = map_once(card, card.heap_fd, kHeapNumber, card.heap_bytes)) {
       state->heaps.push_back(heap);
       peer.heap_base = card.heap_base;
       peer.heap_bytes = card.heap_bytes;
@@ -273,7 +276,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->rank = rank;
   state->ranks = ranks;
   state->settings = settings;
-  state->executor = std::make_unique<engine::Executor>(engine::Segment(state->memory.base(), geometry),
+  state->executor = std::make_unique<engine::Executor>(engine::Segment(state->memory->base(), geometry),
                                                        std::move(peers), rank, policy, wire.get(), lost);
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);

@@ -134,8 +134,9 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int r
 
   if (rank == 0) {
     memory = engine::make_shared_memory("copse-meeting", bytes);
+    if (!memory) return failed(std::string("cannot make common memory (memfd_create): ") + std::strerror(errno));
     const engine::Descriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!memory || !listener) return failed(std::string("no memory or socket: ") + std::strerror(errno));
+    if (!listener) return failed(std::string("cannot make a socket: ") + std::strerror(errno));
     if (bind(listener.get(), generic, length) != 0 || listen(listener.get(), ranks) != 0)
       return failed(errno == EADDRINUSE ? std::string("the name is in use by another group; choose another")
                                         : std::string(std::strerror(errno)));

@@ -45,17 +45,17 @@ inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int r
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
 // for a rank that waits for a dead one learns it so.
 Outcome Executor::bad_news(int rank) {
-  if (lost_ && lost_(rank)) {
-    lost_rank_ = rank;
-    return Outcome::peer_lost;
-  }
+  const bool ended = lost_ && lost_(rank);
+  // After that look: a rank that gives up and then ends has said before whose fault it was.
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
-    const std::int32_t lost = segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed) - 1;
-    if (lost < 0) continue;
-    lost_rank_ = lost;
-    return lost == rank_of_local_[local] ? Outcome::peer_failed : Outcome::peer_lost;
+    const std::int32_t culprit = segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed) - 1;
+    if (culprit < 0) continue;
+    lost_rank_ = culprit;
+    return culprit == rank_of_local_[local] ? Outcome::peer_failed : Outcome::peer_lost;
   }
-  return Outcome::done;
+  if (!ended) return Outcome::done;
+  lost_rank_ = rank;
+  return Outcome::peer_lost;
 }
 
 // Has every rank of the node passed `ticket`? Looks only when what is known does not suffice.
@@ -216,10 +216,14 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
       return outcome;
     }
     case plan::Kind::copy:
-      return copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes)
-                 ? Outcome::done
-                 : Outcome::reach_failed;
-    case plan::Kind::reduce: return reduce(op, call, fragment) ? Outcome::done : Outcome::reach_failed;
+    case plan::Kind::reduce: {
+      const bool moved =
+          op.kind == plan::Kind::reduce
+              ? reduce(op, call, fragment)
+              : copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes);
+      if (op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket);
+      return moved ? Outcome::done : Outcome::reach_failed;
+    }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
     case plan::Kind::await_done: return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
     case plan::Kind::send: {
@@ -251,10 +255,12 @@ Outcome Executor::run(const Program &program, const Call &call) {
   const int error = errno;
   if (outcome == Outcome::reach_failed && unreached_ != nullptr) {
     const int rank = static_cast<int>(unreached_ - peers_.data());
-    if (error == ESRCH || (lost_ && lost_(rank))) {
+    Outcome news = bad_news(rank);
+    if (news == Outcome::done && error == ESRCH) {  // it is about to have ended
       lost_rank_ = rank;
-      outcome = Outcome::peer_lost;
+      news = Outcome::peer_lost;
     }
+    if (news != Outcome::done) outcome = news;
   }
   const int culprit = outcome == Outcome::peer_lost || outcome == Outcome::peer_failed ? lost_rank_ : me_;
   segment_.given_up(peers_[static_cast<std::size_t>(me_)].local).store(culprit + 1, std::memory_order_relaxed);

@@ -1,0 +1,55 @@
+// The binary interface: what a program compiled against yesterday's header relies on.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "copse/copse.h"
+
+extern "C" int header_compiles_as_c11(void);
+
+namespace {
+
+TEST(Abi, TheHeaderIsAlsoC11) { EXPECT_EQ(header_compiles_as_c11(), COPSE_OK); }
+
+// New names go to the end of the lists; these never change again.
+TEST(Abi, NumbersStay) {
+  static_assert(COPSE_OK == 0 && COPSE_ERROR_ARGUMENT == 1 && COPSE_ERROR_VARIABLE == 2 &&
+                COPSE_ERROR_UNREACHABLE == 3 && COPSE_ERROR_MISMATCH == 4 && COPSE_ERROR_LOST == 5 &&
+                COPSE_ERROR_MEMORY == 6);
+  static_assert(COPSE_INT8 == 0 && COPSE_INT16 == 1 && COPSE_INT32 == 2 && COPSE_INT64 == 3 && COPSE_UINT8 == 4 &&
+                COPSE_UINT16 == 5 && COPSE_UINT32 == 6 && COPSE_UINT64 == 7 && COPSE_FLOAT16 == 8 &&
+                COPSE_BFLOAT16 == 9 && COPSE_FLOAT == 10 && COPSE_DOUBLE == 11 && COPSE_LONG_DOUBLE == 12 &&
+                COPSE_COMPLEX_FLOAT16 == 13 && COPSE_COMPLEX_FLOAT == 14 && COPSE_COMPLEX_DOUBLE == 15 &&
+                COPSE_COMPLEX_LONG_DOUBLE == 16 && COPSE_LOGICAL8 == 17 && COPSE_LOGICAL16 == 18 &&
+                COPSE_LOGICAL32 == 19 && COPSE_LOGICAL64 == 20 && COPSE_BYTE == 21 && COPSE_FLOAT_INT == 22 &&
+                COPSE_DOUBLE_INT == 23 && COPSE_LONG_DOUBLE_INT == 24 && COPSE_LONG_INT == 25 &&
+                COPSE_INT_INT == 26 && COPSE_SHORT_INT == 27 && COPSE_FLOAT_FLOAT == 28 && COPSE_DOUBLE_DOUBLE == 29);
+  static_assert(COPSE_SUM == 0 && COPSE_PROD == 1 && COPSE_MIN == 2 && COPSE_MAX == 3 && COPSE_LAND == 4 &&
+                COPSE_LOR == 5 && COPSE_LXOR == 6 && COPSE_BAND == 7 && COPSE_BOR == 8 && COPSE_BXOR == 9 &&
+                COPSE_MINLOC == 10 && COPSE_MAXLOC == 11);
+  static_assert(sizeof(copse_status) == 4 && sizeof(copse_type) == 4 && sizeof(copse_op) == 4);
+  static_assert(COPSE_VERSION_MAJOR == 0 && COPSE_VERSION_MINOR == 1);
+}
+
+TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
+  FILE *pipe = popen("nm -D --defined-only --format=posix '" COPSE_LIBRARY "'", "r");
+  ASSERT_NE(pipe, nullptr);
+  std::set<std::string> shown;
+  std::array<char, 512> line{};
+  while (fgets(line.data(), line.size(), pipe) != nullptr) {
+    const std::string text(line.data());
+    shown.insert(text.substr(0, text.find(' ')));
+  }
+  ASSERT_EQ(pclose(pipe), 0);
+  const std::set<std::string> interface{
+      "copse_status_text", "copse_meeting_create", "copse_meeting_free", "copse_comm_create_threads",
+      "copse_comm_join",   "copse_comm_create",    "copse_comm_free",    "copse_comm_rank",
+      "copse_comm_ranks",  "copse_comm_message",   "copse_barrier",      "copse_broadcast",
+      "copse_reduce",      "copse_allreduce"};
+  EXPECT_EQ(shown, interface);
+}
+
+}  // namespace
