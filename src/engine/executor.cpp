@@ -221,7 +221,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
           op.kind == plan::Kind::reduce
               ? reduce(op, call, fragment)
               : copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes);
-      if (op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket);
+      if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;

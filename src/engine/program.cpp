@@ -55,6 +55,15 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
         case plan::Kind::await_done: op.ring = &segment.progress(local_of(step.peer)); break;
         default: break;
       }
+      if (step.kind == plan::Kind::post && !target.ops.empty()) {
+        Op &last = target.ops.back();
+        if (last.dst.space == plan::Space::line && last.dst.ring == op.ring && last.lag == op.lag &&
+            (last.kind == plan::Kind::copy || last.kind == plan::Kind::reduce)) {
+          last.ring = op.ring;
+          last.posts = true;
+          continue;
+        }
+      }
       target.ops.push_back(std::move(op));
     }
   }

@@ -26,6 +26,7 @@ struct Op {
   std::uint8_t lag = 0;
   bool publication = false;  // an await of addresses
   bool slot = false;         // an acquire of line and slot
+  bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
   std::int32_t peer = -1;
   Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
   Ref dst{}, dst2{}, a{}, b{};
