@@ -1,9 +1,6 @@
 // Making a communicator, and running calls on it.
 #include "communicator/communicator.hpp"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +17,7 @@
 
 #include "choose/chooser.hpp"
 #include "communicator/card.hpp"
+#include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::communicator {
@@ -46,14 +44,6 @@ std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t
   if (!*mapping) return nullptr;
   entry = mapping;
   return mapping;
-}
-
-bool process_lost(pid_t pid) {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return kill(pid, 0) != 0 && errno == ESRCH;  // no descriptors left, or no such call here
-  const engine::Descriptor owner(fd);
-  pollfd state{fd, POLLIN, 0};
-  return poll(&state, 1, 0) > 0;  // readable once the process has ended, reaped or not
 }
 
 engine::Geometry geometry_for(bool oversubscribed) {
@@ -269,7 +259,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   State *const raw = state.get();
   const auto lost = [raw](int other) {
     const pid_t pid = raw->pids[static_cast<std::size_t>(other)];
-    return pid != getpid() && process_lost(pid);
+    return pid != getpid() && engine::process_ended(pid);
   };
   const engine::WaitPolicy policy =
       crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
@@ -434,7 +424,7 @@ std::string Communicator::compare(Collective collective, int root, std::size_t c
   mine.element_bytes = collective == Collective::broadcast ? 1 : element_bytes;
   if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
   std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
-  if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return "the ranks could not be compared";
+  if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return "the ranks could not be compared: one has ended, or calls nothing at all";
   for (std::size_t other = 1; other < all.size(); ++other)
     if (!(all[other] == all[0]))
       return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +

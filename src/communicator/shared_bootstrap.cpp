@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/reach/process.hpp"
 #include "engine/signal/wait.hpp"
 
 namespace copse::communicator {
@@ -20,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPinnedBytes = 448;
+constexpr std::size_t kPinnedBytes = 440;
 
 }  // namespace
 
@@ -28,6 +29,7 @@ constexpr std::size_t kPinnedBytes = 448;
 // posts n, (3) waits until all have posted n, (4) reads them and says that it has.
 struct alignas(64) Board {
   std::atomic<std::uint64_t> posted, read;
+  std::atomic<pid_t> process;  // 0 until the rank has come
   std::byte pinned[kPinnedBytes];
 };
 
@@ -38,7 +40,9 @@ namespace {
 class MemoryBootstrap final : public Bootstrap {
  public:
   MemoryBootstrap(Board *boards, int rank, int ranks, double timeout_seconds, std::shared_ptr<void> keep)
-      : boards_(boards), rank_(rank), ranks_(ranks), timeout_(timeout_seconds), keep_(std::move(keep)) {}
+      : boards_(boards), rank_(rank), ranks_(ranks), timeout_(timeout_seconds), keep_(std::move(keep)) {
+    boards_[rank_].process.store(getpid(), std::memory_order_relaxed);
+  }
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
@@ -64,13 +68,16 @@ class MemoryBootstrap final : public Bootstrap {
   bool wait_all(std::atomic<std::uint64_t> Board::*word, std::uint64_t round) {
     const auto end = Clock::now() + std::chrono::duration<double>(timeout_);
     for (int other = 0; other < ranks_; ++other) {
-      const bool seen = engine::wait_until(
-          engine::WaitPolicy::oversubscribed(),
-          [&] { return (boards_[other].*word).load(std::memory_order_acquire) >= round; },
-          [&] { return Clock::now() < end; });
-      if (!seen) return false;
+      const auto there = [&] { return (boards_[other].*word).load(std::memory_order_acquire) >= round; };
+      const bool seen = engine::wait_until(engine::WaitPolicy::oversubscribed(), there,
+                                           [&] { return Clock::now() < end && !ended(other); });
+      if (!seen && !there()) return false;  // it may have posted, and then ended
     }
     return true;
+  }
+  [[nodiscard]] bool ended(int other) const {
+    const pid_t process = boards_[other].process.load(std::memory_order_relaxed);
+    return process != 0 && process != getpid() && engine::process_ended(process);
   }
 
   Board *boards_;

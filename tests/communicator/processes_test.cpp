@@ -240,6 +240,20 @@ TEST(Check, NamesBothRanksAndWhatTheyCall) {
   }
 }
 
+TEST(Check, ARankThatEndsIsNotWaitedFor) {
+  const std::string name = fresh_name();
+  const std::vector<std::string> complaints = in_processes(3, [&](int rank) -> std::string {
+    setenv("COPSE_CHECK", "1", 1);
+    copse_comm *comm = nullptr;
+    if (copse_comm_join(name.c_str(), rank, 3, 30, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+    if (rank == 1) kill(getpid(), SIGKILL);
+    const auto begin = Steady::now();
+    const std::string wrong = refused(copse_barrier(comm), COPSE_ERROR_MISMATCH, {"one has ended"}, comm);
+    return seconds_since(begin) > 2 ? "it took too long; " + wrong : wrong;
+  });
+  EXPECT_EQ(complaints, (std::vector<std::string>{"", "signal 9", ""}));
+}
+
 // Faults --------------------------------------------------------------------------------------------------------
 
 struct Death {
