@@ -169,7 +169,8 @@ std::string run_call(Communicator &comm, const RandomCall &call) {
   return {};
 }
 
-// One communicator as it comes; in the others every collective's algorithm, carrier, radix and fragments are forced.
+// One communicator as it comes; in the others every collective's algorithm, carrier, radix, fragments and machine are
+// forced.
 std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
   std::vector<choose::Settings> result(kCommunicators);
   for (std::size_t c = 1; c < result.size(); ++c) {
@@ -186,6 +187,8 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
     using Mode = choose::Fragmentation::Mode;
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
+    static const char *const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1"};
+    result[c].topology = machines[random() % std::size(machines)];
   }
   return result;
 }
@@ -198,7 +201,7 @@ std::string text_of(const choose::Settings &settings) {
     if (forced.radix) text += ":" + std::to_string(*forced.radix);
     text += ";";
   }
-  return text.empty() ? "as chosen" : text;
+  return (text.empty() ? "as chosen" : text) + (settings.topology.empty() ? "" : " on " + settings.topology);
 }
 
 class RandomCalls : public testing::TestWithParam<Kind> {};
