@@ -146,6 +146,12 @@ bool full_sweep() {
   return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
+// TEST_REACH=heap: run under the preloaded shared heap, and it must be used.
+bool expects_heap() {
+  const char *reach = std::getenv("TEST_REACH");
+  return reach != nullptr && std::string_view(reach) == "heap";
+}
+
 std::vector<Case> all_cases() {
   std::vector<Kind> kinds{Kind::threads, Kind::processes};
   if (full_sweep()) kinds.push_back(Kind::mixed);
@@ -209,6 +215,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
       settings.fragment = fragmentation;
       settings.topology = machine_for(ranks);
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
+        if (expects_heap() && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;
         int call = 0;
         for (std::size_t count : counts) {
           for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, and one after the other

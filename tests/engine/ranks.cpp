@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -14,7 +15,7 @@
 namespace copse::test {
 namespace {
 
-constexpr double kTimeout = 120;
+constexpr double kTimeout = 60;
 constexpr std::size_t kComplaintBytes = 2048;
 
 // Memory that forked processes have in common.
@@ -103,6 +104,20 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     }
     return result;
   };
+
+  if (const char *name = std::getenv("TEST_SPMD_NAME"); name != nullptr && kind == Kind::processes) {
+    static int group = 0;
+    const int rank = std::atoi(std::getenv("TEST_SPMD_RANK"));
+    ++group;
+    if (rank >= ranks) return {};
+    std::string why;
+    const auto comm = [&]() -> std::unique_ptr<communicator::Communicator> {
+      auto bootstrap = communicator::meet_by_name(std::string(name) + std::to_string(group), rank, ranks, kTimeout, why);
+      if (!bootstrap) return nullptr;
+      return communicator::Communicator::create(std::move(bootstrap), nullptr, settings[0], why);
+    }();
+    return comm ? body(std::span(&comm, 1)) : why;
+  }
 
   if (kind == Kind::threads) return run_threads(0, ranks);
   const int processes = kind == Kind::mixed ? std::min(2, ranks) : ranks;

@@ -16,6 +16,9 @@ using Communicators = std::span<const std::unique_ptr<communicator::Communicator
 
 // Runs `body` on every rank and gathers what it says was wrong (nothing: empty). A rank that crashes or throws is an
 // error too. Every rank has one communicator for each of `settings`.
+//
+// Programs that spmd.sh starts several of (TEST_SPMD_RANK, TEST_SPMD_NAME) are the processes themselves: each runs its
+// own rank, with one communicator. Forked processes have no shared heap; these do, if it is preloaded.
 std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
                       const std::function<std::string(Communicators)> &body);
 
