@@ -30,73 +30,102 @@ Carrier carrier_for(const Situation &s, std::size_t bytes, std::size_t direct_fr
   return Carrier::slot;
 }
 
-// Pieces of a staged message: small enough to stay in the first caches of both sides and to overlap, large enough
-// to be worth a signal.
-std::size_t staged_fragment(std::size_t bytes) { return bytes <= 64 * kKiB ? 8 * kKiB : 32 * kKiB; }
+// Pieces of a staged message: small enough to stay in the second cache of both sides and to overlap, large enough to
+// be worth a signal.
+constexpr std::size_t kStagedFragment = 32 * kKiB;
+
+// Without loads and stores into the other's buffer, the kernel's single copy beats two copies from here on, when both
+// sides share it out.
+constexpr std::size_t kKernelFrom = 48 * kKiB;
+
+bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
+  return s.addressable && !s.direct && s.nodes == 1 && bytes >= from;
+}
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
   Decision d;
   d.carrier = carrier_for(s, bytes, 16 * kKiB, Carrier::get);
   d.algorithm = row(Collective::broadcast, one_round(s) || s.ranks <= 8 ? "flat" : "hierarchical_flat");
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
-  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(bytes);
-  if (d.carrier == Carrier::get && d.algorithm->name != "flat") d.fragment_bytes = 64 * kKiB;
+  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
+  // The root's share of the work shrinks with the number of ranks.
+  if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 16 * kKiB)
+    d.algorithm = row(Collective::broadcast, "shared");
+  if (d.carrier == Carrier::slot) d.fragment_bytes = kStagedFragment;
+  if (d.carrier == Carrier::get && d.algorithm->name == "hierarchical_flat") d.fragment_bytes = 64 * kKiB;
   return d;
 }
 
 Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 16 * kKiB, Carrier::get);
+  d.carrier = carrier_for(s, bytes, 16 * kKiB, Carrier::put);
   const bool flat = one_round(s) && (bytes <= 4 * kKiB || s.ranks <= 2);
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
-  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(bytes);
-  if (d.carrier == Carrier::get) d.fragment_bytes = 32 * kKiB;
+  if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
+  if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
+  if (d.carrier == Carrier::slot || d.carrier == Carrier::get) d.fragment_bytes = kStagedFragment;
+  if (d.carrier == Carrier::put) d.fragment_bytes = 16 * kKiB * static_cast<std::size_t>(s.ranks);
   return d;
 }
 
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
   d.carrier = carrier_for(s, bytes, 8 * kKiB, Carrier::put);
+  if (kernel_pays(s, bytes, 12 * kKiB)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
-  if (bytes <= 2 * kKiB) {
+  const bool hierarchical = s.nodes > 1 || s.numa;
+  if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= 32 * kKiB / static_cast<std::size_t>(s.ranks))) {
     d.algorithm = row(Collective::allreduce, one_round(s) ? "exchange" : "recursive_doubling");
-    if (s.nodes > 1 || (s.numa && !ordered)) d.algorithm = row(Collective::allreduce, "reduce_broadcast");
-    if (ordered && d.algorithm->name == "reduce_broadcast")
-      d.algorithm = row(Collective::allreduce, "recursive_doubling");
+    if (hierarchical && !ordered) d.algorithm = row(Collective::allreduce, "reduce_broadcast");
   } else {
-    const bool hierarchical = (s.nodes > 1 || s.numa) && !ordered;
-    d.algorithm = row(Collective::allreduce, hierarchical ? "tiled_hierarchical" : "tiled");
-    if (hierarchical && d.carrier == Carrier::put) d.carrier = Carrier::get;
+    d.algorithm = row(Collective::allreduce, hierarchical && !ordered ? "tiled_hierarchical" : "tiled");
+    if (hierarchical && !ordered && d.carrier == Carrier::put) d.carrier = Carrier::get;
   }
-  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(bytes);
-  // A strip for each rank at a time: what is read from one side is still in the first cache when it is stored.
-  if (d.carrier == Carrier::put || d.carrier == Carrier::get)
+  if (d.carrier == Carrier::slot) d.fragment_bytes = kStagedFragment;
+  // A strip for each rank at a time: what is read from one side is still in the first cache when it is stored. The
+  // kernel is asked for as much as there is: it does not keep to the cache anyhow.
+  if (s.direct && (d.carrier == Carrier::put || d.carrier == Carrier::get))
     d.fragment_bytes = 16 * kKiB * static_cast<std::size_t>(s.ranks);
   return d;
+}
+
+Decision default_for(const Situation &situation, Collective collective, std::size_t bytes, bool ordered) {
+  switch (collective) {
+    case Collective::barrier: return default_barrier(situation);
+    case Collective::broadcast: return default_broadcast(situation, bytes);
+    case Collective::reduce: return default_reduce(situation, bytes, ordered);
+    case Collective::allreduce: return default_allreduce(situation, bytes, ordered);
+  }
+  return {};
 }
 
 }  // namespace
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes,
                 bool ordered) {
-  Decision d;
-  switch (collective) {
-    case Collective::barrier: d = default_barrier(situation); break;
-    case Collective::broadcast: d = default_broadcast(situation, bytes); break;
-    case Collective::reduce: d = default_reduce(situation, bytes, ordered); break;
-    case Collective::allreduce: d = default_allreduce(situation, bytes, ordered); break;
-  }
+  const Decision standard = default_for(situation, collective, bytes, ordered);
+  Decision d = standard;
   const Forced *forced = settings.forced_for(collective);
   if (forced != nullptr && (!ordered || forced->algorithm->keeps_order)) {
     d.algorithm = forced->algorithm;
     d.radix = forced->radix.value_or(2);
     if (forced->carrier) d.carrier = *forced->carrier;
   }
-  // What cannot be is replaced by what always works: slots, for messages too long for a line; lines for signals.
-  const bool one_sided = d.carrier == Carrier::get || d.carrier == Carrier::put;
-  const bool too_long = d.carrier == Carrier::line && bytes > plan::kLinePayloadBytes;
-  if (too_long || (one_sided && !situation.addressable) || !d.algorithm->carries(d.carrier))
-    d.carrier = d.algorithm->carries(Carrier::slot) ? Carrier::slot : Carrier::line;
+  const auto possible = [&](Carrier carrier) {
+    if (!d.algorithm->carries(carrier)) return false;
+    if (carrier == Carrier::line) return bytes <= plan::kLinePayloadBytes;
+    return carrier == Carrier::slot || situation.addressable;
+  };
+  // The carrier wanted, else one that the algorithm has; without any, the forced algorithm cannot run this message.
+  if (!possible(d.carrier)) {
+    const Carrier others[] = {Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
+    const auto *const other = std::find_if(std::begin(others), std::end(others), possible);
+    if (other != std::end(others)) {
+      d.carrier = *other;
+    } else {
+      d = standard;
+    }
+  }
   if (!d.algorithm->fragments || d.carrier == Carrier::line) d.fragment_bytes = 0;
 
   if (d.algorithm->fragments && d.carrier != Carrier::line) {

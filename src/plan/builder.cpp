@@ -112,10 +112,7 @@ void Builder::post(int area, std::span<const std::int32_t> readers, Operand valu
   if (!near.empty()) {
     const bool in_place = value.space != Space::line && value.space != Space::slot;
     if (in_place && carrier_ == Carrier::put) {
-      for (int reader : near) {
-        touch(reader);
-        copy({Space::peer_output, kPublishArea, reader, value.range}, value);
-      }
+      for (int reader : near) copy(output_of(reader, value.range), value);
     }
     if (in_place) {
       publishes_ |= carrier_ == Carrier::get;
@@ -224,8 +221,17 @@ Operand Builder::take(int area, int from, Operand as, Operand home) {
   return {Space::peer_output, kPublishArea, from, as.range};
 }
 
+Operand Builder::output_of(int peer, Range range) {
+  touch(peer);
+  return {Space::peer_output, kPublishArea, peer, range};
+}
+
 void Builder::reclaim(std::span<const std::int32_t> readers) {
-  if (carrier_ != Carrier::get) return;
+  if (carrier_ == Carrier::get) reclaim_input(readers);
+}
+
+void Builder::reclaim_input(std::span<const std::int32_t> readers) {
+  if (carrier_ != Carrier::get && carrier_ != Carrier::put) return;
   for (int reader : locals(readers)) reclaim_from_.push_back(reader);
 }
 

@@ -58,6 +58,12 @@ class Builder {
   void share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts);
   [[nodiscard]] Operand take_part(int area, int from, Range part, Operand home);
 
+  // One-sided access, whatever the carrier, between ranks that share memory: an owner exposes its output, and a
+  // peer writes there. The owner learns by a signal or a post when that is done.
+  [[nodiscard]] bool shares_memory_with(int peer) const { return local(peer); }
+  void expose_output() { publishes_ = true; }
+  [[nodiscard]] Operand output_of(int peer, Range range = {});
+
   // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
   // (input, output or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home);
@@ -65,6 +71,8 @@ class Builder {
   // Before returning: nobody may read my buffers any more. Needed where takers are not known to be done in
   // another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
   void reclaim(std::span<const std::int32_t> readers);
+  // The same for a shared input, which put reads in place too.
+  void reclaim_input(std::span<const std::int32_t> readers);
 
   void copy(Operand dst, Operand src);  // nothing is emitted when they are the same place
   void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
