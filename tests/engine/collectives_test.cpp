@@ -38,12 +38,11 @@ engine::Combine sum() {
 // 2x2 matrices modulo 2^16 in four lanes: multiplication is associative and does not commute.
 void multiply(void *, const void *in, void *inout, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t a[4], b[4];
+    std::uint16_t a[4], b[4], c[4];
     std::memcpy(a, static_cast<const std::byte *>(in) + 8 * i, 8);
     std::memcpy(b, static_cast<std::byte *>(inout) + 8 * i, 8);
-    const std::uint16_t c[4] = {
-        static_cast<std::uint16_t>(a[0] * b[0] + a[1] * b[2]), static_cast<std::uint16_t>(a[0] * b[1] + a[1] * b[3]),
-        static_cast<std::uint16_t>(a[2] * b[0] + a[3] * b[2]), static_cast<std::uint16_t>(a[2] * b[1] + a[3] * b[3])};
+    for (std::size_t j = 0; j < 4; ++j)  // unsigned: two 16-bit factors overflow an int
+      c[j] = static_cast<std::uint16_t>(1U * a[j & 2] * b[j & 1] + 1U * a[(j & 2) + 1] * b[2 + (j & 1)]);
     std::memcpy(static_cast<std::byte *>(inout) + 8 * i, c, 8);
   }
 }

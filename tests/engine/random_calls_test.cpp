@@ -42,7 +42,7 @@ void multiply(void *, const void *in, void *inout, std::size_t count) {
     std::memcpy(&a, static_cast<const std::byte *>(in) + i * sizeof a, sizeof a);
     std::memcpy(&b, static_cast<std::byte *>(inout) + i * sizeof b, sizeof b);
     const auto entry = [&](std::size_t row, std::size_t column) {
-      return static_cast<std::uint16_t>(a[2 * row] * b[column] + a[2 * row + 1] * b[2 + column]);
+      return static_cast<std::uint16_t>(1U * a[2 * row] * b[column] + 1U * a[2 * row + 1] * b[2 + column]);
     };
     const Matrix c{entry(0, 0), entry(0, 1), entry(1, 0), entry(1, 1)};
     std::memcpy(static_cast<std::byte *>(inout) + i * sizeof c, &c, sizeof c);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -116,7 +117,12 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
       if (!bootstrap) return nullptr;
       return communicator::Communicator::create(std::move(bootstrap), nullptr, settings[0], why);
     }();
-    return comm ? body(std::span(&comm, 1)) : why;
+    const std::string wrong = comm ? body(std::span(&comm, 1)) : why;
+    if (!wrong.empty()) {  // the others must not wait for a rank that has gone on to the next test
+      std::fprintf(stderr, "rank %d of %d: %s\n", rank, ranks, wrong.c_str());
+      std::_Exit(1);
+    }
+    return {};
   }
 
   if (kind == Kind::threads) return run_threads(0, ranks);
