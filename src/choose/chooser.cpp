@@ -44,7 +44,7 @@ bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 16 * kKiB, Carrier::get);
+  d.carrier = carrier_for(s, bytes, 4 * kKiB + 1, Carrier::get);
   d.algorithm = row(Collective::broadcast, one_round(s) || s.ranks <= 8 ? "flat" : "hierarchical_flat");
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
   if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
@@ -58,7 +58,7 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
 
 Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 16 * kKiB, Carrier::put);
+  d.carrier = carrier_for(s, bytes, 4 * kKiB, bytes >= 16 * kKiB ? Carrier::put : Carrier::get);
   const bool flat = one_round(s) && (bytes <= 4 * kKiB || s.ranks <= 2);
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
   if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
@@ -70,7 +70,7 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 8 * kKiB, Carrier::put);
+  d.carrier = carrier_for(s, bytes, 1 * kKiB, Carrier::put);
   if (kernel_pays(s, bytes, 12 * kKiB)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;

@@ -30,11 +30,11 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 
 // Waiting -------------------------------------------------------------------------------------------------
 
-inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank) {
+inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
   if (line.reached(ticket)) return Outcome::done;
   Outcome news = Outcome::done;
   const bool reached = wait_until(
-      policy_, [&] { return line.reached(ticket); },
+      policy, [&] { return line.reached(ticket); },
       [&] {
         news = bad_news(rank);
         return news == Outcome::done || line.reached(ticket);  // it may have posted, and then died
@@ -83,9 +83,14 @@ Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) 
     return Outcome::done;
   }
   if (all_passed(previous)) return Outcome::done;
+  // A rank that is so far ahead waits until half of its ring is free: it would else meet every single step of the
+  // others, and disturb it. All that half belongs to earlier calls, which end whatever this rank does in this one.
+  const std::uint64_t half = std::min(previous + depth / 2, ticket_ - 1);
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const int rank = rank_of_local_[local];
-    const Outcome outcome = wait_word(segment_.progress(static_cast<int>(local)), previous, rank);
+    if (rank == me_) continue;
+    const Outcome outcome =
+        wait_word(segment_.progress(static_cast<int>(local)), half, rank, policy_.patient());
     if (outcome != Outcome::done) return outcome;
   }
   return Outcome::done;
@@ -210,6 +215,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     }
     case plan::Kind::await: {
       const Line &line = op.ring[fragment.ticket & mask];
+      // A peer that has posted already may be further ahead: fetch its next line while this one is worked on.
+      if (line.reached(fragment.ticket)) __builtin_prefetch(&op.ring[(fragment.ticket + 1) & mask]);
       const Outcome outcome = wait_word(line, fragment.ticket, op.peer);
       if (op.publication && outcome == Outcome::done)
         std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], line.payload, sizeof(Addresses));

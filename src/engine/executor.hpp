@@ -68,7 +68,8 @@ class Executor {
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
   Outcome run_steps(const Program &program, const Call &call);
-  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank);
+  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy);
+  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
   [[nodiscard]] Outcome bad_news(int rank);
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
   // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.

@@ -12,12 +12,16 @@
 namespace copse::engine {
 
 struct WaitPolicy {
-  std::uint32_t spins = 4000;     // polls before the first yield
-  std::uint32_t yields = 20000;   // yields before naps begin
-  std::uint32_t nap_us = 100;     // length of a nap
+  std::uint32_t spins = 1000;    // polls before the first yield
+  std::uint32_t pauses = 1;      // between two of them
+  std::uint32_t yields = 20000;  // yields before naps begin
+  std::uint32_t nap_us = 100;    // length of a nap
 
-  static WaitPolicy dedicated() { return {4000, 20000, 100}; }
-  static WaitPolicy oversubscribed() { return {1, 200000, 50}; }
+  static WaitPolicy dedicated() { return {1000, 1, 20000, 100}; }
+  // Any pause would be taken from those who have work (bench: copse-hardware crowded).
+  static WaitPolicy oversubscribed() { return {0, 0, 200000, 50}; }
+  // For a rank that has run far ahead: every poll of a word costs its owner a miss at the next store.
+  [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, yields, nap_us}; }
 };
 
 inline void relax() {
@@ -39,7 +43,7 @@ template <class Ready, class Watch>
 bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
   for (std::uint32_t i = 0; i < policy.spins; ++i) {
     if (ready()) return true;
-    relax();
+    for (std::uint32_t p = 0; p < policy.pauses; ++p) relax();
   }
   std::chrono::steady_clock::time_point next{};
   for (std::uint64_t round = 0;; ++round) {
