@@ -31,15 +31,15 @@ Carrier carrier_for(const Situation &s, std::size_t bytes, std::size_t direct_fr
 }
 
 // Pieces of a staged message: small enough to stay in the second cache of both sides and to overlap, large enough to
-// be worth a signal.
-constexpr std::size_t kStagedFragment = 32 * kKiB;
+// be worth a signal; and, where ranks take turns on their processors, worth a turn.
+std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed ? 64 : 32) * kKiB; }
 
 // Without loads and stores into the other's buffer, the kernel's single copy beats two copies from here on, when both
 // sides share it out.
 constexpr std::size_t kKernelFrom = 48 * kKiB;
 
 bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
-  return s.addressable && !s.direct && s.nodes == 1 && bytes >= from;
+  return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from;
 }
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
@@ -51,7 +51,7 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
   // The root's share of the work shrinks with the number of ranks.
   if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 16 * kKiB)
     d.algorithm = row(Collective::broadcast, "shared");
-  if (d.carrier == Carrier::slot) d.fragment_bytes = kStagedFragment;
+  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   if (d.carrier == Carrier::get && d.algorithm->name == "hierarchical_flat") d.fragment_bytes = 64 * kKiB;
   return d;
 }
@@ -63,7 +63,7 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
   if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
-  if (d.carrier == Carrier::slot || d.carrier == Carrier::get) d.fragment_bytes = kStagedFragment;
+  if (d.carrier == Carrier::slot || d.carrier == Carrier::get) d.fragment_bytes = staged_fragment(s);
   if (d.carrier == Carrier::put) d.fragment_bytes = 16 * kKiB * static_cast<std::size_t>(s.ranks);
   return d;
 }
@@ -81,7 +81,7 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
     d.algorithm = row(Collective::allreduce, hierarchical && !ordered ? "tiled_hierarchical" : "tiled");
     if (hierarchical && !ordered && d.carrier == Carrier::put) d.carrier = Carrier::get;
   }
-  if (d.carrier == Carrier::slot) d.fragment_bytes = kStagedFragment;
+  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   // A strip for each rank at a time: what is read from one side is still in the first cache when it is stored. The
   // kernel is asked for as much as there is: it does not keep to the cache anyhow.
   if (s.direct && (d.carrier == Carrier::put || d.carrier == Carrier::get))
