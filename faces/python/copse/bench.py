@@ -27,7 +27,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from . import flavours, paths, run
+from . import flavours, paths, readme, run
 from .errors import CopseError
 
 SCHEMA = 1  # of results.json, samples.csv and summary.csv
@@ -428,8 +428,11 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
+    into_readme: Annotated[bool, typer.Option("--readme", help="write the result into README.md (takes --own)")] = False,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse: a table, results.json, CSV files and plots."""
+    if into_readme and imb is not False:
+        raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:
         batches, launches = 1, 1
         sizes = "8,4K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
@@ -466,4 +469,8 @@ def bench_command(
     rows = summarise(samples, all_sides)
     show(console, rows)
     files = write(output, grid, all_sides, samples, rows) + draw(rows, output)
+    if into_readme:
+        result = json.loads((output / "results.json").read_text())
+        command = "build/bin/copse bench " + " ".join(sys.argv[2:])
+        readme.write(paths.ROOT / "README.md", readme.section(rows, result, command, size_text))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
