@@ -1,3 +1,4 @@
+// Finding or making the state of a communicator, and letting go of it when the MPI does.
 #include "communicators.hpp"
 
 #include <mutex>

@@ -1,3 +1,4 @@
+// Reading the MPI's datatypes: which are dense, which the kernels can reduce; packing what is not dense.
 #include "datatypes.hpp"
 
 #include <algorithm>

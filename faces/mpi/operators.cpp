@@ -1,3 +1,4 @@
+// Which operators the kernels know, and calling the user's own.
 #include "operators.hpp"
 
 #include <algorithm>

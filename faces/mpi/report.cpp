@@ -1,3 +1,4 @@
+// Gathering the trace on rank 0, printing it, and the last words before an abort.
 #include "report.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Waking up at MPI_Init or at the first wrapped call, and going back to passing on in MPI_Finalize.
 #include "session.hpp"
 
 #include <unistd.h>

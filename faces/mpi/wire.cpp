@@ -1,3 +1,4 @@
+// Messages between nodes: isend and irecv of the MPI, waited for with a yield in between.
 #include "wire.hpp"
 
 #include <sched.h>
