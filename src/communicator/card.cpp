@@ -67,6 +67,7 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
   card.neighbours = ranks_by_launcher();
+  card.online = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
 
   cpu_set_t set;
@@ -110,7 +111,7 @@ topology::Placement placement_of(const std::vector<Card> &cards, const choose::S
 
 bool oversubscribed(const std::vector<Card> &cards) {
   struct Host {
-    int ranks = 0, by_launcher = 0;
+    int ranks = 0, by_launcher = 0, online = 0;
     std::array<std::uint64_t, kCpusMax / 64> cpus{};
   };
   std::map<std::uint64_t, Host> hosts;
@@ -118,14 +119,21 @@ bool oversubscribed(const std::vector<Card> &cards) {
     Host &host = hosts[card.place.host];
     ++host.ranks;
     host.by_launcher = std::max(host.by_launcher, card.neighbours);
+    host.online = card.online;
     for (std::size_t i = 0; i < card.cpus.size(); ++i) host.cpus[i] |= card.cpus[i];
   }
-  const int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return std::any_of(hosts.begin(), hosts.end(), [&](const auto &entry) {
     int cpus = 0;
     for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
-    return entry.second.ranks > cpus || entry.second.by_launcher > online;
+    return entry.second.ranks > cpus || entry.second.by_launcher > entry.second.online;
   });
+}
+
+std::string heap_why_not() {
+  const auto query = reinterpret_cast<heap::WhyNotQuery>(dlsym(RTLD_DEFAULT, heap::kWhyNotQueryName));
+  if (query == nullptr) return "libcopse-heap.so is not preloaded (copse run --shared-heap does that)";
+  const char *why_not = query();
+  return why_not == nullptr ? "" : why_not;
 }
 
 bool probe_kernel_reach(const Card &neighbour) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "choose/settings.hpp"
@@ -22,6 +23,7 @@ struct Card {
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
   std::int32_t neighbours = 0;  // ranks that the launcher started on this node, if it said so
+  std::int32_t online = 0;      // processors of this node
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // where this rank may run
 };
 
@@ -33,6 +35,9 @@ struct Card {
 
 // Are there nodes with more ranks than processors that they may use?
 [[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
+
+// Why this process has no shared heap, in words; empty if it has one.
+[[nodiscard]] std::string heap_why_not();
 
 // Reads and writes back the neighbour's probe word through the kernel: true if both work.
 [[nodiscard]] bool probe_kernel_reach(const Card &neighbour);

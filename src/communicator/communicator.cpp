@@ -185,9 +185,17 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     peer.local = static_cast<int>(local);
     peer.pid = card.pid;
     peer.same_process = card.process == mine.process;
+    if (other == me) {  // where my own buffers must lie to be reached
+      peer.heap_base = card.heap_base;
+      peer.heap_bytes = card.heap_bytes;
+    }
     if (peer.same_process) continue;
     tried.threads = 0;
     if (!heap_allowed) continue;
+    if (mine.heap_bytes == 0) {
+      heap_why_not = "no shared heap: " + communicator::heap_why_not();
+      continue;
+    }
     if (card.heap_bytes == 0) {
       heap_why_not = "rank " + std::to_string(other) + " runs without the shared heap";
       continue;
@@ -249,7 +257,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.ranks = ranks;
   state->situation.nodes = nodes;
   state->situation.addressable =
-      agreed.threads != 0 ? settings.reach != Limit::staged : agreed.kernel != 0 && settings.reach != Limit::staged;
+      settings.reach != Limit::staged && (agreed.threads != 0 || agreed.kernel != 0 || agreed.heap != 0);
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
@@ -268,6 +276,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->settings = settings;
   state->executor = std::make_unique<engine::Executor>(engine::Segment(state->memory->base(), geometry),
                                                        std::move(peers), rank, policy, wire.get(), lost);
+  if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
@@ -372,7 +381,8 @@ Outcome Communicator::reduce(const void *input, void *output, std::size_t count,
     if (input != output) std::memcpy(output, input, count * element_bytes);
     return Outcome::done;
   }
-  engine::Call call = reduction(input, output, count, element_bytes, combine);
+  // Other ranks' output means nothing, and may be anything.
+  engine::Call call = reduction(input, rank() == root ? output : nullptr, count, element_bytes, combine);
   return state_->run(Collective::reduce, call, root, !combine.commutative);
 }
 

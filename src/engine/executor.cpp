@@ -256,8 +256,41 @@ void Executor::size_scratch(const Program &program, const Call &call) {
   if (scratch_.size() < scratch_stride_ * program.scratches) scratch_.resize(scratch_stride_ * program.scratches);
 }
 
+// Runs with stand-ins, in the shared heap, for buffers that lie elsewhere. Their memory comes from malloc, which the
+// heap's library has replaced.
+Outcome Executor::run_in_heap(const Program &program, const Call &call) {
+  const std::size_t bytes = call.count * call.element_bytes;
+  const Peer &mine = peers_[static_cast<std::size_t>(me_)];
+  const auto reachable = [&](const void *buffer) {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(buffer) - mine.heap_base;
+    return buffer == nullptr || bytes == 0 || (offset < mine.heap_bytes && bytes <= mine.heap_bytes - offset);
+  };
+  Call bound = call;
+  std::vector<std::byte> input, output;
+  if (!reachable(call.output)) {
+    output.resize(bytes);
+    bound.output = output.data();
+    if (call.input == call.output) {
+      std::memcpy(output.data(), call.input, bytes);
+      bound.input = bound.output;
+    }
+  }
+  if (!reachable(bound.input)) {
+    input.resize(bytes);
+    std::memcpy(input.data(), call.input, bytes);
+    bound.input = input.data();
+  }
+  if (!reachable(bound.input) || !reachable(bound.output)) {  // the heap is full
+    errno = ENOMEM;
+    return Outcome::reach_failed;
+  }
+  const Outcome outcome = run_steps(program, bound);
+  if (bound.output != call.output && outcome == Outcome::done) std::memcpy(call.output, bound.output, bytes);
+  return outcome;
+}
+
 Outcome Executor::run(const Program &program, const Call &call) {
-  Outcome outcome = run_steps(program, call);
+  Outcome outcome = heap_only_ && program.publishes ? run_in_heap(program, call) : run_steps(program, call);
   if (outcome == Outcome::done) [[likely]] return outcome;
   const int error = errno;
   if (outcome == Outcome::reach_failed && unreached_ != nullptr) {

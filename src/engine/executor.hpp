@@ -41,6 +41,10 @@ class Executor {
 
   [[nodiscard]] Program prepare(const plan::Plan &plan) const { return compile(plan, segment_, peers_); }
 
+  // From now on buffers are reached through the shared heap alone (no kernel copies): what a program publishes is
+  // moved there first if it lies elsewhere.
+  void publish_from_heap_only() { heap_only_ = true; }
+
   // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the
   // other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
@@ -76,6 +80,7 @@ class Executor {
   bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes);
+  Outcome run_in_heap(const Program &program, const Call &call);
   bool reduce(const Op &op, const Call &call, const Fragment &fragment);
   void size_scratch(const Program &program, const Call &call);
 
@@ -95,6 +100,7 @@ class Executor {
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_, bounce_;
   std::size_t scratch_stride_ = 0;
+  bool heap_only_ = false;
 };
 
 }  // namespace copse::engine

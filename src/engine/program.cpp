@@ -46,7 +46,9 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
           for (std::int32_t reader : plan.peers_of(step)) op.locals.push_back(local_of(reader));
           break;
         case plan::Kind::post:
-        case plan::Kind::publish: op.ring = ring_of(plan.rank, step.area); break;
+        case plan::Kind::publish:
+          program.publishes |= step.kind == plan::Kind::publish;
+          op.ring = ring_of(plan.rank, step.area); break;
         case plan::Kind::await:
           op.ring = ring_of(step.peer, step.area);
           op.publication = step.area == plan::kPublishArea;

@@ -44,6 +44,7 @@ struct Program {
   bool scratch_whole = false;  // a once-section uses scratch: it must hold the whole message
   bool slots = false;          // a fragment must fit in a slot; alike on all ranks
   bool one_fragment = false;
+  bool publishes = false;      // others reach this rank's buffers
 };
 
 // `peers[r]` says how rank r is reached; `me` is this rank.

@@ -1,5 +1,6 @@
 // Every algorithm over every reach in real memory: right data, for sizes around every boundary, in place or not.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -70,7 +71,39 @@ std::vector<std::int64_t> expected_reduction(const engine::Combine &combine, int
   return result;
 }
 
-std::string difference(const std::vector<std::int64_t> &got, const std::vector<std::int64_t> &want,
+// TEST_REACH=heap: run under the preloaded shared heap, and it must be used. TEST_REACH=heap_only: moreover without
+// kernel copies, and every other rank's buffers lie outside the heap.
+std::string_view test_reach() {
+  const char *reach = std::getenv("TEST_REACH");
+  return reach != nullptr ? reach : "";
+}
+
+bool outside_heap() {
+  static const bool outside = [] {
+    const char *rank = std::getenv("TEST_SPMD_RANK");
+    return test_reach() == "heap_only" && rank != nullptr && std::atoi(rank) % 2 == 1;
+  }();
+  return outside;
+}
+
+template <class T>
+struct TestAllocator {
+  using value_type = T;
+  T *allocate(std::size_t n) {
+    if (!outside_heap()) return std::allocator<T>().allocate(n);
+    void *memory = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<T *>(memory);
+  }
+  void deallocate(T *memory, std::size_t n) {
+    if (!outside_heap()) return std::allocator<T>().deallocate(memory, n);
+    munmap(memory, n * sizeof(T));
+  }
+  friend bool operator==(const TestAllocator &, const TestAllocator &) { return true; }
+};
+using Buffer = std::vector<std::int64_t, TestAllocator<std::int64_t>>;
+
+std::string difference(const Buffer &got, const std::vector<std::int64_t> &want,
                        const std::string &where) {
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (got[i] == want[i]) continue;
@@ -85,14 +118,15 @@ std::string difference(const std::vector<std::int64_t> &got, const std::vector<s
 std::string one_call(Communicator &comm, Collective collective, std::size_t count, int root, bool in_place,
                      const engine::Combine &combine, int call) {
   const int rank = comm.rank();
-  std::vector<std::int64_t> in(count), out(count, -1);
+  Buffer in(count), out(count, -1);
   for (std::size_t i = 0; i < count; ++i) in[i] = value_of(rank, i, call);
-  const std::vector<std::int64_t> before = in;
+  const Buffer before = in;
   std::ostringstream where;
   where << algorithms::name_of(collective) << " count " << count << " root " << root << (in_place ? " in place" : "")
         << " call " << call;
   Outcome outcome = Outcome::done;
-  std::vector<std::int64_t> want, *got = &out;
+  std::vector<std::int64_t> want;
+  Buffer *got = &out;
   switch (collective) {
     case Collective::barrier: outcome = comm.barrier(); break;
     case Collective::broadcast:
@@ -143,12 +177,6 @@ std::string name_of(const testing::TestParamInfo<Case> &info) {
 bool full_sweep() {
   const char *sweep = std::getenv("TEST_SWEEP");
   return sweep != nullptr && std::string_view(sweep) == "full";
-}
-
-// TEST_REACH=heap: run under the preloaded shared heap, and it must be used.
-bool expects_heap() {
-  const char *reach = std::getenv("TEST_REACH");
-  return reach != nullptr && std::string_view(reach) == "heap";
 }
 
 std::vector<Case> all_cases() {
@@ -213,8 +241,9 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
       settings.forced.push_back({algorithm->collective, algorithm, carrier, {}});
       settings.fragment = fragmentation;
       settings.topology = machine_for(ranks);
+      if (test_reach() == "heap_only") settings.reach = choose::ReachLimit::direct;
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
-        if (expects_heap() && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;
+        if (test_reach() != "" && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;
         int call = 0;
         for (std::size_t count : counts) {
           for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, and one after the other
