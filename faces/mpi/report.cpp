@@ -96,6 +96,9 @@ void remember(const CommState &state) {
     note("no direct reach", capabilities.heap_why_not);
   if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
     note("no kernel reach", capabilities.kernel_why_not);
+  if (capabilities.nodes > 1)
+    note("wire", "a communicator over " + std::to_string(capabilities.nodes) +
+                     " nodes, joined by the MPI's own messages");
   const std::lock_guard lock(mutex);
   trace.merge(state.copse->trace());
 }

@@ -1,15 +1,14 @@
 """The preload libraries under every MPI flavour, with the MPI itself as the oracle (collectives.c)."""
 
 import re
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from collectives import SOURCE, passed
 
 from copse import flavours, paths
 
-SOURCE = Path(__file__).with_name("collectives.c")
 PARTS = ["types", "derived", "operators", "communicators", "threads", "errors", "memory"]
 MPI4PY_SCRIPT = """
 import numpy as np
@@ -25,40 +24,6 @@ comm.Barrier()
 assert comm.allreduce(comm.rank) == comm.size * (comm.size - 1) // 2  # a Python object
 print("fine") if comm.rank == 0 else None
 """
-
-
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory):
-    """collectives.c compiled by each flavour's mpicc, made at first use."""
-    folder, made = tmp_path_factory.mktemp("collectives"), {}
-
-    def program(flavour: flavours.Flavour) -> Path:
-        if flavour.name not in made:
-            made[flavour.name] = folder / flavour.name
-            command = [flavour.mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", SOURCE, "-o",
-                       made[flavour.name], "-lpthread"]  # fmt: skip
-            done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
-            assert done.returncode == 0, done.stderr
-        return made[flavour.name]
-
-    return program
-
-
-@pytest.fixture
-def launch(run, programs):
-    def launch_part(flavour, ranks, *arguments, preload=None, program=None, timeout=100, **variables):
-        preload = flavour.preload if preload is None else paths.PRELOAD_FOLDER / preload
-        assert preload.exists(), f"{preload} is missing; run make build"
-        command = flavour.command(
-            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **variables}
-        )
-        return run(command, env=flavour.environment(), timeout=timeout)
-
-    return launch_part
-
-
-def passed(done, part: str) -> bool:
-    return done.returncode == 0 and re.search(rf"^{part}: \d+ checks", done.stdout, re.MULTILINE) is not None
 
 
 @pytest.mark.parametrize("part", PARTS)

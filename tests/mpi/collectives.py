@@ -1,0 +1,18 @@
+"""The program collectives.c: compiling it, and telling from its output whether a part of it has passed."""
+
+import re
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("collectives.c")
+
+
+def compile_with(mpicc: Path, program: Path, environment: dict[str, str]) -> Path:
+    command = [mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", SOURCE, "-o", program, "-lpthread"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def passed(done: subprocess.CompletedProcess, part: str) -> bool:
+    return done.returncode == 0 and re.search(rf"^{part}: \d+ checks", done.stdout, re.MULTILINE) is not None
