@@ -49,20 +49,23 @@ bool find_mpi(const void *caller) {
   return true;
 }
 
-// False, after a line by rank 0, if the variables hold a mistake.
-bool read_settings(MPI_Comm world) {
+// Reads the variables. Returns what is wrong with them, in words, or an empty string.
+std::string read_settings() {
   std::string error;
   const auto read = choose::read_settings(environ, error);
-  if (!read) {
-    int rank = 0;
-    real().Comm_rank_(world, &rank);
-    if (rank == 0) {
-      std::fprintf(stderr, "copse: %s (all calls are passed on to the MPI)\n", error.c_str());
-    }
-    return false;
-  }
+  if (!read) return error;
   chosen = *read;
-  return true;
+  if (chosen.topology.empty()) return {};
+  try {
+    static_cast<void>(topology::Machine::from(chosen.topology));
+  } catch (const std::exception &wrong) {
+    return wrong.what();
+  }
+  return {};
+}
+
+void say_mistake(const std::string &mistake) {
+  std::fprintf(stderr, "copse: %s; every call is passed on to the MPI\n", mistake.c_str());
 }
 
 int finish(MPI_Comm, int, void *, void *) {
@@ -121,10 +124,16 @@ void after_init() {
   const std::lock_guard lock(mutex);
   initialising = false;
   if (phase() != Phase::asleep) return;
-  // One rank that passes on while the others do not would hang them all.
-  int mine = read_settings(MPI_COMM_WORLD) && !chosen.disable ? 1 : 0, all = 0;
-  real().Allreduce_(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (all == 0) return set(Phase::passing);
+  // One rank that passes on while the others do not would hang them all; one speaks for those that found a mistake.
+  const std::string mistake = read_settings();
+  int rank = 0, ranks = 1;
+  real().Comm_rank_(MPI_COMM_WORLD, &rank);
+  real().Comm_size_(MPI_COMM_WORLD, &ranks);
+  const int mine[2] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1};
+  int all[2] = {0, 0};  // the first rank that found a mistake; do all want Copse?
+  real().Allreduce_(mine, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all[0] == rank) say_mistake(mistake);
+  if (all[0] < ranks || all[1] == 0) return set(Phase::passing);
   if (chosen.bind != "none") bind(MPI_COMM_WORLD);
   work();
 }
@@ -136,7 +145,11 @@ bool wake(const void *caller) {
   if (initialising || !find_mpi(caller)) return false;
   int initialised = 0;
   if (real().Initialized_(&initialised) != MPI_SUCCESS || initialised == 0) return false;
-  if (!read_settings(MPI_COMM_WORLD) || chosen.disable) {
+  const std::string mistake = read_settings();
+  int rank = 0;
+  real().Comm_rank_(MPI_COMM_WORLD, &rank);
+  if (!mistake.empty() && rank == 0) say_mistake(mistake);
+  if (!mistake.empty() || chosen.disable) {
     set(Phase::passing);
     return false;
   }
