@@ -71,7 +71,7 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
   d.carrier = carrier_for(s, bytes, 1 * kKiB, Carrier::put);
-  if (kernel_pays(s, bytes, 12 * kKiB)) d.carrier = Carrier::put;
+  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= 32 * kKiB / static_cast<std::size_t>(s.ranks))) {
