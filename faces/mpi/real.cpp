@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace copse::mpi {
@@ -47,9 +48,10 @@ bool find_real(const void *caller) {
   if (!find(r.Init, "PMPI_Init")) {
     caller_scope = scope_of(caller);
     if (caller_scope == nullptr || !find(r.Init, "PMPI_Init")) {
-      std::fprintf(stderr, "copse: %s: no PMPI_Init in this process; preload it into MPI programs only\n",
+      std::fprintf(stderr, "copse: %s: a program calls MPI functions, but no MPI (PMPI_Init) is loaded; "
+                   "link the program with an MPI's shared library, or run it without Copse\n",
                    kLibrary.data());
-      return false;
+      std::_Exit(1);  // there is nothing to pass the call on to
     }
   }
   bool complete = find(r.Barrier, "PMPI_Barrier");

@@ -52,7 +52,8 @@ extern Real real_mpi;
 inline const Real &real() { return detail::real_mpi; }
 
 // Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
-// is visible only from there. Returns false, after one line on standard error, if there is no MPI to be found.
+// is visible only from there. Without any MPI, one line on standard error and the end; with one that lacks what is
+// needed, one line and false.
 bool find_real(const void *caller);
 
 // Empty if the MPI in this process is one that this library was compiled for; else one line that says what it is and

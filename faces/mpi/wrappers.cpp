@@ -225,7 +225,6 @@ int exported_Barrier(Raw comm) {
 int exported_Init(int *argc, char ***argv) COPSE_EXPORT("MPI_Init");
 int exported_Init(int *argc, char ***argv) {
   const bool ours = before_init(__builtin_return_address(0));
-  if (real().Init == nullptr) return MPI_ERR_OTHER;
   const int result = real().Init(argc, argv);
   if (ours && result == MPI_SUCCESS) after_init();
   return result;
@@ -234,7 +233,6 @@ int exported_Init(int *argc, char ***argv) {
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) COPSE_EXPORT("MPI_Init_thread");
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) {
   const bool ours = before_init(__builtin_return_address(0));
-  if (real().Init_thread == nullptr) return MPI_ERR_OTHER;
   const int result = real().Init_thread(argc, argv, required, provided);
   if (ours && result == MPI_SUCCESS) after_init();
   return result;

@@ -480,6 +480,18 @@ static void part_killed(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
 }
+static void *kill_soon(void *unused) {
+  usleep(300000);
+  raise(SIGKILL);
+  return unused;
+}
+static void part_killed_amid(void) { /* somewhere in the fragments of a long message */
+  enum { kCount = 1 << 20 };
+  double *in = calloc(kCount, sizeof *in), *out = calloc(kCount, sizeof *out);
+  pthread_t killer;
+  if (rank == ranks - 1) pthread_create(&killer, NULL, kill_soon, NULL);
+  for (;;) MPI_Allreduce(in, out, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
 
 int main(int argc, char **argv) {
   const char *part = argc > 1 ? argv[1] : "types";
@@ -500,6 +512,7 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "memory") == 0) part_memory();
   else if (strcmp(part, "mismatch") == 0) part_mismatch(argv[2]);
   else if (strcmp(part, "killed") == 0) part_killed();
+  else if (strcmp(part, "killed-amid") == 0) part_killed_amid();
   else return fprintf(stderr, "unknown part %s\n", part), 2;
   if (rank == 0) printf("%s: %ld checks\n", part, checks);
   MPI_Finalize();

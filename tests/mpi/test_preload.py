@@ -1,8 +1,6 @@
 """The preload libraries under every MPI flavour, with the MPI itself as the oracle (collectives.c)."""
 
 import re
-import time
-from pathlib import Path
 
 import pytest
 from collectives import SOURCE, passed
@@ -97,56 +95,3 @@ def test_standard_abi(launch, run, name, tmp_path):
         done = launch(flavour, 2, part, program=[program], preload=flavours.STANDARD_ABI_PRELOAD, COPSE_TRACE="1")
         assert passed(done, part), done.stdout + done.stderr
         assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "right"),
-    [
-        ("mpich", "libcopse-mpi-openmpi.so", "libcopse-mpi-mpich.so"),
-        ("openmpi", "libcopse-mpi-mpich.so", "libcopse-mpi-openmpi.so"),
-        ("impi", "libcopse-mpi-abi.so", "libcopse-mpi-mpich.so"),
-        ("openmpi-debian", "libcopse-mpi-abi.so", "libcopse-mpi-openmpi.so"),
-    ],
-)
-def test_wrong_mpi(launch, name, wrong, right):
-    done = launch(flavours.find(name), 2, "random", 1, 50, preload=wrong)
-    assert passed(done, "random"), done.stdout + done.stderr
-    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
-    assert len(lines) == 1 and wrong in lines[0] and f"preload {right} instead" in lines[0], done.stderr
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "hint"),
-    [("COPSE_CHEK", "1", "COPSE_CHECK"), ("COPSE_ALGORITHM", "allreduce=tre", "allreduce")],
-)
-def test_bad_variable(launch, flavour, variable, value, hint):
-    done = launch(flavour, 2, "random", 1, 50, **{variable: value})
-    assert passed(done, "random"), done.stdout + done.stderr
-    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
-    assert len(lines) == 1 and variable in lines[0] and hint in lines[0], done.stderr
-
-
-def test_disabled(launch, flavour):
-    done = launch(flavour, 2, "random", 1, 50, COPSE_DISABLE="1", COPSE_TRACE="1")
-    assert passed(done, "random") and "copse:" not in done.stderr, done.stderr
-
-
-@pytest.mark.parametrize("what", ["collective", "root", "count", "operator"])
-def test_check_explains_a_mismatch(launch, flavour, what):
-    start = time.monotonic()
-    done = launch(flavour, 3, "mismatch", what, COPSE_CHECK="1", timeout=30)
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if line.startswith("copse:")]
-    assert len(lines) == 1 and "rank 0 calls" in lines[0] and "rank 1 calls" in lines[0], done.stderr
-    assert time.monotonic() - start < 20
-
-
-def test_check_finds_nothing_in_a_right_program(launch, flavour):
-    done = launch(flavour, 2, "random", 3, 100, COPSE_CHECK="1")
-    assert passed(done, "random"), done.stdout + done.stderr
-
-
-def test_killed_rank(launch, flavour):
-    done = launch(flavour, 3, "killed", timeout=30)
-    assert done.returncode != 0
-    assert not list(Path("/dev/shm").glob("*copse*"))

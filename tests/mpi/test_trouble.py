@@ -1,0 +1,211 @@
+"""What goes wrong around a program: mistakes of its user, an MPI that does not fit, ranks that die, refusals.
+
+A mistake is one line on standard error that names it and the remedy, and the program runs on without Copse. A system
+that refuses something costs speed, never results, and the trace says what was lost.
+"""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from collectives import passed
+
+from copse import flavours, paths
+
+REFUSE = Path(__file__).with_name("refuse.c")
+NOT_PERMITTED = 77
+
+
+def lines_of_copse(done) -> list[str]:
+    return [line for line in done.stderr.splitlines() if "copse:" in line]
+
+
+@pytest.fixture(scope="session")
+def refuse(tmp_path_factory):
+    """refuse.c as a prefix of a command: refuse(rank, what)."""
+    program = tmp_path_factory.mktemp("refuse") / "refuse"
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", REFUSE, "-o", program], check=True, timeout=60)
+    tried = subprocess.run([program, "all", "bind", "true"], capture_output=True, text=True, timeout=60)
+    if tried.returncode == NOT_PERMITTED:
+        pytest.skip(f"seccomp is not permitted here: {tried.stderr.strip()}")
+    return lambda rank, what: [program, rank, what]
+
+
+# Mistakes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "right"),
+    [
+        ("mpich", "libcopse-mpi-openmpi.so", "libcopse-mpi-mpich.so"),
+        ("openmpi", "libcopse-mpi-mpich.so", "libcopse-mpi-openmpi.so"),
+        ("impi", "libcopse-mpi-abi.so", "libcopse-mpi-mpich.so"),
+        ("openmpi-debian", "libcopse-mpi-abi.so", "libcopse-mpi-openmpi.so"),
+    ],
+)
+def test_wrong_mpi(launch, name, wrong, right):
+    done = launch(flavours.find(name), 2, "random", 1, 50, preload=wrong)
+    assert passed(done, "random"), done.stdout + done.stderr
+    [line] = lines_of_copse(done)
+    assert wrong in line and f"preload {right} instead" in line
+
+
+def test_no_mpi(run, tmp_path):
+    """A library that has MPI_ functions and no PMPI_ ones is no MPI: there is nothing to pass calls on to."""
+    library, program = tmp_path / "libfake.so", tmp_path / "program"
+    (tmp_path / "fake.c").write_text("int MPI_Barrier(void *comm) { return comm != 0; }\n")
+    (tmp_path / "program.c").write_text("int MPI_Barrier(void *comm);\nint main(void) { return MPI_Barrier(0); }\n")
+    for command in (["-shared", "-fPIC", tmp_path / "fake.c", "-o", library],
+                    [tmp_path / "program.c", library, "-o", program]):  # fmt: skip
+        assert run(["gcc", *command]).returncode == 0
+    done = run(["env", f"LD_PRELOAD={paths.PRELOAD_FOLDER / flavours.MPICH.preload}", program])
+    assert done.returncode == 1
+    [line] = lines_of_copse(done)
+    assert "no MPI (PMPI_Init) is loaded" in line and "link the program with an MPI" in line
+
+
+BROKEN_TOPOLOGY = "<topology"
+MISTAKES = [
+    ("COPSE_CHEK", "1", "COPSE_CHECK"),
+    ("COPSE_ALGORITHM", "allreduce=tre", "known: exchange"),
+    ("COPSE_ALGORITHM", "alreduce=tiled", "did you mean 'allreduce'?"),
+    ("COPSE_FRAGMENT", "0", "expected none, halves, or a size in bytes"),
+    ("COPSE_FRAGMENT", "99999999999999999999", "expected none, halves, or a size in bytes"),
+    ("COPSE_TOPOLOGY", "/nonexistent/machine.xml", "check the path"),
+    ("COPSE_TOPOLOGY", "{broken}", "lstopo machine.xml"),
+    ("COPSE_TOPOLOGY", "numa:x", "expected an hwloc synthetic string"),
+    ("COPSE_NODES", "0", "1 or more"),
+]
+
+
+@pytest.mark.parametrize(("variable", "value", "hint"), MISTAKES)
+def test_bad_variable(launch, tmp_path, variable, value, hint):
+    (tmp_path / "broken.xml").write_text(BROKEN_TOPOLOGY)
+    value = value.format(broken=tmp_path / "broken.xml")
+    done = launch(flavours.find("mpich"), 2, "random", 1, 50, **{variable: value})
+    assert passed(done, "random"), done.stdout + done.stderr
+    [line] = lines_of_copse(done)
+    assert variable in line and hint in line and line.endswith("every call is passed on to the MPI")
+
+
+def test_bad_variable_under_every_mpi(launch, flavour):
+    done = launch(flavour, 2, "random", 1, 50, COPSE_TOPOLOGY="/nonexistent/machine.xml")
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert len(lines_of_copse(done)) == 1, done.stderr
+
+
+def test_a_mistake_in_one_rank_only(launch, programs):
+    """That rank speaks, and all pass on."""
+    flavour = flavours.find("mpich")
+    script = '[ "$PMI_RANK" = 1 ] && export COPSE_FRAGMENT=0; exec "$0" "$@"'
+    done = launch(flavour, 3, "random", 1, 50, program=["sh", "-c", script, programs(flavour)])
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert len(lines_of_copse(done)) == 1 and "COPSE_FRAGMENT=0" in done.stderr, done.stderr
+
+
+def test_mistake_in_an_option_of_copse_run(copse, programs):
+    flavour = flavours.find("mpich")
+    launch = flavour.command(2, [programs(flavour), "random", "1", "50"])
+    done = copse("run", "--algorithm", "allreduce=tre", *launch, env=flavour.environment())
+    assert passed(done, "random"), done.stdout + done.stderr
+    [line] = lines_of_copse(done)
+    assert "no allreduce algorithm is called 'tre' (known: " in line
+
+
+def test_disabled(launch, flavour):
+    done = launch(flavour, 2, "random", 1, 50, COPSE_DISABLE="1", COPSE_TRACE="1")
+    assert passed(done, "random") and not lines_of_copse(done), done.stderr
+
+
+# COPSE_CHECK --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["collective", "root", "count", "operator"])
+def test_check_explains_a_mismatch(launch, flavour, what):
+    start = time.monotonic()
+    done = launch(flavour, 3, "mismatch", what, COPSE_CHECK="1", timeout=30)
+    assert done.returncode != 0
+    [line] = lines_of_copse(done)
+    assert "rank 0 calls" in line and "rank 1 calls" in line
+    assert time.monotonic() - start < 10  # of which the launchers take most
+
+
+def test_check_finds_nothing_in_a_right_program(launch, flavour):
+    done = launch(flavour, 2, "random", 3, 100, COPSE_CHECK="1")
+    assert passed(done, "random"), done.stdout + done.stderr
+
+
+# Ranks that die -----------------------------------------------------------------------------------------------------
+
+
+def left_behind() -> set[Path]:
+    return {path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob("*copse*")}
+
+
+@pytest.mark.parametrize("part", ["killed", "killed-amid"])
+def test_killed_rank(launch, programs, flavour, part):
+    """The others say who has died. A shell hides the death from the launcher for a while: else that ends the others,
+    often before they can speak."""
+    before = left_behind()
+    done = launch(flavour, 3, part, timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 2', programs(flavour)])
+    assert done.returncode != 0
+    assert re.search(r"copse: rank [01]: MPI_\w+ on a communicator of 3 ranks: .*rank [012] \(process \d+\) has ended "
+                     "before it took its part", done.stderr), done.stderr  # fmt: skip
+    assert left_behind() <= before
+
+
+def test_killed_rank_that_the_launcher_sees(launch, flavour):
+    before = left_behind()
+    done = launch(flavour, 3, "killed", timeout=60)
+    assert done.returncode != 0 and (done.stdout + done.stderr).strip()
+    assert left_behind() <= before
+
+
+# Refusals -----------------------------------------------------------------------------------------------------------
+
+ORACLE_STAYS_AWAY = {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # MPICH 5 itself aborts when process_vm_readv is refused
+NO_PINNING = {"I_MPI_PIN": "0"}
+
+
+def test_kernel_reach_refused_on_one_rank(launch, programs, refuse, flavour):
+    program = [*refuse("1", "kernel"), programs(flavour)]
+    done = launch(flavour, 3, "random", 3, 300, program=program, COPSE_TRACE="1", **ORACLE_STAYS_AWAY)
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert re.search(r"no kernel reach: process_vm_readv of rank \d failed on rank 1: Operation not permitted",
+                     done.stderr), done.stderr  # fmt: skip
+    assert re.search(r"^copse: allreduce +\w+ slot", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_binding_refused(launch, programs, refuse, flavour):
+    program = [*refuse("all", "bind"), programs(flavour)]
+    done = launch(flavour, 3, "random", 3, 100, program=program, COPSE_BIND="core", COPSE_TRACE="1", **NO_PINNING)
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert "binding: not bound: the system refuses processor 0: Operation not permitted" in done.stderr, done.stderr
+
+
+# MPICH itself dies of SIGBUS with so little; Intel MPI with its own shared memory, too.
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [("openmpi", {}), ("openmpi-debian", {}), ("impi", {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"})],
+)
+def test_small_shared_memory(run, programs, name, variables):
+    flavour, small = flavours.find(name), "mount -t tmpfs -o size=1m,mode=1777 shm /dev/shm"
+    tried = run(["unshare", "-m", "sh", "-c", small])
+    if tried.returncode != 0:
+        pytest.skip(f"no mount namespaces here: {tried.stderr.strip()}")
+    command = flavour.command(3, [programs(flavour), "random", "3", "300"],
+                              variables={"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables})  # fmt: skip
+    done = run(["unshare", "-m", "sh", "-c", f'{small} && exec "$0" "$@"', *command], env=flavour.environment())
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_shared_heap_refused(launch):
+    """The trace gives the heap's own reason."""
+    flavour = flavours.find("mpich")
+    preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
+    done = launch(flavour, 2, "random", 3, 50, LD_PRELOAD=preload, COPSE_TRACE="1", MIMALLOC_RESERVE_OS_MEMORY="1GiB")
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert "no direct reach: no shared heap: MIMALLOC_RESERVE_* gives mimalloc memory of its own" in done.stderr
