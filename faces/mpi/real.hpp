@@ -10,7 +10,7 @@ namespace copse::mpi {
 // What Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                     \
   X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_create_keyval)     \
-  X(Comm_set_attr) X(Comm_dup) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
+  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
   X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Isend) X(Irecv) X(Test) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
   X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \

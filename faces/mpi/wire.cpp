@@ -26,7 +26,8 @@ bool finish(MPI_Request &request) {
 }  // namespace
 
 MpiWire::MpiWire(MPI_Comm comm) {
-  real().Comm_dup_(comm, &comm_);
+  // Not a duplicate: that would call the program's own functions that copy its attributes.
+  real().Comm_split_(comm, 0, 0, &comm_);
   real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
 }
 

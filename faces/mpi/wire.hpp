@@ -10,9 +10,9 @@ namespace copse::mpi {
 
 class MpiWire final : public engine::Wire {
  public:
-  // Collective over `comm`, which it duplicates.
+  // Collective over `comm`, of whose ranks it makes a communicator.
   explicit MpiWire(MPI_Comm comm);
-  // Collective, unless the MPI is being finalised: then the duplicate is left to it.
+  // Collective, unless the MPI is being finalised: then that communicator is left to it.
   ~MpiWire() override;
   MpiWire(const MpiWire &) = delete;
   MpiWire &operator=(const MpiWire &) = delete;

@@ -332,7 +332,25 @@ static void check_comm(MPI_Comm comm) {
 }
 
 /* Communicators that come and go: their handles are used again. */
+static int copies;
+static int count_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+  (void)comm, (void)key, (void)extra, (void)in, (void)out;
+  *flag = 0;
+  ++copies;
+  return MPI_SUCCESS;
+}
+
 static void part_communicators(void) {
+  MPI_Comm noted; /* the program does not notice a communicator behind its own */
+  int key;
+  MPI_Comm_dup(MPI_COMM_WORLD, &noted);
+  MPI_Comm_create_keyval(count_copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_set_attr(noted, key, NULL);
+  check_comm(noted);
+  EXPECT(copies == 0, "attributes were copied %d times", copies);
+  MPI_Comm_free(&noted);
+  MPI_Comm_free_keyval(&key);
+
   check_comm(MPI_COMM_WORLD);
   check_comm(MPI_COMM_SELF);
   for (int i = 0; i < 40; ++i) {
