@@ -210,7 +210,9 @@ def _from_debian(name: str, family: Family) -> Flavour | None:
     if family is MPICH:
         # Debian names its library libmpich.so.12. The link to it that tools/setup makes lets programs built for
         # any other MPICH (mpi4py's wheel, Intel's benchmarks) find it as libmpi.so.12.
-        libraries, extra = paths.MPI_FOLDER / name / "lib", {"MPI4PY_MPIABI": "mpich"}
+        # Its UCX takes TCP beside shared memory, and MPI_Finalize then hangs now and then, with rank 0 waiting for a
+        # connection to be flushed that the others have left: one node needs shared memory only.
+        libraries, extra = paths.MPI_FOLDER / name / "lib", {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
     else:
         library = next((f / "libmpi.so.40" for f in _loader_folders() if (f / "libmpi.so.40").exists()), None)
         libraries, extra = None, {"MPI4PY_LIBMPI": str(library)}
