@@ -1,3 +1,4 @@
+// Single-step faults planted in plans, and why those that nobody can notice are harmless (see mutate.hpp).
 #include "analysis/mutate.hpp"
 
 #include <algorithm>
