@@ -68,6 +68,7 @@ void print(int ranks) {
 }
 
 [[noreturn]] void abort_all() {
+  usleep(100'000);  // MPICH's launcher may drop what it has not yet forwarded when it hears of an abort
   real().Abort_(MPI_COMM_WORLD, 1);
   std::_Exit(1);  // MPI_Abort does not return, but is not declared so
 }

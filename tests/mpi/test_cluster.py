@@ -67,8 +67,8 @@ def launch_over_nodes(run, programs, nodes):
             options += flavour.family.variable(name, value)
         # With --oversubscribe Open MPI fills the first node before it goes to the next.
         yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]
-        command = [TOOLS / "nodes.sh", "on", "head", *over_nodes(flavour, in_turn), *yielding, *options, programs(flavour),
-                   *arguments]  # fmt: skip
+        command = [TOOLS / "nodes.sh", "on", "head", *over_nodes(flavour, in_turn), *yielding, *options,
+                   programs(flavour), *arguments]  # fmt: skip
         return run(command, env=environment, timeout=timeout)
 
     return launch

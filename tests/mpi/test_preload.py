@@ -84,6 +84,23 @@ def test_mpi4py(launch, flavour, tmp_path):
     assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
 
 
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_copse_run_with_the_shared_heap(copse, tmp_path, name):
+    """As users start it: mpi4py, and the Intel MPI Benchmarks as their makers built them."""
+    flavour, script = flavours.find(name), tmp_path / "script.py"
+    script.write_text(MPI4PY_SCRIPT)
+    programs = {"fine": [flavour.python, script]}
+    if flavour.family is not flavours.OPEN_MPI:
+        programs["# All processes entering MPI_Finalize"] = [
+            flavours.imb(), "-msglog", "3:16", "-iter", "20", "Bcast", "Reduce", "Allreduce", "Barrier"]  # fmt: skip
+    for says, program in programs.items():
+        done = copse("run", "--shared-heap", "--trace", *flavour.command(2, program), env=flavour.environment())
+        assert done.returncode == 0 and says in done.stdout, done.stdout + done.stderr
+        for call in ("barrier", "broadcast", "reduce", "allreduce"):
+            assert re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+        assert "no direct reach" not in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("name", ["mpich", "impi"])
 def test_standard_abi(launch, run, name, tmp_path):
     """A program compiled by MPICH's mpicc_abi, under both MPIs that speak the standard ABI."""
