@@ -8,21 +8,10 @@ plan::Plan allreduce_tiled(const Request &request) {
   using plan::Operand;
   Builder builder = request.builder();
   const auto others = request.others();
-  const auto tile = [&](int rank) {
-    return plan::Range{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(request.ranks)};
-  };
-  std::vector<plan::Range> parts;
-  for (int other : others) parts.push_back(tile(other));
-  const plan::Range mine = tile(request.rank);
+  const plan::Range mine = tile_of(request, request.rank);
 
   builder.loop();
-  builder.share_input(0, others, parts);
-  std::vector<Fetch> items;
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    items.emplace_back([&, rank] {
-      return rank == request.rank ? Builder::input(mine) : builder.take_part(0, rank, mine, builder.scratch(0, mine));
-    });
-  }
+  const auto items = share_tiles(builder, request, 0, request.rank);
   const Operand result = builder.open(1, others, Builder::output(mine));
   fold(builder, result, items, static_cast<std::size_t>(request.rank));
   builder.copy(Builder::output(mine), result);
@@ -30,7 +19,7 @@ plan::Plan allreduce_tiled(const Request &request) {
 
   builder.lag(1);
   for (int other : others) {
-    const Operand home = Builder::output(tile(other));
+    const Operand home = Builder::output(tile_of(request, other));
     builder.copy(home, builder.take(1, other, home, home));
   }
   builder.reclaim(others);

@@ -81,4 +81,28 @@ void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size
   builder.copy(dst, sum);
 }
 
+plan::Range tile_of(const Request &request, int rank) {
+  return {static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(request.ranks)};
+}
+
+std::vector<Fetch> share_tiles(Builder &builder, const Request &request, int area, int first) {
+  const auto others = request.others();
+  std::vector<plan::Range> parts;
+  for (int other : others) parts.push_back(tile_of(request, other));
+  builder.share_input(area, others, parts);
+
+  const plan::Range mine = tile_of(request, request.rank);
+  std::vector<Fetch> items;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    if (rank == request.rank) {
+      items.emplace_back([mine] { return Builder::input(mine); });
+    } else {
+      items.emplace_back([&builder, area, rank, first, mine] {
+        return builder.take_part(area, rank, mine, builder.scratch(rank == first ? 1 : 0, mine));
+      });
+    }
+  }
+  return items;
+}
+
 }  // namespace copse::algorithms

@@ -28,4 +28,12 @@ using Fetch = std::function<plan::Operand()>;
 // place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks.
 void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own);
 
+// Tile `rank` of one tile for each rank (HMPI 2.4).
+[[nodiscard]] plan::Range tile_of(const Request &request, int rank);
+
+// Inside a loop: every rank shares its input with all others, tile by tile. Returns every rank's part of my tile, in
+// rank order, for a fold that starts with `first`: that one waits for the second in a place of its own, if both come
+// over the wire.
+[[nodiscard]] std::vector<Fetch> share_tiles(plan::Builder &builder, const Request &request, int area, int first);
+
 }  // namespace copse::algorithms

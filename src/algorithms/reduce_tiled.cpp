@@ -9,25 +9,13 @@ plan::Plan reduce_tiled(const Request &request) {
   Builder builder = request.builder();
   builder.keep_in_slots();
   const auto others = request.others();
-  const auto tile = [&](int rank) {
-    return plan::Range{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(request.ranks)};
-  };
-  std::vector<plan::Range> parts;
-  for (int other : others) parts.push_back(tile(other));
-  const plan::Range mine = tile(request.rank);
-  const bool is_root = request.rank == request.root;
   const std::vector<int> to{request.root};
+  const plan::Range mine = tile_of(request, request.rank);
+  const bool is_root = request.rank == request.root;
 
   builder.loop();
-  builder.share_input(0, others, parts);
-  std::vector<Fetch> items;
-  // The root's tile comes first, and waits for the second in a place of its own: where the root's input is its output,
-  // it is gone as soon as the result is begun.
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    items.emplace_back([&, rank] {
-      return rank == request.rank ? Builder::input(mine) : builder.take_part(0, rank, mine, builder.scratch(rank == request.root ? 1 : 0, mine));
-    });
-  }
+  // The fold starts with the root's tile: where the root's input is its output, that is gone once the result is begun.
+  const auto items = share_tiles(builder, request, 0, request.root);
   Operand result = Builder::output(mine);
   if (!is_root) {
     const bool in_place = request.carrier == plan::Carrier::put && builder.shares_memory_with(request.root);
@@ -38,7 +26,7 @@ plan::Plan reduce_tiled(const Request &request) {
   if (is_root) {
     builder.lag(1);
     for (int other : others) {
-      const Operand home = Builder::output(tile(other));
+      const Operand home = Builder::output(tile_of(request, other));
       builder.copy(home, builder.take(1, other, home, home));
     }
   } else {
