@@ -23,7 +23,8 @@ Decision default_barrier(const Situation &s) {
   return {row(Collective::barrier, s.nodes == 1 && !s.numa ? "dissemination" : "tree"), Carrier::line};
 }
 
-// The carrier for a message: in the signal, through a slot, or straight out of the other's buffer.
+// The carrier for a message: in the signal, through a slot, or straight out of the other's buffer. The last needs one
+// more dependent round, which is a turn of every rank where they share processors.
 Carrier carrier_for(const Situation &s, std::size_t bytes, std::size_t direct_from, Carrier one_sided) {
   if (bytes <= plan::kLinePayloadBytes) return Carrier::line;
   if (s.direct && s.addressable && bytes >= direct_from) return one_sided;
@@ -44,7 +45,7 @@ bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 4 * kKiB + 1, Carrier::get);
+  d.carrier = carrier_for(s, bytes, s.oversubscribed ? 96 * kKiB : 4 * kKiB + 1, Carrier::get);
   d.algorithm = row(Collective::broadcast, one_round(s) || s.ranks <= 8 ? "flat" : "hierarchical_flat");
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
   if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
@@ -58,7 +59,8 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
 
 Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 4 * kKiB, bytes >= 16 * kKiB ? Carrier::put : Carrier::get);
+  const std::size_t direct_from = (s.oversubscribed ? 96 : 4) * kKiB;
+  d.carrier = carrier_for(s, bytes, direct_from, bytes >= 16 * kKiB ? Carrier::put : Carrier::get);
   const bool flat = one_round(s) && (bytes <= 4 * kKiB || s.ranks <= 2);
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
   if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
@@ -70,7 +72,7 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, 1 * kKiB, Carrier::put);
+  d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 1) * kKiB, Carrier::put);
   if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
