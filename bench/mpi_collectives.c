@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kBarrier, kBcast, kReduce, kAllreduce, kCalls };
@@ -26,6 +27,12 @@ enum { kMaxSizes = 64, kPatternPeriod = 1021, kPage = 4096, kLine = 64 };
 static const double kLong = 0.5; /* seconds: a batch that took so long is the cell's last */
 
 static int rank, ranks;
+
+// MPICH's launcher may drop what it has not forwarded yet when it hears of an abort: leave it the time.
+static void give_up(void) {
+  nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
 
 static void fail(const char* what, const char* value, const char* remedy) {
   if (rank == 0) fprintf(stderr, "mpi_collectives: %s '%s'; %s\n", what, value, remedy);
@@ -87,7 +94,7 @@ static void check(const struct cell* c, size_t at) {
     if (c->out[k] != expected) {
       fprintf(stderr, "mpi_collectives: %s of %zu bytes (%s) on rank %d of %d: element %zu is %g, expected %g\n",
               call_names[c->call], c->count * 8, mode_names[c->mode], rank, ranks, k - at, c->out[k], expected);
-      MPI_Abort(MPI_COMM_WORLD, 1);
+      give_up();
     }
   }
 }
@@ -132,7 +139,7 @@ static double* ring(size_t places, int filled) {
   if (!p) {
     fprintf(stderr, "mpi_collectives: no memory for a ring of %zu MiB on rank %d; leave out cold mode\n",
             places * 8 >> 20, rank);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    give_up();
   }
   for (size_t k = 0; k < places; ++k) p[k] = filled ? operand(rank, k) : -1;
   return p;
