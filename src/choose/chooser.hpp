@@ -16,7 +16,6 @@ struct Situation {
   bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
   bool oversubscribed = false;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
-  std::size_t slot_bytes_max = 0;
 };
 
 struct Decision {

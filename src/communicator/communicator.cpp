@@ -261,7 +261,6 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
-  state->situation.slot_bytes_max = geometry.slots.back().bytes;
 
   for (const Card &card : cards) state->pids.push_back(card.pid);
   State *const raw = state.get();
@@ -318,8 +317,8 @@ Outcome Communicator::State::run_program(const Route &route, const engine::Progr
   if (program.one_fragment) {
     call.fragment_count = 0;
   } else {
-    if (program.slots && (fragment_bytes == 0 || fragment_bytes > situation.slot_bytes_max))
-      fragment_bytes = situation.slot_bytes_max;
+    const std::size_t slot_bytes_max = executor->geometry().slots.back().bytes;
+    if (program.slots && (fragment_bytes == 0 || fragment_bytes > slot_bytes_max)) fragment_bytes = slot_bytes_max;
     if (fragment_bytes > 0) call.fragment_count = std::max<std::size_t>(1, fragment_bytes / call.element_bytes);
   }
   if (program.slots) {

@@ -8,9 +8,9 @@
 namespace copse::topology {
 namespace {
 
-// Structure is from the sources named. Memory per region is the papers' figure for the node divided evenly, or a usual
-// configuration for today's three. Distances are relative classes on ACPI's scale (how firmware of such machines
-// reports them), not measurements: what matters is which pairs are farther than which.
+// Structure is from the sources named. Memory and cache sizes are the papers' where a paper gives them, and otherwise,
+// for today's three machines always, those of a usual configuration. Distances are relative classes on ACPI's scale
+// (how firmware of such machines reports them), not measurements: what matters is which pairs are farther than which.
 constexpr std::array<RecordedMachine, 9> kMachines = {{
     {"ig", "IG: 8 x 6-core Opteron 8439 SE on two boards", "KNEM VI.A, figure 3",
      "group:2 package:4 [numa(memory=16GiB)] l3:1(size=5MiB) l2:6(size=512KiB) core:1 pu:1",

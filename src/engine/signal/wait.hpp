@@ -1,9 +1,9 @@
-// Waiting as a policy: spin, then pause, then yield, then sleep.
+// Waiting as a policy: poll, then yield, then sleep.
 //
 // A rank that waits while others want its processor must get out of the way; a rank alone on its processor
 // must not. So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit,
 // never a wait for a wake-up call: a poster does no more than a store, and a nap that ends for nothing costs
-// a waiter little. The slow path is where bad news is noticed: a peer that died, a call that was cancelled.
+// a waiter little. The slow path is where bad news is noticed: a peer that died, or that has given up.
 #pragma once
 
 #include <chrono>
