@@ -1,9 +1,14 @@
-/* The repository's own MPI benchmark: barrier, broadcast, reduce and allreduce (sums of doubles), plain MPI-3.
+/* The repository's own MPI benchmark: every blocking collective of MPI-3 (reductions: sums of doubles).
+ *
+ * A size is the bytes of one block: what one rank gives in bcast, reduce, allreduce, gather, allgather, scan and exscan,
+ * what one rank gets in scatter and reduce_scatter, and what goes from each rank to each other one in alltoall. So
+ * beside some rank's block lies a buffer of as many blocks as there are ranks. The v and w forms are given equal
+ * counts, one block after the other, which the MPI cannot know.
  *
  * A batch is n back-to-back calls between two meetings of all ranks; its time is the largest elapsed time of any rank,
- * over n. n is chosen per cell (call, size, mode) so that a batch takes about --seconds. Root is rank 0. With --sync a
- * barrier follows every call inside the timed section, so that a rooted call counts until every rank has finished it;
- * the figure then includes that barrier.
+ * over n. n is chosen per cell (operation, size, mode) so that a batch takes about --seconds. Root is rank 0. With
+ * --sync a barrier follows every call inside the timed section, so that a rooted call counts until every rank has
+ * finished it; the figure then includes that barrier.
  *
  *   warm  the same buffers in every call
  *   cold  each call takes the next of a ring of buffers; the rings that one call draws on hold, over all ranks, twice
@@ -18,17 +23,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kBarrier, kBcast, kReduce, kAllreduce, kCalls };
-static const char* const call_names[kCalls] = {"barrier", "bcast", "reduce", "allreduce"};
 enum { kWarm, kCold, kModes };
 static const char* const mode_names[kModes] = {"warm", "cold"};
-enum { kMaxSizes = 64, kPatternPeriod = 1021, kPage = 4096, kLine = 64 };
+enum { kMaxSizes = 64, kPatternPeriod = 1021, kPage = 4096, kLine = 64, kBuffersMin = 4 };
 
 static const double kLong = 0.5; /* seconds: a batch that took so long is the cell's last */
 
 static int rank, ranks;
+static int *counts, *places, *byte_places; /* of the v and w forms, for one cell */
+static MPI_Datatype* types;
 
-// MPICH's launcher may drop what it has not forwarded yet when it hears of an abort: leave it the time.
+/* MPICH's launcher may drop what it has not forwarded yet when it hears of an abort: leave it the time. */
 static void give_up(void) {
   nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -40,70 +45,148 @@ static void fail(const char* what, const char* value, const char* remedy) {
   exit(2);
 }
 
+/* The operations ---------------------------------------------------------------------------------------------- */
+
+enum who { kNobody, kRoot, kOthers, kAll };                       /* which ranks have a buffer */
+enum blocks { kOne, kEach };                                      /* its blocks: one, or one for each rank */
+enum from { kOfRoot, kOfEach, kSum, kSumToMe, kSumBeforeMe };     /* what a block of a result is made of ... */
+enum which { kSame, kMine };                                      /* ... the only block given, or the one for me */
+
+struct side {
+  enum who who;
+  enum blocks blocks;
+};
+typedef void call(double* in, double* out, int n);
+struct operation {
+  const char* name;
+  struct side in, out;
+  enum from from;
+  enum which which;
+  call* call;
+};
+
+#define CALL(name, ...) \
+  static void name(double* in, double* out, int n) { (void)in, (void)out, (void)n, __VA_ARGS__; }
+CALL(barrier, MPI_Barrier(MPI_COMM_WORLD))
+CALL(bcast, MPI_Bcast(rank == 0 ? in : out, n, MPI_DOUBLE, 0, MPI_COMM_WORLD))
+CALL(reduce, MPI_Reduce(in, out, n, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD))
+CALL(allreduce, MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+CALL(gather, MPI_Gather(in, n, MPI_DOUBLE, out, n, MPI_DOUBLE, 0, MPI_COMM_WORLD))
+CALL(gatherv, MPI_Gatherv(in, n, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, 0, MPI_COMM_WORLD))
+CALL(scatter, MPI_Scatter(in, n, MPI_DOUBLE, out, n, MPI_DOUBLE, 0, MPI_COMM_WORLD))
+CALL(scatterv, MPI_Scatterv(in, counts, places, MPI_DOUBLE, out, n, MPI_DOUBLE, 0, MPI_COMM_WORLD))
+CALL(allgather, MPI_Allgather(in, n, MPI_DOUBLE, out, n, MPI_DOUBLE, MPI_COMM_WORLD))
+CALL(allgatherv, MPI_Allgatherv(in, n, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, MPI_COMM_WORLD))
+CALL(alltoall, MPI_Alltoall(in, n, MPI_DOUBLE, out, n, MPI_DOUBLE, MPI_COMM_WORLD))
+CALL(alltoallv, MPI_Alltoallv(in, counts, places, MPI_DOUBLE, out, counts, places, MPI_DOUBLE, MPI_COMM_WORLD))
+CALL(alltoallw, MPI_Alltoallw(in, counts, byte_places, types, out, counts, byte_places, types, MPI_COMM_WORLD))
+CALL(reduce_scatter, MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+CALL(reduce_scatter_block, MPI_Reduce_scatter_block(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+CALL(scan, MPI_Scan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+CALL(exscan, MPI_Exscan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+
+static const struct operation operations[] = {
+    {"barrier", {kNobody, kOne}, {kNobody, kOne}, kOfRoot, kSame, barrier},
+    {"bcast", {kRoot, kOne}, {kOthers, kOne}, kOfRoot, kSame, bcast},
+    {"reduce", {kAll, kOne}, {kRoot, kOne}, kSum, kSame, reduce},
+    {"allreduce", {kAll, kOne}, {kAll, kOne}, kSum, kSame, allreduce},
+    {"gather", {kAll, kOne}, {kRoot, kEach}, kOfEach, kSame, gather},
+    {"gatherv", {kAll, kOne}, {kRoot, kEach}, kOfEach, kSame, gatherv},
+    {"scatter", {kRoot, kEach}, {kAll, kOne}, kOfRoot, kMine, scatter},
+    {"scatterv", {kRoot, kEach}, {kAll, kOne}, kOfRoot, kMine, scatterv},
+    {"allgather", {kAll, kOne}, {kAll, kEach}, kOfEach, kSame, allgather},
+    {"allgatherv", {kAll, kOne}, {kAll, kEach}, kOfEach, kSame, allgatherv},
+    {"alltoall", {kAll, kEach}, {kAll, kEach}, kOfEach, kMine, alltoall},
+    {"alltoallv", {kAll, kEach}, {kAll, kEach}, kOfEach, kMine, alltoallv},
+    {"alltoallw", {kAll, kEach}, {kAll, kEach}, kOfEach, kMine, alltoallw},
+    {"reduce_scatter", {kAll, kEach}, {kAll, kOne}, kSum, kMine, reduce_scatter},
+    {"reduce_scatter_block", {kAll, kEach}, {kAll, kOne}, kSum, kMine, reduce_scatter_block},
+    {"scan", {kAll, kOne}, {kAll, kOne}, kSumToMe, kSame, scan},
+    {"exscan", {kAll, kOne}, {kOthers, kOne}, kSumBeforeMe, kSame, exscan},
+};
+enum { kOperations = sizeof operations / sizeof *operations };
+
+static int has(struct side side) {
+  return side.who == kAll || (side.who == kRoot && rank == 0) || (side.who == kOthers && rank != 0);
+}
+static size_t holders(struct side side) {
+  return side.who == kAll ? ranks : side.who == kRoot ? 1 : side.who == kOthers ? ranks - 1 : 0;
+}
+static size_t blocks(struct side side) { return side.blocks == kEach ? ranks : 1; }
+
 /* The operand of rank r at place k of its ring: sums of these are exact in double. */
 static double operand(int r, size_t k) { return (r + 1) * (double)(k % kPatternPeriod + 1); }
 
+/* A block of a result is so many times what rank 0 gives, given by rank r or summed. */
+static double factor(enum from from, int r) {
+  const int last = from == kSum ? ranks : from == kSumToMe ? rank + 1 : rank; /* of the summed ranks, from 1 on */
+  return from == kOfRoot ? 1 : from == kOfEach ? r + 1 : last * (last + 1) / 2.0;
+}
+
+/* A cell ------------------------------------------------------------------------------------------------------- */
+
 struct cell {
-  int call, mode, sync;
-  size_t count;                 /* doubles in a message */
-  size_t stride, buffers, next; /* places between neighbours of the ring, their number, the next one used */
+  const struct operation* operation;
+  int mode, sync;
+  size_t count;                 /* doubles in a block */
+  size_t in_stride, out_stride; /* places between neighbours of a ring */
+  size_t buffers, next;         /* in either ring, and the next one used */
   double *in, *out;             /* the rings */
 };
 
-static size_t step(struct cell* c) {
-  const size_t at = c->next;
-  c->next = c->mode == kCold ? (at + 1) % c->buffers : 0;
-  return at * c->stride;
+static size_t stride(struct side side, size_t count) {
+  return ((blocks(side) * count * 8 + kLine - 1) / kLine * kLine + kPage) / 8;
 }
 
-/* n calls; returns this rank's elapsed seconds, and where the last call's buffers lay. */
+static struct cell cell_of(const struct operation* o, size_t count, int mode, size_t cache) {
+  struct cell c = {.operation = o, .mode = mode, .count = o->in.who == kNobody ? 0 : count, .buffers = 1};
+  c.in_stride = stride(o->in, c.count);
+  c.out_stride = stride(o->out, c.count);
+  const size_t drawn = 8 * (holders(o->in) * c.in_stride + holders(o->out) * c.out_stride); /* by a call */
+  if (mode == kCold && drawn > 0) {
+    c.buffers = 2 * cache / drawn + 1;
+    if (c.buffers < kBuffersMin) c.buffers = kBuffersMin;
+  }
+  return c;
+}
+
+/* n calls; returns this rank's elapsed seconds, and the last buffers used. */
 static double run(struct cell* c, long n, size_t* last) {
   const int count = (int)c->count;
+  call* const call = c->operation->call;
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   for (long i = 0; i < n; ++i) {
-    const size_t at = *last = step(c);
-    switch (c->call) {
-      case kBarrier:
-        MPI_Barrier(MPI_COMM_WORLD);
-        break;
-      case kBcast:
-        MPI_Bcast((rank == 0 ? c->in : c->out) + at, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        break;
-      case kReduce:
-        MPI_Reduce(c->in + at, c->out + at, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-        break;
-      case kAllreduce:
-        MPI_Allreduce(c->in + at, c->out + at, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        break;
-    }
+    const size_t at = *last = c->next;
+    c->next = at + 1 == c->buffers ? 0 : at + 1;
+    call(c->in + at * c->in_stride, c->out + at * c->out_stride, count);
     if (c->sync) MPI_Barrier(MPI_COMM_WORLD);
   }
   return MPI_Wtime() - start;
 }
 
-static int holds_result(const struct cell* c) {
-  return c->call == kAllreduce || (c->call == kReduce && rank == 0) || (c->call == kBcast && rank != 0);
-}
-
-static void check(const struct cell* c, size_t at) {
-  if (!holds_result(c)) return;
-  const double factor = c->call == kBcast ? 1 : ranks * (ranks + 1) / 2.0;
-  for (size_t k = at; k < at + c->count; ++k) {
-    const double expected = factor * operand(0, k);
-    if (c->out[k] != expected) {
-      fprintf(stderr, "mpi_collectives: %s of %zu bytes (%s) on rank %d of %d: element %zu is %g, expected %g\n",
-              call_names[c->call], c->count * 8, mode_names[c->mode], rank, ranks, k - at, c->out[k], expected);
-      give_up();
+static void check(const struct cell* c, size_t buffer) {
+  const struct operation* o = c->operation;
+  if (!has(o->out)) return;
+  const size_t given = buffer * c->in_stride + (o->which == kMine ? (size_t)rank * c->count : 0);
+  const double* result = c->out + buffer * c->out_stride;
+  for (size_t b = 0; b < blocks(o->out); ++b) {
+    for (size_t k = 0; k < c->count; ++k) {
+      const double expected = factor(o->from, (int)b) * operand(0, given + k), got = result[b * c->count + k];
+      if (got != expected) {
+        fprintf(stderr, "mpi_collectives: %s of %zu bytes (%s) on rank %d of %d: element %zu is %g, expected %g\n",
+                o->name, c->count * 8, mode_names[c->mode], rank, ranks, b * c->count + k, got, expected);
+        give_up();
+      }
     }
   }
 }
 
 /* A checked batch: the slowest rank's seconds. */
 static double batch(struct cell* c, long n) {
-  size_t last = (c->next + (size_t)(n - 1)) % c->buffers * c->stride; /* spoil where the last result will go */
-  if (c->mode == kWarm) last = 0;
-  for (size_t k = 0; holds_result(c) && k < c->count; ++k) c->out[last + k] = -1;
+  size_t last = (c->next + (size_t)(n - 1)) % c->buffers; /* spoil what the last call will write */
+  const size_t result = has(c->operation->out) ? blocks(c->operation->out) * c->count : 0;
+  for (size_t k = 0; k < result; ++k) c->out[last * c->out_stride + k] = -1;
   double mine = run(c, n, &last), slowest;
   check(c, last);
   MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -111,6 +194,11 @@ static double batch(struct cell* c, long n) {
 }
 
 static void measure(struct cell* c, int batches, double seconds) {
+  for (int r = 0; r < ranks; ++r) {
+    counts[r] = (int)c->count;
+    places[r] = r * (int)c->count;
+    byte_places[r] = 8 * places[r];
+  }
   /* The best of three trials, so that one disturbed trial does not end in batches of a single call. */
   long n = 1;
   double best;
@@ -128,31 +216,34 @@ static void measure(struct cell* c, int batches, double seconds) {
   for (int b = 0; b < batches && took < kLong; ++b) { /* every rank knows the same times, so all stop together */
     took = batch(c, n);
     if (rank == 0) {
-      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f\n", call_names[c->call], c->count * 8, mode_names[c->mode],
+      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f\n", c->operation->name, c->count * 8, mode_names[c->mode],
              c->sync ? "+sync" : "", ranks, b, n, took / (double)n * 1e6);
     }
   }
 }
 
-static double* ring(size_t places, int filled) {
-  double* p = malloc(places * sizeof *p);
+/* The command line --------------------------------------------------------------------------------------------- */
+
+static double* ring(size_t length, int filled) {
+  double* p = malloc((length ? length : 1) * sizeof *p);
   if (!p) {
-    fprintf(stderr, "mpi_collectives: no memory for a ring of %zu MiB on rank %d; leave out cold mode\n",
-            places * 8 >> 20, rank);
+    fprintf(stderr, "mpi_collectives: no memory for a ring of %zu MiB on rank %d; leave out cold mode, or large sizes\n",
+            length * 8 >> 20, rank);
     give_up();
   }
-  for (size_t k = 0; k < places; ++k) p[k] = filled ? operand(rank, k) : -1;
+  for (size_t k = 0; k < length; ++k) p[k] = filled ? operand(rank, k) : -1;
   return p;
 }
 
 /* Marks in `chosen` which of `names` the comma-separated `list` holds. */
 static void choose(const char* list, const char* const* names, int count, int* chosen) {
-  char* words = strdup(list);
+  char *words = strdup(list), known[1024] = "use, separated by commas:";
   memset(chosen, 0, (size_t)count * sizeof *chosen);
+  for (int i = 0; i < count; ++i) strcat(strcat(known, " "), names[i]);
   for (char* word = strtok(words, ","); word; word = strtok(NULL, ",")) {
     int i = 0;
     while (i < count && strcmp(word, names[i]) != 0) ++i;
-    if (i == count) fail("unknown name", word, "use barrier, bcast, reduce, allreduce; warm, cold");
+    if (i == count) fail("unknown name", word, known);
     chosen[i] = 1;
   }
   free(words);
@@ -163,7 +254,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-  const char *calls = "barrier,bcast,reduce,allreduce", *modes = "warm,cold";
+  const char *chosen = "barrier,bcast,reduce,allreduce", *modes = "warm,cold";
   const char* sizes = "8,512,4096,32768,262144,1048576,4194304";
   int batches = 5, sync = 0;
   double seconds = 0.01;
@@ -175,8 +266,8 @@ int main(int argc, char** argv) {
     }
     if (i + 1 == argc) fail("unknown option or missing value", word, "see the head of mpi_collectives.c");
     const char* value = argv[++i];
-    if (strcmp(word, "--calls") == 0) {
-      calls = value;
+    if (strcmp(word, "--operations") == 0) {
+      chosen = value;
     } else if (strcmp(word, "--modes") == 0) {
       modes = value;
     } else if (strcmp(word, "--sizes") == 0) {
@@ -186,56 +277,66 @@ int main(int argc, char** argv) {
     } else if (strcmp(word, "--seconds") == 0) {
       seconds = atof(value);
     } else {
-      fail("unknown option", word, "use --calls --modes --sizes --batches --seconds --sync");
+      fail("unknown option", word, "use --operations --modes --sizes --batches --seconds --sync");
     }
   }
 
-  int use_call[kCalls], use_mode[kModes];
-  choose(calls, call_names, kCalls, use_call);
+  const char* names[kOperations];
+  for (int i = 0; i < kOperations; ++i) names[i] = operations[i].name;
+  int use_operation[kOperations], use_mode[kModes];
+  choose(chosen, names, kOperations, use_operation);
   choose(modes, mode_names, kModes, use_mode);
-  size_t counts[kMaxSizes], size_count = 0, largest = 0;
+  size_t lengths[kMaxSizes], size_count = 0;
   for (const char* p = sizes; *p; ++size_count) {
     char* end;
     const unsigned long bytes = strtoul(p, &end, 10);
     if (end == p || (*end && *end != ',') || bytes == 0 || bytes % 8 || size_count == kMaxSizes) {
       fail("bad size list", sizes, "give positive multiples of 8, separated by commas");
     }
-    counts[size_count] = bytes / 8;
-    if (bytes > largest) largest = bytes;
+    if (bytes > 0x7fffffffu / (unsigned)ranks) fail("too large a size", sizes, "all ranks' blocks must be below 2 GiB");
+    lengths[size_count] = bytes / 8;
     p = *end ? end + 1 : end;
   }
 
   long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
   if (cache <= 0) cache = 32L << 20;
-  size_t bytes = largest; /* of a ring */
-  if (use_mode[kCold]) {
-    bytes = 2 * (size_t)cache / (size_t)ranks;
-    if (bytes < 4 * (largest + kPage)) bytes = 4 * (largest + kPage);
-  }
-  const size_t places = bytes / 8;
-  double *in = ring(places, 1), *out = ring(places, 0);
-  if (rank == 0) {
-    if (use_mode[kCold]) {
-      printf("# cold: rings of %zu MiB in %d ranks, last-level cache %ld MiB\n", bytes >> 20, ranks, cache >> 20);
-    }
-    printf("call,bytes,mode,ranks,batch,calls,us\n");
-  }
-
-  for (int call = 0; call < kCalls; ++call) {
-    for (size_t s = 0; use_call[call] && s < (call == kBarrier ? 1 : size_count); ++s) {
+  struct cell* cells = calloc(kOperations * size_count * kModes + 1, sizeof *cells);
+  size_t cell_count = 0, in_places = 0, out_places = 0;
+  for (const struct operation* o = operations; o < operations + kOperations; ++o) {
+    const int sized = o->in.who != kNobody;
+    for (size_t s = 0; use_operation[o - operations] && s < (sized ? size_count : 1); ++s) {
       for (int mode = 0; mode < kModes; ++mode) {
-        if (!use_mode[mode] || (call == kBarrier && mode == kCold && use_mode[kWarm])) continue;
-        struct cell c = {.call = call, .mode = mode, .sync = sync, .in = in, .out = out};
-        c.count = call == kBarrier ? 0 : counts[s];
-        c.stride = ((c.count * 8 + kLine - 1) / kLine * kLine + kPage) / 8;
-        c.buffers = mode == kCold ? places / c.stride : 1;
-        measure(&c, batches, seconds);
+        if (!use_mode[mode] || (!sized && mode == kCold && use_mode[kWarm])) continue;
+        struct cell* c = &cells[cell_count++];
+        *c = cell_of(o, lengths[s], mode, (size_t)cache);
+        c->sync = sync;
+        const size_t in = has(o->in) ? c->buffers * c->in_stride : 0, out = has(o->out) ? c->buffers * c->out_stride : 0;
+        if (in > in_places) in_places = in;
+        if (out > out_places) out_places = out;
       }
     }
   }
+  double here = (double)(in_places + out_places) * 8, all; /* bytes of rings */
+  MPI_Allreduce(&here, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (all > memory / 2) fail("the buffers need more than half of this machine's memory with sizes", sizes, "use smaller ones");
+  double *in = ring(in_places, 1), *out = ring(out_places, 0);
+  counts = malloc((size_t)ranks * sizeof *counts);
+  places = malloc((size_t)ranks * sizeof *places);
+  byte_places = malloc((size_t)ranks * sizeof *byte_places);
+  types = malloc((size_t)ranks * sizeof *types);
+  for (int r = 0; r < ranks; ++r) types[r] = MPI_DOUBLE;
+  if (rank == 0) {
+    if (use_mode[kCold]) printf("# rings of %.0f MiB in all, last-level cache %ld MiB\n", all / (1 << 20), cache >> 20);
+    printf("call,bytes,mode,ranks,batch,calls,us\n");
+  }
+  for (struct cell* c = cells; c < cells + cell_count; ++c) {
+    c->in = in;
+    c->out = out;
+    measure(c, batches, seconds);
+  }
   if (rank == 0) fflush(stdout);
-  free(in);
-  free(out);
+  free(cells), free(in), free(out), free(counts), free(places), free(byte_places), free(types);
   MPI_Finalize();
   return 0;
 }

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
-from copse import bench, flavours
+from copse import bench, bench_report, flavours, readme
 from copse.errors import CopseError
 
-GRID = bench.Grid(calls=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
+GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
+OPERATIONS = ("barrier", "bcast", "allgather", "alltoallw")
 IMB_OUTPUT = """
 #----------------------------------------------------------------
 # Benchmarking Barrier
@@ -44,8 +45,8 @@ def test_of_imb_the_slowest_rank_counts():
     ]
 
 
-def samples_of(side, *times, size=8):
-    return [bench.Sample("own", 2, side, 0, "bcast", size, "warm", i, us) for i, us in enumerate(times)]
+def samples_of(side, *times, size=8, call="bcast"):
+    return [bench_report.Sample("own", 2, side, 0, call, size, "warm", i, us) for i, us in enumerate(times)]
 
 
 def sides():
@@ -55,7 +56,7 @@ def sides():
 
 def test_ratios_are_of_the_best_peer():
     samples = samples_of("mpich", 4, 8, 9) + samples_of("openmpi", 6, 6, 6) + samples_of("mpich+copse", 2, 3, 4)
-    rows = {row.side: row for row in bench.summarise(samples, sides())}
+    rows = {row.side: row for row in bench_report.summarise(samples, sides())}
     copse = rows["mpich+copse"]
     assert (copse.min_us, copse.median_us) == (2, 3)
     assert (copse.ratio_min, copse.ratio_median) == (4 / 2, 6 / 3)  # mpich is best by minimum, openmpi by median
@@ -63,33 +64,48 @@ def test_ratios_are_of_the_best_peer():
 
 
 def test_a_cell_that_no_peer_finished_has_no_ratio():
-    rows = bench.summarise(samples_of("mpich+copse", 2), sides())
+    rows = bench_report.summarise(samples_of("mpich+copse", 2), sides())
     assert [(row.ratio_min, row.peer) for row in rows] == [(None, False)]
-    assert bench.geometric_means(rows) == []
+    assert bench_report.geometric_means(rows) == []
 
 
 def test_means_are_geometric_and_name_the_worst_cell():
     samples = samples_of("mpich", 8) + samples_of("mpich+copse", 1)
     samples += samples_of("mpich", 1, size=4096) + samples_of("mpich+copse", 2, size=4096)
-    means = {m["mode"]: m for m in bench.geometric_means(bench.summarise(samples, sides()))}
-    assert means["all"]["ratio_min"] == pytest.approx(2)  # of 8 and 0.5
-    assert (means["all"]["worst"], means["all"]["worst_cell"]) == (0.5, "bcast 4 KiB warm")
+    samples += samples_of("mpich", 3, call="gather") + samples_of("mpich+copse", 1, call="gather")
+    rows = bench_report.summarise(samples, sides())
+    means = {(m["operation"], m["mode"]): m for m in bench_report.geometric_means(rows)}
+    bcast, every = means["bcast", "all"], means["all", "all"]
+    assert bcast["ratio_min"] == pytest.approx(2)  # of 8 and 0.5
+    assert (bcast["worst"], bcast["worst_cell"], bcast["slower"]) == (0.5, "bcast 4 KiB warm", 1)
+    assert every["ratio_min"] == pytest.approx(12 ** (1 / 3)) and every["cells"] == 3
+
+
+def test_the_readme_gives_a_line_for_each_operation():
+    samples = samples_of("mpich", 8) + samples_of("mpich+copse", 1)
+    samples += samples_of("mpich", 1, size=4096) + samples_of("mpich+copse", 2, size=4096)
+    result = {"mpi": {"mpich": "MPICH 5"}, "time": "2026-11-21T10", "machine": {"processor": "P", "usable_cores": 2, "kernel": "K"}}
+    text = readme.section(bench_report.summarise(samples, sides()), result, "bench --own", bench_report.size_text)
+    assert "| bcast | 2 | 2.00, worst 0.50 (4 KiB warm) | - |" in text
+    assert "| bcast | 8 B | warm | 8 mpich | 1 (8.00) | - |" in text
+    assert "- Copse: geometric mean 2.00 over 2 cells; 1 of them slower than 0.95, the worst 0.50." in text
 
 
 def test_sizes_and_times_read_well():
     assert bench.chosen_numbers("8,4K,1M", "size", 8, suffixes=True) == (8, 4096, 1 << 20)
-    assert [bench.size_text(size) for size in (0, 8, 4096, 1 << 20)] == ["", "8 B", "4 KiB", "1 MiB"]
-    assert [bench.time_text(us) for us in (0.0431, 1.5, 12.34, 4207.6)] == ["0.0431", "1.50", "12.3", "4208"]
+    assert [bench_report.size_text(size) for size in (0, 8, 4096, 1 << 20)] == ["", "8 B", "4 KiB", "1 MiB"]
+    assert [bench_report.time_text(us) for us in (0.0431, 1.5, 12.34, 4207.6)] == ["0.0431", "1.50", "12.3", "4208"]
 
 
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--calls", "bcst"], ["bcst", "bcast"]),
+        (["--operations", "bcst"], ["bcst", "bcast", "alltoallw"]),
         (["--sizes", "8,12"], ["12", "multiples of 8"]),
         (["--ranks", "0"], ["0", "2,8"]),
         (["--against", "lam"], ["lam", "openmpi"]),
         (["--imb", "--against", "openmpi"], ["MPICH", "--against"]),
+        (["--imb", "--against", "mpich", "--operations", "gather,scan"], ["scan", "--own"]),
     ],
 )
 def test_mistakes_are_named_with_their_remedy(copse, arguments, words):
@@ -105,25 +121,48 @@ def test_a_failing_side_says_what_to_try():
         side.start(2, ["sh", "-c", "exit 3"])
 
 
-def test_wrong_data_ends_the_mpi_benchmark(run, compile_mpi):
-    mpi = flavours.find("mpich")
-    wrong = "#define MPI_Bcast(b, n, t, r, c) (MPI_Bcast(b, n, t, r, c), ((double*)(b))[(n) - 1] += 1)\n"
+@pytest.mark.parametrize(
+    "operation, arguments, buffer, complaint",
+    [
+        ("bcast", "b, n, t, r, c", "b", "rank 1 of 2: element 63 is 65, expected 64"),
+        ("alltoallv", "a, b, c, d, r, f, g, h, i", "r", "rank 0 of 2: element 63 is 65, expected 64"),
+        ("reduce_scatter", "s, r, n, t, o, c", "r", "rank 0 of 2: element 63 is 193, expected 192"),
+    ],
+)
+def test_wrong_data_ends_the_mpi_benchmark(run, compile_mpi, operation, arguments, buffer, complaint):
+    mpi, call = flavours.find("mpich"), f"MPI_{operation.capitalize()}({arguments})"
+    wrong = f"#define {call} ({call}, ((double*)({buffer}))[63] += 1)\n"
     program = compile_mpi(mpi, f'#include <mpi.h>\n{wrong}#include "{bench.SOURCE}"\n')
-    done = run(mpi.command(2, [program, "--calls", "bcast", "--sizes", "512", "--batches", "1"]), env=mpi.environment())
+    command = [program, "--operations", operation, "--sizes", "512", "--batches", "1"]
+    done = run(mpi.command(2, command), env=mpi.environment())
     assert done.returncode == 1
-    assert "bcast of 512 bytes (warm) on rank 1 of 2: element 63 is 65, expected 64" in done.stderr
+    assert f"{operation} of 512 bytes (warm) on {complaint}" in done.stderr
+
+
+def test_every_operation_of_the_benchmark_runs_and_checks_its_data(run, compile_mpi):
+    mpi = flavours.find("impi")
+    program = compile_mpi(mpi, bench.SOURCE.read_text())
+    command = [program, "--operations", ",".join(bench.OPERATIONS), "--sizes", "8,4104", "--seconds", "0.001"]
+    done = run(mpi.command(3, [*command, "--batches", "1"]), env=mpi.environment())
+    assert done.returncode == 0, done.stderr
+    measured = {tuple(line.split(",")[:3]) for line in done.stdout.splitlines()}
+    assert {(o, s, m) for o in bench.OPERATIONS[1:] for s in ("8", "4104") for m in bench.MODES} <= measured
+    assert ("barrier", "0", "warm") in measured and len(bench.OPERATIONS) == 17
 
 
 def test_every_mpi_is_measured_and_written(copse, tmp_path):
-    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--output", tmp_path)
+    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--operations",
+                 ",".join(OPERATIONS), "--output", tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "results.json").read_text())
-    assert result["schema"] == bench.SCHEMA
+    assert result["schema"] == bench_report.SCHEMA
     cells = {(row["side"], row["call"], row["mode"]) for row in result["summary"]}
     for name in bench.PEERS:
         assert {(name, "barrier", "warm")} | {
-            (name, call, mode) for call in bench.CALLS[1:] for mode in bench.MODES
+            (name, call, mode) for call in OPERATIONS[1:] for mode in bench.MODES
         } <= cells
     with (tmp_path / "samples.csv").open() as file:
         assert all(float(row["us"]) > 0 for row in csv.DictReader(file))
-    assert (tmp_path / "mpi_collectives-2.png").stat().st_size > 1000
+    for picture in ("mpi_collectives-2.png", "mpi_collectives-2-ratios.png"):
+        assert (tmp_path / picture).stat().st_size > 1000
+    assert {"allgather", "all"} <= {mean["operation"] for mean in result["geometric_means"]}

@@ -4,45 +4,43 @@ A side is one MPI, bare (a peer) or with Copse preloaded, the latter also with t
 comparison run the same program with the same launcher options, on as many ranks; launches go round the sides (A B C,
 A B C, ...), so that a disturbance of the machine hits all alike. A side's figures for a cell (call, size, mode) are
 minimum and median over the batches of all its launches; the ratio is the best peer's figure over Copse's: above 1,
-Copse is faster than every MPI in the comparison.
+Copse is faster than every MPI in the comparison. What is made of the figures: bench_report.py.
 """
 
 import csv
 import json
-import math
 import os
-import platform
 import re
 import signal
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from . import flavours, paths, readme, run
+from .bench_report import PROGRAM_TITLES, Sample, draw, show, summarise, write
 from .errors import CopseError
 
-SCHEMA = 1  # of results.json, samples.csv and summary.csv
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
-CALLS = ("barrier", "bcast", "reduce", "allreduce")
+OPERATIONS = tuple(re.findall(r'^    \{"(\w+)", \{', SOURCE.read_text(), re.MULTILINE))  # its table of them
+QUICK_OPERATIONS = ("barrier", "bcast", "reduce", "allreduce")
+# Those whose sizes mean the same in the Intel MPI Benchmarks; their reduce_scatter counts all blocks together.
+IMB_OPERATIONS = (*QUICK_OPERATIONS, "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv")
 MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
-LAUNCH_TIMEOUT = 600  # seconds
+LAUNCH_TIMEOUT = 1800  # seconds
 
 
 @dataclass(frozen=True)
 class Grid:
-    calls: tuple[str, ...]
-    sizes: tuple[int, ...]
+    operations: tuple[str, ...]
+    sizes: tuple[int, ...]  # bytes of a block: what one rank gives or gets, for all-to-alls what each sends to each
     modes: tuple[str, ...]
     batches: int  # in one launch
     launches: int  # of each side
@@ -93,41 +91,6 @@ class Side:
         return printed
 
 
-@dataclass(frozen=True)
-class Sample:
-    program: str
-    ranks: int
-    side: str
-    launch: int
-    call: str
-    bytes: int
-    mode: str
-    batch: int
-    us: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """One side's figures for one cell of the grid, in microseconds; ratios are the best peer's over this side's."""
-
-    program: str
-    ranks: int
-    call: str
-    bytes: int
-    mode: str
-    side: str
-    peer: bool
-    min_us: float
-    median_us: float
-    batches: int
-    ratio_min: float | None
-    ratio_median: float | None
-
-    @property
-    def cell(self) -> tuple[str, int, str]:
-        return self.call, self.bytes, self.mode
-
-
 Reading = tuple[str, int, str, int, float]  # call, bytes, mode, batch, microseconds
 
 
@@ -141,7 +104,7 @@ def measure_own(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
         if done.returncode:
             raise CopseError(f"{side.flavour.mpicc} cannot compile {SOURCE.name}: {done.stderr}", "run: make setup")
     sizes = ",".join(map(str, grid.sizes))
-    arguments = ["--calls", ",".join(grid.calls), "--sizes", sizes, "--modes", ",".join(grid.modes)]
+    arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
     printed = side.start(ranks, [str(program), *arguments, "--batches", str(grid.batches)])
     for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"])
@@ -159,7 +122,7 @@ def measure_imb(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
     It knows no batches: a launch is one. A cell that takes it more than two seconds it gives up ("time-out"): that side has no figure there."""
     off_cache = max(1, 2 * last_level_cache() // ranks >> 20)
     for mode in grid.modes:
-        calls = [call for call in grid.calls if call != "barrier" or mode == grid.modes[0]]
+        calls = [call for call in grid.operations if call != "barrier" or mode == grid.modes[0]]
         command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]
         command += ["-msgsize", ",".join(map(str, grid.sizes)), "-red_data_type", "double"]
         command += ["-iter", "300,20", "-time", "2"]  # at most 300 calls and 20 MB of a size
@@ -174,7 +137,6 @@ def measure_imb(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
 
 
 PROGRAMS = {"own": measure_own, "imb": measure_imb}
-PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 
 
 def make_sides(found: list[flavours.Flavour], heap: bool) -> list[Side]:
@@ -195,197 +157,9 @@ def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say) -
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
             readings = list(PROGRAMS[program](side, ranks, grid))
             if not readings:
-                raise CopseError(f"{side.name} printed no figures", "check the sizes and calls asked for")
+                raise CopseError(f"{side.name} printed no figures", "check the sizes and operations asked for")
             samples += [Sample(program, ranks, side.name, launch, *reading) for reading in readings]
     return samples
-
-
-def summarise(samples: list[Sample], sides: list[Side]) -> list[Row]:
-    cells: dict[tuple, dict[str, list[float]]] = {}
-    order = {name: place for place, name in enumerate((*CALLS, *MODES))}
-    for s in sorted(samples, key=lambda s: (s.program, s.ranks, order[s.call], s.bytes, order[s.mode])):
-        cells.setdefault((s.program, s.ranks, s.call, s.bytes, s.mode), {}).setdefault(s.side, []).append(s.us)
-    peers = {side.name for side in sides if side.peer}
-    rows = []
-    for cell, by_side in cells.items():
-        figures = {name: (min(times), statistics.median(times)) for name, times in by_side.items()}
-        theirs = [figure for name, figure in figures.items() if name in peers]  # none if IMB gave up on all of them
-        for name, own in figures.items():
-            compared = theirs and name not in peers
-            ratios = [min(their[i] for their in theirs) / own[i] if compared else None for i in (0, 1)]
-            rows.append(Row(*cell, name, name in peers, *own, len(by_side[name]), *ratios))
-    return rows
-
-
-def geometric_means(rows: list[Row]) -> list[dict]:
-    """For each program, number of ranks, Copse side and mode: the means of the ratios, and the worst cell."""
-    result = []
-    compared = [r for r in rows if r.ratio_min is not None]
-    for program, ranks, side in dict.fromkeys((r.program, r.ranks, r.side) for r in compared):
-        ours = [r for r in compared if (r.program, r.ranks, r.side) == (program, ranks, side)]
-        for mode in (*dict.fromkeys(r.mode for r in ours), "all"):
-            chosen = [r for r in ours if mode in (r.mode, "all")]
-            worst = min(chosen, key=lambda r: r.ratio_min)
-            result.append(
-                {
-                    "program": program,
-                    "ranks": ranks,
-                    "side": side,
-                    "mode": mode,
-                    "cells": len(chosen),
-                    "ratio_min": math.exp(statistics.fmean(math.log(r.ratio_min) for r in chosen)),
-                    "ratio_median": math.exp(statistics.fmean(math.log(r.ratio_median) for r in chosen)),
-                    "worst": worst.ratio_min,
-                    "worst_cell": f"{worst.call} {size_text(worst.bytes)} {worst.mode}".strip(),
-                }
-            )
-    return result
-
-
-def size_text(size: int) -> str:
-    if size == 0:
-        return ""
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
-def time_text(us: float) -> str:
-    return f"{us:.{max(0, 2 - math.floor(math.log10(us)))}f}" if us > 0 else "0"
-
-
-def ratio_text(ratio: float) -> str:
-    colour = "green" if ratio >= 1.05 else "red" if ratio < 0.95 else "yellow"
-    return f"[{colour}]{ratio:.2f}[/]"
-
-
-def show(console: Console, rows: list[Row]) -> None:
-    for program, ranks in dict.fromkeys((r.program, r.ranks) for r in rows):
-        chosen = [r for r in rows if (r.program, r.ranks) == (program, ranks)]
-        names = list(dict.fromkeys(r.side for r in chosen))
-        peers = {r.side for r in chosen if r.peer}
-        placement = "pinned" if ranks <= len(os.sched_getaffinity(0)) else "more ranks than cores, peers yielding"
-        table = Table(
-            title=f"{PROGRAM_TITLES[program]}, {ranks} ranks ({placement})",
-            caption="us a call: minimum | median of the batches" + ("; x: best peer / Copse" if len(names) > len(peers) else ""),
-            title_justify="left",
-            caption_justify="left",
-        )
-        table.add_column("call")
-        table.add_column("size", justify="right")
-        table.add_column("mode")
-        for name in names:
-            table.add_column(f"{name}\nus" + ("" if name in peers else " x ratio"), justify="right")
-        previous = None
-        for cell in dict.fromkeys(r.cell for r in chosen):
-            call, size, mode = cell
-            if previous not in (None, call):
-                table.add_section()
-            previous = call
-            texts = []
-            of_side = {r.side: r for r in chosen if r.cell == cell}
-            best = min((r.min_us for r in of_side.values() if r.peer), default=None)
-            for name in names:
-                r = of_side.get(name)
-                text = f"{time_text(r.min_us)} | {time_text(r.median_us)}" if r else "-"
-                if r and r.ratio_min is not None:
-                    text += f" x {ratio_text(r.ratio_min)} | {ratio_text(r.ratio_median)}"
-                elif r and r.peer and r.min_us == best:
-                    text = f"[bold]{text}[/]"
-                texts.append(text)
-            table.add_row(call, size_text(size), mode if size else "", *texts)
-        console.print(table)
-    means = geometric_means(rows)
-    if not means:
-        return
-    table = Table(title="Geometric means of best peer / Copse", title_justify="left")
-    for heading in ("program", "ranks", "side", "mode", "cells", "by minimum", "by median", "worst cell"):
-        table.add_column(heading, justify="right" if heading in ("ranks", "cells") else "left")
-    for m in means:
-        table.add_row(
-            *(PROGRAM_TITLES[m["program"]], str(m["ranks"]), m["side"], m["mode"], str(m["cells"])),
-            *(ratio_text(m["ratio_min"]), ratio_text(m["ratio_median"])),
-            f"{ratio_text(m['worst'])} {m['worst_cell']}",
-        )
-    console.print(table)
-
-
-def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """One picture for each program and number of ranks: minimum time over size, calls across, modes down."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    files = []
-    for program, ranks in dict.fromkeys((r.program, r.ranks) for r in rows):
-        chosen = [r for r in rows if (r.program, r.ranks) == (program, ranks)]
-        names = list(dict.fromkeys(r.side for r in chosen))
-        colours = {flavour: f"C{i}" for i, flavour in enumerate(dict.fromkeys(n.split("+")[0] for n in names))}
-        calls, modes = (list(dict.fromkeys(values)) for values in zip(*((r.call, r.mode) for r in chosen), strict=True))
-        figure, axes = pyplot.subplots(
-            len(modes), len(calls), figsize=(4.2 * len(calls), 3.4 * len(modes)), squeeze=False
-        )
-        panels = [(call, mode) for mode in modes for call in calls]
-        for axis, panel in zip(axes.flat, panels, strict=True):
-            shown = [r for r in chosen if (r.call, r.mode) == panel]
-            if not shown:  # a barrier has no buffers: one mode only
-                axis.set_axis_off()
-                continue
-            for name in names:
-                points = sorted((r.bytes, r.min_us) for r in shown if r.side == name)
-                if not points:
-                    continue
-                style = {0: "--", 1: "-", 2: ":"}[name.count("+")]
-                settings = {"color": colours[name.split("+")[0]], "label": name}
-                if panel[0] == "barrier":
-                    axis.bar(name.replace("+", "\n+"), points[0][1], fill=style == "-", color=settings["color"])
-                else:
-                    axis.plot(*zip(*points, strict=True), style, marker=".", **settings)
-            if panel[0] == "barrier":
-                axis.set(title="barrier", ylabel="us a call")
-                axis.tick_params(axis="x", labelsize=6)
-            else:
-                axis.set(title=" ".join(panel), xscale="log", yscale="log", xlabel="bytes", ylabel="us a call")
-                axis.grid(alpha=0.3)
-        plotted = [axis for axis, panel in zip(axes.flat, panels, strict=True) if panel[0] != "barrier"]
-        if plotted:
-            plotted[0].legend(fontsize=7)
-        figure.suptitle(f"{PROGRAM_TITLES[program]}, {ranks} ranks: minimum time (dashed: bare MPI)")
-        figure.tight_layout()
-        files.append(folder / f"{PROGRAM_TITLES[program]}-{ranks}.png")
-        figure.savefig(files[-1], dpi=110)
-        pyplot.close(figure)
-    return files
-
-
-def write(folder: Path, grid: Grid, sides: list[Side], samples: list[Sample], rows: list[Row]) -> list[Path]:
-    """results.json holds all; samples.csv and summary.csv the same samples and rows for other programs."""
-    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    result = {
-        "schema": SCHEMA,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "machine": {
-            "processor": model[1] if model else platform.machine(),
-            "usable_cores": len(os.sched_getaffinity(0)),
-            "kernel": platform.release(),
-            "load": os.getloadavg()[0],
-        },
-        "mpi": {side.flavour.name: side.flavour.title for side in sides},
-        "grid": asdict(grid),
-        "samples": [asdict(s) for s in samples],
-        "summary": [asdict(r) for r in rows],
-        "geometric_means": geometric_means(rows),
-    }
-    files = [folder / "results.json", folder / "samples.csv", folder / "summary.csv"]
-    files[0].write_text(json.dumps(result, indent=1) + "\n")
-    for file, records in zip(files[1:], (result["samples"], result["summary"]), strict=True):
-        with file.open("w", newline="") as out:
-            writer = csv.DictWriter(out, records[0].keys())
-            writer.writeheader()
-            writer.writerows(records)
-    return files
 
 
 def chosen_words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -410,8 +184,13 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
 
 
 def bench_command(
-    calls: Annotated[str, typer.Option(help="which calls, separated by commas")] = ",".join(CALLS),
-    sizes: Annotated[str, typer.Option(help="message sizes in bytes, K and M allowed")] = ",".join(map(str, SIZES)),
+    operations: Annotated[
+        str, typer.Option(help=f"separated by commas, out of {', '.join(OPERATIONS)}; or all")
+    ] = ",".join(QUICK_OPERATIONS),
+    sizes: Annotated[
+        str,
+        typer.Option(help="bytes of a block, K and M allowed: what one rank gives or gets, in an alltoall each to each"),
+    ] = ",".join(map(str, SIZES)),
     ranks: Annotated[str, typer.Option(help="numbers of ranks, each a comparison of its own")] = "2,8",
     mode: Annotated[str, typer.Option(help="warm: the same buffers; cold: the next of a large ring")] = ",".join(MODES),
     against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse")] = ",".join(PEERS),
@@ -419,8 +198,8 @@ def bench_command(
         bool | None,
         typer.Option(
             "--imb/--own",
-            help="IMB-MPI1 (MPICH's ABI), or the repository's own program; without either IMB-MPI1 where it runs, "
-            "the own program for the others",
+            help="IMB-MPI1 (MPICH's ABI), or the repository's own program; without either IMB-MPI1 where it runs and "
+            "has all operations, else the own program",
         ),
     ] = None,
     heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
@@ -437,7 +216,7 @@ def bench_command(
         batches, launches = 1, 1
         sizes = "8,4K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
     grid = Grid(
-        chosen_words(calls, CALLS, "call"),
+        OPERATIONS if operations == "all" else chosen_words(operations, OPERATIONS, "operation"),
         chosen_numbers(sizes, "size", 8, suffixes=True),
         chosen_words(mode, MODES, "mode"),
         batches,
@@ -448,7 +227,10 @@ def bench_command(
     runs_imb = {f.name for f in found if f.family is not flavours.OPEN_MPI}
     if imb and len(runs_imb) < len(found):
         raise CopseError("IMB-MPI1 runs under MPICH's ABI only", f"add: --against {','.join(runs_imb) or 'mpich,impi'}")
-    use_imb = runs_imb if imb is None or imb else set()
+    not_imb = [operation for operation in grid.operations if operation not in IMB_OPERATIONS]
+    if imb and not_imb:
+        raise CopseError(f"IMB-MPI1 has no {not_imb[0]} with sizes of that meaning", "use: --own")
+    use_imb = runs_imb if imb is None and not not_imb or imb else set()
     plan = {"imb": [f for f in found if f.name in use_imb], "own": [f for f in found if f.name not in use_imb]}
 
     console = Console(width=None if sys.stdout.isatty() else 200)

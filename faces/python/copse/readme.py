@@ -9,6 +9,9 @@ from .errors import CopseError
 BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 
 
+TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of its preloads
+
+
 def _mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
@@ -17,43 +20,59 @@ def _cell(us: float, best: float) -> str:
     return f"{us:.3g} ({best / us:.2f})"
 
 
+def _mode(cell: tuple, size_text) -> str:
+    _, size, mode = cell
+    return f"{size_text(size)} {mode}" if size else ""
+
+
 def section(rows: list, result: dict, command: str, size_text) -> str:
-    """Per number of ranks a table of the fastest bare MPI, and the fastest of the same MPIs under Copse."""
+    """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
+    fastest of the same MPIs under Copse."""
     mpis = ", ".join(result["mpi"].values())
     lines = [
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
-        f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. Minimum of the batches, "
-        "in us a call; in brackets how many times faster than the fastest bare MPI of that line, which has its own best "
-        "settings (pinned; yielding where ranks outnumber cores). The Copse columns are the fastest of the same MPIs "
-        "with Copse preloaded. `warm`: the same buffers in every call; `cold`: always other ones.",
+        f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
+        "than the fastest bare MPI, which has its own best settings (pinned; yielding where ranks outnumber cores), is the "
+        "fastest of the same MPIs with Copse preloaded: by the minimum of the batches, as geometric mean over the sizes "
+        "and modes. `warm`: the same buffers in every call; `cold`: always other ones.",
     ]
     for ranks in dict.fromkeys(r.ranks for r in rows):
-        lines += ["", f"**{ranks} ranks**", "", "| call | size | mode | fastest bare MPI | Copse | Copse, shared heap |"]
-        lines += ["| --- | ---: | --- | ---: | ---: | ---: |"]
-        ratios: dict[str, list[float]] = {"Copse": [], "Copse with the shared heap": []}
-        for cell in dict.fromkeys(r.cell for r in rows if r.ranks == ranks):
-            here = [r for r in rows if r.ranks == ranks and r.cell == cell]
-            bare = min((r for r in here if r.peer), key=lambda r: r.min_us, default=None)
-            if bare is None:
-                continue
+        best: dict[tuple, object] = {}  # the fastest bare MPI's row of a cell
+        ours: dict[tuple, dict[int, float]] = {}  # and the fastest of Copse's, by the number of preloads
+        for r in (r for r in rows if r.ranks == ranks):
+            if r.peer:
+                best[r.cell] = min(best.get(r.cell, r), r, key=lambda row: row.min_us)
+            else:
+                times = ours.setdefault(r.cell, {})
+                times[r.side.count("+")] = min(times.get(r.side.count("+"), r.min_us), r.min_us)
+        ratios = {plus: {c: best[c].min_us / t[plus] for c, t in ours.items() if c in best and plus in t} for plus in TITLES}
+
+        lines += ["", f"**{ranks} ranks**", "", f"| operation | cells | {TITLES[1]} | {TITLES[2]} |", "| --- | ---: | --- | --- |"]
+        for call in dict.fromkeys(cell[0] for cell in best):
             texts = []
-            for title, plus in zip(ratios, (1, 2), strict=True):
-                ours = min((r.min_us for r in here if r.side.count("+") == plus), default=None)
-                texts.append(_cell(ours, bare.min_us) if ours else "-")
-                if ours:
-                    ratios[title].append(bare.min_us / ours)
-            call, size, mode = cell
-            lines.append(
-                f"| {call} | {size_text(size)} | {mode if size else ''} | {bare.min_us:.3g} {bare.side} | {texts[0]} | {texts[1]} |"
-            )
+            for of_cells in ratios.values():
+                own = {cell: ratio for cell, ratio in of_cells.items() if cell[0] == call}
+                worst = min(own, key=own.get, default=None)
+                where = f" ({_mode(worst, size_text)})" if worst and worst[1] else ""
+                texts.append(f"{_mean([*own.values()]):.2f}, worst {own[worst]:.2f}{where}" if own else "-")
+            lines.append(f"| {call} | {sum(cell[0] == call for cell in best)} | {' | '.join(texts)} |")
         lines.append("")
-        for title, values in ratios.items():
-            if values:
-                slower = sum(v < 0.95 for v in values)
+        for plus, title in TITLES.items():
+            if values := [*ratios[plus].values()]:
                 lines.append(
                     f"- {title}: geometric mean {_mean(values):.2f} over {len(values)} cells; "
-                    f"{slower} of them slower than 0.95, the worst {min(values):.2f}."
+                    f"{sum(v < 0.95 for v in values)} of them slower than 0.95, the worst {min(values):.2f}."
                 )
+        lines += ["", f"<details><summary>Every cell of {ranks} ranks, in us a call; in brackets how many times faster</summary>"]
+        lines += ["", "| operation | size | mode | fastest bare MPI | Copse | Copse, shared heap |"]
+        lines += ["| --- | ---: | --- | ---: | ---: | ---: |"]
+        for cell, bare in best.items():
+            call, size, mode = cell
+            texts = [_cell(ours[cell][p], bare.min_us) if p in ours.get(cell, {}) else "-" for p in TITLES]
+            lines.append(
+                f"| {call} | {size_text(size)} | {mode if size else ''} | {bare.min_us:.3g} {bare.side} | {' | '.join(texts)} |"
+            )
+        lines += ["", "</details>"]
     return "\n".join(lines)
 
 
