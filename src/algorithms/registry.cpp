@@ -49,11 +49,15 @@ shape::Tree Request::ranks_tree(shape::Form form) const {
   return shape::make_tree(shape::Arrangement{form, radix}, ranks, root);
 }
 
+shape::Tree Request::tree(const shape::Hierarchy &hierarchy) const {
+  if (places == nullptr) return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(ranks)), root);
+  return shape::make_tree(hierarchy, *places, root);
+}
+
 shape::Tree Request::machine_tree(shape::Form inside, shape::Form across) const {
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
   for (auto &layer : hierarchy.layers) layer.across = {across, radix};
-  if (places == nullptr) return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(ranks)), root);
-  return shape::make_tree(hierarchy, *places, root);
+  return tree(hierarchy);
 }
 
 std::vector<int> Request::others() const {

@@ -57,6 +57,20 @@ class Linker {
     }
   }
 
+  // The members stand in a ring, and are halved again and again; a half is the other's mirror image, so that their roots
+  // are near each other. For n = 2^k these are the ranks whose negabinary forms differ in their last bits.
+  void bine(Interval interval) {
+    const std::size_t members = interval.size();
+    int halvings = 0;
+    while ((std::size_t{1} << halvings) < members) ++halvings;
+    std::vector<Edge> edges;
+    const std::size_t at = bine_half({0, members, 0}, halvings, false, edges);
+    const auto turned = [&](std::size_t position) {
+      return interval.begin + (interval.root - interval.begin + members + position - at) % members;
+    };
+    for (const Edge& each : edges) edge(turned(each.parent), turned(each.child));
+  }
+
   // What lies left and right of the root is cut into `radix` parts as even as possible; the first of each part is
   // a child of the root.
   void k_ary(Interval interval, std::size_t radix) {
@@ -73,6 +87,24 @@ class Linker {
   void edge(std::size_t parent, std::size_t child) {
     tree_.parent[static_cast<std::size_t>(members_[child])] = members_[parent];
     tree_.children[static_cast<std::size_t>(members_[parent])].push_back(members_[child]);
+  }
+
+  struct Edge {
+    std::size_t parent;
+    std::size_t child;
+  };
+
+  // The other half lies to the right in every second halving, and the other way about in a mirror image. Returns the
+  // position of the root, which is in the larger half.
+  static std::size_t bine_half(Interval interval, int halvings, bool mirrored, std::vector<Edge>& edges) {
+    const std::size_t others = interval.size() / 2;
+    if (others == 0) return interval.begin;
+    const bool others_right = (halvings % 2 == 1) != mirrored;
+    const std::size_t cut = others_right ? interval.end - others : interval.begin + others;
+    const Interval left{interval.begin, cut, 0}, right{cut, interval.end, 0};
+    const std::size_t root = bine_half(others_right ? left : right, halvings - 1, mirrored, edges);
+    edges.push_back({root, bine_half(others_right ? right : left, halvings - 1, !mirrored, edges)});
+    return root;
   }
 
   void k_ary_side(std::size_t root, std::size_t begin, std::size_t end, std::size_t parts, std::size_t radix) {
@@ -118,6 +150,8 @@ void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std
       return linker.k_nomial(all, radix);
     case Form::k_ary:
       return linker.k_ary(all, radix);
+    case Form::bine:
+      return linker.bine(all);
   }
 }
 

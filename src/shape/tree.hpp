@@ -24,17 +24,20 @@ struct Tree {
 };
 
 // How the members of one group are joined. The radix counts for k-nomial (2 is binomial) and k-ary (2 is binary).
-enum class Form : std::uint8_t { flat, chain, k_nomial, k_ary };
+// Bine is the binomial negabinary tree (De Sensi et al. 2025, distance halving): as many steps as a binomial tree, but
+// the other half of the members is entered at its third nearest to the sender, on alternating sides: a third of the way
+// round where a binomial tree goes half of it.
+enum class Form : std::uint8_t { flat, chain, k_nomial, k_ary, bine };
 struct Arrangement {
   Form form = Form::k_nomial;
   int radix = 2;
   friend bool operator==(const Arrangement&, const Arrangement&) = default;
 };
 
-// Adds the edges that join `members` below the one at position `root`. Every subtree holds consecutive members
-// (except in a chain whose root is neither first nor last: it goes round), so that the tree keeps the order of its list
-// whichever member is the root. A k-nomial tree is at most ceil(log_k n) deep, a k-ary one floor(log_k(n (k - 1) + 1))
-// or one more. Throws std::invalid_argument for a radix below 2 or a root that is no position.
+// Adds the edges that join `members` below the one at position `root`. Every subtree holds consecutive members, so that
+// the tree keeps the order of its list whichever member is the root; except in a chain whose root is neither first nor
+// last, and in most bine trees: they go round. A k-nomial tree is at most ceil(log_k n) deep, a bine tree ceil(log_2 n),
+// a k-ary one floor(log_k(n (k - 1) + 1)) or one more. Throws std::invalid_argument for a radix below 2 or a root that is no position.
 void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std::size_t root);
 
 // A tree over a permutation of the ranks 0 to n-1, with the rank at position `root` as its root. Throws

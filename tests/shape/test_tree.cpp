@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 
@@ -12,7 +13,8 @@ namespace {
 
 const std::vector<Arrangement> kArrangements = {{Form::flat, 0},     {Form::chain, 0},    {Form::k_nomial, 2},
                                                 {Form::k_nomial, 3}, {Form::k_nomial, 4}, {Form::k_nomial, 9},
-                                                {Form::k_ary, 2},    {Form::k_ary, 3},    {Form::k_ary, 5}};
+                                                {Form::k_ary, 2},    {Form::k_ary, 3},    {Form::k_ary, 5},
+                                                {Form::bine, 0}};
 
 std::string title(Arrangement arrangement, int ranks, int root) {
   return "form " + std::to_string(static_cast<int>(arrangement.form)) + " radix " + std::to_string(arrangement.radix) +
@@ -50,6 +52,7 @@ TEST(Tree, EveryFormIsATreeForEveryRoot) {
         const Tree tree = make_tree(arrangement, ranks, root);
         expect_tree(tree, ranks, root);
         const bool is_turned_chain = arrangement.form == Form::chain && root > 0 && root < ranks - 1;
+        if (arrangement.form == Form::bine) continue;
         EXPECT_EQ(preserves_rank_order(tree), !is_turned_chain);
       }
     }
@@ -82,6 +85,8 @@ TEST(Tree, BinomialTakesLogSteps) {
       EXPECT_EQ(steps(make_tree({Form::k_nomial, 2}, ranks, root)), rounds(ranks, 2)) << ranks << " root " << root;
     }
   }
+  for (int ranks = 1; ranks <= 130; ++ranks)
+    EXPECT_EQ(steps(make_tree({Form::bine, 0}, ranks, ranks / 3)), rounds(ranks, 2)) << ranks;
   EXPECT_EQ(steps(make_tree({Form::k_ary, 2}, 16, 0)), 6);
   EXPECT_EQ(steps(make_tree({Form::flat, 0}, 16, 0)), 15);
   EXPECT_EQ(steps(make_tree({Form::chain, 0}, 16, 0)), 15);
@@ -92,6 +97,56 @@ TEST(Tree, RootedAtItsFirstRankABinomialTreeIsTheUsualOne) {
   for (int rank = 1; rank < 64; ++rank) EXPECT_EQ(tree.parent[static_cast<std::size_t>(rank)], rank & (rank - 1));
   EXPECT_EQ(tree.children[0], (std::vector<int>{32, 16, 8, 4, 2, 1}));
   EXPECT_EQ(make_tree({Form::k_nomial, 3}, 9, 0).children[0], (std::vector<int>{3, 6, 1, 2}));
+}
+
+// The digits of a number to the base -2.
+unsigned negabinary(int value) {
+  unsigned digits = 0;
+  for (unsigned bit = 0; value != 0; ++bit) {
+    const int digit = value & 1;
+    digits |= static_cast<unsigned>(digit) << bit;
+    value = (value - digit) / -2;
+  }
+  return digits;
+}
+
+// De Sensi et al. 2025: for 2^k ranks, a rank's parent has the other value in all of the rank's last digits that are
+// equal; ranks too large for k digits count as negative numbers.
+TEST(Tree, BineIsTheNegabinaryTree) {
+  for (int digits = 1; digits <= 8; ++digits) {
+    const int ranks = 1 << digits;
+    const auto digits_of = [&](int rank) {
+      const unsigned form = negabinary(rank);
+      return form < (1U << digits) ? form : negabinary(rank - ranks);
+    };
+    std::vector<int> rank_of(static_cast<std::size_t>(ranks), -1);
+    for (int rank = 0; rank < ranks; ++rank) rank_of.at(digits_of(rank)) = rank;
+    const Tree tree = make_tree({Form::bine, 0}, ranks, 0);
+    for (int rank = 1; rank < ranks; ++rank) {
+      const unsigned form = digits_of(rank);
+      int equal = 1;
+      while (equal < digits && ((form >> equal) & 1) == (form & 1)) ++equal;
+      EXPECT_EQ(tree.parent[static_cast<std::size_t>(rank)], rank_of[form ^ ((1U << equal) - 1)]) << rank << " of "
+                                                                                                << ranks;
+    }
+  }
+}
+
+// The two halves' roots are a third of the ring apart, where they are half of it apart in a binomial tree.
+TEST(Tree, BineStaysNear) {
+  const auto farthest = [](Form form, int ranks) {
+    const Tree tree = make_tree({form, 2}, ranks, 0);
+    int most = 0;
+    for (int rank = 1; rank < ranks; ++rank) {
+      const int apart = std::abs(rank - tree.parent[static_cast<std::size_t>(rank)]);
+      most = std::max(most, std::min(apart, ranks - apart));
+    }
+    return most;
+  };
+  EXPECT_EQ(farthest(Form::k_nomial, 64), 32);
+  EXPECT_EQ(farthest(Form::bine, 64), 21);
+  for (int ranks = 3; ranks <= 300; ++ranks)  // the rounding of odd halves adds up
+    EXPECT_LE(farthest(Form::bine, ranks), ranks * 3 / 8 + 1) << ranks;
 }
 
 TEST(Tree, ServesTheDeepestBranchFirst) {
