@@ -1,10 +1,8 @@
 // broadcast, split_binary: the ranks but the root form two binary trees; one half of the message goes down each, then
 // pairs of a rank in either tree exchange halves. Of an even number of ranks one has no pair, and gets the other half
 // from the root (Pjesivac-Grbovic et al. 2007).
-// Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: halves travel down, and each rank gives two of
-// them
-//   to children and one to its pair.
-// Wins: messages of some tens to hundreds of KiB on many ranks, between the trees and the chain.
+// Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: every rank is read by two children and its pair
+// Wins: messages of tens to hundreds of KiB on many ranks, between trees and the chain
 #include <algorithm>
 #include <array>
 
@@ -12,7 +10,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_split_binary(const Request& request) {
+plan::Plan broadcast_split_binary(const Request &request) {
   using plan::Builder;
   std::array<std::vector<int>, 2> sides;  // the left one has the odd rank
   for (int i = 1; i < request.ranks; ++i) sides[i > request.ranks / 2].push_back((request.root + i) % request.ranks);
@@ -31,11 +29,11 @@ plan::Plan broadcast_split_binary(const Request& request) {
     return builder.finish();
   }
 
-  const auto is_mine = [&](const std::vector<int>& side) {
+  const auto is_mine = [&](const std::vector<int> &side) {
     return std::find(side.begin(), side.end(), request.rank) != side.end();
   };
   const std::size_t mine = is_mine(sides[0]) ? 0 : 1, other = 1 - mine;
-  const auto& side = sides[mine];
+  const auto &side = sides[mine];
   shape::Tree tree = shape::unlinked(request.ranks, side.front());
   shape::link(tree, {shape::Form::k_ary, 2}, side, 0);
   const auto me = static_cast<std::size_t>(request.rank);
