@@ -105,4 +105,44 @@ std::vector<Fetch> share_tiles(Builder &builder, const Request &request, int are
   return items;
 }
 
+void reduce_scatter_ring(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
+  const int rank = request.rank, ranks = request.ranks;
+  const std::vector<int> next{(rank + 1) % ranks};
+  const int previous = (rank + ranks - 1) % ranks;
+  if (ranks == 1) return builder.copy(result, Builder::input(tile_of(request, 0)));
+  const plan::Range first = tile_of(request, previous);
+  builder.give(area, next, Builder::input(first));
+  for (int step = 0; step < ranks - 1; ++step) {
+    const plan::Range tile = tile_of(request, (rank + 2 * ranks - 2 - step) % ranks);
+    const Operand partial{step == 0 ? plan::Space::input : home, 0, -1, tile};
+    builder.portion(step);
+    const Operand theirs = builder.take(area, previous, partial, builder.scratch(0, tile));
+    const bool last = step == ranks - 2;
+    const Operand place = last ? result : builder.open(area, next, {home, 0, -1, tile});
+    builder.reduce(place, theirs, Builder::input(tile));
+    if (last) continue;
+    builder.portion(step + 1);
+    builder.post(area, next, place);
+  }
+}
+
+void allgather_ring(Builder &builder, const Request &request, int area, Operand given) {
+  const int rank = request.rank, ranks = request.ranks;
+  if (ranks == 1) return;
+  const std::vector<int> next{(rank + 1) % ranks};
+  const int previous = (rank + ranks - 1) % ranks;
+  builder.portion(0);
+  builder.post(area, next, given);
+  for (int step = 0; step < ranks - 1; ++step) {
+    const Operand home = Builder::output(tile_of(request, (rank + ranks - 1 - step) % ranks));
+    const Operand theirs = builder.take(area, previous, home, home);
+    if (step == ranks - 2) return builder.copy(home, theirs);
+    const Operand place = builder.open(area, next, home);
+    builder.copy(place, theirs);
+    builder.portion(step + 1);
+    builder.post(area, next, place);
+    if (theirs != home) builder.copy(home, place);
+  }
+}
+
 }  // namespace copse::algorithms

@@ -36,4 +36,14 @@ void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> item
 // over the wire.
 [[nodiscard]] std::vector<Fetch> share_tiles(plan::Builder &builder, const Request &request, int area, int first);
 
+// Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
+//
+// Reduce-scatter: partial results go round, each rank adding its input, until they reach their owners; mine is stored
+// in `result`. `home` is where partial results lie where neither line nor slot carries them: output or slot. Every tile
+// is combined in an order of its own, not that of the ranks.
+void reduce_scatter_ring(plan::Builder &builder, const Request &request, int area, plan::Space home,
+                         plan::Operand result);
+// Allgather: finished tiles go round. Mine lies in the output, or, `given`, where the next rank takes it from.
+void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given);
+
 }  // namespace copse::algorithms

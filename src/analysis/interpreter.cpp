@@ -56,7 +56,14 @@ Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
   payloads_.resize(lines_.size());
   slots_.resize(rings * at(subject.slot_depth));
   scratches_.resize(count * at(scratches));
-  posts_.resize(rings * static_cast<std::size_t>(tickets_));
+  std::vector<std::size_t> portions(at(areas_), 1);
+  for (const CallState& call : calls_)
+    for (const plan::Plan* plan : call.plans)
+      for (const plan::Step& step : plan->steps)
+        if (step.area < areas_) portions[step.area] = std::max<std::size_t>(portions[step.area], step.portion + 1U);
+  first_portion_.assign(1, 0);
+  for (const std::size_t number : portions) first_portion_.push_back(first_portion_.back() + number);
+  posts_.resize(count * first_portion_.back() * static_cast<std::size_t>(tickets_));
   addresses_.assign(count * count, -1);
   if (use_ != nullptr) {
     use_->resize(count);
@@ -336,12 +343,18 @@ bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
   return true;
 }
 
+Interpreter::Post& Interpreter::post_of(int rank, const plan::Step& step, Ticket ticket) {
+  return posts_[(at(rank) * first_portion_.back() + first_portion_[step.area] + step.portion) *
+                    static_cast<std::size_t>(tickets_) +
+                static_cast<std::size_t>(ticket)];
+}
+
 bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
   ticket -= lateness(rank);
   const auto ring = at(step.peer) * at(areas_) + step.area;
   const Post* post = nullptr;
   if (ticket >= 0) {
-    post = &posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
+    post = &post_of(step.peer, step, ticket);
     if (!post->posted) {
       ranks_[at(rank)].waits_for = step.peer;
       return false;
@@ -381,15 +394,20 @@ void Interpreter::post(int rank, const plan::Step& step, Ticket ticket) {
   const auto ring = at(rank) * at(areas_) + step.area;
   const auto depth = at(subject_.line_depth);
   Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
-  Post& post = posts_[ring * static_cast<std::size_t>(tickets_) + static_cast<std::size_t>(ticket)];
-  if (post.posted || line.posted > ticket) {
-    find(Fault::illegal, rank, "ticket " + std::to_string(ticket) + " was already posted on this area");
+  Post& post = post_of(rank, step, ticket);
+  if (line.posted > ticket || (line.posted == ticket && line.portion >= step.portion)) {
+    find(Fault::illegal, rank,
+         "portion " + std::to_string(line.portion) + " of ticket " + std::to_string(line.posted) +
+             " was already posted on this area");
     return;
   }
   ++verdict_.accesses;
-  if (const auto other = order_.write(rank, line.word))
-    find_race(rank, "line " + std::to_string(rank) + "." + std::to_string(step.area), true, *other);
+  if (line.posted != ticket) {  // further portions take nothing from those who still look at the first
+    if (const auto other = order_.write(rank, line.word))
+      find_race(rank, "line " + std::to_string(rank) + "." + std::to_string(step.area), true, *other);
+  }
   line.posted = ticket;
+  line.portion = step.portion;
   post = {true, step.kind == Kind::publish, clocks_.snapshot(rank)};
 }
 

@@ -44,6 +44,7 @@ class Interpreter {
   struct Line {  // one ring place of lines: the word; the payload is a Memory
     Accesses word;
     Ticket posted = -1;
+    int portion = -1;  // of that ticket, the last posted
   };
   struct Post {
     bool posted = false, addresses = false;
@@ -110,6 +111,7 @@ class Interpreter {
   bool await(int rank, const plan::Step& step, Ticket ticket);
   bool await_done(int rank, int peer, Ticket needed);
   void post(int rank, const plan::Step& step, Ticket ticket);
+  Post& post_of(int rank, const plan::Step& step, Ticket ticket);
   void done(int rank, Ticket value);
   void move_data(int rank, const plan::Section& section, const plan::Step& step, int fragment);
   void send(int rank, const plan::Section& section, const plan::Step& step, int fragment);
@@ -147,7 +149,8 @@ class Interpreter {
   Ticket tickets_ = 0;  // of all calls
   std::vector<Memory> payloads_, slots_, scratches_;
   std::vector<Line> lines_;
-  std::vector<Post> posts_;              // [rank][area][ticket]
+  std::vector<std::size_t> first_portion_;  // of each area, among all portions of a rank; then their number
+  std::vector<Post> posts_;                 // [rank][portion][ticket]
   std::vector<std::int32_t> addresses_;  // [rank][peer]: call whose addresses of peer rank holds
   std::vector<Message> messages_;
   std::unordered_map<std::uint64_t, Channel> channels_;

@@ -68,6 +68,10 @@ struct Maker {
     mutant.replacement = {variant.plans.get(), rank, plan, -1, 0};
     return result.emplace_back(std::move(mutant)).replacement.plan;
   }
+  bool has_portions(int area) const {
+    return std::any_of(plan.steps.begin(), plan.steps.end(),
+                       [area](const Step& step) { return step.area == area && step.portion > 0; });
+  }
   int other(int peer) const {
     int next = (peer + 1) % plan.ranks;
     if (next == rank) next = (next + 1) % plan.ranks;
@@ -157,6 +161,10 @@ struct Maker {
       }
       if (step.peer >= 0 && other(step.peer) != step.peer)
         make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);
+      if (step.kind == Kind::post || step.kind == Kind::await) {
+        if (step.portion > 0) make(Mutation::wrong_portion, at, "the one before").steps[index].portion -= 1;
+        if (has_portions(step.area)) make(Mutation::wrong_portion, at, "the next").steps[index].portion += 1;
+      }
       if (step.kind == Kind::acquire && !plan.one_fragment) {
         for (std::uint32_t i = 0; i < step.peers_count; ++i) {
           Plan& spoilt = make(Mutation::lost_reader, at, std::to_string(plan.peers_of(step)[i]));
@@ -233,6 +241,7 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
     case Mutation::omit:
     case Mutation::late_wait:
     case Mutation::lost_reader:
+    case Mutation::wrong_portion:
     case Mutation::wrong_peer: {
       if (is_signal(step.kind)) return Excuse::unneeded_signal;
       if (!is_wait(step.kind)) return Excuse::none;
@@ -257,6 +266,8 @@ const char* name_of(Mutation mutation) {
       return "waits for the ticket before";
     case Mutation::wrong_peer:
       return "wrong peer";
+    case Mutation::wrong_portion:
+      return "wrong portion";
     case Mutation::lost_reader:
       return "does not wait for a reader";
     case Mutation::wrong_chunk:

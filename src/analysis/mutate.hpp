@@ -32,13 +32,14 @@ enum class Mutation : std::uint8_t {
   early_signal,  // a post, publish or done before a step that moves data
   late_wait,     // a wait for the ticket before; an acquire as if the ring were deeper by one
   wrong_peer,
+  wrong_portion,  // a post or await of the portion before, or after
   lost_reader,  // an acquire that does not wait for one of its readers
   wrong_chunk,
   wrong_place,  // another memory, or another rank's
   swapped,      // operands of a reduction
   wrong_lag,
 };
-inline constexpr int kMutations = 9;
+inline constexpr int kMutations = 10;
 [[nodiscard]] const char* name_of(Mutation mutation);
 
 struct Mutant {

@@ -30,16 +30,17 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 
 // Waiting -------------------------------------------------------------------------------------------------
 
-inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
-  if (line.reached(ticket)) return Outcome::done;
+inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
+                                   std::uint32_t portion) {
+  if (line.reached(ticket, portion)) return Outcome::done;
   Outcome news = Outcome::done;
   const bool reached = wait_until(
-      policy, [&] { return line.reached(ticket); },
+      policy, [&] { return line.reached(ticket, portion); },
       [&] {
         news = bad_news(rank);
-        return news == Outcome::done || line.reached(ticket);  // it may have posted, and then died
+        return news == Outcome::done || line.reached(ticket, portion);  // it may have posted, and then died
       });
-  return reached || line.reached(ticket) ? Outcome::done : news;
+  return reached || line.reached(ticket, portion) ? Outcome::done : news;
 }
 
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
@@ -60,14 +61,14 @@ Outcome Executor::bad_news(int rank) {
 
 // Has every rank of the node passed `ticket`? Looks only when what is known does not suffice.
 bool Executor::all_passed(std::uint64_t ticket) {
-  if (static_cast<std::int64_t>(passed_ - (ticket + 1)) >= 0) return true;
-  std::uint64_t least = ticket_;
+  if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0) return true;
+  std::uint64_t least = plan::word_of(ticket_);
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const std::uint64_t theirs = segment_.progress(static_cast<int>(local)).word.load(std::memory_order_acquire);
     if (static_cast<std::int64_t>(theirs - least) < 0) least = theirs;
   }
   passed_ = least;
-  return static_cast<std::int64_t>(passed_ - (ticket + 1)) >= 0;
+  return static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0;
 }
 
 Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
@@ -205,7 +206,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
-    case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket); return Outcome::done;
+    case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion); return Outcome::done;
     case plan::Kind::publish: {
       Line &line = op.ring[fragment.ticket & mask];
       const Addresses mine{reinterpret_cast<std::uintptr_t>(call.input), reinterpret_cast<std::uintptr_t>(call.output)};
@@ -216,8 +217,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::await: {
       const Line &line = op.ring[fragment.ticket & mask];
       // A peer that has posted already may be further ahead: fetch its next line while this one is worked on.
-      if (line.reached(fragment.ticket)) __builtin_prefetch(&op.ring[(fragment.ticket + 1) & mask]);
-      const Outcome outcome = wait_word(line, fragment.ticket, op.peer);
+      if (line.reached(fragment.ticket, op.portion)) __builtin_prefetch(&op.ring[(fragment.ticket + 1) & mask]);
+      const Outcome outcome = wait_word(line, fragment.ticket, op.peer, policy_, op.portion);
       if (op.publication && outcome == Outcome::done)
         std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], line.payload, sizeof(Addresses));
       return outcome;
@@ -228,7 +229,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
           op.kind == plan::Kind::reduce
               ? reduce(op, call, fragment)
               : copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes);
-      if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket);
+      if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;

@@ -72,7 +72,8 @@ class Executor {
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
   Outcome run_steps(const Program &program, const Call &call);
-  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy);
+  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
+                    std::uint32_t portion = 0);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
   [[nodiscard]] Outcome bad_news(int rank);
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
@@ -96,7 +97,7 @@ class Executor {
 
   std::uint64_t ticket_ = 0;        // the first ticket of the current call
   std::uint64_t fragments_ = 1;     // of the current call
-  std::uint64_t passed_ = 0;        // every rank of the node is known to have passed tickets below this one
+  std::uint64_t passed_ = 0;        // the progress word that every rank of the node is known to have reached
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_, bounce_;
   std::size_t scratch_stride_ = 0;

@@ -35,6 +35,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.kind = step.kind;
       op.area = step.area;
       op.lag = step.lag;
+      op.portion = step.portion;
       op.peer = step.peer;
       op.dst = ref(step.dst);
       op.dst2 = ref(step.dst2);
@@ -63,6 +64,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
             (last.kind == plan::Kind::copy || last.kind == plan::Kind::reduce)) {
           last.ring = op.ring;
           last.posts = true;
+          last.portion = op.portion;
           continue;
         }
       }

@@ -27,6 +27,7 @@ struct Op {
   bool publication = false;  // an await of addresses
   bool slot = false;         // an acquire of line and slot
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
+  std::uint16_t portion = 0;
   std::int32_t peer = -1;
   Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
   Ref dst{}, dst2{}, a{}, b{};

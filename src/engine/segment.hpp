@@ -1,6 +1,6 @@
 // The memory that the ranks of one node share for one communicator: lines, slots and progress words.
 //
-// A segment is zero when made: a word of 0 says "no ticket yet", because posting ticket 0 stores 1.
+// A segment is zero when made: a word of 0 says "no ticket yet", because every post stores more (plan::word_of).
 #pragma once
 
 #include <array>

@@ -40,14 +40,22 @@ Builder::Part &Builder::part() {
 void Builder::once() {
   parts_.emplace_back();
   lag_ = 0;
+  portion_ = 0;
 }
 
 void Builder::loop() {
   parts_.emplace_back().loop = true;
   lag_ = 0;
+  portion_ = 0;
+}
+
+void Builder::portion(int number) {
+  if (number < 0 || number >= kPortions) throw std::invalid_argument("plan: portion outside 0 .. kPortions - 1");
+  portion_ = static_cast<std::uint16_t>(number);
 }
 
 void Builder::lag(int iterations) {
+  portion_ = 0;
   for (std::int32_t node : nodes_)
     if (node != nodes_.front()) return;
   lag_ = static_cast<std::uint8_t>(iterations);
@@ -65,6 +73,7 @@ Step &Builder::emit(Kind kind, int area, int peer) {
   step.kind = kind;
   step.area = static_cast<std::uint8_t>(area);
   step.lag = lag_;
+  if (kind == Kind::post || kind == Kind::await) step.portion = portion_;
   step.peer = peer;
   return part().steps.emplace_back(step);
 }
@@ -75,11 +84,24 @@ Operand Builder::scratch(int number, Range range) {
 }
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
-  Step &step = emit(Kind::acquire, area);
-  step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
+  // One acquire for all portions of a value, and for all their readers.
+  auto &steps = part().steps;
+  const auto earlier = std::find_if(steps.begin(), steps.end(), [area](const Step &step) {
+    return step.kind == Kind::acquire && step.area == area;
+  });
+  std::vector<std::int32_t> all;
+  if (earlier != steps.end()) {
+    const auto known = plan_.peers_of(*earlier);
+    all.assign(known.begin(), known.end());
+  }
+  for (const std::int32_t reader : readers)
+    if (std::find(all.begin(), all.end(), reader) == all.end()) all.push_back(reader);
+  Step &step = earlier != steps.end() ? *earlier : emit(Kind::acquire, area);
+  if (step.dst.space != Space::slot) step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
+  if (all.size() == step.peers_count && earlier != steps.end()) return;
   step.peers_first = static_cast<std::uint32_t>(plan_.peers.size());
-  step.peers_count = static_cast<std::uint32_t>(readers.size());
-  plan_.peers.insert(plan_.peers.end(), readers.begin(), readers.end());
+  step.peers_count = static_cast<std::uint32_t>(all.size());
+  plan_.peers.insert(plan_.peers.end(), all.begin(), all.end());
 }
 
 Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand home) {

@@ -37,6 +37,9 @@ class Builder {
   // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). Does nothing
   // where ranks sit on several nodes: what is sent in an iteration is drained in it.
   void lag(int iterations);
+  // What is given or taken from now on, until a lag or section begins, is portion `number` (0 and up) of its area's
+  // value: portions are posted in their order, and have different chunks of the fragment.
+  void portion(int number);
 
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
@@ -109,6 +112,7 @@ class Builder {
   Plan plan_;
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
+  std::uint16_t portion_ = 0;
   bool publishes_ = false;             // somebody touches my buffers
   std::vector<std::int32_t> touched_;  // whose buffers I touch
   std::vector<std::int32_t> reclaim_from_;

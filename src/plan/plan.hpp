@@ -10,13 +10,16 @@
 //
 // Shared memory of a rank. Only its owner writes it (except through a published address):
 //   line (rank, area)   a ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload.
-//                       The line of ticket T lies at T mod depth; it is posted once its word is T+1.
+//                       The line of ticket T lies at T mod depth; portion 0 is posted once its word has reached
+//                       word_of(T, 0), which is also all there is of a value that is given as a whole.
 //   slot (rank, area)   a ring of bulk slots, likewise by ticket; filled before the line of the same ticket
 //                       is posted.
 //   progress (rank)     the first ticket of which the rank may still read somebody's line, slot or buffer.
 //
 // An area is one value that a rank gives per ticket: a rank that gives something up a tree and something else
-// down it uses two areas. Areas are numbered alike on all ranks.
+// down it uses two areas. Areas are numbered alike on all ranks. A value may be given in portions, one post for each,
+// in their order: a ring of P ranks gives the P-1 tiles of one value one after the other. They share the line or slot
+// of their ticket, where each has its own chunks.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +32,14 @@ namespace copse::plan {
 
 inline constexpr std::size_t kLineBytes = 128;         // adjacent-line prefetch makes pairs of 64 the unit
 inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
+
+// What a word says once portion `portion` of ticket `ticket` is posted. Words only grow; they are compared by signed
+// difference. 0 says "no ticket yet".
+inline constexpr int kPortionBits = 16;
+inline constexpr int kPortions = 1 << kPortionBits;
+[[nodiscard]] constexpr std::uint64_t word_of(std::uint64_t ticket, std::uint32_t portion = 0) {
+  return (ticket << kPortionBits) + portion + 1;
+}
 
 inline constexpr int kAreas = 16;
 inline constexpr int kPublishArea = kAreas - 1;  // for addresses; algorithms number theirs from 0 below it
@@ -65,9 +76,9 @@ enum class Kind : std::uint8_t {
   acquire,     // wait until my line (and, if dst is a slot, my slot) of this ticket may be written again: the
                // readers of its previous use are done. Previous use in this call: `peers`; in an earlier
                // call, whose readers may be others: every rank of the node.
-  post,        // publish my line on `area`: everything before it is visible to whoever awaits it
+  post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
   publish,     // the same, with the addresses of my input and output as payload
-  await,       // wait until `peer` has posted its line on `area`; on kPublishArea, take its addresses
+  await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its addresses
   copy,        // dst = a
   reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
@@ -81,6 +92,7 @@ struct Step {
   Kind kind{};
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
+  std::uint16_t portion = 0;  // of post and await
   std::int32_t peer = -1;
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers

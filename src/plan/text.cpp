@@ -33,14 +33,15 @@ void write_operand(std::ostream &out, const Operand &operand) {
 std::string to_text(const Plan &plan, const Step &step) {
   std::ostringstream out;
   const int area = step.area;
+  const std::string portion = step.portion > 0 ? " portion " + std::to_string(step.portion) : "";
   switch (step.kind) {
     case Kind::acquire:
       out << "acquire " << (step.dst.space == Space::slot ? "slot " : "line ") << area << " from";
       for (int peer : plan.peers_of(step)) out << ' ' << peer;
       break;
-    case Kind::post: out << "post " << area; break;
+    case Kind::post: out << "post " << area << portion; break;
     case Kind::publish: out << "publish " << area; break;
-    case Kind::await: out << "await " << step.peer << '.' << area; break;
+    case Kind::await: out << "await " << step.peer << '.' << area << portion; break;
     case Kind::copy:
       out << "copy ";
       write_operand(out, step.dst);

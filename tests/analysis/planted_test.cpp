@@ -235,6 +235,44 @@ TEST(Planted, LineReusedTooSoonEvenWithoutData) {
   EXPECT_NE(text(verdict).find("race: rank"), std::string::npos) << text(verdict);
 }
 
+// Rank 0 gives its message to rank 1 in two halves, one after the other.
+Plans halves_plans() {
+  Plans plans;
+  const std::vector<std::int32_t> one{1};
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::slot, {});
+    builder.loop();
+    for (std::uint32_t half = 0; half < 2; ++half) {
+      const Range range{half, 1, 2};
+      builder.portion(static_cast<int>(half));
+      if (rank == 0) {
+        builder.give(0, one, Builder::input(range));
+      } else {
+        builder.copy(Builder::output(range), builder.take(0, 0, Builder::input(range), Builder::output(range)));
+      }
+    }
+    plans.push_back(builder.finish());
+  }
+  return plans;
+}
+
+TEST(Planted, PortionsOfOneValue) {
+  const Plans sound = halves_plans();
+  expect_sound(sound, {Collective::broadcast, 5, 2});
+  const auto acquires = std::count_if(sound[0].steps.begin(), sound[0].steps.end(),
+                                      [](const Step& step) { return step.kind == Kind::acquire; });
+  EXPECT_EQ(acquires, 1) << "portions share their slot";
+
+  Plans early = sound;
+  for (Step& step : early[1].steps)
+    if (step.portion == 1) step.portion = 0;
+  expect_found(early, {}, Fault::race, {"slot 0.0", "nothing orders"});
+  Plans twice = sound;
+  for (Step& step : twice[0].steps)
+    if (step.portion == 1) step.portion = 0;
+  expect_found(twice, {}, Fault::illegal, {"post 0", "already posted"});
+}
+
 TEST(Planted, WrongChunk) {
   Plans plans = tiled_plans(3);
   Step& reduce = plans[1].steps[index_of(plans[1], Kind::reduce)];

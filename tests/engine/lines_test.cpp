@@ -59,7 +59,7 @@ struct RelaxedAtomic : WatchedAtomic<T> {
 enum class Planted { nothing, acquire_early, post_before_write, await_early, done_before_read };
 
 constexpr std::uint64_t kDepth = 2;
-constexpr std::uint64_t kFirst = UINT64_MAX - 2;  // tickets wrap in the middle of the run
+constexpr std::uint64_t kFirst = UINT64_MAX - 2;  // tickets and words wrap in the middle of the run
 
 // A writer posts `tickets` values; every reader reads each of them. Returns what went wrong in this order of steps.
 template <template <class> class Atomic>
@@ -67,8 +67,9 @@ class Ring {
  public:
   Ring(int readers, int tickets, Planted planted)
       : tickets_(tickets), planted_(planted), actors_(static_cast<std::size_t>(readers) + 1) {
-    for (auto &line : ring_) line.word.value = kFirst - kDepth + 1 + ((&line - ring_.data()) ^ (kFirst & 1));
-    for (auto &line : progress_) line.word.value = kFirst;
+    for (auto &line : ring_)
+      line.word.value = plan::word_of(kFirst - kDepth + ((&line - ring_.data()) ^ (kFirst & 1)));
+    for (auto &line : progress_) line.word.value = plan::word_of(kFirst - 1);
     world = {};
   }
 

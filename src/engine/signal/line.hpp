@@ -1,8 +1,8 @@
 // Signals: lines and progress words in memory that several ranks share.
 //
 // Considerations:
-// - One writer per word; values only grow; nothing is reset. A word holds a ticket (plan/plan.hpp), compared
-//   by signed difference, so that wrapping of the counter is harmless.
+// - One writer per word; values only grow; nothing is reset. A word holds a ticket and the portions of it that are
+//   posted (plan::word_of), compared by signed difference, so that wrapping of the counter is harmless.
 // - No read-modify-write. A post is a store-release; its partner is the load-acquire of `reached`.
 // - A line is 128 bytes, so that two words never share what the adjacent-line prefetcher fetches together.
 // - Templates over the atomic type, so that a deterministic scheduler can run them (tests/engine).
@@ -22,11 +22,13 @@ struct alignas(plan::kLineBytes) BasicLine {
   std::byte payload[plan::kLinePayloadBytes];
 
   // Everything this rank wrote before is visible to whoever sees the ticket reached (partner: reached).
-  void post(std::uint64_t ticket) { word.store(ticket + 1, std::memory_order_release); }
+  void post(std::uint64_t ticket, std::uint32_t portion = 0) {
+    word.store(plan::word_of(ticket, portion), std::memory_order_release);
+  }
 
-  // Has the owner posted `ticket` (or a later one, which it may only do once we let it)? Partner: post.
-  [[nodiscard]] bool reached(std::uint64_t ticket) const {
-    return static_cast<std::int64_t>(word.load(std::memory_order_acquire) - (ticket + 1)) >= 0;
+  // Has the owner posted `portion` of `ticket` (or a later one, which it may only do once we let it)? Partner: post.
+  [[nodiscard]] bool reached(std::uint64_t ticket, std::uint32_t portion = 0) const {
+    return static_cast<std::int64_t>(word.load(std::memory_order_acquire) - plan::word_of(ticket, portion)) >= 0;
   }
 };
 

@@ -1,0 +1,29 @@
+// allreduce, ring: tiles go round twice, first partial, each rank adding its part, then finished. Neighbours alone
+// talk to each other, and every rank moves and reduces the same (Patarasu and Yuan, 2009). Through slots this is also
+// the movement-avoiding reduction (YHCCL, SC'23): a partial result is read from the cache and meets the input where it
+// lies, so nothing but the first tile of each is copied in.
+// Cost: 2 (P - 1) a + (P - 1)/P n (b + c) + (P - 1)/P n b
+// Wins: long messages where far links are few and shared, and neighbours in rank order sit next to each other
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_ring(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  const std::vector<int> next{(request.rank + 1) % request.ranks};
+  const plan::Operand mine = Builder::output(tile_of(request, request.rank));
+  builder.loop();
+  if (request.ranks == 1) {
+    builder.copy(mine, Builder::input());
+    return builder.finish();
+  }
+  const plan::Operand given = builder.open(1, next, mine);
+  reduce_scatter_ring(builder, request, 0, plan::Space::output, given);
+  builder.copy(mine, given);
+  allgather_ring(builder, request, 1, given);
+  builder.reclaim(next);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
