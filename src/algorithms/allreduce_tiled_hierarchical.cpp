@@ -1,40 +1,20 @@
 // allreduce, tiled and hierarchical: tiles inside each NUMA region, a tree over the regions for each tile, and the
 // finished tiles taken inside each region (HMPI 2.4).
 #include <algorithm>
-#include <map>
 
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
-namespace {
-
-// The regions' ranks, the region of rank 0 first.
-std::vector<std::vector<int>> regions_of(const Request &request) {
-  std::map<std::int32_t, std::size_t> index;
-  std::vector<std::vector<int>> regions;
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    const std::int32_t id =
-        request.places == nullptr ? 0 : (*request.places)[static_cast<std::size_t>(rank)].at(topology::Level::numa);
-    const auto [at, is_new] = index.emplace(id, regions.size());
-    if (is_new) regions.emplace_back();
-    regions[at->second].push_back(rank);
-  }
-  return regions;
-}
-
-}  // namespace
 
 plan::Plan allreduce_tiled_hierarchical(const Request &request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();
   const int rank = request.rank;
-  const auto regions = regions_of(request);
+  const auto regions = groups_of(request, topology::Level::numa);
   std::size_t tiles = regions.front().size();  // the smallest region says how many; the others' surplus only takes
   for (const auto &region : regions) tiles = std::min(tiles, region.size());
-  const auto &region = *std::find_if(regions.begin(), regions.end(), [&](const auto &candidate) {
-    return std::find(candidate.begin(), candidate.end(), rank) != candidate.end();
-  });
+  const Group &region = group_of(regions, rank);
   const auto my_index = static_cast<std::size_t>(std::find(region.begin(), region.end(), rank) - region.begin());
   const auto tile = [&](std::size_t index) {
     return plan::Range{static_cast<std::uint32_t>(index), 1, static_cast<std::uint32_t>(tiles)};

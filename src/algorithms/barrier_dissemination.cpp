@@ -1,16 +1,18 @@
-// barrier, dissemination: after round k every rank knows of the 2^(k+1) ranks before it.
-#include "algorithms/registry.hpp"
+// barrier, dissemination: after round i every rank knows of the k^(i+1) ranks before it, whatever their number (Hensgen,
+// Finkel and Manber 1988; HMPI 2.3); with a radix above 2 in fewer rounds of more signals (Hoefler et al. 2006).
+// Cost: ceil(log_k P) a, each round with k-1 lines to read
+// Wins: ranks that share a cache and have a processor each: half the rounds of a tree up and down
+#include <numeric>
+
+#include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan barrier_dissemination(const Request &request) {
   plan::Builder builder = request.builder();
-  int area = 0;
-  for (int distance = 1; distance < request.ranks; distance *= 2, ++area) {
-    const std::int32_t to[] = {(request.rank + distance) % request.ranks};
-    builder.signal(area, to);
-    builder.await_signal(area, (request.rank - distance + request.ranks) % request.ranks);
-  }
+  Group all(static_cast<std::size_t>(request.ranks));
+  std::iota(all.begin(), all.end(), 0);
+  disseminate(builder, singles(all), request.rank, request.radix, 0);
   return builder.finish();
 }
 

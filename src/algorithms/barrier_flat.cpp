@@ -1,5 +1,7 @@
 // barrier, flat: one round. With more ranks than processors the number of dependent rounds is what counts, not the
 // number of lines read: every rank gets one turn and finds all others arrived.
+// Cost: a + P-1 loads of a line by every rank
+// Wins: up to four ranks that share a cache; more ranks than processors
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {

@@ -1,19 +1,15 @@
-// barrier, tree: a reduce-broadcast allreduce without a load (HMPI 2.6).
-#include "algorithms/registry.hpp"
+// barrier, tree: a reduce-broadcast allreduce without a load (HMPI 2.6): arrivals go up a k-nomial tree over the machine's
+// levels, the release comes down the same tree.
+// Cost: 2 ceil(log_k Q) (k-1) a inside a region of Q ranks, and as much again for each level above it
+// Wins: many ranks over several regions or nodes: each far link is crossed once each way
+#include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan barrier_tree(const Request &request) {
   plan::Builder builder = request.builder();
   const shape::Tree tree = request.machine_tree(shape::Form::k_nomial);
-  const auto me = static_cast<std::size_t>(request.rank);
-  for (int child : tree.children[me]) builder.await_signal(0, child);
-  if (request.rank != tree.root) {
-    const std::int32_t up[] = {tree.parent[me]};
-    builder.signal(0, up);
-    builder.await_signal(1, tree.parent[me]);
-  }
-  builder.signal(1, tree.children[me]);
+  meet(builder, tree, tree, request.rank);
   return builder.finish();
 }
 

@@ -6,11 +6,9 @@
 namespace copse::algorithms {
 
 plan::Plan broadcast_prop(const Request &request) {
-  const shape::Hierarchy nodes{{{topology::Level::node, {shape::Form::k_nomial, request.radix}}},
-                               {shape::Form::flat, request.radix}};
   plan::Builder builder = request.builder();
   builder.loop();
-  send_down(builder, request.tree(nodes), request.rank, 0, plan::Builder::input());
+  send_down(builder, request.prop_tree(), request.rank, 0, plan::Builder::input());
   return builder.finish();
 }
 

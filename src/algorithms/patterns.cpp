@@ -1,6 +1,9 @@
 // Trees and folds.
 #include "algorithms/patterns.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace copse::algorithms {
 
 using plan::Builder;
@@ -103,6 +106,65 @@ std::vector<Fetch> share_tiles(Builder &builder, const Request &request, int are
     }
   }
   return items;
+}
+
+void meet(Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank) {
+  const auto me = static_cast<std::size_t>(rank);
+  for (int child : up.children[me]) builder.await_signal(0, child);
+  if (rank != up.root) {
+    const std::int32_t parent[] = {up.parent[me]};
+    builder.signal(0, parent);
+    builder.await_signal(1, down.parent[me]);
+  }
+  builder.signal(1, down.children[me]);
+}
+
+std::vector<Group> groups_of(const Request &request, topology::Level level) {
+  std::map<std::int32_t, std::size_t> index;
+  std::vector<Group> groups;
+  for (int rank = 0; rank < request.ranks; ++rank) {
+    const std::int32_t id =
+        request.places == nullptr ? 0 : (*request.places)[static_cast<std::size_t>(rank)].at(level);
+    const auto [at, is_new] = index.emplace(id, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(rank);
+  }
+  return groups;
+}
+
+const Group &group_of(const std::vector<Group> &groups, int rank) {
+  return *std::find_if(groups.begin(), groups.end(), [rank](const Group &group) {
+    return std::find(group.begin(), group.end(), rank) != group.end();
+  });
+}
+
+std::vector<Group> singles(const Group &ranks) {
+  std::vector<Group> result;
+  for (int rank : ranks) result.push_back({rank});
+  return result;
+}
+
+int dissemination_rounds(std::size_t groups, int radix) {
+  int rounds = 0;
+  for (std::size_t known = 1; known < groups; known *= static_cast<std::size_t>(radix)) ++rounds;
+  return rounds;
+}
+
+void disseminate(Builder &builder, const std::vector<Group> &groups, int rank, int radix, int area) {
+  const std::size_t count = groups.size();
+  const Group &mine = group_of(groups, rank);
+  const auto here = static_cast<std::size_t>(&mine - groups.data());
+  const auto position = static_cast<std::size_t>(std::find(mine.begin(), mine.end(), rank) - mine.begin());
+  for (std::size_t known = 1; known < count; known *= static_cast<std::size_t>(radix), ++area) {
+    std::vector<std::int32_t> listeners, heard;
+    for (std::size_t far = known; far < count && far < known * static_cast<std::size_t>(radix); far += known) {
+      const Group &after = groups[(here + far) % count], &before = groups[(here + count - far) % count];
+      for (std::size_t i = position; i < after.size(); i += mine.size()) listeners.push_back(after[i]);
+      heard.push_back(before[position % before.size()]);
+    }
+    builder.signal(area, listeners);
+    for (std::int32_t from : heard) builder.await_signal(area, from);
+  }
 }
 
 void reduce_scatter_ring(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {

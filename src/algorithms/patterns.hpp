@@ -36,6 +36,22 @@ void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> item
 // over the wire.
 [[nodiscard]] std::vector<Fetch> share_tiles(plan::Builder &builder, const Request &request, int area, int first);
 
+// Signals without data: arrivals go up one tree, the release comes down another with the same root. Areas 0 and 1.
+void meet(plan::Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank);
+
+// Ranks that share something, ascending.
+using Group = std::vector<int>;
+// The groups of a level, that of rank 0 first; one if the places are not known.
+[[nodiscard]] std::vector<Group> groups_of(const Request &request, topology::Level level);
+[[nodiscard]] const Group &group_of(const std::vector<Group> &groups, int rank);
+[[nodiscard]] std::vector<Group> singles(const Group &ranks);
+
+// Signals round the groups (Hensgen, Finkel and Manber 1988; HMPI 2.3): afterwards every rank knows that of each group
+// at least one rank has come here. In round i a group signals the radix - 1 groups that follow at multiples of radix^i;
+// each of its ranks is heard by its images there, by position in the group. Areas from `area` on, one a round.
+void disseminate(plan::Builder &builder, const std::vector<Group> &groups, int rank, int radix, int area);
+[[nodiscard]] int dissemination_rounds(std::size_t groups, int radix);
+
 // Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
 //
 // Reduce-scatter: partial results go round, each rank adding its input, until they reach their owners; mine is stored

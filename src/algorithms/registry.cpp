@@ -54,6 +54,10 @@ shape::Tree Request::tree(const shape::Hierarchy &hierarchy) const {
   return shape::make_tree(hierarchy, *places, root);
 }
 
+shape::Tree Request::prop_tree() const {
+  return tree({{{topology::Level::node, {shape::Form::k_nomial, radix}}}, {shape::Form::flat, radix}});
+}
+
 shape::Tree Request::machine_tree(shape::Form inside, shape::Form across) const {
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
   for (auto &layer : hierarchy.layers) layer.across = {across, radix};

@@ -33,6 +33,7 @@ struct Request {
 
   [[nodiscard]] shape::Tree ranks_tree(shape::Form form) const;     // over the ranks in order, to `root`
   [[nodiscard]] shape::Tree tree(const shape::Hierarchy &hierarchy) const;
+  [[nodiscard]] shape::Tree prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
   [[nodiscard]] shape::Tree machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
   [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first

@@ -1,0 +1,15 @@
+// barrier, central: every rank signals rank 0, which then releases all with one signal (UPC REF).
+// Cost: 2 a + (P-1) loads of a line by rank 0
+// Wins: few ranks, where rank 0 is there first
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan barrier_central(const Request &request) {
+  plan::Builder builder = request.builder();
+  const shape::Tree tree = request.ranks_tree(shape::Form::flat);
+  meet(builder, tree, tree, request.rank);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

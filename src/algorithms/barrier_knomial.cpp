@@ -1,0 +1,15 @@
+// barrier, knomial: arrivals go up a k-nomial tree over the ranks in order, the release comes down it (UPC BCOL).
+// Cost: 2 ceil(log_k P) (k-1) a
+// Wins: nothing where the machine is known; what others do is compared with it
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan barrier_knomial(const Request &request) {
+  plan::Builder builder = request.builder();
+  const shape::Tree tree = request.ranks_tree(shape::Form::k_nomial);
+  meet(builder, tree, tree, request.rank);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,16 @@
+// reduce, bine: up a binomial negabinary tree (De Sensi et al. 2025, distance halving): halves of the ranks, taken as a
+// ring, meet a third of the way round, not half of it. Its subtrees go round, so that rank order is not kept.
+// Cost: ceil(log2 P) (a + n (b + c)) as for a binomial tree; the sum of the distances between ranks is a third smaller
+// Wins: a machine or network of unknown shape, where ranks of near numbers are near neighbours
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan reduce_bine(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  combine_up(builder, request.ranks_tree(shape::Form::bine), request.rank, 0, request.root);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
