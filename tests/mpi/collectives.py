@@ -1,14 +1,14 @@
-"""The program collectives.c: compiling it, and telling from its output whether a part of it has passed."""
+"""The program `collectives`: compiling it, and telling from its output whether a part of it has passed."""
 
 import re
 import subprocess
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("collectives.c")
+SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "reductions.c")]
 
 
 def compile_with(mpicc: Path, program: Path, environment: dict[str, str]) -> Path:
-    command = [mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", SOURCE, "-o", program, "-lpthread"]
+    command = [mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *SOURCES, "-o", program, "-lpthread"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return program

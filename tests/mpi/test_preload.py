@@ -1,27 +1,15 @@
 """The preload libraries under every MPI flavour, with the MPI itself as the oracle (collectives.c)."""
 
 import re
+from pathlib import Path
 
 import pytest
-from collectives import SOURCE, passed
+from collectives import SOURCES, passed
 
 from copse import flavours, paths
 
-PARTS = ["types", "derived", "operators", "communicators", "threads", "errors", "memory"]
-MPI4PY_SCRIPT = """
-import numpy as np
-from mpi4py import MPI
-comm = MPI.COMM_WORLD
-mine = np.arange(1000.0) + comm.rank
-total = np.empty_like(mine)
-comm.Allreduce(mine, total)
-assert (total == np.arange(1000.0) * comm.size + comm.size * (comm.size - 1) / 2).all()
-comm.Bcast(total, root=comm.size - 1)
-comm.Reduce(MPI.IN_PLACE if comm.rank == 0 else total, total if comm.rank == 0 else None)
-comm.Barrier()
-assert comm.allreduce(comm.rank) == comm.size * (comm.size - 1) // 2  # a Python object
-print("fine") if comm.rank == 0 else None
-"""
+PARTS = ["types", "derived", "moves", "operators", "communicators", "threads", "errors", "memory"]
+MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -32,7 +20,7 @@ def test_part(launch, flavour, part):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_random_calls(launch, flavour, ranks):
-    done = launch(flavour, ranks, "random", 20261121, 600)
+    done = launch(flavour, ranks, "random", 20261121, 600, COLLECTIVES_BARE="1")
     assert passed(done, "random"), done.stdout + done.stderr
 
 
@@ -76,20 +64,17 @@ def test_shared_heap(launch, flavour):
         assert "no direct reach" not in done.stderr, done.stderr
 
 
-def test_mpi4py(launch, flavour, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(MPI4PY_SCRIPT)
-    done = launch(flavour, 2, program=[flavour.python, script], COPSE_TRACE="1")
+def test_mpi4py(launch, flavour):
+    done = launch(flavour, 3, program=[flavour.python, MPI4PY_SCRIPT], COPSE_TRACE="1")
     assert done.returncode == 0 and "fine" in done.stdout, done.stdout + done.stderr
     assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
 
 
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
-def test_copse_run_with_the_shared_heap(copse, tmp_path, name):
+def test_copse_run_with_the_shared_heap(copse, name):
     """As users start it: mpi4py, and the Intel MPI Benchmarks as their makers built them."""
-    flavour, script = flavours.find(name), tmp_path / "script.py"
-    script.write_text(MPI4PY_SCRIPT)
-    programs = {"fine": [flavour.python, script]}
+    flavour = flavours.find(name)
+    programs = {"fine": [flavour.python, MPI4PY_SCRIPT]}
     if flavour.family is not flavours.OPEN_MPI:
         programs["# All processes entering MPI_Finalize"] = [
             flavours.imb(), "-msglog", "3:16", "-iter", "20", "Bcast", "Reduce", "Allreduce", "Barrier"]  # fmt: skip
@@ -105,7 +90,7 @@ def test_copse_run_with_the_shared_heap(copse, tmp_path, name):
 def test_standard_abi(launch, run, name, tmp_path):
     """A program compiled by MPICH's mpicc_abi, under both MPIs that speak the standard ABI."""
     mpich, flavour, program = flavours.find("mpich"), flavours.find(name), tmp_path / "collectives-abi"
-    done = run([mpich.mpicc.with_name("mpicc_abi"), "-std=gnu11", SOURCE, "-o", program, "-lpthread"],
+    done = run([mpich.mpicc.with_name("mpicc_abi"), "-std=gnu11", *SOURCES, "-o", program, "-lpthread"],
                env=mpich.environment())  # fmt: skip
     assert done.returncode == 0, done.stderr
     for part in ("types", "communicators", "operators"):
