@@ -169,8 +169,8 @@ struct Case {
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
   return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" +
-         std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) +
-         (info.param.kind == Kind::threads ? "_threads" : info.param.kind == Kind::processes ? "_processes" : "_mixed");
+         std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) + "_" +
+         name_of(info.param.kind);
 }
 
 // TEST_SWEEP=full: more ranks, sizes and fragmentations, and threads within processes too.
@@ -180,13 +180,16 @@ bool full_sweep() {
 }
 
 std::vector<Case> all_cases() {
-  std::vector<Kind> kinds{Kind::threads, Kind::processes};
-  if (full_sweep()) kinds.push_back(Kind::mixed);
   std::vector<Case> cases;
   for (const Algorithm &algorithm : algorithms::all())
     for (int c = 0; c < plan::kCarriers; ++c)
       if (algorithm.carries(static_cast<plan::Carrier>(c)))
-        for (Kind kind : kinds) cases.push_back({&algorithm, static_cast<plan::Carrier>(c), kind});
+        for (Kind kind : kKinds) {
+          const auto carrier = static_cast<plan::Carrier>(c);
+          const bool in_common = carrier == plan::Carrier::line || carrier == plan::Carrier::slot;
+          if (kind == Kind::apart && in_common) continue;  // the same as threads
+          cases.push_back({&algorithm, carrier, kind});
+        }
   return cases;
 }
 

@@ -239,12 +239,8 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto &info) {
-                           return info.param == Kind::threads     ? "threads"
-                                  : info.param == Kind::processes ? "processes"
-                                                                  : "mixed";
-                         });
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::ValuesIn(kKinds),
+                         [](const auto &info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace copse::test

@@ -1,4 +1,5 @@
-// Ranks for tests: threads, forked processes, or threads within two forked processes, each with communicators.
+// Ranks for tests, each with communicators: threads, forked processes, threads within two forked processes, or threads
+// that take one another for processes.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,11 @@
 
 namespace copse::test {
 
-enum class Kind { threads, processes, mixed };
+// What processes do in each other's memory, ThreadSanitizer cannot see; it sees what threads do that take one another
+// for processes (`apart`): there the kernel's copies are a function of ours, within the one process.
+enum class Kind { threads, processes, mixed, apart };
+inline constexpr Kind kKinds[] = {Kind::threads, Kind::processes, Kind::mixed, Kind::apart};
+const char *name_of(Kind kind);
 
 using Communicators = std::span<const std::unique_ptr<communicator::Communicator>>;
 
