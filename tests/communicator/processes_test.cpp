@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -139,6 +140,7 @@ TEST(Join, ACallbackBringsThemTogether) {
     });
   for (std::thread &thread : threads) thread.join();
   EXPECT_EQ(all_well(wrong), "");
+  std::destroy_at(board);
   munmap(memory, sizeof(Board));
 
   copse_comm *comm = nullptr;
