@@ -1,0 +1,36 @@
+// A race that ThreadSanitizer must find, or the tests that it passes prove nothing: a payload handed over by a line
+// whose orders are taken away. It is copied as the engine copies, by memcpy of a length known at run time only.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "engine/signal/line.hpp"
+
+namespace {
+
+template <class T>
+struct RelaxedAtomic {
+  std::atomic<T> value{};
+  void store(T next, std::memory_order) { value.store(next, std::memory_order_relaxed); }
+  [[nodiscard]] T load(std::memory_order) const { return value.load(std::memory_order_relaxed); }
+};
+
+}  // namespace
+
+int main(int argc, char **) {
+  copse::engine::BasicLine<RelaxedAtomic> line{};
+  std::byte sent[copse::plan::kLinePayloadBytes]{}, received[copse::plan::kLinePayloadBytes]{};
+  const std::size_t bytes = std::min(sizeof sent, 40 + static_cast<std::size_t>(argc));
+  std::thread writer([&] {
+    std::memcpy(line.payload, sent, bytes);
+    line.post(0);
+  });
+  std::thread reader([&] {
+    while (!line.reached(0)) std::this_thread::yield();
+    std::memcpy(received, line.payload, bytes);
+  });
+  writer.join();
+  reader.join();
+  return 0;
+}
