@@ -15,20 +15,14 @@ plan::Plan barrier_dissemination_levels(const Request &request) {
   const auto &node = group_of(nodes, request.rank), &region = group_of(regions, request.rank);
   // Areas are numbered for the largest groups, so that all ranks number them alike.
   std::size_t most_ranks = 1, most_regions = 1;
-  const auto regions_in = [&](const Group &members) {
-    std::vector<Group> inside;
-    for (const Group &each : regions)
-      if (&group_of(nodes, each.front()) == &members) inside.push_back(each);
-    return inside;
-  };
   for (const Group &each : regions) most_ranks = std::max(most_ranks, each.size());
-  for (const Group &each : nodes) most_regions = std::max(most_regions, regions_in(each).size());
+  for (const Group &each : nodes) most_regions = std::max(most_regions, inside(regions, each).size());
   const int over_regions = dissemination_rounds(most_ranks, request.radix);
   const int over_nodes = over_regions + dissemination_rounds(most_regions, request.radix);
   const int release = over_nodes + dissemination_rounds(nodes.size(), request.radix);
 
   disseminate(builder, singles(region), request.rank, request.radix, 0);
-  disseminate(builder, regions_in(node), request.rank, request.radix, over_regions);
+  disseminate(builder, inside(regions, node), request.rank, request.radix, over_regions);
   if (nodes.size() == 1) return builder.finish();
   const int leader = node.front();
   if (request.rank != leader) {

@@ -2,6 +2,7 @@
 #include "algorithms/patterns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 namespace copse::algorithms {
@@ -144,6 +145,13 @@ std::vector<Group> singles(const Group &ranks) {
   return result;
 }
 
+std::vector<Group> inside(const std::vector<Group> &groups, const Group &larger) {
+  std::vector<Group> result;
+  for (const Group &group : groups)
+    if (std::find(larger.begin(), larger.end(), group.front()) != larger.end()) result.push_back(group);
+  return result;
+}
+
 int dissemination_rounds(std::size_t groups, int radix) {
   int rounds = 0;
   for (std::size_t known = 1; known < groups; known *= static_cast<std::size_t>(radix)) ++rounds;
@@ -167,6 +175,94 @@ void disseminate(Builder &builder, const std::vector<Group> &groups, int rank, i
   }
 }
 
+void settle(Builder &builder, Operand place, const Sum &sum) {
+  if (sum.high.space == plan::Space::none) {
+    builder.copy(place, sum.low);
+  } else {
+    builder.reduce(place, sum.low, sum.high);
+  }
+}
+
+int doubling_areas(std::size_t groups) { return std::bit_width(groups) - 1 + (std::has_single_bit(groups) ? 0 : 2); }
+
+Sum double_up(Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine) {
+  const std::size_t members = std::bit_floor(groups.size()), pairs = groups.size() - members;
+  const Group &group = group_of(groups, rank);
+  const auto here = static_cast<std::size_t>(&group - groups.data());
+  const auto position = static_cast<std::size_t>(std::find(group.begin(), group.end(), rank) - group.begin());
+  const auto listeners = [&](const Group &others) {
+    std::vector<std::int32_t> images;
+    for (std::size_t i = position; i < others.size(); i += group.size()) images.push_back(others[i]);
+    return images;
+  };
+  const auto heard = [&](const Group &others) { return others[position % others.size()]; };
+  const int last_area = area + doubling_areas(groups.size()) - 1;
+
+  if (here < 2 * pairs) {
+    const Group &neighbour = groups[here ^ 1];
+    if (mine.high.space != plan::Space::none) {
+      settle(builder, Builder::output(), mine);
+      mine = {Builder::output()};
+    }
+    if (here % 2 == 1) {
+      builder.give(area, listeners(neighbour), mine.low);
+      builder.copy(Builder::output(),
+                   builder.take(last_area, heard(neighbour), Builder::output(), Builder::output()));
+      return {Builder::output()};
+    }
+    mine.high = builder.take(area, heard(neighbour), mine.low, builder.scratch(0));
+  }
+  if (pairs > 0) ++area;
+
+  const std::size_t member = here < 2 * pairs ? here / 2 : here - pairs;
+  const auto group_at = [&](std::size_t m) { return m < pairs ? 2 * m : m + pairs; };
+  for (std::size_t distance = 1; distance < members; distance *= 2, ++area) {
+    const std::size_t there = group_at(member ^ distance);
+    // Computed into the place from which it is given on.
+    const Operand place = builder.open(area, listeners(groups[there]), builder.scratch(area + 1));
+    settle(builder, place, mine);
+    builder.post(area, listeners(groups[there]), place);
+    const Operand theirs = builder.take(area, heard(groups[there]), place, builder.scratch(0));
+    mine = there < here ? Sum{theirs, place} : Sum{place, theirs};
+  }
+  if (here < 2 * pairs) {
+    settle(builder, Builder::output(), mine);
+    builder.give(last_area, listeners(groups[here ^ 1]), Builder::output());
+    return {Builder::output()};
+  }
+  return mine;
+}
+
+void double_up_over_nodes(Builder &builder, const Request &request, int area, const Sum &mine) {
+  const auto nodes = groups_of(request, topology::Level::node);
+  const Group &node = group_of(nodes, request.rank);
+  const int release = area + doubling_areas(nodes.size());
+  if (request.rank == node.front()) {
+    Group leaders;
+    for (const Group &each : nodes) leaders.push_back(each.front());
+    settle(builder, Builder::output(), double_up(builder, singles(leaders), request.rank, area, mine));
+  }
+  shape::Tree tree = shape::unlinked(request.ranks, node.front());
+  shape::link(tree, {shape::Form::flat, request.radix}, node, 0);
+  send_down(builder, tree, request.rank, release, Builder::output());
+}
+
+void finish_tiles(Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own) {
+  const auto others = request.others();
+  const Operand mine = Builder::output(tile_of(request, request.rank));
+  const Operand result = builder.open(1, others, mine);
+  fold(builder, result, items, own);
+  builder.copy(mine, result);
+  builder.post(1, others, result);
+
+  builder.lag(1);
+  for (int other : others) {
+    const Operand home = Builder::output(tile_of(request, other));
+    builder.copy(home, builder.take(1, other, home, home));
+  }
+  builder.reclaim(others);
+}
+
 void reduce_scatter_ring(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
   const int rank = request.rank, ranks = request.ranks;
   const std::vector<int> next{(rank + 1) % ranks};
@@ -186,6 +282,87 @@ void reduce_scatter_ring(Builder &builder, const Request &request, int area, pla
     builder.portion(step + 1);
     builder.post(area, next, place);
   }
+}
+
+namespace {
+
+struct Halving {  // one round of one rank
+  int reader;
+  std::vector<int> sources;
+  plan::Range given, kept;
+};
+
+std::vector<Halving> halvings(int ranks, int rank) {
+  std::vector<Halving> rounds;
+  const auto tiles = [ranks](int first, int end) {
+    return plan::Range{static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(end - first),
+                       static_cast<std::uint32_t>(ranks)};
+  };
+  for (int begin = 0, end = ranks; end - begin > 1;) {
+    const int middle = begin + (end - begin + 1) / 2;
+    const bool low = rank < middle;
+    const int here = low ? begin : middle, here_end = low ? middle : end;
+    const int there = low ? middle : begin, there_end = low ? end : middle;
+    Halving round{there + (rank - here) % (there_end - there), {}, tiles(there, there_end), tiles(here, here_end)};
+    for (int source = there + (rank - here); source < there_end; source += here_end - here)
+      round.sources.push_back(source);
+    rounds.push_back(std::move(round));
+    begin = here;
+    end = here_end;
+  }
+  return rounds;
+}
+
+Operand part_of(Operand whole, plan::Range range) {
+  whole.range = range;
+  return whole;
+}
+
+}  // namespace
+
+void reduce_scatter_halving(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
+  const auto rounds = halvings(request.ranks, request.rank);
+  Operand partial = Builder::input();
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const Halving &round = rounds[i];
+    builder.portion(static_cast<int>(i));
+    builder.give(area, std::vector{round.reader}, part_of(partial, round.given));
+    if (round.sources.empty()) continue;
+    const Operand kept{home, 0, -1, round.kept};
+    const Operand place =
+        i + 1 == rounds.size() ? result : builder.open(area, std::vector{rounds[i + 1].reader}, kept);
+    for (int source : round.sources) {
+      // What a rank gives is its input until it has taken something.
+      const auto theirs = halvings(request.ranks, source);
+      const bool untouched = std::all_of(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(i),
+                                         [](const Halving &earlier) { return earlier.sources.empty(); });
+      const Operand value = untouched ? Builder::input(round.kept) : kept;
+      builder.reduce(place, part_of(partial, round.kept),
+                     builder.take(area, source, value, builder.scratch(0, round.kept)));
+      partial = place;
+    }
+  }
+  builder.portion(0);
+  builder.copy(result, part_of(partial, result.range));
+}
+
+void gather_tiles_up(Builder &builder, const shape::Tree &tree, int rank, int area, Operand mine) {
+  const auto interval = [&](auto &self, int top) -> plan::Range {
+    plan::Range all{static_cast<std::uint32_t>(top), 1, static_cast<std::uint32_t>(tree.size())};
+    for (int child : tree.children[static_cast<std::size_t>(top)]) {
+      const plan::Range below = self(self, child);
+      all.first = std::min(all.first, below.first);
+      all.count += below.count;
+    }
+    return all;
+  };
+  for (int child : tree.children[static_cast<std::size_t>(rank)]) {
+    const plan::Range tiles = interval(interval, child);
+    const Operand home = part_of(mine, tiles);
+    builder.copy(home, builder.take(area, child, {plan::Space::slot, 0, -1, tiles}, home));
+  }
+  if (rank != tree.root)
+    builder.post(area, std::vector{tree.parent[static_cast<std::size_t>(rank)]}, part_of(mine, interval(interval, rank)));
 }
 
 void allgather_ring(Builder &builder, const Request &request, int area, Operand given) {

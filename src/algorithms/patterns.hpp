@@ -28,6 +28,10 @@ using Fetch = std::function<plan::Operand()>;
 // place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks.
 void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own);
 
+// Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others.
+// Area 1.
+void finish_tiles(plan::Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own);
+
 // Tile `rank` of one tile for each rank (HMPI 2.4).
 [[nodiscard]] plan::Range tile_of(const Request &request, int rank);
 
@@ -45,12 +49,31 @@ using Group = std::vector<int>;
 [[nodiscard]] std::vector<Group> groups_of(const Request &request, topology::Level level);
 [[nodiscard]] const Group &group_of(const std::vector<Group> &groups, int rank);
 [[nodiscard]] std::vector<Group> singles(const Group &ranks);
+[[nodiscard]] std::vector<Group> inside(const std::vector<Group> &groups, const Group &larger);
 
 // Signals round the groups (Hensgen, Finkel and Manber 1988; HMPI 2.3): afterwards every rank knows that of each group
 // at least one rank has come here. In round i a group signals the radix - 1 groups that follow at multiples of radix^i;
 // each of its ranks is heard by its images there, by position in the group. Areas from `area` on, one a round.
 void disseminate(plan::Builder &builder, const std::vector<Group> &groups, int rank, int radix, int area);
 [[nodiscard]] int dissemination_rounds(std::size_t groups, int radix);
+
+// A value that may still have to be computed: low, or low op high.
+struct Sum {
+  plan::Operand low, high{};
+};
+// Stores it in `place`, unless it is there.
+void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
+
+// Inside a loop, recursive doubling over groups whose ranks all have the same value: groups 2^i apart exchange what they
+// have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3, where
+// every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair up
+// first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and scratch.
+[[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine);
+[[nodiscard]] int doubling_areas(std::size_t groups);
+
+// Inside a loop, where the first rank of each node has its node's sum: these double up, and each node takes the result
+// from its own (HMPI 2.5).
+void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
 
 // Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
 //
@@ -59,6 +82,14 @@ void disseminate(plan::Builder &builder, const std::vector<Group> &groups, int r
 // is combined in an order of its own, not that of the ranks.
 void reduce_scatter_ring(plan::Builder &builder, const Request &request, int area, plan::Space home,
                          plan::Operand result);
+// The same by halving, for any number of ranks (after Rabenseifner 2004): the ranks are halved again and again, and in
+// each round every rank gives its image in the other half the tiles of that half. Halves may differ by one rank: then
+// one rank has two images there. Not in rank order.
+void reduce_scatter_halving(plan::Builder &builder, const Request &request, int area, plan::Space home,
+                            plan::Operand result);
+// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its output,
+// elsewhere a slot opened for the parent.
+void gather_tiles_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand mine);
 // Allgather: finished tiles go round. Mine lies in the output, or, `given`, where the next rank takes it from.
 void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given);
 

@@ -1,0 +1,33 @@
+// allreduce, dissemination in as many dimensions as the machine has levels (HMPI 2.3, 2.5: inside a socket, across
+// sockets, across nodes): doubling over the ranks of each NUMA region, then over the regions of each node, each rank with
+// its image in the other, then over nodes, for which one rank of each node speaks. In each exchange both partners combine
+// in the same order, so that all ranks get the same bits, which dissemination by addition of ranks does not give.
+// Cost: (log2 Q + log2 R + log2 N) (a + n (b + c)) for Q ranks in a region, R regions in a node, N nodes
+// Wins: short messages over several equal regions: far exchanges only in the last rounds, and no way back down
+#include <algorithm>
+
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_dissemination(const Request &request) {
+  plan::Builder builder = request.builder();
+  const auto nodes = groups_of(request, topology::Level::node), regions = groups_of(request, topology::Level::numa);
+  int over_regions = 0, over_nodes = 0;  // areas, alike on all ranks
+  for (const Group &region : regions) over_regions = std::max(over_regions, doubling_areas(region.size()));
+  for (const Group &node : nodes) over_nodes = std::max(over_nodes, doubling_areas(inside(regions, node).size()));
+  over_nodes += over_regions;
+
+  builder.loop();
+  Sum sum{plan::Builder::input()};
+  sum = double_up(builder, singles(group_of(regions, request.rank)), request.rank, 0, sum);
+  sum = double_up(builder, inside(regions, group_of(nodes, request.rank)), request.rank, over_regions, sum);
+  if (nodes.size() == 1) {
+    settle(builder, plan::Builder::output(), sum);
+  } else {
+    double_up_over_nodes(builder, request, over_nodes, sum);
+  }
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,27 @@
+// reduce, rabenseifner: a reduce-scatter by recursive halving, then the tiles are gathered up a binomial tree
+// (Rabenseifner 2004; the reduce-scatter and gather of Thakur et al. 2005). Halves may differ by one rank, so that no
+// rank has to step aside where their number is no power of two.
+// Cost: 2 ceil(log2 P) a + (P-1)/P n (3 b + c)
+// Wins: long messages between nodes, where every rank has a link of its own
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan reduce_rabenseifner(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.keep_in_slots();
+  const shape::Tree tree = shape::make_tree(shape::Arrangement{}, request.ranks, request.root);
+  const bool is_root = request.rank == request.root;
+  const plan::Range tile = tile_of(request, request.rank);
+  builder.loop();
+  plan::Operand mine = plan::Builder::output(tile);
+  if (!is_root)
+    mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]},
+                        {plan::Space::slot, 0, -1, tile});
+  reduce_scatter_halving(builder, request, 0, plan::Space::slot, mine);
+  gather_tiles_up(builder, tree, request.rank, 1, mine);
+  builder.reclaim(request.others());
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
