@@ -1,5 +1,5 @@
-// allreduce, exchange: one round; every rank takes every message and combines them all, in rank order, so that all
-// get the same bits.
+// allreduce, exchange: one round; every rank takes every message and combines them all, in rank order, so that all get
+// the same bits.
 // Cost: a + (P-1) n (b + c)
 // Wins: short messages of a few ranks; more ranks than processors, where every round costs a turn of all
 #include "algorithms/patterns.hpp"

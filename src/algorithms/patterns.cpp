@@ -361,8 +361,9 @@ void gather_tiles_up(Builder &builder, const shape::Tree &tree, int rank, int ar
     const Operand home = part_of(mine, tiles);
     builder.copy(home, builder.take(area, child, {plan::Space::slot, 0, -1, tiles}, home));
   }
-  if (rank != tree.root)
-    builder.post(area, std::vector{tree.parent[static_cast<std::size_t>(rank)]}, part_of(mine, interval(interval, rank)));
+  if (rank == tree.root) return;
+  const std::vector<int> parent{tree.parent[static_cast<std::size_t>(rank)]};
+  builder.post(area, parent, part_of(mine, interval(interval, rank)));
 }
 
 void allgather_ring(Builder &builder, const Request &request, int area, Operand given) {

@@ -64,9 +64,9 @@ struct Sum {
 // Stores it in `place`, unless it is there.
 void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 
-// Inside a loop, recursive doubling over groups whose ranks all have the same value: groups 2^i apart exchange what they
-// have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3, where
-// every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair up
+// Inside a loop, recursive doubling over groups whose ranks all have the same value: groups 2^i apart exchange what
+// they have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3,
+// where every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair up
 // first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and scratch.
 [[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine);
 [[nodiscard]] int doubling_areas(std::size_t groups);
@@ -87,8 +87,8 @@ void reduce_scatter_ring(plan::Builder &builder, const Request &request, int are
 // one rank has two images there. Not in rank order.
 void reduce_scatter_halving(plan::Builder &builder, const Request &request, int area, plan::Space home,
                             plan::Operand result);
-// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its output,
-// elsewhere a slot opened for the parent.
+// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its
+// output, elsewhere a slot opened for the parent.
 void gather_tiles_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand mine);
 // Allgather: finished tiles go round. Mine lies in the output, or, `given`, where the next rank takes it from.
 void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given);

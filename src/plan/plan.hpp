@@ -78,7 +78,8 @@ enum class Kind : std::uint8_t {
                // call, whose readers may be others: every rank of the node.
   post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
   publish,     // the same, with the addresses of my input and output as payload
-  await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its addresses
+  await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
+               // addresses
   copy,        // dst = a
   reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
