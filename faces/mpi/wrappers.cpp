@@ -32,13 +32,18 @@ constexpr const char *mpi_name(Collective collective) {
     case Collective::broadcast: return "MPI_Bcast";
     case Collective::reduce: return "MPI_Reduce";
     case Collective::allreduce: return "MPI_Allreduce";
+    default: return "a collective";
   }
-  return "a collective";
 }
 
 void check(CommState &state, Collective collective, int root, std::size_t count, std::size_t element_bytes,
            const std::string &operation) {
-  const std::string line = state.copse->compare(collective, root, count, element_bytes, operation.c_str());
+  communicator::Arguments arguments;
+  arguments.collective = collective;
+  arguments.root = root;
+  arguments.count = count;
+  arguments.element_bytes = element_bytes;
+  const std::string line = state.copse->compare(arguments, operation.c_str());
   if (!line.empty()) [[unlikely]] give_up_together(state, mpi_name(collective), line);
 }
 
@@ -120,7 +125,7 @@ int reduction(CommState &state, Collective collective, const void *input, void *
   if (dense && bytes > 0 && (input == nullptr || (has_result && output == nullptr))) return to_mpi(kInvalid);
   if (settings().check) check(state, collective, root, elements, element_bytes, describe(op, *type));
   if (bytes == 0) return MPI_SUCCESS;
-  if (element_bytes > communicator::Communicator::element_bytes_max())
+  if (element_bytes > communicator::Communicator::element_bytes_max(collective, state.ranks))
     return to_mpi("elements that are too large to be cut into fragments");
 
   const void *from = in_place ? output : input;

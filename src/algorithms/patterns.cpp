@@ -85,6 +85,15 @@ void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size
   builder.copy(dst, sum);
 }
 
+void share_blocks(Builder &builder, const Request &request, int area) {
+  const auto others = request.others();
+  const bool pairs = traits_of(request.collective).input == plan::Extent::row;
+  std::vector<plan::Range> parts;
+  for (int other : others) parts.push_back(pairs ? request.pair(request.rank, other) : request.block(other));
+  builder.share_input(area, others, parts);
+  builder.reclaim_input(others);
+}
+
 plan::Range tile_of(const Request &request, int rank) {
   return {static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(request.ranks)};
 }

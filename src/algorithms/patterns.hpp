@@ -32,6 +32,9 @@ void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> item
 // Area 1.
 void finish_tiles(plan::Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own);
 
+// Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
+void share_blocks(plan::Builder &builder, const Request &request, int area);
+
 // Tile `rank` of one tile for each rank (HMPI 2.4).
 [[nodiscard]] plan::Range tile_of(const Request &request, int rank);
 

@@ -24,8 +24,41 @@ std::string_view name_of(Collective collective) {
     case Collective::broadcast: return "broadcast";
     case Collective::reduce: return "reduce";
     case Collective::allreduce: return "allreduce";
+    case Collective::scan: return "scan";
+    case Collective::exscan: return "exscan";
+    case Collective::gather: return "gather";
+    case Collective::scatter: return "scatter";
+    case Collective::allgather: return "allgather";
+    case Collective::alltoall: return "alltoall";
+    case Collective::reduce_scatter: return "reduce_scatter";
   }
   return "?";
+}
+
+const Traits &traits_of(Collective collective) {
+  using plan::Extent;
+  static constexpr Traits kTraits[kCollectives] = {
+      // input, output, input at the root, output at the root, one buffer, in place, reduces
+      {Extent::none, Extent::none, false, false, false, false, false},       // barrier
+      {Extent::message, Extent::message, true, false, true, true, false},    // broadcast
+      {Extent::message, Extent::message, false, true, false, true, true},    // reduce
+      {Extent::message, Extent::message, false, false, false, true, true},   // allreduce
+      {Extent::message, Extent::message, false, false, false, true, true},   // scan
+      {Extent::message, Extent::message, false, false, false, true, true},   // exscan
+      {Extent::own, Extent::all, false, true, false, true, false},           // gather
+      {Extent::all, Extent::own, true, false, false, true, false},           // scatter
+      {Extent::own, Extent::all, false, false, false, true, false},          // allgather
+      {Extent::row, Extent::column, false, false, false, false, false},      // alltoall
+      {Extent::all, Extent::own, false, false, false, false, true},          // reduce_scatter
+  };
+  return kTraits[static_cast<std::size_t>(collective)];
+}
+
+plan::Contents contents_of(Collective collective, int ranks) {
+  const Traits &traits = traits_of(collective);
+  const auto all = static_cast<std::uint32_t>(ranks);
+  const bool pairs = traits.input == plan::Extent::row, blocks = traits.input != traits.output && !pairs;
+  return {traits.input, traits.output, pairs ? all * all : blocks ? all : 0};
 }
 
 std::span<const Algorithm> all() { return kRows; }
@@ -43,7 +76,18 @@ std::vector<std::int32_t> Request::nodes() const {
   return nodes;
 }
 
-plan::Builder Request::builder() const { return {rank, ranks, carrier, nodes()}; }
+plan::Builder Request::builder() const {
+  return {rank, ranks, carrier, nodes(), contents_of(collective, ranks)};
+}
+
+plan::Range Request::block(int first, int count) const {
+  return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(ranks)};
+}
+
+plan::Range Request::pair(int from, int to) const {
+  const auto all = static_cast<std::uint32_t>(ranks);
+  return {static_cast<std::uint32_t>(from) * all + static_cast<std::uint32_t>(to), 1, all * all};
+}
 
 shape::Tree Request::ranks_tree(shape::Form form) const {
   return shape::make_tree(shape::Arrangement{form, radix}, ranks, root);

@@ -15,15 +15,38 @@
 
 namespace copse::algorithms {
 
-enum class Collective : std::uint8_t { barrier, broadcast, reduce, allreduce };
-inline constexpr int kCollectives = 4;
+// The v-variants are the same collectives, with blocks of different sizes; alltoallw is alltoall to Copse.
+enum class Collective : std::uint8_t {
+  barrier, broadcast, reduce, allreduce, scan, exscan, gather, scatter, allgather, alltoall, reduce_scatter
+};
+inline constexpr int kCollectives = 11;
 [[nodiscard]] std::string_view name_of(Collective collective);
+
+// What distinguishes the collectives, to everything that treats them alike.
+struct Traits {
+  plan::Extent input, output;
+  bool input_at_root, output_at_root;  // only the root has one
+  bool one_buffer;                     // input and output are always the same memory
+  bool in_place;                       // they may be: the same part of the message in the same place
+  bool reduces;
+
+  [[nodiscard]] bool rooted() const { return input_at_root || output_at_root; }
+  [[nodiscard]] bool has_input(int rank, int root) const {
+    return input != plan::Extent::none && (!input_at_root || rank == root);
+  }
+  [[nodiscard]] bool has_output(int rank, int root) const {
+    return output != plan::Extent::none && (!output_at_root || rank == root);
+  }
+};
+[[nodiscard]] const Traits &traits_of(Collective collective);
+[[nodiscard]] plan::Contents contents_of(Collective collective, int ranks);
 
 // What a plan is built from. Everything in it is the same on all ranks, `rank` apart.
 struct Request {
+  Collective collective{};  // set by Algorithm::plan
   int rank = 0;
   int ranks = 1;
-  int root = 0;  // broadcast and reduce
+  int root = 0;  // of rooted collectives
   plan::Carrier carrier = plan::Carrier::slot;
   int radix = 2;                                 // of k-nomial trees
   const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
@@ -37,6 +60,10 @@ struct Request {
   // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
   [[nodiscard]] shape::Tree machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
   [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first
+
+  // Of a message made of blocks: those of `count` ranks from `first` on, round the last; and what goes between two.
+  [[nodiscard]] plan::Range block(int first, int count = 1) const;
+  [[nodiscard]] plan::Range pair(int from, int to) const;
 };
 
 // How carriers are named in a row: a set of them.
@@ -57,6 +84,10 @@ struct Algorithm {
   std::string_view source;     // paper and section
   std::string_view summary;    // one sentence for people
 
+  [[nodiscard]] plan::Plan plan(Request request) const {
+    request.collective = collective;
+    return build(request);
+  }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
 };
 

@@ -29,7 +29,7 @@ class Random {
   std::uint64_t state_;
 };
 
-bool rooted(Collective collective) { return collective == Collective::broadcast || collective == Collective::reduce; }
+bool rooted(Collective collective) { return algorithms::traits_of(collective).rooted(); }
 
 int most_lag(const Plans& plans) {
   int lag = 0;
@@ -44,11 +44,8 @@ bool one_fragment(const Variant& variant) {
 }
 
 Call call_of(const Variant& variant, int fragments, bool in_place) {
-  const Collective collective = variant.row->collective;
-  const bool reduces = collective == Collective::reduce || collective == Collective::allreduce;
-  return {variant.plans,       collective,
-          variant.root,        variant.row->keeps_order,
-          in_place && reduces, one_fragment(variant) ? 1 : fragments};
+  return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
+          in_place,      one_fragment(variant) ? 1 : fragments};
 }
 
 // The worst neighbours that the protocol allows. Both give on every area, and trust nothing but their acquires:
@@ -169,7 +166,7 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   request.carrier = variant.carrier;
   request.radix = variant.radix;
   request.places = variant.places.get();
-  for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->build(request));
+  for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->plan(request));
   return plans;
 }
 
@@ -235,8 +232,8 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
                       {variant.ranks, variant.nodes, line_depth, slot_depth, std::move(calls), nullptr},
                       mixed});
   };
-  const bool reduces =
-      variant.row->collective == Collective::reduce || variant.row->collective == Collective::allreduce;
+  const auto& traits = algorithms::traits_of(variant.row->collective);
+  const bool may_be_in_place = traits.in_place && !traits.one_buffer;
 
   // The same plans again and again, until the rings have come round.
   std::vector<int> counts{1};
@@ -244,7 +241,7 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   if (!one_fragment(variant) && effort == Effort::quick && variant.ranks > kManyRanks) counts = {1, depth + 2};
   for (int fragments : counts) {
     const int calls = std::max(2, (depth + 2 + fragments - 1) / fragments);
-    for (int turn = 0; turn < (reduces && effort == Effort::full ? 2 : 1); ++turn) {
+    for (int turn = 0; turn < (may_be_in_place && effort == Effort::full ? 2 : 1); ++turn) {
       std::vector<Call> sequence;
       for (int i = 0; i < calls; ++i) sequence.push_back(call_of(variant, fragments, (i + turn + fragments) % 2 == 0));
       add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments", sequence, depth, depth);

@@ -42,7 +42,7 @@ struct Call {
   algorithms::Collective collective{};
   int root = 0;
   bool keeps_order = true;  // the operator may not commute
-  bool in_place = false;    // reduce (at the root), allreduce; a broadcast always is
+  bool in_place = false;    // where it can be; a broadcast always is
   int fragments = 1;
 };
 

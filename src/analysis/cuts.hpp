@@ -4,7 +4,7 @@
 // boundaries lie depends on the message's size, and those of different `of` need not meet, not even where the
 // fractions are equal (shape::Partition rounds each partition by itself). So the plans of one call may cut in
 // one way only; then a chunk is an atom, and two ranges are the same bytes for every size exactly when they
-// are the same atoms.
+// are the same atoms. Of a message made of blocks, an atom is a fragment's piece of a block.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ class Cuts {
   // Empty, or what does not meet.
   [[nodiscard]] const std::string& clash() const { return clash_; }
   [[nodiscard]] bool one_fragment() const { return fragments_ == 1; }
+  [[nodiscard]] std::uint32_t fragments() const { return fragments_; }
   [[nodiscard]] std::uint32_t atoms() const { return fragments_ * parts_; }
   [[nodiscard]] AtomSpan fragment(int number) const {
     if (one_fragment()) return {0, parts_};

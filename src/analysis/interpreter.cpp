@@ -13,6 +13,10 @@ using plan::Kind;
 using plan::Operand;
 using plan::Space;
 
+namespace {
+constexpr int kOriginShift = 40;  // of the first block of what is packed, in a memory's tag
+}
+
 Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
     : subject_(subject),
       most_(most),
@@ -33,17 +37,18 @@ Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
       areas_ = std::max<int>(areas_, plans.back()->areas);
       scratches = std::max<int>(scratches, plans.back()->scratches);
     }
-    CallState state{Cuts(plans, call.fragments), tickets_, std::move(plans), {}, {}, {}, {}, -1};
+    CallState state{Cuts(plans, call.fragments), tickets_, std::move(plans), {}, {}, {}, {}};
     state.entries.resize(count);
     state.inputs.resize(count);
     state.outputs.resize(count);
-    if (call.collective != Collective::barrier) {
-      for (Memory& memory : state.inputs) memory.atoms.resize(state.cuts.atoms());
-      if (call.collective != Collective::broadcast) {
-        for (Memory& memory : state.outputs) memory.atoms.resize(state.cuts.atoms());
+    calls_.push_back(std::move(state));
+    const std::size_t index = calls_.size() - 1;
+    for (int rank = 0; rank < subject.ranks; ++rank) {
+      for (const bool output : {false, true}) {
+        const Buffer buffer = buffer_of(index, rank, output);
+        buffer.memory->atoms.resize(atoms_of(index, buffer.extent));
       }
     }
-    calls_.push_back(std::move(state));
     tickets_ += call.fragments;
   }
   for (std::size_t call = 0; call < calls_.size(); ++call) {
@@ -151,25 +156,82 @@ bool Interpreter::advance(int rank) {
 
 bool Interpreter::has_one_buffer(std::size_t call, int rank) const {
   const Call& each = job(call);
-  return each.collective == Collective::broadcast ||
-         (each.in_place && (each.collective == Collective::allreduce || rank == each.root));
+  const auto& traits = algorithms::traits_of(each.collective);
+  return traits.one_buffer || (each.in_place && traits.in_place && traits.has_input(rank, each.root) &&
+                               traits.has_output(rank, each.root));
 }
 
-Interpreter::Memory& Interpreter::output_of(std::size_t call, int rank) {
-  return has_one_buffer(call, rank) ? calls_[call].inputs[at(rank)] : calls_[call].outputs[at(rank)];
+// Where input and output are one, it is the one that holds more.
+Interpreter::Buffer Interpreter::buffer_of(std::size_t call, int rank, bool output) {
+  const Call& each = job(call);
+  const auto& traits = algorithms::traits_of(each.collective);
+  if (has_one_buffer(call, rank))
+    output = plan::blocks_in(traits.input, subject_.ranks) < plan::blocks_in(traits.output, subject_.ranks);
+  else if (output ? !traits.has_output(rank, each.root) : !traits.has_input(rank, each.root))
+    return {&(output ? calls_[call].outputs : calls_[call].inputs)[at(rank)], plan::Extent::none};
+  return {&(output ? calls_[call].outputs : calls_[call].inputs)[at(rank)], output ? traits.output : traits.input};
+}
+
+std::uint32_t Interpreter::atoms_of(std::size_t call, plan::Extent extent) const {
+  const Cuts& cuts = calls_[call].cuts;
+  if (extent == plan::Extent::none) return 0;
+  if (extent == plan::Extent::message) return cuts.atoms();
+  return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, subject_.ranks));
+}
+
+Interpreter::Place Interpreter::in_buffer(std::size_t call, int rank, bool output, AtomSpan part, int fragment,
+                                          const plan::Range& range) {
+  const Buffer buffer = buffer_of(call, rank, output);
+  if (buffer.extent == plan::Extent::message) return {buffer.memory, part.first, part.size(), -1, part};
+  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, subject_.ranks));
+  const std::uint32_t number = calls_[call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(fragment);
+  Place place{buffer.memory, 0, part.size(), -1, part};
+  place.base = number * held;
+  place.around = held;
+  for (std::uint32_t i = 0; i < range.count; ++i) {
+    const std::uint32_t block = (range.first + i) % range.of;
+    const int index = plan::index_in(buffer.extent, rank, block, subject_.ranks);
+    if (i == 0) place.first = static_cast<std::uint32_t>(std::max(index, 0));
+    if (index >= 0 && static_cast<std::uint32_t>(index) == (place.first + i) % held) continue;
+    find(Fault::illegal, rank, "block " + std::to_string(block) + " does not lie there");
+    return {};
+  }
+  return place;
+}
+
+template <class Visit>
+void Interpreter::each_atom(std::size_t call, int rank, bool output, Visit&& visit) {
+  const auto& traits = algorithms::traits_of(job(call).collective);
+  const plan::Extent extent = output ? traits.output : traits.input;
+  const Buffer buffer = buffer_of(call, rank, output);
+  const Cuts& cuts = calls_[call].cuts;
+  if (buffer.extent == plan::Extent::none || extent == plan::Extent::none) return;
+  if (extent == plan::Extent::message) {
+    for (std::uint32_t i = 0; i < cuts.atoms(); ++i) visit(buffer.memory->atoms[i], i);
+    return;
+  }
+  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, subject_.ranks));
+  for (std::uint32_t fragment = 0; fragment < cuts.fragments(); ++fragment) {
+    for (int i = 0; i < plan::blocks_in(extent, subject_.ranks); ++i) {
+      const std::uint32_t block = plan::block_at(extent, rank, i, subject_.ranks);
+      const auto index = static_cast<std::uint32_t>(plan::index_in(buffer.extent, rank, block, subject_.ranks));
+      visit(buffer.memory->atoms[fragment * held + index], cuts.fragment(static_cast<int>(fragment)).first + block);
+    }
+  }
 }
 
 void Interpreter::enter(int rank) {
   Rank& me = ranks_[at(rank)];
   tick(rank, kEntry, 0);
   CallState& call = calls_[me.call];
-  const bool contributes = job(me.call).collective != Collective::broadcast || rank == job(me.call).root;
+  const bool contributes = algorithms::traits_of(job(me.call).collective).has_input(rank, job(me.call).root);
   call.entries[at(rank)] = clocks_.now(rank);
-  for (Atom& atom : call.inputs[at(rank)].atoms) {
-    atom.accesses.write = clocks_.now(rank);
-    if (contributes) atom.value = values_.contribution(static_cast<int>(me.call), rank);
+  for (auto* buffers : {&call.inputs, &call.outputs})
+    for (Atom& atom : (*buffers)[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
+  if (contributes) {
+    each_atom(me.call, rank, false,
+              [&](Atom& atom, std::uint32_t) { atom.value = values_.contribution(static_cast<int>(me.call), rank); });
   }
-  for (Atom& atom : call.outputs[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
   me.entered = true;
 }
 
@@ -184,8 +246,7 @@ void Interpreter::leave(int rank) {
   check_result(rank);
   CallState& call = calls_[me.call];
   touch_buffer(rank, call.inputs[at(rank)], has_one_buffer(me.call, rank) ? "buffer" : "input");
-  if (job(me.call).collective != Collective::reduce || rank == job(me.call).root)
-    touch_buffer(rank, call.outputs[at(rank)], "output");
+  touch_buffer(rank, call.outputs[at(rank)], "output");
   me.entered = false;
   me.section = 0;
   ++me.call;
@@ -204,9 +265,8 @@ void Interpreter::touch_buffer(int rank, Memory& memory, const char* name) {
 
 void Interpreter::check_result(int rank) {
   const std::size_t index = ranks_[at(rank)].call;
-  const int call = static_cast<int>(index);
   const Call& each = job(index);
-  CallState& state = calls_[index];
+  const CallState& state = calls_[index];
   if (each.collective == Collective::barrier) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
       const Epoch entry = state.entries[at(peer)];
@@ -216,32 +276,53 @@ void Interpreter::check_result(int rank) {
     }
     return;
   }
-  if (each.collective == Collective::reduce && rank != each.root) return;
-  const auto& atoms = output_of(index, rank).atoms;
-  for (std::size_t i = 0; i < atoms.size(); ++i) {
-    const Values::Id value = atoms[i].value;
-    std::string wrong;
-    if (each.collective == Collective::broadcast) {
-      if (value != values_.contribution(call, each.root)) wrong = "is not the root's";
-    } else if (!values_.complete(value, call)) {
-      wrong = "does not have every rank's contribution to this call exactly once";
-    } else if (each.keeps_order && !values_.in_order(value)) {
-      wrong = "does not keep the order of the ranks";
-    } else if (each.collective == Collective::allreduce) {
-      if (state.reference_rank < 0 || state.reference.size() <= i) {
-        state.reference.push_back(value);
-        if (state.reference.size() == atoms.size()) state.reference_rank = rank;
-      } else if (state.reference[i] != value) {
-        wrong = "is not computed as rank " + std::to_string(state.reference_rank) + "'s " +
-                values_.text(state.reference[i]);
-      }
-    }
-    if (wrong.empty()) continue;
+  if (!algorithms::traits_of(each.collective).has_output(rank, each.root)) return;
+  bool told = false;
+  each_atom(index, rank, true, [&](const Atom& atom, std::uint32_t place) {
+    if (told) return;
+    const std::string wrong = wrong_result(index, rank, place, atom.value);
+    if (wrong.empty()) return;
+    told = true;
     find(Fault::wrong, rank,
-         "atom " + std::to_string(i) + " of " + std::to_string(atoms.size()) + " of the result, " +
-             values_.text(value) + ", " + wrong);
-    return;
+         "atom " + std::to_string(place) + " of " + std::to_string(calls_[index].cuts.atoms()) + " of the result, " +
+             values_.text(atom.value) + ", " + wrong);
+  });
+}
+
+// What is wrong with a result at a place of the message; empty if nothing is.
+std::string Interpreter::wrong_result(std::size_t index, int rank, std::uint32_t place, Values::Id value) {
+  const int call = static_cast<int>(index);
+  const Call& each = job(index);
+  CallState& state = calls_[index];
+  const std::uint32_t blocks = state.plans.front()->contents.blocks;
+  const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
+  const auto copied_from = [&](int source) {
+    return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
+  };
+  int last = subject_.ranks - 1;  // the ranks from 0 to here are to be combined
+  switch (each.collective) {
+    case Collective::barrier: return {};
+    case Collective::broadcast:
+    case Collective::scatter: return copied_from(each.root);
+    case Collective::gather:
+    case Collective::allgather: return copied_from(block);
+    case Collective::alltoall: return copied_from(block / subject_.ranks);
+    case Collective::scan: last = rank; break;
+    case Collective::exscan: last = rank - 1; break;
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::reduce_scatter: break;
   }
+  if (last < 0) return {};  // MPI-4.1 6.11.2: rank 0 has no result
+  if (!values_.complete(value, call, last)) {
+    return "does not have the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
+  }
+  if (each.keeps_order && !values_.in_order(value)) return "does not keep the order of the ranks";
+  if (each.collective != Collective::allreduce) return {};
+  state.reference.resize(state.cuts.atoms(), Values::kNothing);
+  if (state.reference[place] == Values::kNothing) state.reference[place] = value;
+  if (state.reference[place] == value) return {};
+  return "is not computed as another rank's " + values_.text(state.reference[place]);
 }
 
 // ---- Steps -----------------------------------------------------------------------------------------------
@@ -429,40 +510,47 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
   const AtomSpan part = call.cuts.span_of(loop, fragment, operand.range);
   const bool one = call.cuts.one_fragment();
   const AtomSpan whole = loop || one ? call.cuts.fragment(fragment) : AtomSpan{0, call.cuts.atoms()};
-  const auto in_buffer = [&](Memory& memory) { return Place{&memory, part.first, part.size(), -1, part, 0, false}; };
+  const std::uint32_t blocks = call.plans.front()->contents.blocks;
   const auto in_ring = [&](Memory& memory, Ticket tag) {
-    return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
+    if (blocks == 0) return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
+    // Packed from a block on: with another first block it is something else.
+    const std::uint32_t first = (operand.range.first + blocks - operand.origin) % blocks;
+    return Place{&memory, first, part.size(), tag + (Ticket{operand.origin} << kOriginShift), part,
+                 first + part.size(), true};
   };
+  const auto peers = [&](bool output) { return in_buffer(index, operand.rank, output, part, fragment, operand.range); };
   const auto ring = [&](std::vector<Memory>& memories, int depth) -> Memory& {
     return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) +
                     static_cast<std::size_t>(ticket) % at(depth)];
+  };
+  const auto in_scratch = [&](int owner, int number) {
+    const auto scratches = scratches_.size() / ranks_.size();
+    // A scratch of a whole message is not a scratch of fragments, unless they are the same.
+    const Ticket tag = loop || one ? ticket : -2 - static_cast<Ticket>(index);
+    return in_ring(scratches_[at(owner) * scratches + at(number)], tag);
   };
   switch (operand.space) {
     case Space::none:
       break;
     case Space::input:
-      return in_buffer(call.inputs[at(rank)]);
     case Space::output:
-      return in_buffer(output_of(index, rank));
-    case Space::scratch: {
-      const auto scratches = scratches_.size() / ranks_.size();
-      // A scratch of a whole message is not a scratch of fragments, unless they are the same.
-      const Ticket tag = loop || one ? ticket : -2 - static_cast<Ticket>(index);
-      return in_ring(scratches_[at(rank) * scratches + operand.area], tag);
-    }
+      return in_buffer(index, rank, operand.space == Space::output, part, fragment, operand.range);
+    case Space::scratch:
+      return in_scratch(rank, operand.area);
     case Space::line:
       return in_ring(ring(payloads_, subject_.line_depth), ticket);
     case Space::slot:
       return in_ring(ring(slots_, subject_.slot_depth), ticket);
     case Space::peer_input:
     case Space::peer_output:
+    case Space::peer_scratch:
       if (addresses_[at(rank) * ranks_.size() + at(operand.rank)] != static_cast<std::int32_t>(index)) {
         find(Fault::illegal, rank,
              "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");
         break;
       }
-      return in_buffer(operand.space == Space::peer_input ? call.inputs[at(operand.rank)]
-                                                          : output_of(index, operand.rank));
+      if (operand.space == Space::peer_scratch) return in_scratch(operand.rank, 0);
+      return peers(operand.space == Space::peer_output);
   }
   return {};
 }
@@ -480,6 +568,7 @@ std::string name_of_place(const Operand& operand, int rank) {
     case Space::peer_output:
       return "output of " + owner;
     case Space::scratch:
+    case Space::peer_scratch:
       return "scratch." + std::to_string(operand.area) + " of " + owner;
     case Space::line:
       return "line " + owner + "." + std::to_string(operand.area);
@@ -494,14 +583,22 @@ bool Interpreter::read(int rank, const Place& place, const Operand& operand, std
   values.clear();
   Memory& memory = *place.memory;
   if (place.reused && memory.tag != place.tag) {
-    const std::string holds = memory.atoms.empty() ? "nothing" : "that of ticket " + std::to_string(memory.tag);
-    find(
-        memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
-        "reads " + name_of_place(operand, rank) + " of ticket " + std::to_string(place.tag) + ", which holds " + holds);
+    const auto name = [](Ticket tag) {
+      const Ticket origin = tag >> kOriginShift, ticket = tag - (origin << kOriginShift);
+      return "of ticket " + std::to_string(tag < 0 ? tag : ticket) +
+             (tag >= 0 && origin > 0 ? " from block " + std::to_string(origin) + " on" : "");
+    };
+    const std::string holds = memory.atoms.empty() ? "nothing" : "that " + name(memory.tag);
+    find(memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
+         "reads " + name_of_place(operand, rank) + " " + name(place.tag) + ", which holds " + holds);
     return false;
   }
-  for (std::uint32_t i = place.first; i < place.first + place.count; ++i) {
-    Atom& atom = memory.atoms[i];
+  for (std::uint32_t i = 0; i < place.count; ++i) {
+    if (place.index(i) >= memory.atoms.size()) {
+      find(Fault::unwritten, rank, "reads " + name_of_place(operand, rank) + " beyond what was written there");
+      return false;
+    }
+    Atom& atom = memory.atoms[place.index(i)];
     ++verdict_.accesses;
     if (const auto other = order_.read(rank, atom.accesses)) {
       find_race(rank, name_of_place(operand, rank), false, *other);
@@ -531,8 +628,9 @@ void Interpreter::write(int rank, const Place& place, const Operand& operand, co
     memory.tag = place.tag;
     memory.atoms.assign(place.whole, {});
   }
+  if (place.reused && memory.atoms.size() < place.whole) memory.atoms.resize(place.whole);
   for (std::uint32_t i = 0; i < place.count; ++i) {
-    Atom& atom = memory.atoms[place.first + i];
+    Atom& atom = memory.atoms[place.index(i)];
     ++verdict_.accesses;
     atom.value = values[i];
     if (const auto other = order_.write(rank, atom.accesses)) {
@@ -552,6 +650,10 @@ void Interpreter::move_data(int rank, const plan::Section& section, const plan::
   const Place dst = locate(rank, step.dst, section.loop, fragment);
   const Place a = locate(rank, step.a, section.loop, fragment);
   if (dst.memory == nullptr || a.memory == nullptr || !same_part(rank, dst, a)) return;
+  // The executor leaves alone what is in its place already (in-place calls).
+  if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
+      step.dst2.space == Space::none)
+    return;
   if (!read(rank, a, step.a, scratch_a_)) return;
   if (step.kind == Kind::reduce) {
     const Place b = locate(rank, step.b, section.loop, fragment);
@@ -581,7 +683,7 @@ void Interpreter::send(int rank, const plan::Section& section, const plan::Step&
     if (message.source.memory == nullptr || !read(rank, message.source, step.a, message.values)) return;
     message.part = message.source.part;
     for (std::uint32_t i = 0; i < message.source.count; ++i)
-      message.writes.push_back(message.source.memory->atoms[message.source.first + i].accesses.write);
+      message.writes.push_back(message.source.memory->atoms[message.source.index(i)].accesses.write);
   }
   message.snapshot = clocks_.snapshot(rank);
   channels_[channel_key(rank, step.peer, step.area)].messages.push_back(messages_.size());
@@ -640,14 +742,14 @@ bool Interpreter::drain(int rank) {
     const Place& source = message.source;
     for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
       const bool kept = !source.reused || source.memory->tag == source.tag;
-      if (!kept || source.memory->atoms[source.first + i].accesses.write != message.writes[i]) {
+      if (!kept || source.memory->atoms[source.index(i)].accesses.write != message.writes[i]) {
         find(Fault::race, rank,
              "the source of '" + plan::to_text({}, *message.step) + "' (fragment " + std::to_string(message.fragment) +
                  ") was overwritten before it was drained");
         break;
       }
       // The wire may read the source until now.
-      if (const auto other = order_.read(rank, source.memory->atoms[source.first + i].accesses)) {
+      if (const auto other = order_.read(rank, source.memory->atoms[source.index(i)].accesses)) {
         find_race(rank, "the source of '" + plan::to_text({}, *message.step) + "'", false, *other);
         break;
       }

@@ -40,6 +40,11 @@ class Interpreter {
     AtomSpan part{};          // of the message
     std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
     bool reused = false;      // by other tickets
+    std::uint32_t base = 0, around = 0;  // blocks that go round: atom base + (first + i) % around
+
+    [[nodiscard]] std::uint32_t index(std::uint32_t i) const {
+      return around == 0 ? first + i : base + (first + i) % around;
+    }
   };
   struct Line {  // one ring place of lines: the word; the payload is a Memory
     Accesses word;
@@ -92,9 +97,8 @@ class Interpreter {
     Ticket first = 0;
     std::vector<const plan::Plan*> plans;
     std::vector<Memory> inputs, outputs;  // per rank; where they are one memory, the input's
-    std::vector<Values::Id> reference;    // of allreduce: the first rank's result
+    std::vector<Values::Id> reference;    // of allreduce: the first result, by place in the message
     std::vector<Epoch> entries;
-    int reference_rank = -1;
   };
 
   const Call& job(std::size_t call) const { return subject_.calls[call]; }
@@ -124,7 +128,16 @@ class Interpreter {
   void write(int rank, const Place& place, const plan::Operand& operand, const std::vector<Values::Id>& values);
   bool same_part(int rank, const Place& a, const Place& b);
   bool has_one_buffer(std::size_t call, int rank) const;
-  Memory& output_of(std::size_t call, int rank);
+  struct Buffer {
+    Memory* memory;
+    plan::Extent extent;
+  };
+  Buffer buffer_of(std::size_t call, int rank, bool output);
+  std::uint32_t atoms_of(std::size_t call, plan::Extent extent) const;
+  Place in_buffer(std::size_t call, int rank, bool output, AtomSpan part, int fragment, const plan::Range& range);
+  template <class Visit>  // (atom, its place in the message)
+  void each_atom(std::size_t call, int rank, bool output, Visit&& visit);
+  std::string wrong_result(std::size_t call, int rank, std::uint32_t place, Values::Id value);
   void touch_buffer(int rank, Memory& memory, const char* name);
   void check_result(int rank);
   void inform(int rank, Clocks::Snapshot snapshot);

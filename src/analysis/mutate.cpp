@@ -22,7 +22,8 @@ bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish |
 
 bool is_of_others(const Operand& operand, int rank) {
   const bool shared = operand.space == Space::line || operand.space == Space::slot;
-  return operand.space == Space::peer_input || operand.space == Space::peer_output || (shared && operand.rank != rank);
+  return operand.space == Space::peer_input || operand.space == Space::peer_output ||
+         operand.space == Space::peer_scratch || (shared && operand.rank != rank);
 }
 
 // What a signal guards: a post, what others may read of what was written before it; a done, what was read of
@@ -120,7 +121,7 @@ struct Maker {
       const Operand& right = step.*operand.member;
       if (right.space == Space::none) continue;
       make(Mutation::wrong_chunk, at, operand.name).steps[static_cast<std::size_t>(at)].*
-          operand.member = {right.space, right.area, right.rank, shifted(right.range)};
+          operand.member = {right.space, right.area, right.rank, shifted(right.range), right.origin};
       const auto put = [&](Operand wrong, const char* how) {
         make(Mutation::wrong_place, at, std::string(operand.name).append(" is ").append(how))
                 .steps[static_cast<std::size_t>(at)].*
@@ -213,7 +214,7 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
   switch (mutant.mutation) {
     case Mutation::wrong_place: {
       const Step& spoilt = mutant.replacement.plan.steps[static_cast<std::size_t>(mutant.step)];
-      const bool one_buffer = variant.row->collective == algorithms::Collective::broadcast;
+      const bool one_buffer = algorithms::traits_of(variant.row->collective).one_buffer;
       const auto same = [&](const Operand& a, const Operand& b) {
         const auto kind = [](Space space) {
           if (space == Space::input) return Space::output;

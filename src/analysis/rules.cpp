@@ -24,6 +24,7 @@ struct Rules {
     findings.push_back(
         {Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0, std::move(why)});
   }
+  const algorithms::Traits& traits() const { return algorithms::traits_of(job().collective); }
   bool is_rank(int peer) const { return peer >= 0 && peer < subject.ranks; }
   bool near(int peer) const {
     return subject.nodes.empty() ||
@@ -31,7 +32,8 @@ struct Rules {
   }
 
   static bool is_peers(const Operand& operand) {
-    return operand.space == Space::peer_input || operand.space == Space::peer_output;
+    return operand.space == Space::peer_input || operand.space == Space::peer_output ||
+           operand.space == Space::peer_scratch;
   }
 
   void peer(int peer, bool shares_memory) {
@@ -45,7 +47,9 @@ struct Rules {
   void operand(const Operand& operand, bool written) {
     if (operand.space == Space::none) return;
     const auto& range = operand.range;
-    if (range.of == 0 || range.count == 0 || std::uint64_t{range.first} + range.count > range.of)
+    const bool around = plan.contents.blocks > 0 && range.of == plan.contents.blocks && range.first < range.of;
+    if (range.of == 0 || range.count == 0 || range.count > range.of ||
+        (std::uint64_t{range.first} + range.count > range.of && !around))
       illegal("range out of bounds: first " + std::to_string(range.first) + ", count " + std::to_string(range.count) +
               " of " + std::to_string(range.of));
     switch (operand.space) {
@@ -53,10 +57,10 @@ struct Rules {
         break;
       case Space::input:
         if (written) illegal("writes the input");
+        if (!traits().one_buffer && !traits().has_input(rank, job().root)) illegal("this rank has no input");
         break;
       case Space::output:
-        if (job().collective == algorithms::Collective::reduce && rank != job().root)
-          illegal("only the root of a reduce has an output");
+        if (!traits().one_buffer && !traits().has_output(rank, job().root)) illegal("this rank has no output");
         break;
       case Space::scratch:
         if (operand.area >= plan.scratches) illegal("scratch beyond the plan's " + std::to_string(plan.scratches));
@@ -67,18 +71,26 @@ struct Rules {
         if (!near(operand.rank)) illegal("line or slot of a rank on another node");
         if (written && operand.rank != rank) illegal("writes another rank's line or slot");
         if (operand.area >= plan.areas) illegal("area beyond the plan's " + std::to_string(plan.areas));
+        if (range.of > 0 && plan.contents.blocks > 0 &&
+            (range.first + range.of - operand.origin) % range.of + range.count > plan.pack)
+          illegal("more blocks than the plan's pack, " + std::to_string(plan.pack));
         if (!section->loop && job().fragments > 1)
           illegal("a whole message of several fragments does not fit a line or slot");
         break;
       case Space::peer_input:
       case Space::peer_output:
+      case Space::peer_scratch:
         if (!is_rank(operand.rank)) return illegal("buffer of no rank: " + std::to_string(operand.rank));
         if (!near(operand.rank)) illegal("buffer of a rank on another node");
         if (operand.rank == rank) illegal("its own buffer, as if it were a peer's");
         if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
-        if (operand.space == Space::peer_output && job().collective == algorithms::Collective::reduce &&
-            operand.rank != job().root)
-          illegal("only the root of a reduce has an output");
+        if (operand.space == Space::peer_output && !traits().one_buffer &&
+            !traits().has_output(operand.rank, job().root))
+          illegal("that rank has no output");
+        if (operand.space == Space::peer_input && !traits().one_buffer &&
+            !traits().has_input(operand.rank, job().root))
+          illegal("that rank has no input");
+        if (written && operand.space == Space::peer_scratch) illegal("writes a peer's scratch");
         break;
     }
   }
@@ -111,6 +123,9 @@ struct Rules {
         if (step->dst.space == Space::none || step->a.space == Space::none ||
             (step->kind == Kind::reduce && step->b.space == Space::none))
           illegal("an operand is missing");
+        if (plan.contents.blocks > 0)
+          for (const Operand* other : {&step->dst2, &step->a, &step->b})
+            if (other->space != Space::none && !(other->range == step->dst.range)) illegal("operands of other blocks");
         break;
       default:
         break;
@@ -124,6 +139,9 @@ struct Rules {
   void whole() {
     if (plan.rank != rank || plan.ranks != subject.ranks) illegal("made for another rank or number of ranks");
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
+    const plan::Plan& first = job().plans->front();
+    if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment)
+      illegal("does not cut messages as rank 0 does");
     for (const plan::Section& each : plan.sections) {
       section = &each;
       if (!each.loop && each.max_lag > 0) illegal("a once-section has no lag");

@@ -47,9 +47,18 @@ Values::Id Values::combine(Id a, Id b) {
   return place->second;
 }
 
-bool Values::complete(Id id, int call) const {
+bool Values::complete(Id id, int call, int last) const {
   const Node& node = nodes_[id];
-  return id != kNothing && node.call == call && node.distinct && node.count == static_cast<std::uint32_t>(ranks_);
+  const auto count = static_cast<std::uint32_t>(last) + 1;
+  if (id == kNothing || node.call != call || !node.distinct || node.count != count) return false;
+  for (std::uint32_t word = 0; word < words_; ++word) {  // as many as there should be: none may be beyond the last
+    const std::uint32_t first = word * 64;
+    const std::uint64_t allowed = first + 64 <= count ? ~std::uint64_t{0}
+                                  : first < count     ? (std::uint64_t{1} << (count - first)) - 1
+                                                      : 0;
+    if ((bits_[node.bits + word] & ~allowed) != 0) return false;
+  }
+  return true;
 }
 
 void Values::append_text(Id id, std::string& out) const {

@@ -25,8 +25,8 @@ class Values {
   [[nodiscard]] Id contribution(int call, int rank) const { return static_cast<Id>(1 + call * ranks_ + rank); }
   [[nodiscard]] Id combine(Id a, Id b);
 
-  // Every rank's contribution to `call` exactly once, and nothing else.
-  [[nodiscard]] bool complete(Id id, int call) const;
+  // The contributions to `call` of the ranks 0 to `last` exactly once, and nothing else.
+  [[nodiscard]] bool complete(Id id, int call, int last) const;
   // The contributions stand in the order of ranks when the brackets are left out.
   [[nodiscard]] bool in_order(Id id) const { return nodes_[id].ordered; }
   // (0.1 + 0.2), call.rank; cut off where it grows too long to help.

@@ -91,12 +91,38 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
   return d;
 }
 
+Decision default_scan(const Situation &s, Collective collective, std::size_t bytes) {
+  Decision d;
+  d.algorithm = row(collective, "chain");
+  d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : Carrier::slot;
+  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
+  return d;
+}
+
+// `bytes`: of a block.
+Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes) {
+  Decision d;
+  d.algorithm = row(collective, collective == Collective::reduce_scatter ? "tiled" : "flat");
+  d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 4) * kKiB, Carrier::get);
+  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
+  if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy
+  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
+  return d;
+}
+
 Decision default_for(const Situation &situation, Collective collective, std::size_t bytes, bool ordered) {
   switch (collective) {
     case Collective::barrier: return default_barrier(situation);
     case Collective::broadcast: return default_broadcast(situation, bytes);
     case Collective::reduce: return default_reduce(situation, bytes, ordered);
     case Collective::allreduce: return default_allreduce(situation, bytes, ordered);
+    case Collective::scan:
+    case Collective::exscan: return default_scan(situation, collective, bytes);
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::reduce_scatter: return default_blocks(situation, collective, bytes);
   }
   return {};
 }
@@ -104,7 +130,7 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 }  // namespace
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes,
-                bool ordered) {
+                bool ordered, std::size_t pack) {
   const Decision standard = default_for(situation, collective, bytes, ordered);
   Decision d = standard;
   const Forced *forced = settings.forced_for(collective);
@@ -115,7 +141,7 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
   }
   const auto possible = [&](Carrier carrier) {
     if (!d.algorithm->carries(carrier)) return false;
-    if (carrier == Carrier::line) return bytes <= plan::kLinePayloadBytes;
+    if (carrier == Carrier::line) return pack * bytes <= plan::kLinePayloadBytes;
     return carrier == Carrier::slot || situation.addressable;
   };
   // The carrier wanted, else one that the algorithm has; without any, the forced algorithm cannot run this message.

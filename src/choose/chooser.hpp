@@ -27,8 +27,9 @@ struct Decision {
 };
 inline constexpr std::size_t kHalvesFrom = 8192;
 
-// For a message of `bytes` (per rank). `ordered`: the operator does not commute.
+// For a message, or blocks, of `bytes`. `ordered`: the operator does not commute. `pack`: so many blocks would have to
+// fit in a line.
 [[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
-                              std::size_t bytes, bool ordered);
+                              std::size_t bytes, bool ordered, std::size_t pack = 1);
 
 }  // namespace copse::choose

@@ -118,7 +118,12 @@ using copse::algorithms::Collective;
 bool compared(copse_comm *comm, Collective collective, int root, std::size_t count, std::size_t element_bytes,
               const char *operation) {
   if (!comm->check) return true;
-  comm->message = comm->communicator->compare(collective, root, count, element_bytes, operation);
+  copse::communicator::Arguments arguments;
+  arguments.collective = collective;
+  arguments.root = root;
+  arguments.count = count;
+  arguments.element_bytes = element_bytes;
+  comm->message = comm->communicator->compare(arguments, operation);
   return comm->message.empty();
 }
 

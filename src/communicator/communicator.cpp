@@ -1,4 +1,4 @@
-// Making a communicator, and running calls on it.
+// Making a communicator.
 #include "communicator/communicator.hpp"
 
 #include <unistd.h>
@@ -6,17 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <stdexcept>
-#include <tuple>
 
-#include "choose/chooser.hpp"
 #include "communicator/card.hpp"
+#include "communicator/state.hpp"
 #include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
 
@@ -58,50 +53,7 @@ engine::Geometry geometry_for(bool oversubscribed) {
   return geometry;
 }
 
-// Calls of one collective with sizes that are treated alike share a decision.
-constexpr std::size_t kBuckets = 72;
-std::size_t bucket_of(std::size_t bytes) {
-  if (bytes <= 64) return static_cast<std::size_t>(std::bit_width(bytes));
-  if (bytes <= plan::kLinePayloadBytes) return 8;
-  return 9 + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 7;
-}
-std::size_t largest_of(std::size_t bucket) {
-  if (bucket < 8) return std::min<std::size_t>(64, (std::size_t{1} << bucket) - 1);
-  if (bucket == 8) return plan::kLinePayloadBytes;
-  return std::size_t{1} << (bucket - 9 + 7);
-}
-
 }  // namespace
-
-struct Communicator::State {
-  struct Route {
-    choose::Decision decision;
-    std::vector<const engine::Program *> by_root;
-    Tally *tally = nullptr;
-  };
-
-  std::unique_ptr<Bootstrap> bootstrap;
-  std::unique_ptr<engine::Wire> wire;
-  choose::Settings settings;
-  Capabilities capabilities;
-  choose::Situation situation;
-  topology::Placement places;
-  std::shared_ptr<Mapping> memory;
-  std::vector<std::shared_ptr<Mapping>> heaps;
-  std::vector<pid_t> pids;
-  std::unique_ptr<engine::Executor> executor;
-  // [collective][ordered][bucket]
-  std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 2>, algorithms::kCollectives> routes;
-  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
-  Trace trace;
-  int rank = 0, ranks = 1;
-  Collective running{};
-
-  const engine::Program &program_for(const choose::Decision &decision, int root);
-  Route &make_route(Collective collective, bool ordered, std::size_t bucket);
-  Outcome run(Collective collective, engine::Call &call, int root, bool ordered);
-  Outcome run_program(const Route &route, const engine::Program &program, engine::Call &call);
-};
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() = default;
@@ -110,7 +62,10 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->capabilities; }
 const Trace &Communicator::trace() const { return state_->trace; }
-std::size_t Communicator::element_bytes_max() { return geometry_for(false).slots.back().bytes; }
+std::size_t Communicator::element_bytes_max(Collective collective, int ranks) {
+  const std::size_t slot = geometry_for(false).slots.back().bytes;
+  return collective == Collective::reduce_scatter ? slot / static_cast<std::size_t>(ranks) : slot;
+}
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::unique_ptr<engine::Wire> wire,
@@ -279,185 +234,6 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
-}
-
-// Calls -----------------------------------------------------------------------------------------------------
-
-const engine::Program &Communicator::State::program_for(const choose::Decision &decision, int root) {
-  const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root);
-  auto at = programs.find(key);
-  if (at == programs.end()) {
-    algorithms::Request request;
-    request.rank = rank;
-    request.ranks = ranks;
-    request.root = root;
-    request.carrier = decision.carrier;
-    request.radix = decision.radix;
-    request.places = &places;
-    at = programs.emplace(key, executor->prepare(decision.algorithm->build(request))).first;
-  }
-  return at->second;
-}
-
-Communicator::State::Route &Communicator::State::make_route(Collective collective, bool ordered, std::size_t bucket) {
-  auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
-  entry = std::make_unique<Route>();
-  entry->decision = choose::choose(settings, situation, collective, largest_of(bucket), ordered);
-  entry->by_root.resize(static_cast<std::size_t>(ranks));
-  entry->tally = &trace.ran[{std::string(algorithms::name_of(collective)),
-                             std::string(entry->decision.algorithm->name) + " " +
-                                 plan::name_of(entry->decision.carrier)}];
-  return *entry;
-}
-
-Outcome Communicator::State::run_program(const Route &route, const engine::Program &program, engine::Call &call) {
-  std::size_t fragment_bytes = route.decision.fragment_bytes;
-  const std::size_t bytes = call.count * call.element_bytes;
-  if (route.decision.halves && bytes >= choose::kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
-  if (program.one_fragment) {
-    call.fragment_count = 0;
-  } else {
-    const std::size_t slot_bytes_max = executor->geometry().slots.back().bytes;
-    if (program.slots && (fragment_bytes == 0 || fragment_bytes > slot_bytes_max)) fragment_bytes = slot_bytes_max;
-    if (fragment_bytes > 0) call.fragment_count = std::max<std::size_t>(1, fragment_bytes / call.element_bytes);
-  }
-  if (program.slots) {
-    const std::size_t count = call.fragments() == 1 ? call.count : call.fragment_count;
-    call.slot_class = executor->geometry().class_for(count * call.element_bytes);
-  }
-  return executor->run(program, call);
-}
-
-Outcome Communicator::State::run(Collective collective, engine::Call &call, int root, bool ordered) {
-  const std::size_t bytes = call.count * call.element_bytes;
-  const std::size_t bucket = bucket_of(bytes);
-  const auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
-  Route &route = entry ? *entry : make_route(collective, ordered, bucket);
-  const engine::Program *&program = route.by_root[static_cast<std::size_t>(root)];
-  if (program == nullptr) program = &program_for(route.decision, root);
-  running = collective;
-  if (!settings.trace) return run_program(route, *program, call);
-  const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = run_program(route, *program, call);
-  route.tally->add(bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  return outcome;
-}
-
-Outcome Communicator::barrier() {
-  if (state_->ranks == 1) return Outcome::done;
-  engine::Call call;
-  call.element_bytes = 0;
-  return state_->run(Collective::barrier, call, 0, false);
-}
-
-Outcome Communicator::broadcast(void *buffer, std::size_t bytes, int root) {
-  if (bytes == 0 || state_->ranks == 1) return Outcome::done;
-  engine::Call call;
-  call.input = call.output = buffer;
-  call.count = bytes;
-  return state_->run(Collective::broadcast, call, root, false);
-}
-
-namespace {
-
-engine::Call reduction(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                       const engine::Combine &combine) {
-  engine::Call call;
-  call.input = input;
-  call.output = output;
-  call.count = count;
-  call.element_bytes = element_bytes;
-  call.combine = &combine;
-  return call;
-}
-
-}  // namespace
-
-Outcome Communicator::reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                             const engine::Combine &combine, int root) {
-  if (count == 0) return Outcome::done;
-  if (state_->ranks == 1) {
-    if (input != output) std::memcpy(output, input, count * element_bytes);
-    return Outcome::done;
-  }
-  // Other ranks' output means nothing, and may be anything.
-  engine::Call call = reduction(input, rank() == root ? output : nullptr, count, element_bytes, combine);
-  return state_->run(Collective::reduce, call, root, !combine.commutative);
-}
-
-Outcome Communicator::allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                                const engine::Combine &combine) {
-  if (count == 0) return Outcome::done;
-  if (state_->ranks == 1) {
-    if (input != output) std::memcpy(output, input, count * element_bytes);
-    return Outcome::done;
-  }
-  engine::Call call = reduction(input, output, count, element_bytes, combine);
-  return state_->run(Collective::allreduce, call, 0, !combine.commutative);
-}
-
-// Checking and explaining -----------------------------------------------------------------------------------
-
-namespace {
-
-struct Announcement {
-  std::int32_t collective = 0;
-  std::int32_t root = 0;
-  std::uint64_t count = 0, element_bytes = 0;
-  std::array<char, 64> operation{};
-
-  friend bool operator==(const Announcement &, const Announcement &) = default;
-  [[nodiscard]] std::string text() const {
-    const auto kind = static_cast<Collective>(collective);
-    std::string result(algorithms::name_of(kind));
-    if (kind == Collective::barrier) return result;
-    if (kind == Collective::broadcast) {
-      result += " of " + std::to_string(count * element_bytes) + " bytes";
-    } else {
-      result += " of " + std::to_string(count) + " elements of " + std::to_string(element_bytes) + " bytes";
-      if (operation[0] != 0) result += ", " + std::string(operation.data());
-    }
-    if (kind != Collective::allreduce) result += ", root " + std::to_string(root);
-    return result;
-  }
-};
-
-}  // namespace
-
-std::string Communicator::compare(Collective collective, int root, std::size_t count, std::size_t element_bytes,
-                                  const char *operation) {
-  Announcement mine;
-  mine.collective = static_cast<std::int32_t>(collective);
-  mine.root = root;
-  mine.count = collective == Collective::broadcast ? count * element_bytes : count;
-  mine.element_bytes = collective == Collective::broadcast ? 1 : element_bytes;
-  if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
-  std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
-  if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return "the ranks could not be compared: one has ended, or calls nothing at all";
-  for (std::size_t other = 1; other < all.size(); ++other)
-    if (!(all[other] == all[0]))
-      return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +
-             std::to_string(other) + " calls " + all[other].text();
-  return {};
-}
-
-std::string Communicator::explain(Outcome outcome) const {
-  const std::string call = std::string(algorithms::name_of(state_->running)) + " among " +
-                           std::to_string(state_->ranks) + " ranks";
-  const int lost = state_->executor->lost_rank();
-  switch (outcome) {
-    case Outcome::done: return call + " is done";
-    case Outcome::peer_lost:
-      return call + ": rank " + std::to_string(lost) + " (process " +
-             std::to_string(state_->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
-    case Outcome::peer_failed:
-      return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
-    case Outcome::wire_failed: return call + ": a message between nodes failed";
-    case Outcome::reach_failed:
-      return call + ": reading or writing another rank's buffer failed (" + std::strerror(errno) +
-             "); is every buffer as long as its count says? COPSE_REACH=staged avoids such accesses";
-  }
-  return call;
 }
 
 }  // namespace copse::communicator

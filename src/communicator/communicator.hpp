@@ -7,6 +7,7 @@
 #include <string>
 
 #include "choose/settings.hpp"
+#include "communicator/arguments.hpp"
 #include "communicator/bootstrap.hpp"
 #include "communicator/trace.hpp"
 #include "engine/combine.hpp"
@@ -15,6 +16,8 @@
 namespace copse::communicator {
 
 using engine::Outcome;
+
+struct Job;
 
 // What was agreed when the communicator was made, and what was lost and why: for `info`, `--trace` and errors.
 struct Capabilities {
@@ -42,9 +45,18 @@ class Communicator {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities &capabilities() const;
 
-  // All blocking. Counts in elements of `element_bytes`. `input` may equal `output` (MPI_IN_PLACE). Reductions
-  // hand `combine` operands in rank order unless it is commutative. `output` of reduce matters at the root only.
-  // Anything but Outcome::done leaves the communicator unusable; `explain` then says what happened, in a line.
+  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. Anything but Outcome::done and
+  // truncated leaves the communicator unusable; `explain` then says what happened, in a line.
+  Outcome run(const Arguments &arguments);
+
+  // Non-blocking: everything that the arguments point to, tables and operator apart, must stay until the call is over.
+  // All ranks start calls, blocking ones included, in the same order. They go on in test, wait and other calls; test
+  // says Outcome::pending as long as there is something left.
+  std::shared_ptr<Job> start(const Arguments &arguments);
+  Outcome test(const Job &job);
+  Outcome wait(const Job &job);
+
+  // The commonest, spelt out.
   Outcome barrier();
   Outcome broadcast(void *buffer, std::size_t bytes, int root);
   Outcome reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
@@ -53,13 +65,12 @@ class Communicator {
                     const engine::Combine &combine);
 
   // Elements larger than this cannot be cut into fragments: such calls are the caller's to pass on.
-  [[nodiscard]] static std::size_t element_bytes_max();
+  [[nodiscard]] static std::size_t element_bytes_max(algorithms::Collective collective, int ranks);
 
   // COPSE_CHECK: compares what all ranks are about to call; collective, before the call itself. `operation`
   // names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names the two ranks that
   // differ and what each called.
-  std::string compare(algorithms::Collective collective, int root, std::size_t count, std::size_t element_bytes,
-                      const char *operation);
+  std::string compare(const Arguments &arguments, const char *operation);
 
   [[nodiscard]] std::string explain(Outcome outcome) const;
   [[nodiscard]] const Trace &trace() const;

@@ -32,7 +32,18 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 
 inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                                    std::uint32_t portion) {
-  if (line.reached(ticket, portion)) return Outcome::done;
+  return line.reached(ticket, portion) ? Outcome::done : wait_long(line, ticket, rank, policy, portion);
+}
+
+Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
+                                   std::uint32_t portion) {
+  if (polling_) {
+    constexpr std::uint32_t kLookEvery = 4096;  // polls in vain before a look at whether the other still lives
+    if (++polls_ % kLookEvery != 0) return Outcome::pending;
+    const Outcome news = bad_news(rank);
+    if (line.reached(ticket, portion)) return Outcome::done;
+    return news == Outcome::done ? Outcome::pending : news;
+  }
   Outcome news = Outcome::done;
   const bool reached = wait_until(
       policy, [&] { return line.reached(ticket, portion); },
@@ -108,10 +119,13 @@ inline Executor::Place Executor::place(const Ref &ref, const Call &call, const F
     count = chunk.count;
   }
   const std::size_t in_fragment = offset * call.element_bytes;
-  const std::size_t in_message = in_fragment + fragment.first * call.element_bytes;
-  const auto published = [&](std::uintptr_t base) {
+  return at(ref, call, fragment, in_fragment, in_fragment + fragment.first * call.element_bytes, count);
+}
+
+inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
+                                    std::size_t in_message, std::size_t count) {
+  const auto published = [&](std::uintptr_t address) {
     const Peer &peer = peers_[static_cast<std::size_t>(ref.rank)];
-    const std::uintptr_t address = base + in_message;
     return Place{peer.direct(address), address, &peer, count};
   };
   switch (ref.space) {
@@ -127,10 +141,86 @@ inline Executor::Place Executor::place(const Ref &ref, const Call &call, const F
     }
     case plan::Space::slot:
       return {segment_.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment, 0, nullptr, count};
-    case plan::Space::peer_input: return published(addresses_[static_cast<std::size_t>(ref.rank)].input);
-    case plan::Space::peer_output: return published(addresses_[static_cast<std::size_t>(ref.rank)].output);
+    case plan::Space::peer_input: return published(addresses_[static_cast<std::size_t>(ref.rank)].input + in_message);
+    case plan::Space::peer_output: return published(addresses_[static_cast<std::size_t>(ref.rank)].output + in_message);
+    case plan::Space::peer_scratch:
+      return published(addresses_[static_cast<std::size_t>(ref.rank)].scratch + in_fragment);
   }
   return {};
+}
+
+std::uint32_t Executor::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                               std::uint32_t most) const {
+  if (ref.space == plan::Space::none) return most;
+  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
+  if (ref.places == 0) return most;
+  return std::min(most, ref.places - (ref.place + number) % ref.places);
+}
+
+Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                                std::uint32_t run) {
+  const std::size_t size = call.element_bytes;
+  if (!call.ragged) {
+    const std::size_t place = ref.places == 0 ? ref.place + number : (ref.place + number) % ref.places;
+    const std::size_t left = call.count - std::min(call.count, fragment.first);
+    const std::size_t count = run > 1 ? run * call.count : std::min(left, fragment.count);
+    return at(ref, call, fragment, place * fragment.count * size, (place * call.count + fragment.first) * size, count);
+  }
+  const auto nth = [number](std::uint32_t first, std::uint32_t end) {
+    return end == 0 ? first + number : (first + number) % end;
+  };
+  const auto ranks = static_cast<std::uint32_t>(peers_.size());
+  const std::size_t place = nth(ref.place, ref.places);
+  std::size_t whole = call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
+                      : ref.pair < ranks    ? call.input_blocks[ref.pair + number].count
+                                            : call.output_blocks[ref.pair - ranks].count;
+  Block entry{0, whole};
+  bool known = true;
+  // Never more than the buffer's owner says there is: what the ranks say may differ.
+  const auto look_up = [&](const Block *table) {
+    if (table != nullptr) entry = table[place];
+  };
+  const auto look_up_there = [&](std::uintptr_t table) {
+    if (table == 0) return;
+    const Peer &peer = peers_[static_cast<std::size_t>(ref.rank)];
+    const std::uintptr_t there = table + place * sizeof entry;
+    if (const std::byte *here = peer.direct(there)) {
+      std::memcpy(&entry, here, sizeof entry);
+    } else {
+      known = fetch(peer, reinterpret_cast<std::byte *>(&entry), there, sizeof entry);
+    }
+  };
+  switch (ref.space) {
+    case plan::Space::input: look_up(call.input_blocks); break;
+    case plan::Space::output: look_up(call.output_blocks); break;
+    case plan::Space::peer_input: look_up_there(addresses_[static_cast<std::size_t>(ref.rank)].input_blocks); break;
+    case plan::Space::peer_output: look_up_there(addresses_[static_cast<std::size_t>(ref.rank)].output_blocks); break;
+    default: break;
+  }
+  whole = std::min(whole, entry.count);
+  const std::size_t count = std::min(whole - std::min(whole, fragment.first), fragment.count);
+  Place result = at(ref, call, fragment, place * fragment.count * size,
+                    static_cast<std::size_t>(entry.place) + fragment.first * size, count);
+  result.known = known;
+  return result;
+}
+
+template <class Visit>
+inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
+  if (op.blocks == 0) [[likely]] return visit([&](const Ref &ref) { return place(ref, call, fragment); });
+  for (std::uint32_t number = 0; number < op.blocks;) {
+    std::uint32_t run = op.blocks - number;
+    for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
+    bool known = true;
+    const bool moved = visit([&](const Ref &ref) {
+      const Place where = block(ref, call, fragment, number, run);
+      known &= where.known;
+      return where;
+    });
+    if (!moved || !known) return false;
+    number += run;
+  }
+  return true;
 }
 
 bool Executor::fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes) {
@@ -146,7 +236,8 @@ bool Executor::store(const Peer &peer, const std::byte *here, std::uintptr_t the
 }
 
 bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes) {
-  const std::size_t bytes = src.count * element_bytes;
+  if (!dst.known || !src.known) return false;
+  const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (bytes == 0) return true;
   if (dst.here != nullptr && src.here != nullptr) {
     if (dst.here != src.here) kernels::copy(dst.here, src.here, bytes);
@@ -157,9 +248,9 @@ bool Executor::copy(const Place &dst, const Place &src, std::size_t element_byte
   return false;  // no plan moves data between two others
 }
 
-bool Executor::reduce(const Op &op, const Call &call, const Fragment &fragment) {
-  const Place dst = place(op.dst, call, fragment), dst2 = place(op.dst2, call, fragment);
-  const Place a = place(op.a, call, fragment), b = place(op.b, call, fragment);
+bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a,
+                      const Place &b) {
+  if (!dst.known || !dst2.known || !a.known || !b.known) return false;
   const std::size_t size = call.element_bytes;
   const Combine &combine = *call.combine;
   const bool two = op.dst2.space != plan::Space::none;
@@ -202,6 +293,20 @@ bool Executor::reduce(const Op &op, const Call &call, const Fragment &fragment) 
 
 // Steps ---------------------------------------------------------------------------------------------------
 
+namespace {
+Outcome wired(bool worked) { return worked ? Outcome::done : Outcome::wire_failed; }
+}  // namespace
+
+// Block by block, for both sides of a wire must cut alike.
+template <class Visit>
+inline bool Executor::each_piece(const Op &op, const Ref &ref, const Call &call, const Fragment &fragment,
+                                 Visit &&visit) {
+  if (op.blocks == 0) return visit(place(ref, call, fragment));
+  for (std::uint32_t number = 0; number < op.blocks; ++number)
+    if (!visit(block(ref, call, fragment, number, 1))) return false;
+  return true;
+}
+
 inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   switch (op.kind) {
@@ -209,7 +314,10 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion); return Outcome::done;
     case plan::Kind::publish: {
       Line &line = op.ring[fragment.ticket & mask];
-      const Addresses mine{reinterpret_cast<std::uintptr_t>(call.input), reinterpret_cast<std::uintptr_t>(call.output)};
+      const Addresses mine{reinterpret_cast<std::uintptr_t>(call.input), reinterpret_cast<std::uintptr_t>(call.output),
+                           reinterpret_cast<std::uintptr_t>(scratch_.data()),
+                           reinterpret_cast<std::uintptr_t>(call.input_blocks),
+                           reinterpret_cast<std::uintptr_t>(call.output_blocks)};
       std::memcpy(line.payload, &mine, sizeof mine);
       line.post(fragment.ticket);
       return Outcome::done;
@@ -227,24 +335,28 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::reduce: {
       const bool moved =
           op.kind == plan::Kind::reduce
-              ? reduce(op, call, fragment)
-              : copy(place(op.dst, call, fragment), place(op.a, call, fragment), call.element_bytes);
+              ? each_run(op, call, fragment,
+                         [&](auto where) {
+                           return reduce(op, call, where(op.dst), where(op.dst2), where(op.a), where(op.b));
+                         })
+              : each_run(op, call, fragment,
+                         [&](auto where) { return copy(where(op.dst), where(op.a), call.element_bytes); });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
     case plan::Kind::await_done: return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
-    case plan::Kind::send: {
-      const Place a = op.a.space == plan::Space::none ? Place{} : place(op.a, call, fragment);
-      return wire_->send(a.here, a.count * call.element_bytes, op.peer, op.area) ? Outcome::done
-                                                                                 : Outcome::wire_failed;
-    }
-    case plan::Kind::receive: {
-      const Place dst = op.dst.space == plan::Space::none ? Place{} : place(op.dst, call, fragment);
-      return wire_->receive(dst.here, dst.count * call.element_bytes, op.peer, op.area) ? Outcome::done
-                                                                                        : Outcome::wire_failed;
-    }
-    case plan::Kind::drain: return wire_->drain(op.area) ? Outcome::done : Outcome::wire_failed;
+    case plan::Kind::send:
+      if (op.a.space == plan::Space::none) return wired(wire_->send(nullptr, 0, op.peer, op.area));
+      return wired(each_piece(op, op.a, call, fragment, [&](const Place &a) {
+        return wire_->send(a.here, a.count * call.element_bytes, op.peer, op.area);
+      }));
+    case plan::Kind::receive:
+      if (op.dst.space == plan::Space::none) return wired(wire_->receive(nullptr, 0, op.peer, op.area));
+      return wired(each_piece(op, op.dst, call, fragment, [&](const Place &dst) {
+        return wire_->receive(dst.here, dst.count * call.element_bytes, op.peer, op.area);
+      }));
+    case plan::Kind::drain: return wired(wire_->drain(op.area));
   }
   return Outcome::done;
 }
@@ -252,47 +364,27 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
 void Executor::size_scratch(const Program &program, const Call &call) {
   if (program.scratches == 0) return;
   const bool whole = program.scratch_whole || fragments_ == 1;
-  const std::size_t elements = whole ? call.count : call.fragment_count;
+  const std::size_t elements = (whole ? call.count : call.fragment_count) * program.scratch_blocks;
   scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
-  if (scratch_.size() < scratch_stride_ * program.scratches) scratch_.resize(scratch_stride_ * program.scratches);
+  const std::size_t bytes = scratch_stride_ * program.scratches;
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
 }
 
-// Runs with stand-ins, in the shared heap, for buffers that lie elsewhere. Their memory comes from malloc, which the
-// heap's library has replaced.
-Outcome Executor::run_in_heap(const Program &program, const Call &call) {
-  const std::size_t bytes = call.count * call.element_bytes;
-  const Peer &mine = peers_[static_cast<std::size_t>(me_)];
-  const auto reachable = [&](const void *buffer) {
-    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(buffer) - mine.heap_base;
-    return buffer == nullptr || bytes == 0 || (offset < mine.heap_bytes && bytes <= mine.heap_bytes - offset);
-  };
-  Call bound = call;
-  std::vector<std::byte> input, output;
-  if (!reachable(call.output)) {
-    output.resize(bytes);
-    bound.output = output.data();
-    if (call.input == call.output) {
-      std::memcpy(output.data(), call.input, bytes);
-      bound.input = bound.output;
-    }
-  }
-  if (!reachable(bound.input)) {
-    input.resize(bytes);
-    std::memcpy(input.data(), call.input, bytes);
-    bound.input = input.data();
-  }
-  if (!reachable(bound.input) || !reachable(bound.output)) {  // the heap is full
-    errno = ENOMEM;
-    return Outcome::reach_failed;
-  }
-  const Outcome outcome = run_steps(program, bound);
-  if (bound.output != call.output && outcome == Outcome::done) std::memcpy(call.output, bound.output, bytes);
-  return outcome;
+void Executor::begin(const Program &program, const Call &call) {
+  fragments_ = call.fragments();
+  size_scratch(program, call);
+  standing_ = {};
+  standing_.begun = true;
 }
 
-Outcome Executor::run(const Program &program, const Call &call) {
-  Outcome outcome = heap_only_ && program.publishes ? run_in_heap(program, call) : run_steps(program, call);
-  if (outcome == Outcome::done) [[likely]] return outcome;
+Outcome Executor::end(Outcome outcome) {
+  constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
+  standing_.begun = false;
+  if (outcome == Outcome::done) [[likely]] {
+    ticket_ += fragments_;
+    if (scratch_.size() > kScratchKept) std::vector<std::byte>().swap(scratch_);
+    return outcome;
+  }
   const int error = errno;
   if (outcome == Outcome::reach_failed && unreached_ != nullptr) {
     const int rank = static_cast<int>(unreached_ - peers_.data());
@@ -309,31 +401,68 @@ Outcome Executor::run(const Program &program, const Call &call) {
   return outcome;
 }
 
-Outcome Executor::run_steps(const Program &program, const Call &call) {
-  fragments_ = call.fragments();
-  size_scratch(program, call);
-  const Fragment whole{0, call.count, ticket_};
-  for (const Program::Section &section : program.sections) {
-    if (!section.loop || fragments_ == 1) {
-      for (const Op &op : section.ops) {
-        const Outcome outcome = step(op, call, whole, section.loop);
-        if (outcome != Outcome::done) [[unlikely]] return outcome;
+Outcome Executor::run(const Program &program, const Call &call) {
+  if (heap_only_ && program.publishes) return advance(program, call, false);
+  begin(program, call);
+  return end(run_steps(program, call));
+}
+
+Outcome Executor::advance(const Program &program, const Call &call, bool polling) {
+  if (!standing_.begun) {
+    if (heap_only_ && program.publishes) {
+      stand_ins_.emplace(program, call, me_, peers_[static_cast<std::size_t>(me_)]);
+      if (stand_ins_->call() == nullptr) {
+        stand_ins_.reset();
+        return end(Outcome::reach_failed);
       }
+    }
+    begin(program, call);
+  }
+  polling_ = polling;
+  const Outcome outcome = run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
+  polling_ = false;
+  if (outcome == Outcome::pending) return outcome;
+  if (stand_ins_ && outcome == Outcome::done) stand_ins_->deliver();
+  stand_ins_.reset();
+  return end(outcome);
+}
+
+Outcome Executor::run_steps(const Program &program, const Call &call) {
+  // What is in hand when a wait does not end is done again from this operation on.
+  const auto pause = [&](std::size_t section, std::size_t op, std::uint64_t iteration) {
+    standing_.section = section;
+    standing_.op = op;
+    standing_.iteration = iteration;
+  };
+  std::size_t op = standing_.op;
+  std::uint64_t iteration = standing_.iteration;
+  const Fragment whole{0, call.count, ticket_};
+  for (std::size_t number = standing_.section; number < program.sections.size(); ++number) {
+    const Program::Section &section = program.sections[number];
+    const std::size_t ops = section.ops.size();
+    if (!section.loop || fragments_ == 1) {
+      for (; op < ops; ++op) {
+        const Outcome outcome = step(section.ops[op], call, whole, section.loop);
+        if (outcome != Outcome::done) [[unlikely]] return pause(number, op, 0), outcome;
+      }
+      op = 0;
       continue;
     }
-    for (std::uint64_t iteration = 0; iteration < fragments_ + section.max_lag; ++iteration) {
-      for (const Op &op : section.ops) {
-        const std::uint64_t f = iteration - op.lag;  // wraps below zero: no such fragment
+    for (; iteration < fragments_ + section.max_lag; ++iteration) {
+      for (; op < ops; ++op) {
+        const std::uint64_t f = iteration - section.ops[op].lag;  // wraps below zero: no such fragment
         if (f >= fragments_) continue;
         const std::size_t first = f * call.fragment_count;
-        const Fragment fragment{first, std::min(call.fragment_count, call.count - std::min(call.count, first)),
-                                ticket_ + f};
-        const Outcome outcome = step(op, call, fragment, true);
-        if (outcome != Outcome::done) [[unlikely]] return outcome;
+        // Of a message made of blocks, a piece of each: block() cuts those that end before.
+        const std::size_t left = program.contents.blocks > 0 ? call.fragment_count : call.count - std::min(call.count, first);
+        const Fragment fragment{first, std::min(call.fragment_count, left), ticket_ + f};
+        const Outcome outcome = step(section.ops[op], call, fragment, true);
+        if (outcome != Outcome::done) [[unlikely]] return pause(number, op, iteration), outcome;
       }
+      op = 0;
     }
+    iteration = 0;
   }
-  ticket_ += fragments_;
   return Outcome::done;
 }
 

@@ -5,32 +5,21 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "engine/combine.hpp"
+#include "engine/call.hpp"
 #include "engine/program.hpp"
+#include "engine/stand_ins.hpp"
 #include "engine/signal/wait.hpp"
 #include "engine/wire/wire.hpp"
 
 namespace copse::engine {
 
-// What is bound when a plan runs. Everything but the addresses is the same on all ranks.
-struct Call {
-  const void *input = nullptr;
-  void *output = nullptr;
-  std::size_t count = 0;           // elements
-  std::size_t element_bytes = 1;
-  std::size_t fragment_count = 0;  // elements of a fragment (the last may have fewer); 0: one fragment
-  int slot_class = 0;
-  const Combine *combine = nullptr;  // reductions only
-
-  [[nodiscard]] std::uint64_t fragments() const {
-    return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;
-  }
-};
-
-// peer_lost: a process has ended; peer_failed: a rank has given up, for a reason that it knows.
-enum class Outcome : std::uint8_t { done, peer_lost, peer_failed, wire_failed, reach_failed };
+// truncated: another rank sent more than there was room for; the call is over, and the communicator sound. peer_lost: a
+// process has ended; peer_failed: a rank has given up, for a reason that it knows; pending: a call that was
+// started is not done yet.
+enum class Outcome : std::uint8_t { done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed };
 
 class Executor {
  public:
@@ -49,13 +38,17 @@ class Executor {
   // other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
 
+  // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
+  // called again with the same arguments as long as it is `pending`; no other call may begin in between.
+  Outcome advance(const Program &program, const Call &call, bool polling);
+
   // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
   [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
 
  private:
   struct Fragment {  // what the current step works on
-    std::size_t first, count;  // elements of the message
+    std::size_t first, count;  // elements of the message, or of each of its blocks
     std::uint64_t ticket;
   };
   struct Place {  // an operand, resolved: here, or at an address of a peer that only the kernel reaches
@@ -63,17 +56,35 @@ class Executor {
     std::uintptr_t there = 0;
     const Peer *peer = nullptr;
     std::size_t count = 0;
+    bool known = true;  // false: the peer's table of places could not be read
   };
   struct Addresses {
-    std::uintptr_t input = 0, output = 0;
+    std::uintptr_t input = 0, output = 0, scratch = 0;
+    std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
   };
 
   [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
+  // The `number`-th block of an operand, and so many after it that lie beside each other (run_of).
+  [[nodiscard]] Place block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                            std::uint32_t run);
+  [[nodiscard]] std::uint32_t run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                                     std::uint32_t most) const;
+  // Run by run, until it returns false, calls visit(where), where(ref) being the place of one of op's operands.
+  template <class Visit>
+  bool each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit);
+  template <class Visit>
+  bool each_piece(const Op &op, const Ref &ref, const Call &call, const Fragment &fragment, Visit &&visit);
+  [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
+                         std::size_t in_message, std::size_t count);
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
+  void begin(const Program &program, const Call &call);
   Outcome run_steps(const Program &program, const Call &call);
+  Outcome end(Outcome outcome);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                     std::uint32_t portion = 0);
+  Outcome wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
+                    std::uint32_t portion);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
   [[nodiscard]] Outcome bad_news(int rank);
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
@@ -81,8 +92,7 @@ class Executor {
   bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes);
-  Outcome run_in_heap(const Program &program, const Call &call);
-  bool reduce(const Op &op, const Call &call, const Fragment &fragment);
+  bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
   void size_scratch(const Program &program, const Call &call);
 
   Segment segment_;
@@ -102,6 +112,17 @@ class Executor {
   std::vector<std::byte> scratch_, bounce_;
   std::size_t scratch_stride_ = 0;
   bool heap_only_ = false;
+  std::optional<StandIns> stand_ins_;  // of the current call
+
+  // Where the current call stands: it has begun, and came to a wait at this operation.
+  struct Standing {
+    bool begun = false;
+    std::size_t section = 0, op = 0;
+    std::uint64_t iteration = 0;
+  };
+  Standing standing_;
+  bool polling_ = false;     // waits are not waited for
+  std::uint32_t polls_ = 0;  // in vain
 };
 
 }  // namespace copse::engine

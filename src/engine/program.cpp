@@ -1,13 +1,44 @@
 // Plans to programs.
 #include "engine/program.hpp"
 
+#include <algorithm>
+
 namespace copse::engine {
 
 Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers) {
   auto local_of = [&](std::int32_t rank) { return peers[static_cast<std::size_t>(rank)].local; };
   auto ring_of = [&](std::int32_t rank, int area) { return segment.lines(local_of(rank), area); };
   Program program;
+  program.pack = plan.pack;
+  program.contents = plan.contents;
+  program.ranks = plan.ranks;
   bool in_loop = false;
+  // Where blocks lie: see Ref.
+  const plan::Contents &contents = plan.contents;
+  const auto ranks = static_cast<std::uint32_t>(plan.ranks);
+  auto place_blocks = [&](const plan::Operand &operand, Ref &result) {
+    const plan::Range &range = operand.range;
+    const int owner = operand.rank < 0 ? plan.rank : operand.rank;
+    const auto in_buffer = [&](plan::Extent extent) {
+      result.place = static_cast<std::uint32_t>(plan::index_in(extent, owner, range.first, plan.ranks));
+      result.places = static_cast<std::uint32_t>(plan::blocks_in(extent, plan.ranks));
+    };
+    switch (operand.space) {
+      case plan::Space::none: return;
+      case plan::Space::input:
+      case plan::Space::peer_input: in_buffer(contents.input); break;
+      case plan::Space::output:
+      case plan::Space::peer_output: in_buffer(contents.output); break;
+      case plan::Space::scratch:
+      case plan::Space::peer_scratch:
+      case plan::Space::line:
+      case plan::Space::slot: result.place = (range.first + range.of - operand.origin) % range.of; break;
+    }
+    if (operand.space == plan::Space::scratch)
+      program.scratch_blocks = std::max(program.scratch_blocks, result.place + range.count);
+    const bool mine = range.first / ranks == static_cast<std::uint32_t>(plan.rank);
+    result.pair = mine ? range.first % ranks : ranks + range.first / ranks;
+  };
   auto ref = [&](const plan::Operand &operand) {
     program.scratch_whole |= operand.space == plan::Space::scratch && !in_loop;
     Ref result;
@@ -15,6 +46,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
     result.area = operand.area;
     result.rank = operand.rank;
     result.range = operand.range;
+    if (contents.blocks > 0) place_blocks(operand, result);
     if (operand.space == plan::Space::line || operand.space == plan::Space::slot) {
       result.local = local_of(operand.rank);
       result.ring = ring_of(operand.rank, operand.area);
@@ -41,6 +73,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.dst2 = ref(step.dst2);
       op.a = ref(step.a);
       op.b = ref(step.b);
+      if (contents.blocks > 0) op.blocks = (step.a.space != plan::Space::none ? step.a : step.dst).range.count;
       switch (step.kind) {
         case plan::Kind::acquire:
           op.slot = step.dst.space == plan::Space::slot;

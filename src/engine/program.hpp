@@ -18,6 +18,11 @@ struct Ref {
   std::int32_t local = -1;
   Line *ring = nullptr;
   plan::Range range{};
+  // Of a message made of blocks: the first block's place, among those in the buffer or those packed with it; how many
+  // places there are, after which comes the first again (0: no end). Of a pair, where its size is found: in the table
+  // of what this rank sends, or (from `ranks` on) of what it gets.
+  std::uint32_t place = 0, places = 0;
+  std::uint32_t pair = 0;
 };
 
 struct Op {
@@ -29,6 +34,7 @@ struct Op {
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
+  std::uint32_t blocks = 0;  // that are moved; 0: a part of a message that is not made of blocks
   Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // of acquire: readers, as numbers on this node
@@ -41,8 +47,12 @@ struct Program {
     std::vector<Op> ops;
   };
   std::vector<Section> sections;
+  plan::Contents contents;
+  std::int32_t ranks = 0;
   std::uint8_t scratches = 0;
   bool scratch_whole = false;  // a once-section uses scratch: it must hold the whole message
+  std::uint32_t scratch_blocks = 1;  // that a scratch must hold
+  std::uint32_t pack = 1;            // that a slot must hold
   bool slots = false;          // a fragment must fit in a slot; alike on all ranks
   bool one_fragment = false;
   bool publishes = false;      // others reach this rank's buffers

@@ -16,12 +16,13 @@ const char *name_of(Carrier carrier) {
   return "?";
 }
 
-Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes)
+Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents)
     : rank_(rank), carrier_(carrier), nodes_(nodes.begin(), nodes.end()) {
   plan_.rank = rank;
   plan_.ranks = ranks;
   plan_.one_fragment = carrier == Carrier::line;
   plan_.slots = carrier == Carrier::slot;
+  plan_.contents = contents;
 }
 
 bool Builder::local(int peer) const { return nodes_.empty() || nodes_[peer] == nodes_[rank_]; }
@@ -78,9 +79,22 @@ Step &Builder::emit(Kind kind, int area, int peer) {
   return part().steps.emplace_back(step);
 }
 
-Operand Builder::scratch(int number, Range range) {
+Operand Builder::scratch(int number, Range range) { return scratch(number, range, origin_of(range)); }
+
+Operand Builder::scratch(int number, Range range, std::uint32_t origin) {
   plan_.scratches = std::max<std::uint8_t>(plan_.scratches, static_cast<std::uint8_t>(number + 1));
-  return {Space::scratch, static_cast<std::uint8_t>(number), -1, range};
+  return {Space::scratch, static_cast<std::uint8_t>(number), -1, range, origin};
+}
+
+// The blocks in the input of `owner`.
+Range Builder::whole_input(int owner) const {
+  const auto all = static_cast<std::uint32_t>(plan_.ranks), first = static_cast<std::uint32_t>(owner);
+  switch (plan_.contents.input) {
+    case Extent::own: return {first, 1, all};
+    case Extent::all: return {0, all, all};
+    case Extent::row: return {first * all, all, all * all};
+    default: return {};
+  }
 }
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
@@ -109,11 +123,11 @@ Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand h
   const bool staged = home.space == Space::slot || (carrier_ == Carrier::slot && !near.empty());
   if (carrier_ == Carrier::line && !near.empty()) {
     acquire(area, near, Space::line);
-    return {Space::line, static_cast<std::uint8_t>(area), rank_, home.range};
+    return {Space::line, static_cast<std::uint8_t>(area), rank_, home.range, origin_of(home.range)};
   }
   if (staged) {
     acquire(area, near, Space::slot);
-    return {Space::slot, static_cast<std::uint8_t>(area), rank_, home.range};
+    return {Space::slot, static_cast<std::uint8_t>(area), rank_, home.range, origin_of(home.range)};
   }
   return home;
 }
@@ -158,10 +172,11 @@ void Builder::give(int area, std::span<const std::int32_t> readers, Operand valu
 
 void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
   const auto near = locals(readers);
+  pack(whole_input(rank_).count);
   if (carrier_ == Carrier::get || carrier_ == Carrier::put) {
     publishes_ |= !near.empty();
   } else if (!near.empty()) {
-    const Operand place = open(area, near, input());
+    const Operand place = open(area, near, input(whole_input(rank_)));
     std::vector<Range> wanted;
     for (std::size_t i = 0; i < readers.size(); ++i)
       if (local(readers[i])) wanted.push_back(parts[i]);
@@ -170,7 +185,7 @@ void Builder::share_input(int area, std::span<const std::int32_t> readers, std::
       Range run = wanted[i++];
       for (; i < wanted.size() && wanted[i].first <= run.first + run.count; ++i)
         run.count = std::max(run.count, wanted[i].first + wanted[i].count - run.first);
-      copy({place.space, place.area, place.rank, run}, input(run));
+      copy({place.space, place.area, place.rank, run, place.origin}, input(run));
     }
     post(area, near, place);
   }
@@ -178,12 +193,13 @@ void Builder::share_input(int area, std::span<const std::int32_t> readers, std::
 }
 
 Operand Builder::take_part(int area, int from, Range part, Operand home) {
+  pack(whole_input(from).count);
   if (local(from) && carrier_ == Carrier::put) {
     this->part().takes = true;
     touch(from);
     return {Space::peer_input, kPublishArea, from, part};
   }
-  return take(area, from, input(part), home);
+  return take(area, from, input(part), home, whole_input(from));
 }
 
 namespace {
@@ -199,6 +215,7 @@ bool overlaps(const Operand &source, const Operand &target) {
     return std::uint64_t{x.first + x.count} * y.of <= std::uint64_t{y.first} * x.of;
   };
   const Range &x = source.range, &y = target.range;
+  if (x.first + x.count > x.of || y.first + y.count > y.of) return true;  // goes round
   return x.of != y.of || !(ends_before(x, y) || ends_before(y, x));
 }
 
@@ -220,7 +237,7 @@ void Builder::touch(int peer) {
   if (std::find(touched_.begin(), touched_.end(), peer) == touched_.end()) touched_.push_back(peer);
 }
 
-Operand Builder::take(int area, int from, Operand as, Operand home) {
+Operand Builder::take(int area, int from, Operand as, Operand home, Range given) {
   part().takes = true;
   if (!local(from)) {
     drain_before_writing(home);
@@ -233,13 +250,15 @@ Operand Builder::take(int area, int from, Operand as, Operand home) {
     return {Space::peer_input, kPublishArea, from, as.range};
   }
   emit(Kind::await, area, from);
-  if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range};
-  if (carrier_ == Carrier::slot || as.space == Space::slot) return {Space::slot, area8, from, as.range};
+  if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
+  if (carrier_ == Carrier::slot || as.space == Space::slot)
+    return {Space::slot, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::put) {
     publishes_ = true;
     return home;
   }
   touch(from);
+  if (as.space == Space::scratch) return {Space::peer_scratch, kPublishArea, from, as.range, as.origin};
   return {Space::peer_output, kPublishArea, from, as.range};
 }
 
@@ -267,7 +286,9 @@ void Builder::copy(Operand dst, Operand src) {
       return;
     }
   }
-  drain_before_writing(dst);
+  // Where input and output are one memory, that copy does nothing.
+  const bool own = dst.space == Space::output && src.space == Space::input && dst.range == src.range;
+  if (!own) drain_before_writing(dst);
   Step &step = emit(Kind::copy);
   step.dst = dst;
   step.a = src;

@@ -13,6 +13,7 @@
 // is right across nodes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -29,7 +30,7 @@ inline constexpr int kCarriers = 4;
 class Builder {
  public:
   // `nodes[r]` is the node of rank r; ranks share memory exactly when their nodes are equal. Empty: one node.
-  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes);
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents = {});
 
   // Sections. Steps before the first call of either are a once-section.
   void once();
@@ -43,11 +44,15 @@ class Builder {
 
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
+  // Likewise, that values of up to so many blocks are given at a time.
+  void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 
   // Operands.
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
   [[nodiscard]] static Operand output(Range range = {}) { return {Space::output, 0, -1, range}; }
   [[nodiscard]] Operand scratch(int number, Range range = {});
+  // Blocks of a scratch that begins with block `origin`.
+  [[nodiscard]] Operand scratch(int number, Range range, std::uint32_t origin);
 
   // Giving. `open` waits until the value of this ticket may be written and says where: in the line, in the
   // slot, or (get) in `home`, which is the output, or a slot where a rank has no output to spare. `post` then
@@ -68,8 +73,12 @@ class Builder {
   [[nodiscard]] Operand output_of(int peer, Range range = {});
 
   // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
-  // (input, output or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
-  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home);
+  // (input, output, scratch or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
+  // `given`: all the blocks that were given together, where they are more than those wanted.
+  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) {
+    return take(area, from, as, home, as.range);
+  }
+  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home, Range given);
 
   // Before returning: nobody may read my buffers any more. Needed where takers are not known to be done in
   // another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
@@ -105,6 +114,8 @@ class Builder {
   void touch(int peer);
   void drain_before_writing(const Operand &target);
   void use_area(int area);
+  [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
+  [[nodiscard]] Range whole_input(int owner) const;
 
   int rank_;
   Carrier carrier_;

@@ -16,6 +16,9 @@
 //                       is posted.
 //   progress (rank)     the first ticket of which the rank may still read somebody's line, slot or buffer.
 //
+// A message may be made of blocks, which belong to ranks or to pairs of ranks (gather, alltoall, ...). Then a chunk is a
+// block, a fragment is a piece of every block, and what lies in a line, slot or scratch is packed.
+//
 // An area is one value that a rank gives per ticket: a rank that gives something up a tree and something else
 // down it uses two areas. Areas are numbered alike on all ranks. A value may be given in portions, one post for each,
 // in their order: a ring of P ranks gives the P-1 tiles of one value one after the other. They share the line or slot
@@ -44,8 +47,29 @@ inline constexpr int kPortions = 1 << kPortionBits;
 inline constexpr int kAreas = 16;
 inline constexpr int kPublishArea = kAreas - 1;  // for addresses; algorithms number theirs from 0 below it
 
+// What a rank's buffer holds of the message.
+enum class Extent : std::uint8_t {
+  none,
+  message,  // all of a message that is not made of blocks
+  own,      // of a block for each rank, that of this rank
+  all,      // every rank's
+  row,      // of a block for each pair of ranks (block i * P + j goes from i to j), those from this rank
+  column,   // those to this rank
+};
+struct Contents {
+  Extent input = Extent::message, output = Extent::message;
+  std::uint32_t blocks = 0;  // that the message is made of; 0: it is not
+  friend bool operator==(const Contents &, const Contents &) = default;
+};
+// Where block `block` comes among those in a buffer of rank `owner`, from 0; -1: it is not there.
+[[nodiscard]] int index_in(Extent extent, int owner, std::uint32_t block, int ranks);
+[[nodiscard]] int blocks_in(Extent extent, int ranks);
+// The block that comes `index`-th.
+[[nodiscard]] std::uint32_t block_at(Extent extent, int owner, int index, int ranks);
+
 // Chunks [first, first + count) of `of` even chunks of the current fragment (in a once-section: of the whole
-// message). shape::Partition defines the boundaries.
+// message). shape::Partition defines the boundaries. Of a message made of blocks: those blocks, `of` being their
+// number; after the last one comes block 0 again.
 struct Range {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
@@ -60,8 +84,9 @@ enum class Space : std::uint8_t {
   scratch,      // my private memory, number `area`; a fragment (once-section: a message) long
   line,         // the payload of line (rank, area) of the current ticket
   slot,         // slot (rank, area) of the current ticket
-  peer_input,   // the send buffer of `rank`, through the address it published on `area`
-  peer_output,  // the receive buffer of `rank`, likewise
+  peer_input,    // the send buffer of `rank`, through the address it published on `area`
+  peer_output,   // the receive buffer of `rank`, likewise
+  peer_scratch,  // its scratch number 0, likewise
 };
 
 struct Operand {
@@ -69,6 +94,7 @@ struct Operand {
   std::uint8_t area = 0;
   std::int32_t rank = -1;  // owner of a line, slot or published buffer; -1 for my own private memory
   Range range{};
+  std::uint32_t origin = 0;  // the chunk that a line, slot or scratch begins with
   friend bool operator==(const Operand &, const Operand &) = default;
 };
 
@@ -117,6 +143,8 @@ struct Plan {
   std::uint8_t scratches = 0;
   bool one_fragment = false;  // only works with F = 1; alike on all ranks, as is the next
   bool slots = false;         // some rank uses slots: a fragment must fit in one
+  std::uint32_t pack = 1;     // blocks that a line or slot must hold, at most
+  Contents contents{};
   std::vector<Section> sections;
   std::vector<Step> steps;
   std::vector<std::int32_t> peers;

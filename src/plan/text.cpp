@@ -9,7 +9,7 @@ namespace {
 void write_range(std::ostream &out, const Range &range) {
   if (range.of == 1) return;
   out << '{' << range.first;
-  if (range.count != 1) out << ".." << range.first + range.count - 1;
+  if (range.count != 1) out << ".." << (range.first + range.count - 1) % range.of;
   out << '/' << range.of << '}';
 }
 
@@ -24,8 +24,10 @@ void write_operand(std::ostream &out, const Operand &operand) {
     case Space::slot: out << "slot " << operand.rank << '.' << area; break;
     case Space::peer_input: out << "input of " << operand.rank; break;
     case Space::peer_output: out << "output of " << operand.rank; break;
+    case Space::peer_scratch: out << "scratch of " << operand.rank; break;
   }
   write_range(out, operand.range);
+  if (operand.origin != 0 && operand.origin != operand.range.first) out << " from " << operand.origin;
 }
 
 }  // namespace
@@ -81,7 +83,9 @@ std::string to_text(const Plan &plan, const Step &step) {
 std::string to_text(const Plan &plan) {
   std::ostringstream out;
   out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
-      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots\n" : "\n");
+      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "");
+  if (plan.pack > 1) out << " pack " << plan.pack;
+  out << '\n';
   for (const Section &section : plan.sections) {
     out << (section.loop ? "loop" : "once");
     if (section.max_lag > 0) out << " lag " << int{section.max_lag};

@@ -14,20 +14,20 @@ TEST(Values, EqualExpressionsAreOneAndBracketsMatter) {
   EXPECT_NE(values.combine(a, b), values.combine(b, a));
   const auto left = values.combine(values.combine(a, b), c), right = values.combine(a, values.combine(b, c));
   EXPECT_NE(left, right);
-  EXPECT_TRUE(values.complete(left, 0) && values.in_order(left));
-  EXPECT_TRUE(values.complete(right, 0) && values.in_order(right));
+  EXPECT_TRUE(values.complete(left, 0, 2) && values.in_order(left));
+  EXPECT_TRUE(values.complete(right, 0, 2) && values.in_order(right));
   EXPECT_EQ(values.text(left), "((0.0 + 0.1) + 0.2)");
 }
 
 TEST(Values, MissingDoubledForeignAndSwappedContributionsAreSeen) {
   Values values(2, 2);
   const auto a = values.contribution(0, 0), b = values.contribution(0, 1), old = values.contribution(1, 1);
-  EXPECT_FALSE(values.complete(a, 0));
-  EXPECT_FALSE(values.complete(values.combine(a, a), 0));
-  EXPECT_FALSE(values.complete(values.combine(values.combine(a, b), b), 0));
-  EXPECT_FALSE(values.complete(values.combine(a, old), 0));
-  EXPECT_FALSE(values.complete(values.combine(a, b), 1));
-  EXPECT_TRUE(values.complete(values.combine(b, a), 0));
+  EXPECT_FALSE(values.complete(a, 0, 1));
+  EXPECT_FALSE(values.complete(values.combine(a, a), 0, 1));
+  EXPECT_FALSE(values.complete(values.combine(values.combine(a, b), b), 0, 1));
+  EXPECT_FALSE(values.complete(values.combine(a, old), 0, 1));
+  EXPECT_FALSE(values.complete(values.combine(a, b), 1, 1));
+  EXPECT_TRUE(values.complete(values.combine(b, a), 0, 1));
   EXPECT_FALSE(values.in_order(values.combine(b, a)));
   EXPECT_EQ(values.combine(a, Values::kNothing), Values::kNothing);
 }

@@ -1,15 +1,13 @@
 // Every algorithm over every reach in real memory: right data, for sizes around every boundary, in place or not.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "choose/chooser.hpp"
+#include "model.hpp"
 #include "ranks.hpp"
 
 namespace copse::test {
@@ -18,148 +16,6 @@ namespace {
 using algorithms::Algorithm;
 using algorithms::Collective;
 using communicator::Communicator;
-using communicator::Outcome;
-
-// Values that tell which rank and element they come from, in all their bits. Sums wrap, and have a closed form.
-constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
-std::uint64_t place_of(int rank, std::size_t i, int call) {
-  return i * 31 + static_cast<std::uint64_t>(rank) * 1009 + static_cast<std::uint64_t>(call) * 7919;
-}
-std::int64_t value_of(int rank, std::size_t i, int call) {
-  return static_cast<std::int64_t>(place_of(rank, i, call) * kSpread);
-}
-
-engine::Combine sum() {
-  engine::Combine combine;
-  combine.kernel = kernels::reduce_kernel(COPSE_SUM, COPSE_INT64);
-  combine.kernel_two = kernels::reduce_two_kernel(COPSE_SUM, COPSE_INT64);
-  return combine;
-}
-
-// 2x2 matrices modulo 2^16 in four lanes: multiplication is associative and does not commute.
-void multiply(void *, const void *in, void *inout, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t a[4], b[4], c[4];
-    std::memcpy(a, static_cast<const std::byte *>(in) + 8 * i, 8);
-    std::memcpy(b, static_cast<std::byte *>(inout) + 8 * i, 8);
-    for (std::size_t j = 0; j < 4; ++j)  // unsigned: two 16-bit factors overflow an int
-      c[j] = static_cast<std::uint16_t>(1U * a[j & 2] * b[j & 1] + 1U * a[(j & 2) + 1] * b[2 + (j & 1)]);
-    std::memcpy(static_cast<std::byte *>(inout) + 8 * i, c, 8);
-  }
-}
-
-engine::Combine matrix_product() {
-  engine::Combine combine;
-  combine.user = multiply;
-  combine.commutative = false;
-  return combine;
-}
-
-std::vector<std::int64_t> expected_reduction(const engine::Combine &combine, int ranks, std::size_t count, int call) {
-  std::vector<std::int64_t> result(count), next(count);
-  if (combine.commutative) {
-    const auto n = static_cast<std::uint64_t>(ranks);
-    for (std::size_t i = 0; i < count; ++i)
-      result[i] = static_cast<std::int64_t>((n * place_of(0, i, call) + 1009 * (n * (n - 1) / 2)) * kSpread);
-    return result;
-  }
-  for (std::size_t i = 0; i < count; ++i) result[i] = value_of(ranks - 1, i, call);
-  for (int rank = ranks - 2; rank >= 0; --rank) {
-    for (std::size_t i = 0; i < count; ++i) next[i] = value_of(rank, i, call);
-    combine.apply(result.data(), next.data(), result.data(), count, 8);
-  }
-  return result;
-}
-
-// TEST_REACH=heap: run under the preloaded shared heap, and it must be used. TEST_REACH=heap_only: moreover without
-// kernel copies, and every other rank's buffers lie outside the heap.
-std::string_view test_reach() {
-  const char *reach = std::getenv("TEST_REACH");
-  return reach != nullptr ? reach : "";
-}
-
-bool outside_heap() {
-  static const bool outside = [] {
-    const char *rank = std::getenv("TEST_SPMD_RANK");
-    return test_reach() == "heap_only" && rank != nullptr && std::atoi(rank) % 2 == 1;
-  }();
-  return outside;
-}
-
-template <class T>
-struct TestAllocator {
-  using value_type = T;
-  T *allocate(std::size_t n) {
-    if (!outside_heap()) return std::allocator<T>().allocate(n);
-    void *memory = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    return static_cast<T *>(memory);
-  }
-  void deallocate(T *memory, std::size_t n) {
-    if (!outside_heap()) return std::allocator<T>().deallocate(memory, n);
-    munmap(memory, n * sizeof(T));
-  }
-  friend bool operator==(const TestAllocator &, const TestAllocator &) { return true; }
-};
-using Buffer = std::vector<std::int64_t, TestAllocator<std::int64_t>>;
-
-std::string difference(const Buffer &got, const std::vector<std::int64_t> &want,
-                       const std::string &where) {
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    if (got[i] == want[i]) continue;
-    std::ostringstream text;
-    text << where << ": element " << i << " of " << want.size() << " is " << got[i] << ", expected " << want[i];
-    return text.str();
-  }
-  return {};
-}
-
-// One call of `count` 8-byte elements (a broadcast: up to 7 bytes fewer), checked on this rank.
-std::string one_call(Communicator &comm, Collective collective, std::size_t count, int root, bool in_place,
-                     const engine::Combine &combine, int call) {
-  const int rank = comm.rank();
-  Buffer in(count), out(count, -1);
-  for (std::size_t i = 0; i < count; ++i) in[i] = value_of(rank, i, call);
-  const Buffer before = in;
-  std::ostringstream where;
-  where << algorithms::name_of(collective) << " count " << count << " root " << root << (in_place ? " in place" : "")
-        << " call " << call;
-  Outcome outcome = Outcome::done;
-  std::vector<std::int64_t> want;
-  Buffer *got = &out;
-  switch (collective) {
-    case Collective::barrier: outcome = comm.barrier(); break;
-    case Collective::broadcast:
-      got = &in;
-      want.resize(count);
-      for (std::size_t i = 0; i < count; ++i) want[i] = value_of(root, i, call);
-      if (count > 0) {  // what is not sent stays as it was
-        const std::size_t cut = static_cast<std::size_t>(call) % 8, bytes = count * 8 - cut;
-        std::memcpy(reinterpret_cast<std::byte *>(want.data()) + bytes,
-                    reinterpret_cast<const std::byte *>(before.data()) + bytes, cut);
-        outcome = comm.broadcast(in.data(), bytes, root);
-      } else {
-        outcome = comm.broadcast(nullptr, 0, root);
-      }
-      break;
-    case Collective::reduce: {
-      const bool alias = in_place && rank == root;
-      if (alias) got = &in;
-      if (rank == root) want = expected_reduction(combine, comm.ranks(), count, call);
-      outcome = comm.reduce(in.data(), rank == root ? got->data() : nullptr, count, 8, combine, root);
-      if (outcome == Outcome::done && !alias && in != before) return where.str() + ": the input was changed";
-      break;
-    }
-    case Collective::allreduce:
-      if (in_place) got = &in;
-      want = expected_reduction(combine, comm.ranks(), count, call);
-      outcome = comm.allreduce(in.data(), got->data(), count, 8, combine);
-      if (outcome == Outcome::done && !in_place && in != before) return where.str() + ": the input was changed";
-      break;
-  }
-  if (outcome != Outcome::done) return where.str() + ": " + comm.explain(outcome);
-  return difference(*got, want, where.str());
-}
 
 struct Case {
   const Algorithm *algorithm;
@@ -248,13 +104,17 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
         if (test_reach() != "" && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;
         int call = 0;
+        const bool reduces = algorithms::traits_of(a->collective).reduces;
+        const bool ragged = algorithms::contents_of(a->collective, ranks).blocks > 0;
         for (std::size_t count : counts) {
           for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, and one after the other
             const int root = turn == 0 ? 0 : turn == 1 ? ranks - 1 : call % ranks;
             const bool in_place = turn % 2 == 1;
             const bool ordered = a->keeps_order && turn >= 2;
-            const std::string wrong = one_call(comm, a->collective, count, root, in_place,
-                                               ordered ? matrix_product() : sum(), ++call);
+            const std::size_t bytes = count * 8 - (reduces || count == 0 ? 0 : static_cast<std::size_t>(call) % 8);
+            const ModelCall model{a->collective, ranks,    root,     &operation(ordered ? kOperations - 1 : 0),
+                                  reduces ? count : bytes, ragged && turn >= 2, in_place, static_cast<std::uint64_t>(++call)};
+            const std::string wrong = CallUnderTest(comm, model).run();
             if (!wrong.empty()) return wrong;
           }
         }

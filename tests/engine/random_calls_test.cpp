@@ -1,11 +1,12 @@
-// Random calls in a random order, on several communicators over the same ranks: every algorithm against the naive one,
-// which is to combine the ranks' inputs one after the other.
+// Random calls in a random order, blocking and started, on several communicators over the same ranks: every algorithm
+// against the naive one (model.hpp).
 //
 // Every rank draws the same calls from the same seed, and can say what every other rank's input is. TEST_SEED and
 // TEST_CALLS in the environment replay a failure (the message says how).
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "choose/chooser.hpp"
+#include "model.hpp"
 #include "ranks.hpp"
 
 namespace copse::test {
@@ -23,8 +25,6 @@ namespace {
 
 using algorithms::Algorithm;
 using algorithms::Collective;
-using communicator::Communicator;
-using communicator::Outcome;
 
 constexpr int kCommunicators = 4;
 constexpr std::size_t kMostBytes = std::size_t{2} << 20;
@@ -34,139 +34,31 @@ std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
 }
 
-// Multiplication of 2x2 matrices over 16-bit integers: associative, and does not commute.
-void multiply(void *, const void *in, void *inout, std::size_t count) {
-  using Matrix = std::array<std::uint16_t, 4>;
-  for (std::size_t i = 0; i < count; ++i) {
-    Matrix a, b;
-    std::memcpy(&a, static_cast<const std::byte *>(in) + i * sizeof a, sizeof a);
-    std::memcpy(&b, static_cast<std::byte *>(inout) + i * sizeof b, sizeof b);
-    const auto entry = [&](std::size_t row, std::size_t column) {
-      return static_cast<std::uint16_t>(1U * a[2 * row] * b[column] + 1U * a[2 * row + 1] * b[2 + column]);
-    };
-    const Matrix c{entry(0, 0), entry(0, 1), entry(1, 0), entry(1, 1)};
-    std::memcpy(static_cast<std::byte *>(inout) + i * sizeof c, &c, sizeof c);
-  }
-}
-
-// Operators whose result does not depend on the order in which ranks are combined (floats hold small whole numbers).
-struct Operation {
-  const char *name;
-  std::size_t element_bytes;
-  copse_op op;
-  copse_type type;
-  bool whole_numbers;  // elements are drawn as such
-};
-const Operation kOperations[] = {
-    {"SUM of INT64", 8, COPSE_SUM, COPSE_INT64, false},   {"PROD of INT32", 4, COPSE_PROD, COPSE_INT32, false},
-    {"MIN of INT16", 2, COPSE_MIN, COPSE_INT16, false},   {"MAX of UINT64", 8, COPSE_MAX, COPSE_UINT64, false},
-    {"BXOR of BYTE", 1, COPSE_BXOR, COPSE_BYTE, false},   {"LAND of INT8", 1, COPSE_LAND, COPSE_INT8, false},
-    {"SUM of DOUBLE", 8, COPSE_SUM, COPSE_DOUBLE, true},  {"MAX of DOUBLE", 8, COPSE_MAX, COPSE_DOUBLE, true},
-    {"a product of matrices", 8, COPSE_OP_COUNT, COPSE_TYPE_COUNT, false},
-};
-
-engine::Combine combine_of(const Operation &operation) {
-  engine::Combine combine;
-  if (operation.op == COPSE_OP_COUNT) {
-    combine.user = multiply;
-    combine.commutative = false;
-  } else {
-    combine.kernel = kernels::reduce_kernel(operation.op, operation.type);
-    combine.kernel_two = kernels::reduce_two_kernel(operation.op, operation.type);
-  }
-  return combine;
-}
-
 struct RandomCall {
-  int communicator, root;
-  Collective collective;
-  const Operation *operation;
-  std::size_t count;
-  bool in_place;
-  std::uint64_t seed;  // of the data
+  int communicator;
+  ModelCall call;
+  bool started;
 };
 
 RandomCall draw(std::mt19937_64 &random, int ranks) {
-  RandomCall call{};
-  call.communicator = static_cast<int>(random() % kCommunicators);
+  RandomCall drawn{};
+  drawn.communicator = static_cast<int>(random() % kCommunicators);
+  ModelCall &call = drawn.call;
+  call.ranks = ranks;
   call.root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
   call.collective = static_cast<Collective>(random() % algorithms::kCollectives);
-  call.operation = &kOperations[random() % std::size(kOperations)];
+  call.operation = &operation(static_cast<int>(random() % kOperations));
   // The length's logarithm is uniform, and the least of three draws: mostly small, now and then large.
   const auto unit = [&] { return static_cast<double>(random() >> 11) / 9007199254740992.0; };
-  const double length = std::exp(std::min({unit(), unit(), unit()}) * std::log(static_cast<double>(kMostBytes)));
-  call.count = random() % 64 == 0 ? 0 : static_cast<std::size_t>(length) / call.operation->element_bytes;
+  const plan::Contents contents = algorithms::contents_of(call.collective, ranks);
+  const double most = static_cast<double>(kMostBytes / std::max<std::size_t>(1, contents.blocks));
+  const double length = std::exp(std::min({unit(), unit(), unit()}) * std::log(most));
+  call.count = random() % 64 == 0 ? 0 : static_cast<std::size_t>(length) / call.element_bytes();
   call.in_place = random() % 2 == 0;
+  call.ragged = contents.blocks > 0 && random() % 2 == 0;
   call.seed = random();
-  return call;
-}
-
-std::vector<std::byte> input_of(const RandomCall &call, int rank) {
-  std::vector<std::byte> data(call.count * call.operation->element_bytes);
-  std::uint64_t state = call.seed + static_cast<std::uint64_t>(rank) * 0x9E3779B97F4A7C15;
-  for (std::size_t at = 0; at < data.size(); at += 8) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    std::uint64_t bits = state ^ state >> 29;
-    if (call.operation->whole_numbers) {
-      const double value = static_cast<double>(bits % 1000);
-      std::memcpy(&bits, &value, 8);
-    }
-    std::memcpy(data.data() + at, &bits, std::min<std::size_t>(8, data.size() - at));
-  }
-  return data;
-}
-
-std::vector<std::byte> naive(const RandomCall &call, const engine::Combine &combine, int ranks) {
-  if (call.collective == Collective::broadcast) return input_of(call, call.root);
-  std::vector<std::byte> result = input_of(call, ranks - 1);
-  for (int rank = ranks - 2; rank >= 0; --rank)
-    combine.apply(result.data(), input_of(call, rank).data(), result.data(), call.count, call.operation->element_bytes);
-  return result;
-}
-
-std::string text_of(const RandomCall &call) {
-  std::ostringstream text;
-  text << algorithms::name_of(call.collective) << " of " << call.count << " elements of "
-       << call.operation->element_bytes << " bytes";
-  if (call.collective == Collective::reduce || call.collective == Collective::allreduce)
-    text << ", " << call.operation->name;
-  text << ", root " << call.root << (call.in_place ? ", in place" : "") << ", communicator " << call.communicator;
-  return text.str();
-}
-
-// Runs one call on this rank and compares; empty if all is well.
-std::string run_call(Communicator &comm, const RandomCall &call) {
-  const std::size_t size = call.operation->element_bytes;
-  const engine::Combine combine = combine_of(*call.operation);
-  const int rank = comm.rank();
-  const std::vector<std::byte> input = input_of(call, rank);
-  std::vector<std::byte> in = input, out(input.size());
-  Outcome outcome = Outcome::done;
-  std::vector<std::byte> *result = call.in_place ? &in : &out;
-  bool has_result = true;
-  switch (call.collective) {
-    case Collective::barrier: outcome = comm.barrier(), has_result = false; break;
-    case Collective::broadcast:
-      result = &in;
-      outcome = comm.broadcast(in.data(), in.size(), call.root);
-      break;
-    case Collective::reduce:
-      has_result = rank == call.root;
-      outcome = comm.reduce(in.data(), has_result ? result->data() : nullptr, call.count, size, combine, call.root);
-      break;
-    case Collective::allreduce: outcome = comm.allreduce(in.data(), result->data(), call.count, size, combine); break;
-  }
-  if (outcome != Outcome::done) return comm.explain(outcome);
-  if (!has_result || result != &in)
-    if (in != input) return "the input was changed";
-  if (!has_result) return {};
-  const std::vector<std::byte> want = naive(call, combine, comm.ranks());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    if ((*result)[i] != want[i])
-      return "byte " + std::to_string(i) + " of " + std::to_string(want.size()) + " is " +
-             std::to_string(std::to_integer<int>((*result)[i])) + ", expected " +
-             std::to_string(std::to_integer<int>(want[i]));
-  return {};
+  drawn.started = random() % 3 == 0;
+  return drawn;
 }
 
 // One communicator as it comes; in the others every collective's algorithm, carrier, radix, fragments and machine are
@@ -222,14 +114,30 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
     const std::vector<choose::Settings> settings = draw_settings(random);
     const std::string wrong = run_ranks(GetParam(), ranks, settings, [&](Communicators comms) {
       std::mt19937_64 same = random;
+      std::array<std::deque<std::unique_ptr<CallUnderTest>>, kCommunicators> under_way;
       for (std::uint64_t i = 0; i < calls / kRounds; ++i) {
-        const RandomCall call = draw(same, ranks);
-        Communicator &comm = *comms[static_cast<std::size_t>(call.communicator)];
-        const std::string complaint = run_call(comm, call);
+        const RandomCall drawn = draw(same, ranks);
+        const auto number = static_cast<std::size_t>(drawn.communicator);
+        auto &started = under_way[number];
+        auto call = std::make_unique<CallUnderTest>(*comms[number], drawn.call);
+        std::string complaint;
+        if (drawn.started) {
+          call->start();
+          started.push_back(std::move(call));
+        } else {
+          complaint = call->run();
+        }
+        while (complaint.empty() && !started.empty() && (started.size() > 4 || same() % 4 == 0)) {
+          complaint = started.back()->finish();  // the last one first: the others are over then, too
+          started.pop_back();
+        }
         if (!complaint.empty())
-          return "call " + std::to_string(i) + ", " + text_of(call) + " (" +
-                 text_of(settings[static_cast<std::size_t>(call.communicator)]) + "): " + complaint;
+          return "call " + std::to_string(i) + " or one started before, communicator " + std::to_string(number) + " (" +
+                 text_of(settings[number]) + "): " + complaint;
       }
+      for (auto &started : under_way)
+        for (auto &call : started)
+          if (const std::string complaint = call->finish(); !complaint.empty()) return complaint;
       return std::string{};
     });
     const auto *test = testing::UnitTest::GetInstance()->current_test_info();

@@ -1,0 +1,24 @@
+// alltoall, flat: every rank takes its block from every other, the next rank's first, so that no two read from the same
+// rank at a time (the rotated order of KNEM IV.C). One round: a rank packs what it has for all the others.
+// Cost: a + (P-1) n b; staged twice the copies.
+// Wins: nearly always within a node; for very small blocks on very many ranks fewer signals pay (Bruck).
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan alltoall_flat(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  const int rank = request.rank;
+  builder.loop();
+  share_blocks(builder, request, 0);
+  const plan::Range own = request.pair(rank, rank);
+  builder.copy(Builder::output(own), Builder::input(own));
+  for (int other : request.others()) {
+    const plan::Range theirs = request.pair(other, rank);
+    builder.copy(Builder::output(theirs), builder.take_part(0, other, theirs, Builder::output(theirs)));
+  }
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,346 @@
+// Running calls: from their arguments to a program, at once or bit by bit.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+#include "communicator/state.hpp"
+
+namespace copse::communicator {
+
+using algorithms::Collective;
+
+namespace {
+
+// Calls of one collective with sizes that are treated alike share a decision.
+std::size_t bucket_of(std::size_t bytes) {
+  if (bytes <= 64) return static_cast<std::size_t>(std::bit_width(bytes));
+  if (bytes <= plan::kLinePayloadBytes) return 8;
+  return 9 + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 7;
+}
+std::size_t largest_of(std::size_t bucket) {
+  if (bucket < 8) return std::min<std::size_t>(64, (std::size_t{1} << bucket) - 1);
+  if (bucket == 8) return plan::kLinePayloadBytes;
+  return std::size_t{1} << (bucket - 9 + 7);
+}
+
+constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
+
+}  // namespace
+
+const engine::Program &Communicator::State::program_for(const choose::Decision &decision, int root) {
+  const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root);
+  auto at = programs.find(key);
+  if (at == programs.end()) {
+    algorithms::Request request;
+    request.rank = rank;
+    request.ranks = ranks;
+    request.root = root;
+    request.carrier = decision.carrier;
+    request.radix = decision.radix;
+    request.places = &places;
+    at = programs.emplace(key, executor->prepare(decision.algorithm->plan(request))).first;
+  }
+  return at->second;
+}
+
+Route &Communicator::State::make_route(Collective collective, bool ordered, std::size_t bucket) {
+  auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
+  entry = std::make_unique<Route>();
+  const std::size_t bytes = largest_of(bucket);
+  entry->decision = choose::choose(settings, situation, collective, bytes, ordered);
+  // How many blocks a line must hold, the plan says, alike on all ranks.
+  if (entry->decision.carrier == plan::Carrier::line) {
+    const std::size_t pack = program_for(entry->decision, 0).pack;
+    if (pack * bytes > plan::kLinePayloadBytes)
+      entry->decision = choose::choose(settings, situation, collective, bytes, ordered, pack);
+  }
+  entry->by_root.resize(static_cast<std::size_t>(ranks));
+  entry->tally = &trace.ran[{std::string(algorithms::name_of(collective)),
+                             std::string(entry->decision.algorithm->name) + " " +
+                                 plan::name_of(entry->decision.carrier)}];
+  return *entry;
+}
+
+inline Route &Communicator::State::route_for(Collective collective, bool ordered, std::size_t bytes) {
+  const std::size_t bucket = bucket_of(bytes);
+  const auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
+  return entry ? *entry : make_route(collective, ordered, bucket);
+}
+
+inline const engine::Program &Communicator::State::program_of(Route &route, int root) {
+  const engine::Program *&program = route.by_root[static_cast<std::size_t>(root)];
+  if (program == nullptr) program = &program_for(route.decision, root);
+  return *program;
+}
+
+// Into fragments.
+inline void Communicator::State::cut(const Route &route, const engine::Program &program, engine::Call &call) const {
+  std::size_t fragment_bytes = route.decision.fragment_bytes;
+  const std::size_t bytes = call.count * call.element_bytes;
+  if (route.decision.halves && bytes >= choose::kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
+  if (program.one_fragment) {
+    call.fragment_count = 0;
+  } else {
+    const std::size_t most = executor->geometry().slots.back().bytes / program.pack;
+    if (program.slots && (fragment_bytes == 0 || fragment_bytes > most)) fragment_bytes = most;
+    if (fragment_bytes > 0) call.fragment_count = std::max<std::size_t>(1, fragment_bytes / call.element_bytes);
+  }
+  if (program.slots) {
+    const std::size_t count = call.fragments() == 1 ? call.count : call.fragment_count;
+    call.slot_class = executor->geometry().class_for(count * call.element_bytes * program.pack);
+  }
+}
+
+Outcome Communicator::State::run(Collective collective, engine::Call &call, int root, bool ordered) {
+  const std::size_t bytes = call.count * call.element_bytes;
+  Route &route = route_for(collective, ordered, bytes);
+  const engine::Program &program = program_of(route, root);
+  running = collective;
+  cut(route, program, call);
+  if (!settings.trace) return executor->run(program, call);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = executor->run(program, call);
+  route.tally->add(bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return outcome;
+}
+
+namespace {
+
+bool ordered(const Arguments &arguments) { return arguments.combine != nullptr && !arguments.combine->commutative; }
+
+engine::Call call_of(const Arguments &arguments, int rank) {
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  engine::Call call;
+  // What MPI calls not significant means nothing, and may be anything.
+  if (traits.one_buffer || traits.has_input(rank, arguments.root)) call.input = arguments.input;
+  if (traits.one_buffer || traits.has_output(rank, arguments.root)) call.output = arguments.output;
+  if (arguments.collective == Collective::exscan && rank == 0) call.output = nullptr;
+  call.count = arguments.count;
+  call.element_bytes = arguments.element_bytes;
+  call.combine = arguments.combine;
+  return call;
+}
+
+// In place where the same place means other blocks in input and output.
+bool displaced(const Arguments &arguments) {
+  return arguments.input == arguments.output &&
+         (arguments.collective == Collective::alltoall || arguments.collective == Collective::reduce_scatter);
+}
+
+// A communicator of one rank: its only block is where it belongs, or is copied there.
+void run_alone(const Arguments &arguments) {
+  if (arguments.collective == Collective::barrier || arguments.collective == Collective::exscan) return;
+  const auto *from = static_cast<const std::byte *>(arguments.input);
+  auto *to = static_cast<std::byte *>(arguments.output);
+  std::size_t count = arguments.count;
+  if (arguments.input_blocks != nullptr) {
+    count = arguments.input_blocks->count;
+    from += arguments.input_blocks->place;
+  }
+  if (arguments.output_blocks != nullptr) {
+    count = arguments.input_blocks != nullptr ? std::min(count, arguments.output_blocks->count)
+                                              : arguments.output_blocks->count;
+    to += arguments.output_blocks->place;
+  }
+  if (from != to && count > 0) std::memcpy(to, from, count * arguments.element_bytes);
+}
+
+std::size_t largest(const Block *blocks, int ranks) {
+  std::size_t most = 0;
+  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
+  return most;
+}
+
+}  // namespace
+
+// A job begins -------------------------------------------------------------------------------------------------
+
+void Communicator::State::begin(Job &job, const Arguments &arguments) {
+  job.arguments = arguments;
+  job.outcome = Outcome::pending;
+  job.sizes.clear();
+  job.program = nullptr;
+  job.stage = Job::Stage::running;
+  if (ranks == 1) {
+    run_alone(arguments);
+    job.stage = Job::Stage::over;
+    job.outcome = Outcome::done;
+    return;
+  }
+  if (!arguments.ragged) return bind(job);
+  // What is known to all as it is, and what must be told: sizes of blocks, or, of pairs, the largest.
+  const auto known = [&](const Block *blocks) {
+    for (int i = 0; i < ranks; ++i) job.sizes.push_back(blocks[i].count);
+  };
+  switch (arguments.collective) {
+    case Collective::allgather: known(arguments.output_blocks); return bind(job);
+    case Collective::reduce_scatter: known(arguments.input_blocks); return bind(job);
+    case Collective::alltoall:
+      job.mine = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
+      break;
+    default: job.mine = arguments.count;
+  }
+  job.sizes.resize(static_cast<std::size_t>(ranks));
+  job.call = {};
+  job.call.input = &job.mine;
+  job.call.output = job.sizes.data();
+  job.call.count = sizeof job.mine;
+  job.stage = Job::Stage::exchanging;
+  job.route = &route_for(Collective::allgather, false, sizeof job.mine);
+  job.program = &program_of(const_cast<Route &>(*job.route), 0);
+  cut(*job.route, *job.program, job.call);
+}
+
+void Communicator::State::bind(Job &job) {
+  const Arguments &arguments = job.arguments;
+  job.call = call_of(arguments, rank);
+  job.stage = Job::Stage::running;
+  if (arguments.ragged) {
+    job.call.ragged = true;
+    job.call.count = *std::max_element(job.sizes.begin(), job.sizes.end());
+    if (arguments.collective != Collective::alltoall) job.call.sizes = job.sizes.data();
+    const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+    if (traits.has_input(rank, arguments.root)) job.call.input_blocks = arguments.input_blocks;
+    if (traits.has_output(rank, arguments.root)) job.call.output_blocks = arguments.output_blocks;
+  }
+  if (job.call.count == 0 && arguments.collective != Collective::barrier) {
+    job.stage = Job::Stage::over;
+    job.outcome = Outcome::done;
+    return;
+  }
+  if (displaced(arguments)) {
+    const std::size_t size = arguments.element_bytes;
+    if (arguments.collective == Collective::reduce_scatter) {
+      const std::size_t count = arguments.ragged ? job.sizes[static_cast<std::size_t>(rank)] : job.call.count;
+      job.memory.resize(count * size);
+      job.call.output = job.memory.data();
+    } else {
+      job.memory.resize(static_cast<std::size_t>(ranks) * job.call.count * size);
+      job.input_blocks.resize(static_cast<std::size_t>(ranks));
+      for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
+        const auto place = static_cast<std::ptrdiff_t>(i * job.call.count * size);
+        const Block from = arguments.ragged ? arguments.input_blocks[i] : Block{place, job.call.count};
+        job.input_blocks[i] = {place, from.count};
+        if (from.count > 0)
+          std::memcpy(job.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from.place,
+                      from.count * size);
+      }
+      job.call.input = job.memory.data();
+      if (arguments.ragged) job.call.input_blocks = job.input_blocks.data();
+    }
+  }
+  Route &route = route_for(arguments.collective, ordered(arguments), job.call.count * job.call.element_bytes);
+  job.route = &route;
+  job.program = &program_of(route, arguments.root);
+  cut(route, *job.program, job.call);
+}
+
+// A job goes on as far as it comes (`polling`: without waiting).
+Outcome Communicator::State::advance(Job &job, bool polling) {
+  running = job.arguments.collective;
+  const auto start = std::chrono::steady_clock::now();
+  if (job.stage == Job::Stage::exchanging) {
+    const Outcome outcome = executor->advance(*job.program, job.call, polling);
+    if (outcome != Outcome::done) return outcome;
+    bind(job);
+  }
+  if (job.stage == Job::Stage::over) return job.outcome;
+  const Outcome outcome = executor->advance(*job.program, job.call, polling);
+  if (outcome != Outcome::done) return outcome;
+  job.stage = Job::Stage::over;
+  if (settings.trace)
+    job.route->tally->add(job.call.count * job.call.element_bytes,
+                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  const Arguments &arguments = job.arguments;
+  if (arguments.collective == Collective::reduce_scatter && displaced(arguments) && !job.memory.empty())
+    std::memcpy(arguments.output, job.memory.data(), job.memory.size());
+  if (job.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.memory);
+  if (arguments.collective == Collective::gather && job.call.output_blocks != nullptr)
+    for (std::size_t i = 0; i < job.sizes.size(); ++i)
+      if (job.sizes[i] > job.call.output_blocks[i].count) return Outcome::truncated;
+  return outcome;
+}
+
+// Calls --------------------------------------------------------------------------------------------------------
+
+// Calls that were started run one after the other, in the order in which all ranks have started them: so nothing that
+// plans rely on is different for them.
+void Communicator::State::progress(bool polling) {
+  while (!started.empty()) {
+    Job &job = *started.front();
+    const Outcome outcome = advance(job, polling);
+    if (outcome == Outcome::pending) return;
+    job.outcome = outcome;
+    started.pop_front();
+  }
+}
+
+Outcome Communicator::run(const Arguments &arguments) {
+  State &state = *state_;
+  if (!state.started.empty()) state.progress(false);
+  if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
+    if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
+    engine::Call call = call_of(arguments, state.rank);
+    return state.run(arguments.collective, call, arguments.root, ordered(arguments));
+  }
+  state.begin(state.spare, arguments);
+  if (state.spare.stage != Job::Stage::over) state.spare.outcome = state.advance(state.spare, false);
+  return state.spare.outcome;
+}
+
+std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
+  State &state = *state_;
+  auto job = std::make_shared<Job>();
+  Arguments kept = arguments;
+  const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
+    if (blocks == nullptr) return;
+    copies.assign(blocks, blocks + state.ranks);
+    blocks = copies.data();
+  };
+  if (arguments.ragged) {
+    keep(kept.input_blocks, job->tables[0]);
+    keep(kept.output_blocks, job->tables[1]);
+  }
+  if (arguments.combine != nullptr) {
+    job->combine = *arguments.combine;
+    kept.combine = &job->combine;
+  }
+  state.begin(*job, kept);
+  if (job->stage != Job::Stage::over) state.started.push_back(job);
+  state.progress(true);
+  return job;
+}
+
+Outcome Communicator::test(const Job &job) {
+  if (job.outcome == Outcome::pending) state_->progress(true);
+  return job.outcome;
+}
+
+Outcome Communicator::wait(const Job &job) {
+  while (job.outcome == Outcome::pending) state_->progress(false);
+  return job.outcome;
+}
+
+Outcome Communicator::barrier() {
+  Arguments arguments;
+  arguments.collective = Collective::barrier;
+  arguments.element_bytes = 0;
+  return run(arguments);
+}
+
+Outcome Communicator::broadcast(void *buffer, std::size_t bytes, int root) {
+  return run({.collective = Collective::broadcast, .input = buffer, .output = buffer, .count = bytes, .root = root});
+}
+
+Outcome Communicator::reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
+                             const engine::Combine &combine, int root) {
+  return run({Collective::reduce, input, output, count, element_bytes, &combine, root});
+}
+
+Outcome Communicator::allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
+                                const engine::Combine &combine) {
+  return run({Collective::allreduce, input, output, count, element_bytes, &combine});
+}
+
+}  // namespace copse::communicator

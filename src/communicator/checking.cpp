@@ -1,0 +1,129 @@
+// What went wrong, in words; and COPSE_CHECK: what the ranks are about to call, compared.
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "communicator/state.hpp"
+
+namespace copse::communicator {
+
+using algorithms::Collective;
+
+namespace {
+
+struct Announcement {
+  std::int32_t collective = 0;
+  std::int32_t root = 0;
+  std::uint64_t count = 0, element_bytes = 0;
+  std::uint64_t ragged = 0;
+  std::array<char, 64> operation{};
+
+  // Sizes of ragged calls differ from rank to rank, and are compared by tables.
+  [[nodiscard]] bool agrees_with(const Announcement &other) const {
+    return collective == other.collective && root == other.root && ragged == other.ragged &&
+           element_bytes == other.element_bytes && operation == other.operation &&
+           (ragged != 0 || count == other.count);
+  }
+  [[nodiscard]] std::string text() const {
+    const auto kind = static_cast<Collective>(collective);
+    const algorithms::Traits &traits = algorithms::traits_of(kind);
+    std::string result(algorithms::name_of(kind));
+    if (kind == Collective::barrier) return result;
+    if (ragged != 0) result += " (blocks of different sizes)";
+    if (!traits.reduces) {
+      if (ragged == 0) result += " of " + std::to_string(count) + " bytes";
+    } else {
+      if (ragged == 0) result += " of " + std::to_string(count) + " elements of " + std::to_string(element_bytes) + " bytes";
+      if (operation[0] != 0) result += ", " + std::string(operation.data());
+    }
+    if (traits.rooted()) result += ", root " + std::to_string(root);
+    return result;
+  }
+};
+
+// The first two ranks that see a block differently, in words; `tables`: per rank, what it gives to each and what it gets
+// from each, kUnknown where it does not say.
+constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+std::string first_difference(const std::vector<std::uint64_t> &tables, std::size_t ranks, bool all_alike) {
+  const auto entry = [&](std::size_t rank, std::size_t way, std::size_t other) {
+    return tables[(rank * 2 + way) * ranks + other];
+  };
+  for (std::size_t from = 0; from < ranks; ++from) {
+    for (std::size_t to = 0; to < ranks; ++to) {
+      const std::uint64_t given = entry(from, 0, to), taken = entry(to, 1, from);
+      if (all_alike && taken != entry(0, 1, from))
+        return "block " + std::to_string(from) + " has " + std::to_string(entry(0, 1, from)) + " elements for rank 0, but " +
+               std::to_string(taken) + " for rank " + std::to_string(to);
+      if (given == kUnknown || taken == kUnknown || given == taken) continue;
+      return "rank " + std::to_string(from) + " gives " + std::to_string(given) + " elements to rank " +
+             std::to_string(to) + ", which expects " + std::to_string(taken);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Communicator::compare(const Arguments &arguments, const char *operation) {
+  const auto ranks = static_cast<std::size_t>(state_->ranks), me = static_cast<std::size_t>(state_->rank);
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  Announcement mine;
+  mine.collective = static_cast<std::int32_t>(arguments.collective);
+  mine.root = arguments.root;
+  mine.ragged = arguments.ragged ? 1 : 0;
+  mine.count = traits.reduces ? arguments.count : arguments.count * arguments.element_bytes;
+  mine.element_bytes = traits.reduces ? arguments.element_bytes : 1;
+  if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
+  std::vector<Announcement> all(ranks);
+  constexpr const char *kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
+  if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
+  for (std::size_t other = 1; other < all.size(); ++other)
+    if (!all[other].agrees_with(all[0]))
+      return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +
+             std::to_string(other) + " calls " + all[other].text();
+  if (!arguments.ragged) return {};
+
+  std::vector<std::uint64_t> table(2 * ranks, kUnknown), tables(2 * ranks * ranks);
+  const bool own_to_all = arguments.collective == Collective::allgather;
+  const bool combined = arguments.collective == Collective::reduce_scatter;
+  for (std::size_t other = 0; other < ranks; ++other) {
+    if (traits.has_input(state_->rank, arguments.root) && arguments.input_blocks != nullptr && !combined)
+      table[other] = arguments.input_blocks[other].count;
+    if (traits.has_output(state_->rank, arguments.root) && arguments.output_blocks != nullptr)
+      table[ranks + other] = arguments.output_blocks[other].count;
+    if (combined) table[ranks + other] = arguments.input_blocks[other].count;
+    if (own_to_all) table[other] = arguments.output_blocks[me].count;
+  }
+  const auto root = static_cast<std::size_t>(arguments.root);
+  if (arguments.collective == Collective::gather) table[root] = arguments.count;
+  if (arguments.collective == Collective::scatter) table[ranks + root] = arguments.count;
+  if (!state_->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
+  const std::string difference = first_difference(tables, ranks, own_to_all || combined);
+  if (difference.empty()) return {};
+  return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
+}
+
+std::string Communicator::explain(Outcome outcome) const {
+  const std::string call = std::string(algorithms::name_of(state_->running)) + " among " +
+                           std::to_string(state_->ranks) + " ranks";
+  const int lost = state_->executor->lost_rank();
+  switch (outcome) {
+    case Outcome::done: return call + " is done";
+    case Outcome::pending: return call + " is not over yet";
+    case Outcome::truncated: return call + ": a rank sent more than this rank has room for";
+    case Outcome::peer_lost:
+      return call + ": rank " + std::to_string(lost) + " (process " +
+             std::to_string(state_->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
+    case Outcome::peer_failed:
+      return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
+    case Outcome::wire_failed: return call + ": a message between nodes failed";
+    case Outcome::reach_failed:
+      return call + ": reading or writing another rank's buffer failed (" + std::strerror(errno) +
+             "); is every buffer as long as its count says? COPSE_REACH=staged avoids such accesses";
+  }
+  return call;
+}
+
+}  // namespace copse::communicator

@@ -1,0 +1,78 @@
+// What a communicator keeps: shared by the files that make it, run calls on it and explain it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "communicator/communicator.hpp"
+#include "engine/executor.hpp"
+#include "engine/reach/shared_memory.hpp"
+
+namespace copse::communicator {
+
+inline constexpr std::size_t kBuckets = 72;  // of message sizes that are treated alike
+
+struct Route {
+  choose::Decision decision;
+  std::vector<const engine::Program *> by_root;
+  Tally *tally = nullptr;
+};
+
+// A call under way that needs more than its arguments: one that was started, one with a table of blocks, or one that is
+// in place where plans cannot be.
+struct Job {
+  Arguments arguments;
+  engine::Combine combine;
+  std::array<std::vector<Block>, 2> tables;  // copies of the arguments', of a call that was started
+  std::vector<Block> input_blocks;           // of `memory`
+  std::vector<std::size_t> sizes;  // of all ranks' blocks
+  std::vector<std::byte> memory;   // instead of the input of an alltoall, or the output of a reduce_scatter
+  enum class Stage : std::uint8_t { exchanging, running, over } stage = Stage::over;
+  std::size_t mine = 0;            // what this rank says in the exchange of sizes
+  engine::Call call;
+  const Route *route = nullptr;
+  const engine::Program *program = nullptr;
+  Outcome outcome = Outcome::done;
+};
+
+struct Communicator::State {
+  std::unique_ptr<Bootstrap> bootstrap;
+  std::unique_ptr<engine::Wire> wire;
+  choose::Settings settings;
+  Capabilities capabilities;
+  choose::Situation situation;
+  topology::Placement places;
+  std::shared_ptr<engine::Mapping> memory;
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;
+  std::vector<pid_t> pids;
+  std::unique_ptr<engine::Executor> executor;
+  // [collective][ordered][bucket]
+  std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 2>, algorithms::kCollectives> routes;
+  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
+  Trace trace;
+  int rank = 0, ranks = 1;
+  algorithms::Collective running{};
+  std::deque<std::shared_ptr<Job>> started;  // not over yet, in order
+  Job spare;                                 // of blocking calls
+
+  const engine::Program &program_for(const choose::Decision &decision, int root);
+  Route &make_route(algorithms::Collective collective, bool ordered, std::size_t bucket);
+  Route &route_for(algorithms::Collective collective, bool ordered, std::size_t bytes);
+  const engine::Program &program_of(Route &route, int root);
+  void cut(const Route &route, const engine::Program &program, engine::Call &call) const;
+  Outcome run(algorithms::Collective collective, engine::Call &call, int root, bool ordered);
+
+  void begin(Job &job, const Arguments &arguments);
+  void bind(Job &job);
+  Outcome advance(Job &job, bool polling);
+  void progress(bool polling);
+};
+
+}  // namespace copse::communicator

@@ -1,0 +1,78 @@
+// Finding out what lies outside the heap, and copying it there and back.
+#include "engine/stand_ins.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace copse::engine {
+
+bool StandIns::reachable(const Peer &heap, const Side &side) const {
+  for (const Block &block : side.blocks) {
+    const std::size_t bytes = block.count * call_.element_bytes;
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.place) - heap.heap_base;
+    if (bytes > 0 && !(offset < heap.heap_bytes && bytes <= heap.heap_bytes - offset)) return false;
+  }
+  return true;
+}
+
+void StandIns::stand_in(Side &side, bool filled) const {
+  std::size_t bytes = 0;
+  for (const Block &block : side.blocks) {
+    side.packed.push_back({static_cast<std::ptrdiff_t>(bytes), block.count});
+    bytes += block.count * call_.element_bytes;
+  }
+  side.memory.resize(bytes);
+  for (std::size_t i = 0; filled && i < side.blocks.size(); ++i)
+    if (side.blocks[i].count > 0)
+      std::memcpy(side.memory.data() + side.packed[i].place, side.buffer + side.blocks[i].place,
+                  side.blocks[i].count * call_.element_bytes);
+}
+
+StandIns::StandIns(const Program &program, const Call &call, int me, const Peer &heap) : call_(call) {
+  const auto side_of = [&](plan::Extent extent, const void *buffer, const Block *table) {
+    Side side;
+    if (buffer == nullptr) return side;
+    side.buffer = static_cast<std::byte *>(const_cast<void *>(buffer));
+    const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.ranks));
+    for (std::size_t i = 0; i < count; ++i) {
+      Block block{static_cast<std::ptrdiff_t>(i * call.count * call.element_bytes), call.count};
+      if (table != nullptr) block = table[i];
+      if (extent == plan::Extent::own && call.sizes != nullptr) block.count = call.sizes[me];
+      side.blocks.push_back(block);
+    }
+    return side;
+  };
+  input_ = side_of(program.contents.input, call.input, call.input_blocks);
+  output_ = side_of(program.contents.output, call.output, call.output_blocks);
+
+  const bool one_buffer = call.input == call.output && program.contents.blocks == 0;
+  if (!reachable(heap, output_)) {
+    stand_in(output_, one_buffer);
+    call_.output = output_.memory.data();
+    if (call.output_blocks != nullptr) call_.output_blocks = output_.packed.data();
+    if (one_buffer) {
+      call_.input = call_.output;
+      input_ = {};
+    }
+  }
+  if (!reachable(heap, input_)) {
+    stand_in(input_, true);
+    call_.input = input_.memory.data();
+    if (call.input_blocks != nullptr) call_.input_blocks = input_.packed.data();
+  }
+  for (const Side *side : {&input_, &output_}) {
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side->memory.data()) - heap.heap_base;
+    usable_ &= side->memory.empty() || offset < heap.heap_bytes;
+  }
+  if (!usable_) errno = ENOMEM;
+}
+
+void StandIns::deliver() const {
+  if (output_.memory.empty()) return;
+  for (std::size_t i = 0; i < output_.blocks.size(); ++i)
+    if (output_.blocks[i].count > 0)
+      std::memcpy(output_.buffer + output_.blocks[i].place, output_.memory.data() + output_.packed[i].place,
+                  output_.blocks[i].count * call_.element_bytes);
+}
+
+}  // namespace copse::engine

@@ -1,0 +1,96 @@
+// Collective calls for tests, with a naive model of each: what every rank's input is, and what must come out.
+//
+// All ranks draw the same call, and any rank can say what every other's input is. A message is made of blocks (one, where
+// the collective knows none); ragged calls give every block a size, and every buffer gaps and an order, of its own.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "communicator/communicator.hpp"
+
+namespace copse::test {
+
+// Operators whose result does not depend on the order in which ranks are combined, unless `ordered` (floats hold small
+// whole numbers).
+struct Operation {
+  const char *name;
+  std::size_t element_bytes;
+  copse_op op;
+  copse_type type;
+  bool whole_numbers;  // elements are drawn as such
+  bool ordered;
+};
+inline constexpr int kOperations = 9;
+[[nodiscard]] const Operation &operation(int number);  // the last is the ordered one
+
+struct ModelCall {
+  algorithms::Collective collective{};
+  int ranks = 1, root = 0;
+  const Operation *operation = &test::operation(0);  // where nothing is reduced, an element is a byte
+  std::size_t count = 0;                             // elements of the message or block; ragged: of the largest
+  bool ragged = false, in_place = false;
+  std::uint64_t seed = 0;  // of the data, sizes and places
+
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::size_t element_bytes() const;
+};
+
+// TEST_REACH=heap: run under the preloaded shared heap, and it must be used. TEST_REACH=heap_only: moreover without
+// kernel copies, and every other rank's buffers lie outside the heap.
+[[nodiscard]] std::string_view test_reach();
+[[nodiscard]] bool outside_heap();
+
+template <class T>
+struct TestAllocator {
+  using value_type = T;
+  T *allocate(std::size_t n) {
+    if (!outside_heap()) return std::allocator<T>().allocate(n);
+    void *memory = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<T *>(memory);
+  }
+  void deallocate(T *memory, std::size_t n) {
+    if (!outside_heap()) return std::allocator<T>().deallocate(memory, n);
+    munmap(memory, n * sizeof(T));
+  }
+  friend bool operator==(const TestAllocator &, const TestAllocator &) { return true; }
+};
+
+// One call on this rank: its buffers, and whether they end as they should.
+class CallUnderTest {
+ public:
+  CallUnderTest(communicator::Communicator &comm, const ModelCall &call);
+
+  // Runs it, or starts it and finishes it later. Then: what is wrong, or nothing.
+  std::string run();
+  void start();
+  std::string finish();
+
+ private:
+  using Bytes = std::vector<std::byte, TestAllocator<std::byte>>;
+  struct Side {
+    plan::Extent extent{};
+    Bytes bytes;
+    std::vector<communicator::Block> blocks;
+  };
+  [[nodiscard]] Side side(plan::Extent extent, std::uint64_t salt) const;
+  [[nodiscard]] communicator::Arguments arguments();
+  [[nodiscard]] std::string check(communicator::Outcome outcome) const;
+
+  communicator::Communicator &comm_;
+  ModelCall call_;
+  engine::Combine combine_;
+  Side input_, output_;
+  bool has_input_, has_output_, one_buffer_;
+  Bytes input_before_, output_before_;
+  std::shared_ptr<communicator::Job> job_;
+};
+
+}  // namespace copse::test
