@@ -317,7 +317,7 @@ TEST(Planted, RanksThatRoundDifferently) {
     }
     own.push_back(builder.finish());
   }
-  expect_found(own, {Collective::allreduce}, Fault::wrong, {"is not computed as rank"});
+  expect_found(own, {Collective::allreduce}, Fault::wrong, {"is not computed as another rank"});
 }
 
 TEST(Planted, Deadlock) {
@@ -443,7 +443,7 @@ TEST(Rules, WhatNoPlanMayContain) {
       [&](Plans& plans) {
         copy_of(plans, 1).a = {Space::output, 0, -1, {}};
       },
-      {Collective::reduce}, "only the root of a reduce has an output");
+      {Collective::reduce}, "this rank has no output");
   expect_illegal([&](Plans& plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
   const Setting split{Collective::broadcast, 1, 4, false, {0, 0, 1}};
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");
