@@ -5,7 +5,7 @@
 #include "topology/machine.hpp"
 
 // LeakSanitizer asks: where hwloc refuses a description, it forgets what it had read of it (2.9).
-extern "C" const char *__lsan_default_suppressions() { return "leak:libhwloc.so"; }
+extern "C" [[gnu::visibility("default")]] const char *__lsan_default_suppressions() { return "leak:libhwloc.so"; }
 
 namespace copse::test {
 namespace {

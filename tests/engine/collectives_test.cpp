@@ -21,6 +21,7 @@ struct Case {
   const Algorithm *algorithm;
   plan::Carrier carrier;
   Kind kind;
+  int number;  // among the cases
 };
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
@@ -44,17 +45,17 @@ std::vector<Case> all_cases() {
           const auto carrier = static_cast<plan::Carrier>(c);
           const bool in_common = carrier == plan::Carrier::line || carrier == plan::Carrier::slot;
           if (kind == Kind::apart && in_common) continue;  // the same as threads
-          cases.push_back({&algorithm, carrier, kind});
+          cases.push_back({&algorithm, carrier, kind, static_cast<int>(cases.size())});
         }
   return cases;
 }
 
-std::vector<int> rank_counts(Kind kind) {
+// Every plan is proved for every number of ranks elsewhere; many ranks on few processors take long. So the full sweep
+// runs each case with the small numbers and two large ones, which change from case to case.
+std::vector<int> rank_counts(Kind kind, int number) {
   if (!full_sweep()) return {2, 3, 5};
   if (kind == Kind::mixed) return {2, 3, 4, 7, 16};
-  std::vector<int> counts{24, 32};
-  for (int ranks = 1; ranks <= 17; ++ranks) counts.push_back(ranks);
-  return counts;
+  return {1, 2, 3, 4, 5, 6, 8, 9 + number % 9, number % 2 == 0 ? 24 : 32};
 }
 
 // Hierarchical algorithms need a machine with regions, and this one may have but one: pretend, for some.
@@ -91,8 +92,8 @@ std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier ca
 class EveryAlgorithm : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryAlgorithm, GivesRightResults) {
-  const auto [algorithm, carrier, kind] = GetParam();
-  for (int ranks : rank_counts(kind)) {
+  const auto [algorithm, carrier, kind, number] = GetParam();
+  for (int ranks : rank_counts(kind, number)) {
     for (const choose::Fragmentation fragmentation : fragmentations(*algorithm, carrier)) {
       const bool tiny = fragmentation.mode == choose::Fragmentation::Mode::fixed;
       const std::vector<std::size_t> counts = counts_for(*algorithm, carrier, ranks, tiny);
