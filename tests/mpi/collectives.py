@@ -6,6 +6,8 @@ from pathlib import Path
 
 SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "reductions.c")]
 
+BARE = {"COLLECTIVES_BARE": "2"}  # calls that Copse passes on meet the MPIs' own faults
+
 
 def compile_with(mpicc: Path, program: Path, environment: dict[str, str]) -> Path:
     command = [mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *SOURCES, "-o", program, "-lpthread"]

@@ -8,9 +8,6 @@ import pytest
 from copse import flavours, paths
 
 
-BARE = {"COLLECTIVES_BARE": "2"}  # calls that Copse passes on meet the MPIs' own faults
-
-
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
     """collectives.c compiled by each flavour's mpicc, made at first use."""
@@ -32,7 +29,7 @@ def launch(run, programs):
         preload = flavour.preload if preload is None else paths.PRELOAD_FOLDER / preload
         assert preload.exists(), f"{preload} is missing; run make build"
         command = flavour.command(
-            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **BARE, **variables}
+            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **collectives.BARE, **variables}
         )
         return run(command, env=flavour.environment(), timeout=timeout)
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from collectives import passed
+from collectives import BARE, passed
 
 from copse import flavours, paths
 
@@ -63,7 +63,7 @@ def launch_over_nodes(run, programs, nodes):
         if flavour.family is flavours.INTEL:
             environment |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
         options = []
-        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables}.items():
+        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **BARE, **variables}.items():
             options += flavour.family.variable(name, value)
         # With --oversubscribe Open MPI fills the first node before it goes to the next.
         yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]
