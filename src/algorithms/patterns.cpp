@@ -1,4 +1,4 @@
-// Trees and folds.
+// Trees, folds and tiles.
 #include "algorithms/patterns.hpp"
 
 #include <algorithm>
@@ -272,6 +272,47 @@ void finish_tiles(Builder &builder, const Request &request, std::span<const Fetc
   builder.reclaim(others);
 }
 
+namespace {
+
+// Those of the ranks below each rank of a tree, of which every subtree is an interval of ranks.
+Held tiles_below(const shape::Tree &tree) {
+  Held tiles;
+  for (const shape::Extent &extent : shape::extents(tree))
+    tiles.push_back({static_cast<std::uint32_t>(extent.low), static_cast<std::uint32_t>(extent.size),
+                     static_cast<std::uint32_t>(tree.size())});
+  return tiles;
+}
+
+// What of `wanted` is not in `has`: up to two runs.
+std::vector<plan::Range> missing(plan::Range wanted, plan::Range has) {
+  std::vector<plan::Range> runs;
+  const std::uint32_t end = wanted.first + wanted.count, has_end = has.first + has.count;
+  if (has_end <= wanted.first || end <= has.first) return {wanted};
+  if (wanted.first < has.first) runs.push_back({wanted.first, has.first - wanted.first, wanted.of});
+  if (has_end < end) runs.push_back({has_end, end - has_end, wanted.of});
+  return runs;
+}
+
+}  // namespace
+
+Held scatter_tiles(Builder &builder, const shape::Tree &tree, int rank, int area, Operand source) {
+  const Held held = tiles_below(tree);
+  const auto me = static_cast<std::size_t>(rank);
+  const int parent = tree.parent[me];
+  if (parent != shape::kNoParent) {
+    const Operand home = Builder::output(held[me]);
+    Operand offered = home;
+    if (parent == tree.root) offered.space = source.space;
+    builder.copy(home, builder.take(area, parent, offered, home));
+    source = Builder::output();
+  }
+  std::vector<plan::Range> parts;
+  for (int child : tree.children[me]) parts.push_back(held[static_cast<std::size_t>(child)]);
+  if (!parts.empty()) builder.give_parts(area, tree.children[me], parts, source);
+  builder.reclaim(tree.children[me]);
+  return held;
+}
+
 void reduce_scatter_ring(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
   const int rank = request.rank, ranks = request.ranks;
   const std::vector<int> next{(rank + 1) % ranks};
@@ -356,41 +397,75 @@ void reduce_scatter_halving(Builder &builder, const Request &request, int area, 
 }
 
 void gather_tiles_up(Builder &builder, const shape::Tree &tree, int rank, int area, Operand mine) {
-  const auto interval = [&](auto &self, int top) -> plan::Range {
-    plan::Range all{static_cast<std::uint32_t>(top), 1, static_cast<std::uint32_t>(tree.size())};
-    for (int child : tree.children[static_cast<std::size_t>(top)]) {
-      const plan::Range below = self(self, child);
-      all.first = std::min(all.first, below.first);
-      all.count += below.count;
-    }
-    return all;
-  };
+  const Held below = tiles_below(tree);
   for (int child : tree.children[static_cast<std::size_t>(rank)]) {
-    const plan::Range tiles = interval(interval, child);
+    const plan::Range tiles = below[static_cast<std::size_t>(child)];
     const Operand home = part_of(mine, tiles);
     builder.copy(home, builder.take(area, child, {plan::Space::slot, 0, -1, tiles}, home));
   }
   if (rank == tree.root) return;
   const std::vector<int> parent{tree.parent[static_cast<std::size_t>(rank)]};
-  builder.post(area, parent, part_of(mine, interval(interval, rank)));
+  builder.post(area, parent, part_of(mine, below[static_cast<std::size_t>(rank)]));
 }
 
-void allgather_ring(Builder &builder, const Request &request, int area, Operand given) {
+void allgather_ring(Builder &builder, const Request &request, int area, Operand given, const Held &held) {
   const int rank = request.rank, ranks = request.ranks;
   if (ranks == 1) return;
   const std::vector<int> next{(rank + 1) % ranks};
   const int previous = (rank + ranks - 1) % ranks;
-  builder.portion(0);
-  builder.post(area, next, given);
+  const auto lacks = [&](int who, plan::Range tile) {
+    return held.empty() || !missing(tile, held[static_cast<std::size_t>(who)]).empty();
+  };
+  bool passed_on = false;  // in the step before, what was taken then
   for (int step = 0; step < ranks - 1; ++step) {
-    const Operand home = Builder::output(tile_of(request, (rank + ranks - 1 - step) % ranks));
+    const Operand out = Builder::output(tile_of(request, (rank + ranks - step) % ranks));
+    if (!passed_on && lacks(next.front(), out.range)) {
+      builder.portion(step);
+      if (step == 0 && given.space != plan::Space::none) {
+        builder.post(area, next, given);
+      } else {
+        builder.give(area, next, out);
+      }
+    }
+    const Operand home = Builder::output(tile_of(request, (rank + 2 * ranks - 1 - step) % ranks));
+    passed_on = false;
+    if (!lacks(rank, home.range)) continue;
+    builder.portion(step);
     const Operand theirs = builder.take(area, previous, home, home);
-    if (step == ranks - 2) return builder.copy(home, theirs);
+    if (step == ranks - 2 || !lacks(next.front(), home.range)) {
+      builder.copy(home, theirs);
+      continue;
+    }
     const Operand place = builder.open(area, next, home);
     builder.copy(place, theirs);
     builder.portion(step + 1);
     builder.post(area, next, place);
     if (theirs != home) builder.copy(home, place);
+    passed_on = true;
+  }
+  builder.reclaim(next);
+}
+
+void allgather_doubling(Builder &builder, const Request &request, int area, const Held &held) {
+  int rounds = 0;
+  while ((1 << rounds) < request.ranks) ++rounds;
+  const auto halves = halvings(request.ranks, request.rank);
+  for (std::size_t i = halves.size(); i-- > 0;) {
+    builder.portion(rounds - 1 - static_cast<int>(i));
+    std::vector<int> takers;
+    std::vector<plan::Range> parts;
+    for (int taker : halves[i].sources) {
+      for (plan::Range run : missing(halves[i].kept, held[static_cast<std::size_t>(taker)])) {
+        takers.push_back(taker);
+        parts.push_back(run);
+      }
+    }
+    if (!takers.empty()) builder.give_parts(area, takers, parts, Builder::output());
+    builder.reclaim(takers);
+    for (plan::Range run : missing(halves[i].given, held[static_cast<std::size_t>(request.rank)])) {
+      const Operand home = Builder::output(run);
+      builder.copy(home, builder.take(area, halves[i].reader, home, home));
+    }
   }
 }
 

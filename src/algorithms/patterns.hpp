@@ -1,4 +1,5 @@
-// What several algorithms are made of: values going down and up a tree, and combining them in rank order.
+// What several algorithms are made of: values going down and up a tree, combining them in rank order, and tiles of a
+// message going to ranks and from rank to rank.
 #pragma once
 
 #include <functional>
@@ -78,6 +79,14 @@ void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 // from its own (HMPI 2.5).
 void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
 
+// Which tiles ranks have, by rank: an unbroken run of them each, their own among them.
+using Held = std::vector<plan::Range>;
+
+// Inside a loop: tiles go down the tree, of which every subtree is an interval of ranks, from the root's `source` to
+// the others' outputs: to each subtree those of its ranks. Area `area`. Returns what every rank has then.
+[[nodiscard]] Held scatter_tiles(plan::Builder &builder, const shape::Tree &tree, int rank, int area,
+                                 plan::Operand source);
+
 // Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
 //
 // Reduce-scatter: partial results go round, each rank adding its input, until they reach their owners; mine is stored
@@ -93,7 +102,13 @@ void reduce_scatter_halving(plan::Builder &builder, const Request &request, int 
 // Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its
 // output, elsewhere a slot opened for the parent.
 void gather_tiles_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand mine);
-// Allgather: finished tiles go round. Mine lies in the output, or, `given`, where the next rank takes it from.
-void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given);
+// Allgather: finished tiles go round. Mine lies where the next rank takes it from, in `given`, if that is not nothing;
+// what of `held` is not a rank's own tile, it has got already.
+void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given,
+                    const Held &held = {});
+// The same by doubling, in ceil(log2 P) rounds: the halvings above backwards, each rank taking what the other half has
+// from its image there. For a power of two ranks this is recursive doubling (Thakur et al. 2005). Every rank has the
+// tiles `held` in its output.
+void allgather_doubling(plan::Builder &builder, const Request &request, int area, const Held &held);
 
 }  // namespace copse::algorithms

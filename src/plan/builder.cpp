@@ -170,25 +170,46 @@ void Builder::give(int area, std::span<const std::int32_t> readers, Operand valu
   post(area, readers, place);
 }
 
-void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
+void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value) {
   const auto near = locals(readers);
-  pack(whole_input(rank_).count);
-  if (carrier_ == Carrier::get || carrier_ == Carrier::put) {
+  const auto part_of = [&](const Operand &whole, Range range) {
+    return Operand{whole.space, whole.area, whole.rank, range, whole.origin};
+  };
+  if (near.empty() || (carrier_ == Carrier::get && value.space == Space::input)) {
     publishes_ |= !near.empty();
-  } else if (!near.empty()) {
-    const Operand place = open(area, near, input(whole_input(rank_)));
-    std::vector<Range> wanted;
+  } else if (carrier_ == Carrier::put) {
     for (std::size_t i = 0; i < readers.size(); ++i)
-      if (local(readers[i])) wanted.push_back(parts[i]);
-    std::sort(wanted.begin(), wanted.end(), [](const Range &x, const Range &y) { return x.first < y.first; });
-    for (std::size_t i = 0; i < wanted.size();) {
-      Range run = wanted[i++];
-      for (; i < wanted.size() && wanted[i].first <= run.first + run.count; ++i)
-        run.count = std::max(run.count, wanted[i].first + wanted[i].count - run.first);
-      copy({place.space, place.area, place.rank, run, place.origin}, input(run));
+      if (local(readers[i])) copy(output_of(readers[i], parts[i]), part_of(value, parts[i]));
+    acquire(area, near, Space::line);
+    emit(Kind::post, area);
+  } else {
+    const Operand place = open(area, near, value);
+    std::vector<std::uint32_t> missing;
+    auto &staged = part().staged[static_cast<std::size_t>(area)];
+    for (std::size_t i = 0; i < readers.size() && place != value; ++i) {
+      if (!local(readers[i])) continue;
+      staged.resize(parts[i].of);
+      for (std::uint32_t count = 0; count < parts[i].count; ++count) {
+        const std::uint32_t chunk = (parts[i].first + count) % parts[i].of;
+        if (!staged[chunk]) missing.push_back(chunk);
+        staged[chunk] = true;
+      }
+    }
+    std::sort(missing.begin(), missing.end());
+    for (std::size_t i = 0; i < missing.size();) {
+      Range run{missing[i], 1, parts.front().of};
+      while (++i < missing.size() && missing[i] == run.first + run.count) ++run.count;
+      copy(part_of(place, run), part_of(value, run));
     }
     post(area, near, place);
   }
+  send_to_remote(area, readers, value, parts);
+}
+
+void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
+  pack(whole_input(rank_).count);
+  if (carrier_ != Carrier::put) return give_parts(area, readers, parts, input(whole_input(rank_)));
+  publishes_ |= !locals(readers).empty();
   send_to_remote(area, readers, input(), parts);
 }
 
@@ -273,7 +294,9 @@ void Builder::reclaim(std::span<const std::int32_t> readers) {
 
 void Builder::reclaim_input(std::span<const std::int32_t> readers) {
   if (carrier_ != Carrier::get && carrier_ != Carrier::put) return;
-  for (int reader : locals(readers)) reclaim_from_.push_back(reader);
+  for (int reader : locals(readers))
+    if (std::find(reclaim_from_.begin(), reclaim_from_.end(), reader) == reclaim_from_.end())
+      reclaim_from_.push_back(reader);
 }
 
 void Builder::copy(Operand dst, Operand src) {

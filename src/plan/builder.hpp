@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -61,8 +62,12 @@ class Builder {
   void post(int area, std::span<const std::int32_t> readers, Operand value);
   void give(int area, std::span<const std::int32_t> readers, Operand value);
 
-  // Sharing the input in parts: reader i wants parts[i] of it. Under get and put it is read where it lies, so that
-  // `take_part` waits for no more than the address.
+  // Giving in parts: reader i gets parts[i] of `value`, and takes it as that part; a reader may be named for several.
+  // The value is all that the area gives: a line or slot keeps the parts of earlier portions.
+  void give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value);
+
+  // Sharing the input in parts, likewise; but under get and put it is read where it lies, so that `take_part` waits for
+  // no more than the address.
   void share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts);
   [[nodiscard]] Operand take_part(int area, int from, Range part, Operand home);
 
@@ -103,6 +108,7 @@ class Builder {
     bool takes = false;
     std::vector<Step> steps;
     std::vector<Step> undrained;  // sends whose source has not been waited for
+    std::array<std::vector<bool>, kAreas> staged;  // by area, the chunks given in parts that lie in my line or slot
   };
 
   Step &emit(Kind kind, int area = 0, int peer = -1);

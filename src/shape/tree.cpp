@@ -57,8 +57,8 @@ class Linker {
     }
   }
 
-  // The members stand in a ring, and are halved again and again; a half is the other's mirror image, so that their roots
-  // are near each other. For n = 2^k these are the ranks whose negabinary forms differ in their last bits.
+  // The members stand in a ring, and are halved again and again; a half is the other's mirror image, so that their
+  // roots are near each other. For n = 2^k these are the ranks whose negabinary forms differ in their last bits.
   void bine(Interval interval) {
     const std::size_t members = interval.size();
     int halvings = 0;
@@ -222,25 +222,22 @@ int depth(const Tree& tree) {
   return deepest;
 }
 
-bool preserves_rank_order(const Tree& tree) {
-  // A subtree is an interval exactly if its span equals its size.
-  struct Extent {
-    int low;
-    int high;
-    int size;
-  };
-  std::vector<Extent> extent(tree.parent.size());
+std::vector<Extent> extents(const Tree& tree) {
+  std::vector<Extent> result(tree.parent.size());
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
-    Extent whole{*rank, *rank, 1};
+    Extent& whole = result[as_index(*rank)] = {*rank, *rank, 1};
     for (const int child : tree.children[as_index(*rank)]) {
-      const Extent& part = extent[as_index(child)];
+      const Extent& part = result[as_index(child)];
       whole = {std::min(whole.low, part.low), std::max(whole.high, part.high), whole.size + part.size};
     }
-    if (whole.high - whole.low + 1 != whole.size) return false;
-    extent[as_index(*rank)] = whole;
   }
-  return true;
+  return result;
+}
+
+bool preserves_rank_order(const Tree& tree) {
+  const std::vector<Extent> all = extents(tree);
+  return std::all_of(all.begin(), all.end(), [](const Extent& each) { return each.unbroken(); });
 }
 
 std::vector<int> combining_order(const Tree& tree, int rank) {

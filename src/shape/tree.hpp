@@ -34,10 +34,11 @@ struct Arrangement {
   friend bool operator==(const Arrangement&, const Arrangement&) = default;
 };
 
-// Adds the edges that join `members` below the one at position `root`. Every subtree holds consecutive members, so that
-// the tree keeps the order of its list whichever member is the root; except in a chain whose root is neither first nor
-// last, and in most bine trees: they go round. A k-nomial tree is at most ceil(log_k n) deep, a bine tree ceil(log_2 n),
-// a k-ary one floor(log_k(n (k - 1) + 1)) or one more. Throws std::invalid_argument for a radix below 2 or a root that is no position.
+// Adds the edges that join `members` below the one at position `root`. Every subtree holds consecutive members, so
+// that the tree keeps the order of its list whichever member is the root; except in a chain whose root is neither
+// first nor last, and in most bine trees: they go round. A k-nomial tree is at most ceil(log_k n) deep, a bine tree
+// ceil(log_2 n), a k-ary one floor(log_k(n (k - 1) + 1)) or one more. Throws std::invalid_argument for a radix below 2
+// or a root that is no position.
 void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std::size_t root);
 
 // A tree over a permutation of the ranks 0 to n-1, with the rank at position `root` as its root. Throws
@@ -62,6 +63,15 @@ void order_children(Tree& tree);
 
 // All ranks, parents before children.
 [[nodiscard]] std::vector<int> top_down(const Tree& tree);
+
+// The ranks of a subtree: how far they reach, and how many they are.
+struct Extent {
+  int low = 0;
+  int high = 0;
+  int size = 0;
+  [[nodiscard]] bool unbroken() const { return high - low + 1 == size; }
+};
+[[nodiscard]] std::vector<Extent> extents(const Tree& tree);  // of the subtree below each rank
 
 // True if a reduction over this tree can keep rank order, as a non-commutative operator needs: every subtree holds an
 // unbroken interval of ranks, so that each rank can combine its own value and its children's results in the order of

@@ -1,0 +1,20 @@
+// broadcast, scatter_ring: the root's message is scattered in tiles down a k-nomial tree, and gathered by all round a
+// ring (van de Geijn; Thakur et al. 2005 for long messages). What a rank passed on in the scatter it does not get
+// again.
+// Cost: (ceil(log2 P) + P - 1) a + 2 n b (P-1)/P: each byte leaves the root once, and every rank copies all the time
+// Wins: long messages on many ranks of which each hears its neighbour best; no rank's memory is read by many at once
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan broadcast_scatter_ring(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  builder.loop();
+  const shape::Tree tree = request.ranks_tree(shape::Form::k_nomial);
+  const Held held = scatter_tiles(builder, tree, request.rank, 0, Builder::input());
+  allgather_ring(builder, request, 1, {}, held);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
