@@ -3,48 +3,21 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "communicator/communicator.hpp"
 #include "real.hpp"
+#include "sides.hpp"
 
 namespace copse::mpi {
-
-// Bytes that live as long as a communicator's state, so that packing small messages allocates nothing.
-class Scratch {
- public:
-  void *reserve(std::size_t bytes) {
-    if (bytes > bytes_) {
-      memory_.reset();
-      bytes_ = (bytes + kAlign - 1) / kAlign * kAlign;
-      memory_.reset(std::aligned_alloc(kAlign, bytes_));
-    }
-    return memory_.get();
-  }
-  void trim() {
-    if (bytes_ > kKept) {
-      memory_.reset();
-      bytes_ = 0;
-    }
-  }
-
- private:
-  static constexpr std::size_t kAlign = 64, kKept = std::size_t{1} << 20;
-  struct Free {
-    void operator()(void *memory) const { std::free(memory); }
-  };
-  std::unique_ptr<void, Free> memory_;
-  std::size_t bytes_ = 0;
-};
 
 struct CommState {
   MPI_Comm comm{};
   int rank = 0, ranks = 1;
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // then
-  Scratch input, output;
+  SideMemory input, output;
 };
 
 // Once, after MPI_Init. `settings` must live on.

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -59,8 +60,8 @@ bool find_real(const void *caller) {
   complete &= find(r.Alloc_mem, "PMPI_Alloc_mem");
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
-#define COPSE_CALL(name, parameters, arguments) \
-  complete &= find(r.name, "PMPI_" #name);      \
+#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
+  complete &= find(r.name, "PMPI_" #name);                        \
   find(r.name##_c, "PMPI_" #name "_c");
 #include "calls.def"
 #undef COPSE_CALL
@@ -101,10 +102,29 @@ std::string_view wrong_mpi() {
   return line;
 }
 
-int count_too_large(const char *name, std::int64_t count, Raw comm) {
-  std::fprintf(stderr, "copse: %s with count %lld: this MPI has no large-count form of it; use counts up to 2147483647\n",
-               name, static_cast<long long>(count));
-  if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm), MPI_ERR_COUNT);
+int Narrow::fit(std::int64_t value) {
+  largest_ = std::max(largest_, value < 0 ? -value : value);
+  fits_ = fits_ && value == static_cast<int>(value);
+  return static_cast<int>(value);
+}
+
+const int *Narrow::fit(const std::int64_t *table) {
+  if (table == nullptr || skip_ || !wrong_mpi().empty()) return nullptr;
+  const auto comm = handle<MPI_Comm>(comm_);
+  int rank = 0, ranks = 0, inter = 0;
+  if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
+  real().Comm_rank_(comm, &rank);
+  inter != 0 ? real().Comm_remote_size_(comm, &ranks) : real().Comm_size_(comm, &ranks);
+  if (root_ != kNoRoot && root_ != (inter != 0 ? MPI_ROOT : rank)) return nullptr;
+  std::vector<int> &narrow = tables_.emplace_back();
+  for (int i = 0; i < ranks; ++i) narrow.push_back(fit(table[i]));
+  return narrow.data();
+}
+
+int Narrow::too_large() {
+  std::fprintf(stderr, "copse: %s with a count or displacement of %lld: this MPI has no large-count form of it; use numbers "
+               "up to 2147483647\n", name_, static_cast<long long>(largest_));
+  if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm_), MPI_ERR_COUNT);
   return MPI_ERR_COUNT;
 }
 

@@ -1,7 +1,10 @@
 // The MPI underneath: its PMPI functions, found when the process first calls a wrapped function.
 #pragma once
 
+#include <deque>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include "family.hpp"
 
@@ -9,7 +12,7 @@ namespace copse::mpi {
 
 // What Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                     \
-  X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_create_keyval)     \
+  X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_create_keyval)     \
   X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
   X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Isend) X(Irecv) X(Test) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
@@ -17,20 +20,22 @@ namespace copse::mpi {
   X(Type_create_hindexed) X(Type_commit) X(Type_free)
 
 // Wrapped calls as the process's MPI has them; a large-count one may be missing.
-#define COPSE_CALL(name, parameters, arguments) using name = int(*) parameters;
+#define COPSE_CALL(family, collective, name, function, parameters, arguments) using name = int(*) parameters;
 struct PlainTypes {
   using Count = int;
+  using Displacement = int;
 #include "calls.def"
 };
 struct LargeTypes {
   using Count = std::int64_t;
+  using Displacement = std::int64_t;
 #include "calls.def"
 };
 #undef COPSE_CALL
 
 struct Real {
-#define COPSE_CALL(name, parameters, arguments) \
-  PlainTypes::name name = nullptr;              \
+#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
+  PlainTypes::name name = nullptr;                                \
   LargeTypes::name name##_c = nullptr;
 #include "calls.def"
 #undef COPSE_CALL
@@ -60,29 +65,72 @@ bool find_real(const void *caller);
 // which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 
-// One of the wrapped functions was called with more elements than this MPI's plain form can take, and it has no other.
-int count_too_large(const char *name, std::int64_t count, Raw comm);
-
 // The MPI's own functions, in both forms: what a call that is passed on ends in.
 struct Plain {
   using Count = int;
+  using Displacement = int;
   static int Barrier(Raw comm) { return real().Barrier(comm); }
-#define COPSE_CALL(name, parameters, arguments) \
+#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
   static int name parameters { return real().name arguments; }
 #include "calls.def"
 #undef COPSE_CALL
 };
 
+// A large-count call for an MPI that has none: its arguments as those of the plain form. Values and tables must fit; a
+// table is read only where MPI says that it is significant.
+class Narrow {
+ public:
+  Narrow(const char *name, Raw comm) : name_(name), comm_(comm) {}
+
+  template <class... Parameters, class... Arguments>
+  int call(int (*plain)(Parameters...), Arguments... arguments) {
+    (note_root(arguments), ...);
+    const std::tuple<Parameters...> narrowed{fit(arguments)...};  // braces: from left to right
+    return fits_ ? std::apply(plain, narrowed) : too_large();
+  }
+
+ private:
+  template <class Argument>
+  Argument fit(Argument argument) {
+    return argument;
+  }
+  const void *fit(const void *input) {
+    skip_ = input == MPI_IN_PLACE;
+    return input;
+  }
+  void *fit(void *output) {
+    skip_ = false;
+    return output;
+  }
+  const MPI_Datatype *fit(const MPI_Datatype *types) { return types; }
+  int fit(std::int64_t value);
+  const int *fit(const std::int64_t *table);
+  void note_root(int root) { root_ = root; }
+  template <class Argument>
+  void note_root(Argument) {}
+  int too_large();
+
+  static constexpr int kNoRoot = std::numeric_limits<int>::min();
+  const char *name_;
+  Raw comm_;
+  int root_ = kNoRoot;
+  bool skip_ = false, fits_ = true;
+  std::int64_t largest_ = 0;
+  std::deque<std::vector<int>> tables_;
+};
+
 struct Large {
   using Count = std::int64_t;
-#define COPSE_CALL(name, parameters, arguments)                                                          \
-  static int name parameters {                                                                           \
-    if (real().name##_c != nullptr) return real().name##_c arguments;                                    \
-    if (count > std::numeric_limits<int>::max()) return count_too_large("MPI_" #name "_c", count, comm); \
-    return real().name arguments;                                                                        \
+  using Displacement = std::int64_t;
+#define COPSE_LIST(...) __VA_ARGS__
+#define COPSE_CALL(family, collective, name, function, parameters, arguments)                          \
+  static int name parameters {                                                             \
+    if (real().name##_c != nullptr) return real().name##_c arguments;                      \
+    return Narrow("MPI_" #name "_c", comm).call(real().name, COPSE_LIST arguments);        \
   }
 #include "calls.def"
 #undef COPSE_CALL
+#undef COPSE_LIST
 };
 
 }  // namespace copse::mpi

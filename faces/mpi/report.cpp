@@ -50,10 +50,10 @@ void merge(const std::string &packed) {
 
 void print_table(const char *heading, const std::map<std::pair<std::string, std::string>, communicator::Tally> &rows) {
   if (rows.empty()) return;
-  std::fprintf(stderr, "copse: %-10s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds",
+  std::fprintf(stderr, "copse: %-14s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds",
                "us/call");
   for (const auto &[key, tally] : rows)
-    std::fprintf(stderr, "copse: %-10s %-44s %12llu %16llu %12.6f %12.2f\n", key.first.c_str(), key.second.c_str(),
+    std::fprintf(stderr, "copse: %-14s %-44s %12llu %16llu %12.6f %12.2f\n", key.first.c_str(), key.second.c_str(),
                  static_cast<unsigned long long>(tally.calls), static_cast<unsigned long long>(tally.bytes),
                  tally.seconds, tally.seconds * 1e6 / static_cast<double>(tally.calls));
 }

@@ -119,7 +119,7 @@ static void part_random(long calls) {
   MPI_Comm_split(MPI_COMM_WORLD, rank == 0 && ranks > 2, -rank, &sub);
   comms[1] = sub;
   for (long call = 0; call < calls; ++call) {
-    unsigned kind = next_random() % (bare < 2 ? 8 : 4), which = next_random() % 8 == 0, pick = next_random();
+    unsigned kind = next_random() % 8, which = next_random() % 8 == 0, pick = next_random();
     int size, me;
     PMPI_Comm_size(comms[which], &size);
     PMPI_Comm_rank(comms[which], &me);
@@ -207,7 +207,18 @@ static void part_memory(void) {
 
 /* For COPSE_CHECK: rank 1 calls something else. */
 static void part_mismatch(const char *what) {
-  int a[4] = {0}, b[4];
+  int a[4] = {0}, b[4], all[4 * kRanksMax] = {0}, lengths[kRanksMax], places[kRanksMax];
+  for (int r = 0; r < ranks; ++r) lengths[r] = 1, places[r] = 4 * r;
+  if (strcmp(what, "block") == 0) MPI_Allgather(a, 1 + (rank == 1), MPI_INT, all, 1 + (rank == 1), MPI_INT, MPI_COMM_WORLD);
+  if (strcmp(what, "table") == 0) {
+    lengths[2] += rank == 1;
+    MPI_Allgatherv(a, 1, MPI_INT, all, lengths, places, MPI_INT, MPI_COMM_WORLD);
+  }
+  if (strcmp(what, "pair") == 0) {
+    int gives[kRanksMax] = {0};
+    for (int r = 0; r < ranks; ++r) gives[r] = rank == 1 && r == 2 ? 3 : 1;
+    MPI_Alltoallv(all, gives, places, MPI_INT, all + 2 * kRanksMax, lengths, places, MPI_INT, MPI_COMM_WORLD);
+  }
   if (strcmp(what, "root") == 0) MPI_Bcast(a, 4, MPI_INT, rank == 1, MPI_COMM_WORLD);
   if (strcmp(what, "count") == 0) MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
   if (strcmp(what, "operator") == 0)
@@ -246,11 +257,13 @@ int main(int argc, char **argv) {
   else MPI_Init(&argc, &argv);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  bare = getenv("COLLECTIVES_BARE") ? atoi(getenv("COLLECTIVES_BARE")) : 0;
+  bare = getenv("COLLECTIVES_BARE") != NULL;
   random_state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
   if (strcmp(part, "types") == 0) part_types();
   else if (strcmp(part, "derived") == 0) part_derived();
   else if (strcmp(part, "moves") == 0) part_moves();
+  else if (strcmp(part, "sparse") == 0) part_sparse();
+  else if (strcmp(part, "truncated") == 0) part_truncated();
   else if (strcmp(part, "operators") == 0) part_operators();
   else if (strcmp(part, "communicators") == 0) part_communicators();
   else if (strcmp(part, "threads") == 0) part_threads();

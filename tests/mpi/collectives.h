@@ -12,7 +12,7 @@
 enum { kRanksMax = 64 };
 
 extern int rank, ranks; /* of the world */
-extern int bare;        /* COLLECTIVES_BARE: how much to leave out that MPIs without Copse get wrong */
+extern int bare;        /* COLLECTIVES_BARE: leave out what MPIs without Copse get wrong */
 extern long checks;
 extern uint64_t random_state;
 unsigned next_random(void);
@@ -45,6 +45,8 @@ void random_reduction(MPI_Comm comm, long call);
 /* moves.c */
 void part_derived(void);
 void part_moves(void);
+void part_sparse(void);
+void part_truncated(void);
 void random_move(MPI_Comm comm, long call);
 
 #endif

@@ -29,7 +29,7 @@ def launch(run, programs):
         preload = flavour.preload if preload is None else paths.PRELOAD_FOLDER / preload
         assert preload.exists(), f"{preload} is missing; run make build"
         command = flavour.command(
-            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **collectives.BARE, **variables}
+            ranks, [*(program or [programs(flavour)]), *arguments], variables={"LD_PRELOAD": str(preload), **variables}
         )
         return run(command, env=flavour.environment(), timeout=timeout)
 

@@ -5,6 +5,8 @@
  * receive buffer is compared whole, so that gaps stay untouched, and a send buffer is compared as well. */
 #include "collectives.h"
 
+#include <sys/mman.h>
+
 /* Broadcasts between types of equal content and different layout; gaps stay untouched. */
 void part_derived(void) {
   enum { kRows = 1000 };
@@ -217,6 +219,10 @@ static void test_move(enum move move, MPI_Comm comm, int root, int ints, int in_
   lay_out(&receive, receives, arrivals, scatters ? kInRow : order, mine + !bare);
 #undef INTS
 #undef pair
+  for (int b = 0; !bare && move == kAlltoallw && b < size; ++b) { /* types of empty blocks mean nothing */
+    if (send.counts[b] == 0) send.types[b] = MPI_DATATYPE_NULL;
+    if (receive.counts[b] == 0) receive.types[b] = MPI_DATATYPE_NULL;
+  }
   const int replaced = in_place && (!rooted || me == root); /* this rank passes MPI_IN_PLACE */
 
   for (int b = 0; b < sends; ++b) write_block(&send, send.memory, b, call, me, sends == size && (scatters || all_to_all) ? b : rooted ? root : -1);
@@ -280,6 +286,76 @@ void part_moves(void) {
   free(all);
   MPI_Comm_free(&half);
   free_layouts();
+}
+
+static void *map_sparse(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  EXPECT(memory != MAP_FAILED, "no %zu bytes of addresses", bytes);
+  return memory;
+}
+
+/* Places beyond 2 and 4 GiB, in memory of which only what is used exists. */
+void part_sparse(void) {
+  enum { kInts = 1000 };
+  const size_t apart = (size_t)700 << 20; /* ints: 2.7 GiB */
+  const size_t bytes = sizeof(int) * (apart * (size_t)ranks + kInts);
+  int *in = map_sparse(bytes), *out = map_sparse(bytes), counts[kRanksMax], places[kRanksMax];
+  MPI_Datatype far; /* an int, and a third of a GiB till the next */
+  const size_t step = (size_t)1 << 28;
+  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)step * 4 / 3 / 4 * 4, &far);
+  MPI_Type_commit(&far);
+  for (int r = 0; r < ranks; ++r) counts[r] = kInts - r, places[r] = (int)(apart * (size_t)r);
+  if (apart * (size_t)(ranks - 1) > INT32_MAX) /* as far as int displacements go */
+    for (int r = 0; r < ranks; ++r) places[r] = INT32_MAX / ranks * r;
+#define AT(buffer, r, i) buffer[(size_t)places[r] + (size_t)(i)]
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < counts[r]; ++i) AT(in, r, i) = value(1, rank, r, i);
+  int *own = malloc(sizeof(int) * kInts);
+  MPI_Scatterv(in, counts, places, MPI_INT, own, counts[rank], MPI_INT, ranks - 1, MPI_COMM_WORLD);
+  for (int i = 0; i < counts[rank]; ++i) EXPECT(own[i] == value(1, ranks - 1, rank, i), "element %d of a scatterv", i);
+  MPI_Allgatherv(own, counts[rank], MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD);
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < counts[r]; ++i) EXPECT(AT(out, r, i) == value(1, ranks - 1, r, i), "element %d of rank %d", i, r);
+  int takes[kRanksMax];
+  for (int r = 0; r < ranks; ++r) takes[r] = counts[rank];
+  MPI_Alltoallv(in, counts, places, MPI_INT, out, takes, places, MPI_INT, MPI_COMM_WORLD);
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < takes[r]; ++i) EXPECT(AT(out, r, i) == value(1, r, rank, i), "element %d from rank %d", i, r);
+#undef AT
+  MPI_Gather(&rank, 1, MPI_INT, out, 1, far, 0, MPI_COMM_WORLD);
+  for (size_t r = 0; rank == 0 && r < (size_t)ranks; ++r)
+    EXPECT(*(int *)((char *)out + r * (step * 4 / 3 / 4 * 4)) == (int)r, "element %d of a gather", (int)r);
+  MPI_Type_free(&far);
+  munmap(in, bytes);
+  munmap(out, bytes);
+  free(own);
+}
+
+/* More comes than there is room for: an error of the rank that has not got it; nothing is written past its buffer. */
+void part_truncated(void) {
+  int class, counts[kRanksMax], places[kRanksMax], mine[4], *all = malloc(sizeof(int) * 4 * kRanksMax);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int root = 0; root < ranks; ++root) {
+    for (int i = 0; i < 4; ++i) mine[i] = value(1, rank, root, i);
+    for (int i = 0; i < 4 * kRanksMax; ++i) all[i] = -1;
+    for (int r = 0; r < ranks; ++r) counts[r] = r == (root + 1) % ranks ? 2 : 4, places[r] = 4 * r;
+    MPI_Error_class(MPI_Gatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, root, MPI_COMM_WORLD), &class);
+    EXPECT(class == (rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "gatherv: class %d", class);
+    for (int r = 0; rank == root && r < ranks; ++r)
+      for (int i = 0; i < 4; ++i)
+        EXPECT(all[4 * r + i] == (i < counts[r] ? value(1, r, root, i) : -1), "element %d of rank %d", i, r);
+
+    for (int i = 0; i < 4 * kRanksMax; ++i) all[i] = -1;
+    MPI_Error_class(MPI_Gather(mine, 4, MPI_INT, all, 3, MPI_INT, root, MPI_COMM_WORLD), &class);
+    EXPECT(class == (rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "gather: class %d", class);
+    for (int r = 0; rank == root && r < ranks; ++r)
+      for (int i = 0; i < 3; ++i) EXPECT(all[3 * r + i] == value(1, r, root, i), "element %d of rank %d", i, r);
+    EXPECT(all[3 * ranks] == -1, "what follows the buffer");
+    MPI_Error_class(MPI_Allgather(mine, 4, MPI_INT, all, rank == root ? 1 : 4, MPI_INT, MPI_COMM_WORLD), &class);
+    EXPECT(class == (rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "allgather: class %d", class);
+    EXPECT(all[4 * ranks] == -1, "what follows the buffer");
+  }
+  free(all);
 }
 
 void random_move(MPI_Comm comm, long call) {

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from collectives import BARE, passed
+from collectives import EVERY, passed
 
 from copse import flavours, paths
 
@@ -63,7 +63,7 @@ def launch_over_nodes(run, programs, nodes):
         if flavour.family is flavours.INTEL:
             environment |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
         options = []
-        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **BARE, **variables}.items():
+        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables}.items():
             options += flavour.family.variable(name, value)
         # With --oversubscribe Open MPI fills the first node before it goes to the next.
         yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]
@@ -82,16 +82,16 @@ def ran_over_the_wire(done, *calls: str) -> bool:
 def test_a_few_calls(launch_over_nodes):
     done = launch_over_nodes(flavours.find("mpich"), "random", 5, 40)
     assert passed(done, "random"), done.stdout + done.stderr
-    assert ran_over_the_wire(done, "barrier", "broadcast", "reduce", "allreduce"), done.stderr
+    assert ran_over_the_wire(done, *EVERY), done.stderr
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", FLAVOURS)
-@pytest.mark.parametrize("part", ["types", "derived", "operators", "communicators", "threads"])
+@pytest.mark.parametrize("part", ["types", "derived", "moves", "operators", "communicators", "threads"])
 def test_part(launch_over_nodes, name, part):
     done = launch_over_nodes(flavours.find(name), part, timeout=300)
     assert passed(done, part), done.stdout + done.stderr
-    assert ran_over_the_wire(done, "broadcast" if part == "derived" else "allreduce"), done.stderr
+    assert ran_over_the_wire(done, {"derived": "broadcast", "moves": "alltoall"}.get(part, "allreduce")), done.stderr
 
 
 @pytest.mark.full
@@ -99,7 +99,7 @@ def test_part(launch_over_nodes, name, part):
 def test_random_calls(launch_over_nodes, name):
     done = launch_over_nodes(flavours.find(name), "random", 20261121, 1000, timeout=300)
     assert passed(done, "random"), done.stdout + done.stderr
-    assert ran_over_the_wire(done, "barrier", "broadcast", "reduce", "allreduce"), done.stderr
+    assert ran_over_the_wire(done, *EVERY), done.stderr
 
 
 @pytest.mark.full

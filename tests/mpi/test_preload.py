@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from collectives import SOURCES, passed
+from collectives import EVERY, SOURCES, passed
 
 from copse import flavours, paths
 
-PARTS = ["types", "derived", "moves", "operators", "communicators", "threads", "errors", "memory"]
+PARTS = ["types", "derived", "moves", "sparse", "truncated", "operators", "communicators", "threads", "errors", "memory"]
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
 
@@ -20,11 +20,11 @@ def test_part(launch, flavour, part):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_random_calls(launch, flavour, ranks):
-    done = launch(flavour, ranks, "random", 20261121, 600, COLLECTIVES_BARE="1")
+    done = launch(flavour, ranks, "random", 20261121, 600)
     assert passed(done, "random"), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["types", "derived", "communicators"])
+@pytest.mark.parametrize("part", ["types", "derived", "moves", "operators", "communicators"])
 def test_over_two_nodes(launch, flavour, part):
     done = launch(flavour, 4, part, COPSE_NODES="2")
     assert passed(done, part), done.stdout + done.stderr
@@ -49,7 +49,7 @@ def test_nothing_is_passed_on_needlessly(launch, flavour):
     """The other tests would pass as well if Copse did nothing."""
     done = launch(flavour, 2, "random", 7, 200, COPSE_TRACE="1")
     assert passed(done, "random"), done.stderr
-    for call in ("barrier", "broadcast", "reduce", "allreduce"):
+    for call in EVERY:
         assert re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
     assert "passed on" not in done.stderr
 
@@ -58,7 +58,7 @@ def test_shared_heap(launch, flavour):
     """MPI_Alloc_mem and malloc hand out memory that all ranks of the node map."""
     heap = paths.PRELOAD_FOLDER / "libcopse-heap.so"
     preload = f"{flavour.preload}:{heap}"
-    for part in ("memory", "operators", "derived"):
+    for part in ("memory", "operators", "derived", "moves"):
         done = launch(flavour, 2, part, COPSE_TRACE="1", LD_PRELOAD=preload)
         assert passed(done, part), done.stdout + done.stderr
         assert "no direct reach" not in done.stderr, done.stderr
@@ -67,7 +67,8 @@ def test_shared_heap(launch, flavour):
 def test_mpi4py(launch, flavour):
     done = launch(flavour, 3, program=[flavour.python, MPI4PY_SCRIPT], COPSE_TRACE="1")
     assert done.returncode == 0 and "fine" in done.stdout, done.stdout + done.stderr
-    assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+    for call in EVERY:
+        assert re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
 
 
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
@@ -93,7 +94,8 @@ def test_standard_abi(launch, run, name, tmp_path):
     done = run([mpich.mpicc.with_name("mpicc_abi"), "-std=gnu11", *SOURCES, "-o", program, "-lpthread"],
                env=mpich.environment())  # fmt: skip
     assert done.returncode == 0, done.stderr
-    for part in ("types", "communicators", "operators"):
+    for part in ("types", "communicators", "operators", "moves"):
         done = launch(flavour, 2, part, program=[program], preload=flavours.STANDARD_ABI_PRELOAD, COPSE_TRACE="1")
         assert passed(done, part), done.stdout + done.stderr
-        assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+        call = "alltoall" if part == "moves" else "allreduce"
+        assert re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr

@@ -1,0 +1,186 @@
+// Calls that move data: broadcast, gather, scatter, allgather and alltoall, with the v and w forms.
+#include "wrappers.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// What a rank gives and gets; null where it has no such side. In place it has but one, and the other lies in that.
+struct Sides {
+  Side *in = nullptr, *out = nullptr;
+  bool in_place = false;
+};
+
+void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
+  for (Side *side : {sides.in, sides.out})
+    if (side != nullptr && !side->prepare(bytes)) site.fail("no memory to pack the message in");
+}
+
+void load(const Site &site, const Sides &sides) {
+  const bool whole = site.collective == Collective::alltoall;
+  bool loaded = true;
+  if (sides.in != nullptr) {
+    loaded = sides.in->load();
+  } else if (sides.in_place) {
+    loaded = whole ? sides.out->load() : sides.out->load(site.state.rank);
+  }
+  if (!loaded) site.fail("the MPI could not pack the message");
+}
+
+int store(const Site &site, const Sides &sides, Outcome outcome) {
+  const bool over = outcome == Outcome::done || outcome == Outcome::truncated;
+  if (over && sides.out != nullptr) {
+    if (!sides.out->store()) site.fail("the MPI could not unpack the message");
+    if (sides.out->too_short()) outcome = Outcome::truncated;
+  }
+  site.state.input.packed.trim();
+  site.state.output.packed.trim();
+  return site.end(outcome);
+}
+
+// A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
+// where there are tables (`ragged`), of this rank's.
+int move(const Site &site, const Sides &sides, bool ragged, int root, std::size_t bytes) {
+  if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
+  prepare(site, sides, bytes);
+  Arguments arguments;
+  arguments.collective = site.collective;
+  arguments.root = root;
+  arguments.count = bytes;
+  arguments.ragged = ragged;
+  if (sides.in != nullptr) {
+    arguments.input = sides.in->memory();
+    arguments.input_blocks = sides.in->blocks();
+  }
+  if (sides.out != nullptr) {
+    arguments.output = sides.out->memory();
+    arguments.output_blocks = sides.out->blocks();
+  }
+  if (sides.in_place && site.collective == Collective::alltoall) {
+    arguments.input = arguments.output;
+    arguments.input_blocks = arguments.output_blocks;
+  } else if (sides.in_place && sides.in == nullptr) {
+    arguments.input = sides.out->memory(site.state.rank);
+  } else if (sides.in_place) {
+    arguments.output = sides.in->memory(site.state.rank);
+  }
+  if (settings().check) site.check(arguments, {});
+  if (!ragged && bytes == 0) return MPI_SUCCESS;
+  load(site, sides);
+  return store(site, sides, site.state.copse->run(arguments));
+}
+
+template <class Count>
+int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, Raw) {
+  Side side = site.input();
+  if (!site.is_rank(root) || !side.one(buffer, count, type)) return site.pass_on(kInvalid);
+  const std::size_t bytes = side.bytes();
+  if (bytes > kLongest) return site.pass_on(kTooLong, bytes);
+  const bool gives = site.state.rank == root;
+  const Sides sides{gives ? &side : nullptr, gives ? nullptr : &side};
+  prepare(site, sides, bytes);
+  if (settings().check) site.check({.collective = Collective::broadcast, .count = bytes, .root = root}, {});
+  if (bytes == 0) return MPI_SUCCESS;
+  load(site, sides);
+  return store(site, sides, site.state.copse->broadcast(side.memory(), bytes, root));
+}
+
+template <class Count>
+int gather(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
+           int root, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool gets = site.state.rank == root, in_place = input == MPI_IN_PLACE;
+  if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
+      (!in_place && !in.one(input, given, input_type)) || (gets && !out.row(output, taken, output_type)))
+    return site.pass_on(kInvalid);
+  const Sides sides{in_place ? nullptr : &in, gets ? &out : nullptr, in_place};
+  return move(site, sides, false, root, in_place ? out.bytes() : in.bytes());
+}
+
+template <class Count, class Displacement>
+int gatherv(const Site &site, const void *input, Count given, Raw input_type, void *output, const Count *taken,
+            const Displacement *output_places, Raw output_type, int root, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool gets = site.state.rank == root, in_place = input == MPI_IN_PLACE;
+  if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
+      (!in_place && !in.one(input, given, input_type)) ||
+      (gets && !out.table(output, taken, output_places, output_type)))
+    return site.pass_on(kInvalid);
+  const Sides sides{in_place ? nullptr : &in, gets ? &out : nullptr, in_place};
+  return move(site, sides, true, root, in_place ? out.bytes(root) : in.bytes());
+}
+
+template <class Count>
+int scatter(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
+            int root, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool gives = site.state.rank == root, in_place = output == MPI_IN_PLACE;
+  if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
+      (gives && !in.row(input, given, input_type)) || (!in_place && !out.one(output, taken, output_type)))
+    return site.pass_on(kInvalid);
+  const Sides sides{gives ? &in : nullptr, in_place ? nullptr : &out, in_place};
+  return move(site, sides, false, root, gives ? in.bytes() : out.bytes());
+}
+
+template <class Count, class Displacement>
+int scatterv(const Site &site, const void *input, const Count *given, const Displacement *input_places, Raw input_type,
+             void *output, Count taken, Raw output_type, int root, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool gives = site.state.rank == root, in_place = output == MPI_IN_PLACE;
+  if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
+      (gives && !in.table(input, given, input_places, input_type)) ||
+      (!in_place && !out.one(output, taken, output_type)))
+    return site.pass_on(kInvalid);
+  const Sides sides{gives ? &in : nullptr, in_place ? nullptr : &out, in_place};
+  return move(site, sides, true, root, gives ? in.bytes(root) : out.bytes());
+}
+
+template <class Count>
+int allgather(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken,
+              Raw output_type, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool in_place = input == MPI_IN_PLACE;
+  if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) || !out.row(output, taken, output_type))
+    return site.pass_on(kInvalid);
+  return move(site, {in_place ? nullptr : &in, &out, in_place}, false, 0, in_place ? out.bytes() : in.bytes());
+}
+
+template <class Count, class Displacement>
+int allgatherv(const Site &site, const void *input, Count given, Raw input_type, void *output, const Count *taken,
+               const Displacement *output_places, Raw output_type, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool in_place = input == MPI_IN_PLACE;
+  if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) ||
+      !out.table(output, taken, output_places, output_type))
+    return site.pass_on(kInvalid);
+  return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, out.bytes(site.state.rank));
+}
+
+template <class Count>
+int alltoall(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
+             Raw) {
+  Side in = site.input(), out = site.output();
+  const bool in_place = input == MPI_IN_PLACE;
+  if (output == MPI_IN_PLACE || (!in_place && !in.row(input, given, input_type)) || !out.row(output, taken, output_type))
+    return site.pass_on(kInvalid);
+  return move(site, {in_place ? nullptr : &in, &out, in_place}, false, 0, in_place ? out.bytes() : in.bytes());
+}
+
+// alltoallv, and alltoallw, which has an array of types where the other has one.
+template <class Count, class Displacement, class Types>
+int alltoallv(const Site &site, const void *input, const Count *given, const Displacement *input_places,
+              Types input_types, void *output, const Count *taken, const Displacement *output_places,
+              Types output_types, Raw) {
+  Side in = site.input(), out = site.output();
+  const bool in_place = input == MPI_IN_PLACE;
+  if (output == MPI_IN_PLACE || (!in_place && !in.table(input, given, input_places, input_types)) ||
+      !out.table(output, taken, output_places, output_types))
+    return site.pass_on(kInvalid);
+  return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, 0);
+}
+
+}  // namespace
+}  // namespace copse::mpi
+
+#define COPSE_FAMILY_moves COPSE_CALL_HERE
+#define COPSE_FAMILY_reductions COPSE_CALL_ELSEWHERE
+#include "exports.hpp"

@@ -1,0 +1,127 @@
+// Calls that combine data: reduce, allreduce, scan, exscan, and the reductions to scattered blocks.
+#include "engine/kernels/kernels.hpp"
+#include "operators.hpp"
+#include "wrappers.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// What a rank gives and gets, in elements. `counts`: those of all ranks' blocks, where they differ.
+struct Operands {
+  const void *input;
+  void *output;
+  std::int64_t given, got;
+  bool has_result = true;
+  int root = 0;
+  bool may_be_in_place = true;
+  std::vector<communicator::Block> *blocks = nullptr;
+};
+
+int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_op) {
+  CommState &state = site.state;
+  const Datatype *type = datatype_of(raw_type, state.comm);
+  Operator op;
+  const bool in_place = operands.input == MPI_IN_PLACE;
+  if (type == nullptr || operands.given < 0 || operands.got < 0 || operands.output == MPI_IN_PLACE ||
+      (in_place && !operands.may_be_in_place))
+    return site.pass_on(kInvalid);
+  if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
+
+  engine::Combine combine;
+  UserReduction user{op.handle, type, state.comm};
+  std::size_t element_bytes = type->size, bytes = 0;
+  bool dense = type->dense;
+  if (op.predefined) {
+    if ((type->operators >> op.op & 1) == 0)
+      return site.pass_on("operator and datatype that MPI does not define together");
+    element_bytes = kernels::type_size(type->reducible);
+    dense = true;  // kernels know the pairs' padding
+    combine.kernel = kernels::reduce_kernel(op.op, type->reducible);
+    combine.kernel_two = kernels::reduce_two_kernel(op.op, type->reducible);
+  } else {
+    combine.user = UserReduction::apply;
+    combine.context = &user;
+    combine.commutative = op.commutative;
+  }
+  if (!message_bytes(operands.given, element_bytes, bytes)) return site.pass_on(kTooMany);
+  const auto given = static_cast<std::size_t>(operands.given), got = static_cast<std::size_t>(operands.got);
+  const bool gets = operands.has_result && got > 0;
+  if (dense && bytes > 0 && ((in_place ? operands.output : operands.input) == nullptr || (gets && operands.output == nullptr)))
+    return site.pass_on(kInvalid);
+
+  Arguments arguments{.collective = site.collective, .count = got, .element_bytes = element_bytes, .combine = &combine, .root = operands.root};
+  if (operands.blocks != nullptr) {
+    arguments.ragged = true;
+    std::ptrdiff_t at = 0;
+    for (communicator::Block &block : *operands.blocks) {
+      block.place = at;
+      at += static_cast<std::ptrdiff_t>(block.count * element_bytes);
+    }
+    arguments.input_blocks = operands.blocks->data();
+  }
+  if (settings().check) site.check(arguments, describe(op, *type));
+  if (bytes == 0) return MPI_SUCCESS;
+  if (element_bytes > communicator::Communicator::element_bytes_max(site.collective, state.ranks))
+    return site.pass_on("elements that are too large to be cut into fragments", bytes);
+
+  arguments.input = in_place ? operands.output : operands.input;
+  arguments.output = operands.output;
+  if (dense) return site.end(state.copse->run(arguments));
+
+  void *packed = state.input.packed.reserve(bytes);
+  void *result = operands.has_result ? state.output.packed.reserve(std::max<std::size_t>(1, got * element_bytes)) : nullptr;
+  if (packed == nullptr || (operands.has_result && result == nullptr)) site.fail("no memory to pack the operands in");
+  if (!pack(*type, arguments.input, given, packed, state.comm)) site.fail("the MPI could not pack the operands");
+  arguments.input = packed;
+  arguments.output = result;
+  const Outcome outcome = state.copse->run(arguments);
+  if (outcome == Outcome::done && gets && !unpack(*type, result, operands.output, got, state.comm))
+    site.fail("the MPI could not unpack the result");
+  state.input.packed.trim();
+  state.output.packed.trim();
+  return site.end(outcome);
+}
+
+template <class Count>
+int reduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, int root, Raw) {
+  if (!site.is_rank(root)) return site.pass_on(kInvalid);
+  const bool gets = site.state.rank == root;
+  return reduction(site, {input, output, count, count, gets, root, gets}, type, op);
+}
+
+// The operands of allreduce, scan and exscan: of the last, rank 0 gets nothing.
+template <class Count>
+int allreduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, Raw) {
+  const bool gets = site.collective != Collective::exscan || site.state.rank > 0;
+  return reduction(site, {input, output, count, count, gets}, type, op);
+}
+
+template <class Count>
+int reduce_scatter_block(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, Raw) {
+  std::int64_t all = 0;
+  if (__builtin_mul_overflow(static_cast<std::int64_t>(count), static_cast<std::int64_t>(site.state.ranks), &all))
+    return site.pass_on(kTooMany);
+  return reduction(site, {input, output, all, count}, type, op);
+}
+
+template <class Count>
+int reduce_scatter(const Site &site, const void *input, void *output, const Count *counts, Raw type, Raw op, Raw) {
+  if (counts == nullptr) return site.pass_on(kInvalid);
+  std::vector<communicator::Block> &blocks = site.state.input.blocks;
+  blocks.clear();
+  std::int64_t all = 0;
+  for (int rank = 0; rank < site.state.ranks; ++rank) {
+    if (counts[rank] < 0) return site.pass_on(kInvalid);
+    if (__builtin_add_overflow(all, static_cast<std::int64_t>(counts[rank]), &all))
+      return site.pass_on(kTooMany);
+    blocks.push_back({0, static_cast<std::size_t>(counts[rank])});
+  }
+  return reduction(site, {input, output, all, counts[site.state.rank], true, 0, true, &blocks}, type, op);
+}
+
+}  // namespace
+}  // namespace copse::mpi
+
+#define COPSE_FAMILY_moves COPSE_CALL_ELSEWHERE
+#define COPSE_FAMILY_reductions COPSE_CALL_HERE
+#include "exports.hpp"

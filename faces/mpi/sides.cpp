@@ -1,0 +1,89 @@
+// Laying out blocks, packing and unpacking them.
+#include "sides.hpp"
+
+#include <algorithm>
+
+namespace copse::mpi {
+
+bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
+  blocks_ = blocks;
+  if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
+  const Datatype *type = datatype_of(raw_type, comm_);
+  if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
+  first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
+  dense_ = type->dense;
+  return !dense_ || bytes_ == 0 || buffer != nullptr;
+}
+
+bool Side::one(const void *buffer, std::int64_t count, Raw type) { return equal(buffer, count, type, 1); }
+bool Side::row(const void *buffer, std::int64_t count, Raw type) { return equal(buffer, count, type, ranks_); }
+
+void Side::begin_table(const void *buffer) {
+  const auto blocks = static_cast<std::size_t>(ranks_);
+  tabled_ = true;
+  blocks_ = ranks_;
+  first_.at = static_cast<char *>(const_cast<void *>(buffer));
+  kept_.pieces.assign(blocks, {});
+  kept_.blocks.assign(blocks, {});
+}
+
+bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
+  const Datatype *type = datatype_of(raw_type, comm_);
+  if (type == nullptr || count < 0) return false;
+  const auto index = static_cast<std::size_t>(rank);
+  communicator::Block &block = kept_.blocks[index];
+  block.place = in_extents ? place * type->extent : place;
+  if (!message_bytes(count, type->size, block.count)) return false;
+  char *const at = first_.at + block.place;
+  kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
+  bytes_ += block.count;  // of all
+  if (block.count == 0) return true;
+  if (!type->dense) dense_ = false;
+  return !type->dense || at != nullptr;
+}
+
+Piece Side::piece(int index) const {
+  if (tabled_) return kept_.pieces[static_cast<std::size_t>(index)];
+  Piece piece = first_;
+  if (piece.count > 0) piece.at += static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent;
+  return piece;
+}
+
+bool Side::prepare(std::size_t block_bytes) {
+  memory_ = first_.at;
+  given_ = block_bytes;
+  if (tabled_ ? dense_ : dense_ && given_ == bytes_) return true;
+  dense_ = false;
+  const std::size_t all = tabled_ ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
+  memory_ = static_cast<char *>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
+  std::ptrdiff_t at = 0;
+  for (int rank = 0; tabled_ && rank < ranks_; ++rank) {
+    communicator::Block &block = kept_.blocks[static_cast<std::size_t>(rank)];
+    block.place = at;
+    at += static_cast<std::ptrdiff_t>(block.count);
+  }
+  return memory_ != nullptr;
+}
+
+bool Side::load(int rank) {
+  const Piece from = piece(rank);
+  return dense_ || from.count == 0 || pack(*from.type, from.at, from.count, memory(rank), comm_);
+}
+
+bool Side::load() {
+  for (int i = 0; !dense_ && i < blocks_; ++i)
+    if (!load(i)) return false;
+  return true;
+}
+
+bool Side::store() {
+  for (int i = 0; !dense_ && i < blocks_; ++i) {
+    const Piece to = piece(i);
+    if (to.count == 0 || to.type->size == 0) continue;
+    const std::size_t come = tabled_ ? to.count : std::min(to.count, given_ / to.type->size);
+    if (come > 0 && !unpack(*to.type, memory(i), to.at, come, comm_)) return false;
+  }
+  return true;
+}
+
+}  // namespace copse::mpi

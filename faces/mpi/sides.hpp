@@ -1,0 +1,124 @@
+// One side of a call that moves data: blocks of MPI elements in a buffer of this rank, and what Copse gets for it. That is
+// the buffer itself where every element is dense, else memory of Copse's in which the blocks lie packed: ranks may differ
+// in that, and need not know.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "communicator/arguments.hpp"
+#include "datatypes.hpp"
+
+namespace copse::mpi {
+
+// Bytes that live as long as a communicator's state, so that packing small messages allocates nothing.
+class Scratch {
+ public:
+  void *reserve(std::size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      bytes_ = (bytes + kAlign - 1) / kAlign * kAlign;
+      memory_.reset(std::aligned_alloc(kAlign, bytes_));
+    }
+    return memory_.get();
+  }
+  void trim() {
+    if (bytes_ > kKept) {
+      memory_.reset();
+      bytes_ = 0;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kAlign = 64, kKept = std::size_t{1} << 20;
+  struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  std::size_t bytes_ = 0;
+};
+
+struct Piece {
+  const Datatype *type = nullptr;
+  std::size_t count = 0;  // elements
+  char *at = nullptr;     // where element 0 lies
+};
+
+// What sides need of memory, kept from call to call.
+struct SideMemory {
+  Scratch packed;
+  std::vector<Piece> pieces;
+  std::vector<communicator::Block> blocks;
+};
+
+class Side {
+ public:
+  Side(SideMemory &kept, int ranks, MPI_Comm comm) : kept_(kept), comm_(comm), ranks_(ranks) {}
+
+  // What MPI says of the side. False: MPI forbids that.
+  bool one(const void *buffer, std::int64_t count, Raw type);  // this rank's block alone
+  bool row(const void *buffer, std::int64_t count, Raw type);  // a block for each rank, one after the other
+  template <class Count, class Displacement>                   // the same, each as long and where the tables say
+  bool table(const void *buffer, const Count *counts, const Displacement *places, Raw type);
+  template <class Count, class Displacement>  // and of a type of its own; places are in bytes
+  bool table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types);
+
+  // Bytes of a block of `one` or `row`; of block `rank` of a table.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes(int rank) const { return kept_.blocks[static_cast<std::size_t>(rank)].count; }
+
+  // Finds memory for the call; of `one` and `row` for blocks of so many bytes, which others may have set, against MPI's
+  // rules. False: there is none.
+  bool prepare(std::size_t block_bytes);
+  [[nodiscard]] char *memory() const { return memory_; }
+  [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies in it
+    return memory_ + (tabled_ ? kept_.blocks[static_cast<std::size_t>(rank)].place
+                              : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
+  }
+  [[nodiscard]] const communicator::Block *blocks() const { return tabled_ ? kept_.blocks.data() : nullptr; }
+  // More comes than fits.
+  [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
+
+  // From the buffer to the memory and back, where they differ. False: the MPI reports an error.
+  bool load();
+  bool load(int rank);
+  bool store();
+  void release() { kept_.packed.trim(); }
+
+ private:
+  bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
+  void begin_table(const void *buffer);
+  bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
+  [[nodiscard]] Piece piece(int index) const;
+
+  SideMemory &kept_;
+  MPI_Comm comm_;
+  int ranks_, blocks_ = 0;
+  bool tabled_ = false, dense_ = true;
+  Piece first_;  // of `one` and `row`
+  std::size_t bytes_ = 0, given_ = 0;
+  char *memory_ = nullptr;
+};
+
+template <class Count, class Displacement>
+bool Side::table(const void *buffer, const Count *counts, const Displacement *places, Raw type) {
+  begin_table(buffer);
+  if (counts == nullptr) return false;
+  for (int rank = 0; rank < ranks_; ++rank)  // the places and types of empty blocks mean nothing to some programs
+    if (counts[rank] != 0 && (places == nullptr || !add(rank, type, counts[rank], places[rank], true))) return false;
+  return true;
+}
+
+template <class Count, class Displacement>
+bool Side::table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types) {
+  begin_table(buffer);
+  if (counts == nullptr) return false;
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (counts[rank] != 0 && (places == nullptr || types == nullptr ||
+                              !add(rank, raw_of(types[rank]), counts[rank], places[rank], false)))
+      return false;
+  return true;
+}
+
+}  // namespace copse::mpi
