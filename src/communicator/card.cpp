@@ -91,6 +91,14 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   return card;
 }
 
+std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings) {
+  const auto bytes_of = [](const topology::Machine &machine) {
+    const auto last = machine.cache_bytes(topology::Level::l3);
+    return last ? last : machine.cache_bytes(topology::Level::l2);
+  };
+  return bytes_of(settings.topology.empty() ? this_machine() : topology::Machine::from(settings.topology));
+}
+
 topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings) {
   const int ranks = static_cast<int>(cards.size());
   std::vector<topology::Observation> observations;

@@ -31,6 +31,9 @@ struct Card {
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
 // Ranks of one node have equal node ids in the placement.
+// Bytes of the cache that is shared last on the way to memory, of the described machine if there is one; empty if not
+// known.
+[[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings);
 [[nodiscard]] topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings);
 
 // Are there nodes with more ranks than processors that they may use?

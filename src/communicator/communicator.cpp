@@ -231,6 +231,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->executor = std::make_unique<engine::Executor>(engine::Segment(state->memory->base(), geometry),
                                                        std::move(peers), rank, policy, wire.get(), lost);
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
+  if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   return std::unique_ptr<Communicator>(new Communicator(std::move(state)));

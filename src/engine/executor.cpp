@@ -235,12 +235,12 @@ bool Executor::store(const Peer &peer, const std::byte *here, std::uintptr_t the
   return false;
 }
 
-bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes) {
+bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams) {
   if (!dst.known || !src.known) return false;
   const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (bytes == 0) return true;
   if (dst.here != nullptr && src.here != nullptr) {
-    if (dst.here != src.here) kernels::copy(dst.here, src.here, bytes);
+    if (dst.here != src.here) (streams ? kernels::copy_streaming : kernels::copy)(dst.here, src.here, bytes);
     return true;
   }
   if (dst.here != nullptr) return fetch(*src.peer, dst.here, src.there, bytes);
@@ -333,6 +333,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     }
     case plan::Kind::copy:
     case plan::Kind::reduce: {
+      const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
+      const bool streams = op.last && result >= stream_from_;
       const bool moved =
           op.kind == plan::Kind::reduce
               ? each_run(op, call, fragment,
@@ -340,7 +342,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                            return reduce(op, call, where(op.dst), where(op.dst2), where(op.a), where(op.b));
                          })
               : each_run(op, call, fragment,
-                         [&](auto where) { return copy(where(op.dst), where(op.a), call.element_bytes); });
+                         [&](auto where) { return copy(where(op.dst), where(op.a), call.element_bytes, streams); });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
       return moved ? Outcome::done : Outcome::reach_failed;
     }

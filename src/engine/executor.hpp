@@ -34,6 +34,10 @@ class Executor {
   // moved there first if it lies elsewhere.
   void publish_from_heap_only() { heap_only_ = true; }
 
+  // From now on results of so many bytes and more are stored past the caches: what the last cache does not hold need not
+  // push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
+  void stream_from(std::size_t bytes) { stream_from_ = bytes; }
+
   // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the
   // other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
@@ -91,7 +95,7 @@ class Executor {
   // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.
   bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
-  bool copy(const Place &dst, const Place &src, std::size_t element_bytes);
+  bool copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
   void size_scratch(const Program &program, const Call &call);
 
@@ -112,6 +116,7 @@ class Executor {
   std::vector<std::byte> scratch_, bounce_;
   std::size_t scratch_stride_ = 0;
   bool heap_only_ = false;
+  std::size_t stream_from_ = SIZE_MAX;
   std::optional<StandIns> stand_ins_;  // of the current call
 
   // Where the current call stands: it has begun, and came to a wait at this operation.

@@ -68,6 +68,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.area = step.area;
       op.lag = step.lag;
       op.portion = step.portion;
+      op.last = step.last;
       op.peer = step.peer;
       op.dst = ref(step.dst);
       op.dst2 = ref(step.dst2);

@@ -31,6 +31,7 @@ struct Op {
   std::uint8_t lag = 0;
   bool publication = false;  // an await of addresses
   bool slot = false;         // an acquire of line and slot
+  bool last = false;         // a copy of a result that is not read again
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
   std::uint16_t portion = 0;
   std::int32_t peer = -1;

@@ -152,6 +152,7 @@ void Builder::post(int area, std::span<const std::int32_t> readers, Operand valu
     }
     if (in_place) {
       publishes_ |= carrier_ == Carrier::get;
+      read_in_place_.push_back(value);
       acquire(area, near, Space::line);
     }
     emit(Kind::post, area);
@@ -341,7 +342,21 @@ void Builder::await_signal(int area, int from) {
   emit(local(from) ? Kind::await : Kind::receive, area, from);
 }
 
+// A copy to the output is the last word on it if neither this rank nor another reads it there.
+void Builder::mark_last_copies() {
+  std::vector<Operand> read = read_in_place_;
+  for (const Part &part : parts_)
+    for (const Step &step : part.steps)
+      for (const Operand &operand : {step.a, step.b})
+        if (operand.space == Space::output) read.push_back(operand);
+  for (Part &part : parts_)
+    for (Step &step : part.steps)
+      step.last = step.kind == Kind::copy && step.dst.space == Space::output &&
+                  std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlaps(each, step.dst); });
+}
+
 Plan Builder::finish() {
+  mark_last_copies();
   // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
   // takes the addresses into private memory, so that the line is not read again.
   if (publishes_ || !touched_.empty()) {

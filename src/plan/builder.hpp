@@ -122,6 +122,7 @@ class Builder {
   void use_area(int area);
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
+  void mark_last_copies();
 
   int rank_;
   Carrier carrier_;
@@ -133,6 +134,7 @@ class Builder {
   bool publishes_ = false;             // somebody touches my buffers
   std::vector<std::int32_t> touched_;  // whose buffers I touch
   std::vector<std::int32_t> reclaim_from_;
+  std::vector<Operand> read_in_place_;  // of my output, by others
 };
 
 }  // namespace copse::plan

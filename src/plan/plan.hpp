@@ -120,6 +120,7 @@ struct Step {
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
   std::uint16_t portion = 0;  // of post and await
+  bool last = false;        // of a copy to the output: nobody reads that in this call any more
   std::int32_t peer = -1;
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers

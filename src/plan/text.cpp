@@ -76,6 +76,7 @@ std::string to_text(const Plan &plan, const Step &step) {
       break;
     case Kind::drain: out << "drain " << area; break;
   }
+  if (step.last) out << " last";
   if (step.lag > 0) out << " lag " << int{step.lag};
   return out.str();
 }
