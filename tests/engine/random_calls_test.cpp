@@ -79,7 +79,9 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
     using Mode = choose::Fragmentation::Mode;
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
-    static const char *const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1"};
+    // The last has a cache so small that results are stored past it.
+    static const char *const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1",
+                                           "package:2 l3:1(size=65536) core:2 pu:1"};
     result[c].topology = machines[random() % std::size(machines)];
   }
   return result;
