@@ -70,8 +70,9 @@ void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 
 // Inside a loop, recursive doubling over groups whose ranks all have the same value: groups 2^i apart exchange what
 // they have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3,
-// where every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair up
-// first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and scratch.
+// where every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair
+// up first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and
+// scratch.
 [[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine);
 [[nodiscard]] int doubling_areas(std::size_t groups);
 

@@ -34,8 +34,8 @@ class Executor {
   // moved there first if it lies elsewhere.
   void publish_from_heap_only() { heap_only_ = true; }
 
-  // From now on results of so many bytes and more are stored past the caches: what the last cache does not hold need not
-  // push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
+  // From now on results of so many bytes and more are stored past the caches: what the last cache does not hold need
+  // not push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
 
   // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the

@@ -1,0 +1,19 @@
+// allreduce, bine: up a binomial negabinary tree and down again (De Sensi et al. 2025, distance halving): halves of the
+// ranks, taken as a ring, meet a third of the way round, not half of it.
+// Cost: 2 ceil(log2 P) a + ceil(log2 P) n (2 b + c); the sum of the distances between ranks is a third below binomial's
+// Wins: short messages on a machine or network of unknown shape, where ranks of near numbers are near neighbours
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_bine(const Request &request) {
+  plan::Builder builder = request.builder();
+  const shape::Tree tree = request.ranks_tree(shape::Form::bine);
+  builder.loop();
+  combine_up(builder, tree, request.rank, 0, tree.root);
+  builder.lag(kLag);
+  send_down(builder, tree, request.rank, 2, plan::Builder::output());
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,23 @@
+// allreduce, rabenseifner: a reduce-scatter by recursive halving, then an allgather by recursive doubling (Rabenseifner
+// 2004). Halves may differ by one rank, so that no rank has to step aside where their number is no power of two.
+// Partners far in rank meet first, while the parts are large; an order that kept that of the ranks would have to
+// scatter the tiles.
+// Cost: 2 ceil(log2 P) a + (P-1)/P n (2 b + c), and for P no power of two a rank that serves two in a round
+// Wins: long messages of many equally near ranks, above all between nodes: the bytes of a ring in few rounds
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allreduce_rabenseifner(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  Held held;
+  for (int rank = 0; rank < request.ranks; ++rank) held.push_back(tile_of(request, rank));
+  builder.loop();
+  reduce_scatter_halving(builder, request, 0, plan::Space::output, Builder::output(tile_of(request, request.rank)));
+  allgather_doubling(builder, request, 1, held);
+  builder.reclaim(request.others());
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
