@@ -176,20 +176,74 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   switch (arguments.collective) {
     case Collective::allgather: known(arguments.output_blocks); return bind(job);
     case Collective::reduce_scatter: known(arguments.input_blocks); return bind(job);
-    case Collective::alltoall:
-      job.mine = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
-      break;
-    default: job.mine = arguments.count;
+    default: break;
   }
+  write_letter(job);
   job.sizes.resize(static_cast<std::size_t>(ranks));
+  job.letters.resize(static_cast<std::size_t>(ranks));
   job.call = {};
-  job.call.input = &job.mine;
-  job.call.output = job.sizes.data();
-  job.call.count = sizeof job.mine;
+  job.call.input = &job.letter;
+  job.call.output = job.letters.data();
+  job.call.count = sizeof job.letter;
   job.stage = Job::Stage::exchanging;
-  job.route = &route_for(Collective::allgather, false, sizeof job.mine);
-  job.program = &program_of(const_cast<Route &>(*job.route), 0);
-  cut(*job.route, *job.program, job.call);
+  Route &route = route_for(Collective::allgather, false, sizeof job.letter);
+  job.route = &route;
+  job.program = &program_of(route, 0);
+  cut(route, *job.program, job.call);
+}
+
+namespace {
+
+// Bytes that a letter has for each block of an input.
+std::size_t room_in_letter(const algorithms::Traits &traits, int ranks) {
+  return kLetterBytes / static_cast<std::size_t>(plan::blocks_in(traits.input, ranks));
+}
+
+}  // namespace
+
+void Communicator::State::write_letter(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  job.letter.size = arguments.collective == Collective::alltoall
+                        ? std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks))
+                        : arguments.count;
+  if (!traits.has_input(rank, arguments.root)) return;
+  const std::size_t room = room_in_letter(traits, ranks);
+  const Block own{0, arguments.count};
+  for (int i = 0; i < plan::blocks_in(traits.input, ranks); ++i) {
+    const Block &block = traits.input == plan::Extent::own ? own : arguments.input_blocks[i];
+    if (block.count > 0 && block.count <= room)
+      std::memcpy(job.letter.data + static_cast<std::size_t>(i) * room,
+                  static_cast<const std::byte *>(arguments.input) + block.place, block.count);
+  }
+}
+
+// Takes everybody's sizes, and the blocks too if they came along; says whether they did.
+bool Communicator::State::read_letters(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  const std::size_t room = room_in_letter(traits, ranks);
+  bool complete = true;
+  for (std::size_t other = 0; other < job.sizes.size(); ++other) {
+    job.sizes[other] = job.letters[other].size;
+    complete &= job.sizes[other] <= room;
+  }
+  if (!complete) return false;
+  const bool mine_alone = traits.input == plan::Extent::own;
+  auto *const output = static_cast<std::byte *>(arguments.output);
+  const auto deliver = [&](std::size_t from, const Block &to, std::size_t most) {
+    const std::size_t count = std::min(to.count, most);
+    const std::size_t at = mine_alone ? 0 : static_cast<std::size_t>(rank) * room;
+    if (count > 0) std::memcpy(output + to.place, job.letters[from].data + at, count);
+  };
+  if (!traits.has_output(rank, arguments.root)) return true;
+  if (arguments.collective == Collective::scatter) {
+    deliver(static_cast<std::size_t>(arguments.root), {0, arguments.count}, room);
+    return true;
+  }
+  for (std::size_t from = 0; from < job.letters.size(); ++from)
+    deliver(from, arguments.output_blocks[from], mine_alone ? job.sizes[from] : room);
+  return true;
 }
 
 void Communicator::State::bind(Job &job) {
@@ -238,28 +292,38 @@ void Communicator::State::bind(Job &job) {
 
 // A job goes on as far as it comes (`polling`: without waiting).
 Outcome Communicator::State::advance(Job &job, bool polling) {
-  running = job.arguments.collective;
+  const Arguments &arguments = job.arguments;
+  running = arguments.collective;
   const auto start = std::chrono::steady_clock::now();
+  Tally *tally = nullptr;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
-    bind(job);
+    if (read_letters(job)) {
+      job.stage = Job::Stage::over;
+      job.outcome = Outcome::done;
+      if (settings.trace)
+        tally = &trace.ran[{std::string(algorithms::name_of(arguments.collective)), "with the sizes line"}];
+    } else {
+      bind(job);
+    }
   }
-  if (job.stage == Job::Stage::over) return job.outcome;
-  const Outcome outcome = executor->advance(*job.program, job.call, polling);
-  if (outcome != Outcome::done) return outcome;
-  job.stage = Job::Stage::over;
-  if (settings.trace)
-    job.route->tally->add(job.call.count * job.call.element_bytes,
-                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  const Arguments &arguments = job.arguments;
-  if (arguments.collective == Collective::reduce_scatter && displaced(arguments) && !job.memory.empty())
-    std::memcpy(arguments.output, job.memory.data(), job.memory.size());
-  if (job.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.memory);
-  if (arguments.collective == Collective::gather && job.call.output_blocks != nullptr)
+  if (job.stage == Job::Stage::running) {
+    job.outcome = executor->advance(*job.program, job.call, polling);
+    if (job.outcome != Outcome::done) return job.outcome;
+    job.stage = Job::Stage::over;
+    tally = job.route->tally;
+    if (arguments.collective == Collective::reduce_scatter && displaced(arguments) && !job.memory.empty())
+      std::memcpy(arguments.output, job.memory.data(), job.memory.size());
+    if (job.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.memory);
+  }
+  if (settings.trace && tally != nullptr)
+    tally->add(job.call.count * job.call.element_bytes,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (arguments.ragged && arguments.collective == Collective::gather && rank == arguments.root)
     for (std::size_t i = 0; i < job.sizes.size(); ++i)
-      if (job.sizes[i] > job.call.output_blocks[i].count) return Outcome::truncated;
-  return outcome;
+      if (job.sizes[i] > arguments.output_blocks[i].count) job.outcome = Outcome::truncated;
+  return job.outcome;
 }
 
 // Calls --------------------------------------------------------------------------------------------------------

@@ -25,6 +25,14 @@ struct Route {
   Tally *tally = nullptr;
 };
 
+// What a rank tells all others before a call whose sizes are not known to all; it fills a line. Blocks that fit travel
+// along: then, if all do, there is nothing left to be done. Block i lies at i * (kLetterBytes / blocks of an input).
+inline constexpr std::size_t kLetterBytes = plan::kLinePayloadBytes - sizeof(std::size_t);
+struct Letter {
+  std::size_t size = 0;  // of its block; of pairs, the largest
+  std::byte data[kLetterBytes];
+};
+
 // A call under way that needs more than its arguments: one that was started, one with a table of blocks, or one that is
 // in place where plans cannot be.
 struct Job {
@@ -35,7 +43,8 @@ struct Job {
   std::vector<std::size_t> sizes;  // of all ranks' blocks
   std::vector<std::byte> memory;   // instead of the input of an alltoall, or the output of a reduce_scatter
   enum class Stage : std::uint8_t { exchanging, running, over } stage = Stage::over;
-  std::size_t mine = 0;            // what this rank says in the exchange of sizes
+  Letter letter;                // this rank's
+  std::vector<Letter> letters;  // of all
   engine::Call call;
   const Route *route = nullptr;
   const engine::Program *program = nullptr;
@@ -70,6 +79,8 @@ struct Communicator::State {
   Outcome run(algorithms::Collective collective, engine::Call &call, int root, bool ordered);
 
   void begin(Job &job, const Arguments &arguments);
+  void write_letter(Job &job) const;
+  bool read_letters(Job &job) const;
   void bind(Job &job);
   Outcome advance(Job &job, bool polling);
   void progress(bool polling);
