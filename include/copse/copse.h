@@ -35,7 +35,8 @@ typedef enum copse_status {
   COPSE_ERROR_UNREACHABLE = 3, /* the ranks cannot share memory, or did not meet in time */
   COPSE_ERROR_MISMATCH = 4,    /* COPSE_CHECK=1: the ranks called different things */
   COPSE_ERROR_LOST = 5,        /* a rank ended in the middle of a call; free the communicator */
-  COPSE_ERROR_MEMORY = 6       /* the system has no memory to give */
+  COPSE_ERROR_MEMORY = 6,      /* the system has no memory to give; after a collective, free the communicator */
+  COPSE_ERROR_TRUNCATED = 7    /* a rank gave more than another has room for; the call is over, the rest arrived */
 } copse_status;
 
 /* A sentence for people; never null. */
@@ -63,8 +64,8 @@ COPSE_API copse_status copse_comm_join(const char *name, int rank, int ranks, do
 /* Ranks that can already talk (launched by MPI, say): `allgather` must gather `bytes` bytes from every rank into
  * all[rank * bytes] on every rank, and return 0; it is called while the communicator is made, and under COPSE_CHECK
  * before each call. `context` is passed on. All ranks on one machine. Errors as of copse_comm_join. */
-typedef int (*copse_allgather)(void *context, const void *mine, void *all, size_t bytes);
-COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather allgather, void *context,
+typedef int (*copse_allgather_callback)(void *context, const void *mine, void *all, size_t bytes);
+COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
                                          copse_comm **comm);
 
 /* Frees this rank's handle; the other ranks' stay valid as long as nobody calls on the communicator. Null is
@@ -82,26 +83,112 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
 
 /* --- Collectives ---------------------------------------------------------------------------------------------- *
  *
- * All block, and return COPSE_OK, COPSE_ERROR_ARGUMENT (nothing was done, on this rank), COPSE_ERROR_MISMATCH or
- * COPSE_ERROR_LOST. `count` is in elements of `type`, `bytes` in bytes; 0 is allowed. Buffers may have any alignment.
- * Reductions combine ranks in an order that depends on the communicator alone, so that the same call gives the same
- * bits each time, and all ranks of an allreduce the same bits. `input` may equal `output`; otherwise they must not
- * overlap. */
+ * Each line COPSE_COLLECTIVE(name, parameters) declares two functions, both with all the parameters named:
+ *
+ *     copse_status copse_name(parameters);                                       returns when this rank's part is done
+ *     copse_status copse_start_name(parameters, copse_request **request);        returns at once (see "Requests")
+ *
+ * Sizes named `bytes` are in bytes, those named `count` in elements of `type`; 0 is allowed. All ranks must mean the
+ * same sizes, counts, type, operator and root, or the behaviour is undefined (COPSE_CHECK=1 finds the difference and
+ * tells what two ranks called). Buffers may have any alignment. A buffer that a rank does not have, and a buffer of no
+ * bytes, may be null. Only where it says so may input and output share memory ("in place").
+ *
+ * Where there is a block for each rank, the blocks lie one after the other, in the order of ranks. The forms that end
+ * in v (and reduce_scatter) have blocks of different sizes, zero among them: `sizes[r]` is the size of the block that
+ * goes to or comes from rank r, `places[r]` where it begins, in bytes from the begin of the buffer; without `places`
+ * (null) they lie one after the other. Blocks that are written must not overlap. As sizes and places are in bytes and
+ * every rank has its own, alltoallv is also MPI's alltoallw: there are no datatypes that could differ.
+ *
+ * Results: COPSE_OK; COPSE_ERROR_ARGUMENT (nothing was done on this rank, and the others wait for it: it may call
+ * again. Under COPSE_CHECK=1 the others get COPSE_ERROR_MISMATCH); COPSE_ERROR_MISMATCH (nothing was done on any);
+ * COPSE_ERROR_TRUNCATED (gatherv, scatterv); COPSE_ERROR_LOST or COPSE_ERROR_MEMORY (the communicator can only be
+ * freed). */
+#define COPSE_COLLECTIVE(name, ...)                 \
+  COPSE_API copse_status copse_##name(__VA_ARGS__); \
+  COPSE_API copse_status copse_start_##name(__VA_ARGS__, copse_request **request)
+
+typedef struct copse_request copse_request;
 
 /* Returns when every rank has called it. */
-COPSE_API copse_status copse_barrier(copse_comm *comm);
+COPSE_COLLECTIVE(barrier, copse_comm *comm);
 
 /* `buffer` of rank `root` is copied to `buffer` of every rank. */
-COPSE_API copse_status copse_broadcast(copse_comm *comm, void *buffer, size_t bytes, int root);
+COPSE_COLLECTIVE(broadcast, copse_comm *comm, void *buffer, size_t bytes, int root);
 
-/* output[i] on rank `root` = input[i] of rank 0 op ... op input[i] of the last rank. `output` is not touched on the
- * other ranks and may be null there. */
-COPSE_API copse_status copse_reduce(copse_comm *comm, const void *input, void *output, size_t count, copse_type type,
-                                    copse_op op, int root);
+/* Reductions. They combine ranks in an order that depends on the communicator alone, so that the same call gives the
+ * same bits each time, and all ranks of an allreduce the same bits. In place: `input` equals `output`. */
+
+/* output[i] on rank `root` = input[i] of rank 0 op ... op input[i] of the last rank. The others have no `output`. */
+COPSE_COLLECTIVE(reduce, copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op,
+                 int root);
 
 /* The same, on every rank. */
-COPSE_API copse_status copse_allreduce(copse_comm *comm, const void *input, void *output, size_t count,
-                                       copse_type type, copse_op op);
+COPSE_COLLECTIVE(allreduce, copse_comm *comm, const void *input, void *output, size_t count, copse_type type,
+                 copse_op op);
+
+/* output[i] on rank r = input[i] of rank 0 op ... op input[i] of rank r. */
+COPSE_COLLECTIVE(scan, copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op);
+
+/* The same, up to rank r - 1. Rank 0 has no `output`. */
+COPSE_COLLECTIVE(exscan, copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op);
+
+/* The ranks' inputs, of a block of `count` or `counts[r]` elements for each rank r, are reduced; rank r gets block r as
+ * its output. `counts` is the same on all ranks. */
+COPSE_COLLECTIVE(reduce_scatter_block, copse_comm *comm, const void *input, void *output, size_t count, copse_type type,
+                 copse_op op);
+COPSE_COLLECTIVE(reduce_scatter, copse_comm *comm, const void *input, void *output, const size_t *counts,
+                 copse_type type, copse_op op);
+
+/* `input` of every rank becomes a block of the root's `output`. The others have no `output`, `sizes` and `places`. In
+ * place: the root's `input` is its block in `output`. A root's sizes[r] may be more than the rank's `bytes`; if it is
+ * less, the root gets COPSE_ERROR_TRUNCATED, and of that block as much as there is room for. */
+COPSE_COLLECTIVE(gather, copse_comm *comm, const void *input, size_t bytes, void *output, int root);
+COPSE_COLLECTIVE(gatherv, copse_comm *comm, const void *input, size_t bytes, void *output, const size_t *sizes,
+                 const size_t *places, int root);
+
+/* The blocks of the root's `input` go to the ranks' `output`. The others have no `input`, `sizes` and `places`. In
+ * place: the root's `output` is its block in `input`. If sizes[r] is more than the rank's `bytes`, the root gets
+ * COPSE_ERROR_TRUNCATED, and that rank as much as it has room for. */
+COPSE_COLLECTIVE(scatter, copse_comm *comm, const void *input, void *output, size_t bytes, int root);
+COPSE_COLLECTIVE(scatterv, copse_comm *comm, const void *input, const size_t *sizes, const size_t *places, void *output,
+                 size_t bytes, int root);
+
+/* `input` of every rank becomes a block of every rank's `output`. `sizes` is the same on all ranks, and says how long
+ * the inputs are. In place: a rank's `input` is its block in `output`. */
+COPSE_COLLECTIVE(allgather, copse_comm *comm, const void *input, size_t bytes, void *output);
+COPSE_COLLECTIVE(allgatherv, copse_comm *comm, const void *input, void *output, const size_t *sizes,
+                 const size_t *places);
+
+/* Block r of `input` becomes block s of `output` of rank r, s being this rank. In place: `input` equals `output`. What
+ * rank s gives to rank r must be as much as rank r expects; a longer block is cut off without a word, unless under
+ * COPSE_CHECK=1. */
+COPSE_COLLECTIVE(alltoall, copse_comm *comm, const void *input, void *output, size_t bytes);
+COPSE_COLLECTIVE(alltoallv, copse_comm *comm, const void *input, const size_t *input_sizes, const size_t *input_places,
+                 void *output, const size_t *output_sizes, const size_t *output_places);
+
+/* --- Requests ------------------------------------------------------------------------------------------------- *
+ *
+ * A call that was started is under way until copse_wait or copse_test says that it is over. Any number may be, on one
+ * communicator; all ranks must start them, and make blocking calls among them, in the same order. Until then buffers
+ * may not be touched (inputs: not written); `sizes` and `places` are free at once.
+ *
+ * Calls go on while this rank is in copse_test, copse_wait or any other call on the same communicator, and not
+ * otherwise: a rank that computes for long should now and then call copse_test. A blocking call first finishes those
+ * that were started. Under COPSE_CHECK=1 starting a call waits for the other ranks to start it.
+ *
+ * A start that fails sets *request to null. A request that is over is freed, and *request set to null; a null
+ * request is over already. One whose communicator was freed is COPSE_ERROR_ARGUMENT. */
+
+/* Waits until the call is over, and returns what the blocking call would. */
+COPSE_API copse_status copse_wait(copse_request **request);
+
+/* Waits for all of them; `requests` may belong to several communicators, and hold nulls. Returns the first failure in
+ * the order of `requests`. */
+COPSE_API copse_status copse_wait_all(size_t count, copse_request **requests);
+
+/* Does not wait. *done = 1: the call is over, and the status is what the blocking call would return; 0: it is not,
+ * COPSE_OK. */
+COPSE_API copse_status copse_test(copse_request **request, int *done);
 
 #ifdef __cplusplus
 }

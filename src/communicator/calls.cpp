@@ -3,6 +3,8 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <limits>
+#include <new>
 
 #include "communicator/state.hpp"
 
@@ -134,16 +136,17 @@ void run_alone(const Arguments &arguments) {
   const auto *from = static_cast<const std::byte *>(arguments.input);
   auto *to = static_cast<std::byte *>(arguments.output);
   std::size_t count = arguments.count;
+  const bool told = arguments.collective == Collective::gather || arguments.collective == Collective::scatter;
+  if (arguments.ragged && !told) count = std::numeric_limits<std::size_t>::max();  // tables say it
   if (arguments.input_blocks != nullptr) {
-    count = arguments.input_blocks->count;
+    count = std::min(count, arguments.input_blocks->count);
     from += arguments.input_blocks->place;
   }
   if (arguments.output_blocks != nullptr) {
-    count = arguments.input_blocks != nullptr ? std::min(count, arguments.output_blocks->count)
-                                              : arguments.output_blocks->count;
+    count = std::min(count, arguments.output_blocks->count);
     to += arguments.output_blocks->place;
   }
-  if (from != to && count > 0) std::memcpy(to, from, count * arguments.element_bytes);
+  if (from != to && count > 0) std::memmove(to, from, count * arguments.element_bytes);
 }
 
 std::size_t largest(const Block *blocks, int ranks) {
@@ -164,8 +167,9 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   job.stage = Job::Stage::running;
   if (ranks == 1) {
     run_alone(arguments);
+    job.sizes.push_back(arguments.count);
     job.stage = Job::Stage::over;
-    job.outcome = Outcome::done;
+    job.outcome = verdict(job);
     return;
   }
   if (!arguments.ragged) return bind(job);
@@ -212,9 +216,10 @@ void Communicator::State::write_letter(Job &job) const {
   const Block own{0, arguments.count};
   for (int i = 0; i < plan::blocks_in(traits.input, ranks); ++i) {
     const Block &block = traits.input == plan::Extent::own ? own : arguments.input_blocks[i];
-    if (block.count > 0 && block.count <= room)
+    // Of more, too: a rank to which it goes may have room for so little.
+    if (const std::size_t count = std::min(block.count, room); count > 0)
       std::memcpy(job.letter.data + static_cast<std::size_t>(i) * room,
-                  static_cast<const std::byte *>(arguments.input) + block.place, block.count);
+                  static_cast<const std::byte *>(arguments.input) + block.place, count);
   }
 }
 
@@ -260,7 +265,7 @@ void Communicator::State::bind(Job &job) {
   }
   if (job.call.count == 0 && arguments.collective != Collective::barrier) {
     job.stage = Job::Stage::over;
-    job.outcome = Outcome::done;
+    job.outcome = verdict(job);
     return;
   }
   if (displaced(arguments)) {
@@ -270,15 +275,21 @@ void Communicator::State::bind(Job &job) {
       job.memory.resize(count * size);
       job.call.output = job.memory.data();
     } else {
-      job.memory.resize(static_cast<std::size_t>(ranks) * job.call.count * size);
       job.input_blocks.resize(static_cast<std::size_t>(ranks));
+      std::size_t total = 0;  // where a block goes, one after the other
+      const auto original = [&](std::size_t i) {
+        return arguments.ragged ? arguments.input_blocks[i] : Block{static_cast<std::ptrdiff_t>(total), job.call.count};
+      };
       for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
-        const auto place = static_cast<std::ptrdiff_t>(i * job.call.count * size);
-        const Block from = arguments.ragged ? arguments.input_blocks[i] : Block{place, job.call.count};
-        job.input_blocks[i] = {place, from.count};
-        if (from.count > 0)
-          std::memcpy(job.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from.place,
-                      from.count * size);
+        job.input_blocks[i] = {static_cast<std::ptrdiff_t>(total), original(i).count};
+        total += original(i).count * size;
+      }
+      job.memory.resize(total);
+      for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
+        const auto [place, count] = job.input_blocks[i];
+        const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
+        if (count > 0)
+          std::memcpy(job.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from, count * size);
       }
       job.call.input = job.memory.data();
       if (arguments.ragged) job.call.input_blocks = job.input_blocks.data();
@@ -320,20 +331,50 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
   if (settings.trace && tally != nullptr)
     tally->add(job.call.count * job.call.element_bytes,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  if (arguments.ragged && arguments.collective == Collective::gather && rank == arguments.root)
-    for (std::size_t i = 0; i < job.sizes.size(); ++i)
-      if (job.sizes[i] > arguments.output_blocks[i].count) job.outcome = Outcome::truncated;
-  return job.outcome;
+  return job.outcome = verdict(job);
+}
+
+// How a call that came to its end has ended: the root alone sees what a rank gives and what the other has room for.
+Outcome Communicator::State::verdict(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  const bool gathers = arguments.collective == Collective::gather;
+  if (!arguments.ragged || arguments.root != rank || !(gathers || arguments.collective == Collective::scatter))
+    return Outcome::done;
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    const std::size_t given = gathers ? job.sizes[i] : arguments.input_blocks[i].count;
+    const std::size_t room = gathers ? arguments.output_blocks[i].count : job.sizes[i];
+    if (given <= room) continue;
+    job.cut_off = {gathers ? other : rank, gathers ? rank : other, given, room};
+    return Outcome::truncated;
+  }
+  return Outcome::done;
 }
 
 // Calls --------------------------------------------------------------------------------------------------------
+
+template <class Body>
+Outcome Communicator::State::attempt(Body &&body) {
+  if (broken != Outcome::done) [[unlikely]] return broken;
+  Outcome outcome = Outcome::no_memory;
+  try {
+    outcome = body();
+  } catch (const std::bad_alloc &) {
+    executor->give_up();
+  }
+  if (outcome != Outcome::done && outcome != Outcome::pending && outcome != Outcome::truncated) [[unlikely]] {
+    broken = outcome;
+    error = errno;
+  }
+  return outcome;
+}
 
 // Calls that were started run one after the other, in the order in which all ranks have started them: so nothing that
 // plans rely on is different for them.
 void Communicator::State::progress(bool polling) {
   while (!started.empty()) {
     Job &job = *started.front();
-    const Outcome outcome = advance(job, polling);
+    const Outcome outcome = attempt([&] { return advance(job, polling); });
     if (outcome == Outcome::pending) return;
     job.outcome = outcome;
     started.pop_front();
@@ -343,35 +384,40 @@ void Communicator::State::progress(bool polling) {
 Outcome Communicator::run(const Arguments &arguments) {
   State &state = *state_;
   if (!state.started.empty()) state.progress(false);
-  if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
-    if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
-    engine::Call call = call_of(arguments, state.rank);
-    return state.run(arguments.collective, call, arguments.root, ordered(arguments));
-  }
-  state.begin(state.spare, arguments);
-  if (state.spare.stage != Job::Stage::over) state.spare.outcome = state.advance(state.spare, false);
-  return state.spare.outcome;
+  return state.attempt([&] {
+    if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
+      if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
+      engine::Call call = call_of(arguments, state.rank);
+      return state.run(arguments.collective, call, arguments.root, ordered(arguments));
+    }
+    state.begin(state.spare, arguments);
+    return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);
+  });
 }
 
 std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
   State &state = *state_;
   auto job = std::make_shared<Job>();
-  Arguments kept = arguments;
-  const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
-    if (blocks == nullptr) return;
-    copies.assign(blocks, blocks + state.ranks);
-    blocks = copies.data();
-  };
-  if (arguments.ragged) {
-    keep(kept.input_blocks, job->tables[0]);
-    keep(kept.output_blocks, job->tables[1]);
-  }
-  if (arguments.combine != nullptr) {
-    job->combine = *arguments.combine;
-    kept.combine = &job->combine;
-  }
-  state.begin(*job, kept);
-  if (job->stage != Job::Stage::over) state.started.push_back(job);
+  job->arguments.collective = arguments.collective;
+  job->outcome = state.attempt([&] {
+    Arguments kept = arguments;
+    const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
+      if (blocks == nullptr) return;
+      copies.assign(blocks, blocks + state.ranks);
+      blocks = copies.data();
+    };
+    if (arguments.ragged) {
+      keep(kept.input_blocks, job->tables[0]);
+      keep(kept.output_blocks, job->tables[1]);
+    }
+    if (arguments.combine != nullptr) {
+      job->combine = *arguments.combine;
+      kept.combine = &job->combine;
+    }
+    state.begin(*job, kept);
+    if (job->stage != Job::Stage::over) state.started.push_back(job);
+    return job->outcome;
+  });
   state.progress(true);
   return job;
 }

@@ -18,7 +18,8 @@ struct Announcement {
   std::int32_t root = 0;
   std::uint64_t count = 0, element_bytes = 0;
   std::uint64_t ragged = 0;
-  std::array<char, 64> operation{};
+  std::uint64_t refused = 0;         // this rank cannot call at all
+  std::array<char, 160> operation{};  // or why it was refused
 
   // Sizes of ragged calls differ from rank to rank, and are compared by tables.
   [[nodiscard]] bool agrees_with(const Announcement &other) const {
@@ -46,7 +47,8 @@ struct Announcement {
 // The first two ranks that see a block differently, in words; `tables`: per rank, what it gives to each and what it gets
 // from each, kUnknown where it does not say.
 constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-std::string first_difference(const std::vector<std::uint64_t> &tables, std::size_t ranks, bool all_alike) {
+std::string first_difference(const std::vector<std::uint64_t> &tables, std::size_t ranks, bool all_alike,
+                             const std::string &unit) {
   const auto entry = [&](std::size_t rank, std::size_t way, std::size_t other) {
     return tables[(rank * 2 + way) * ranks + other];
   };
@@ -54,10 +56,10 @@ std::string first_difference(const std::vector<std::uint64_t> &tables, std::size
     for (std::size_t to = 0; to < ranks; ++to) {
       const std::uint64_t given = entry(from, 0, to), taken = entry(to, 1, from);
       if (all_alike && taken != entry(0, 1, from))
-        return "block " + std::to_string(from) + " has " + std::to_string(entry(0, 1, from)) + " elements for rank 0, but " +
+        return "block " + std::to_string(from) + " has " + std::to_string(entry(0, 1, from)) + unit + " for rank 0, but " +
                std::to_string(taken) + " for rank " + std::to_string(to);
       if (given == kUnknown || taken == kUnknown || given == taken) continue;
-      return "rank " + std::to_string(from) + " gives " + std::to_string(given) + " elements to rank " +
+      return "rank " + std::to_string(from) + " gives " + std::to_string(given) + unit + " to rank " +
              std::to_string(to) + ", which expects " + std::to_string(taken);
     }
   }
@@ -79,6 +81,10 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   std::vector<Announcement> all(ranks);
   constexpr const char *kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
   if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
+  for (std::size_t other = 0; other < all.size(); ++other)
+    if (all[other].refused != 0)
+      return "this rank calls " + mine.text() + ", but the call of rank " + std::to_string(other) +
+             " was refused: " + all[other].operation.data();
   for (std::size_t other = 1; other < all.size(); ++other)
     if (!all[other].agrees_with(all[0]))
       return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +
@@ -100,19 +106,31 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   if (arguments.collective == Collective::gather) table[root] = arguments.count;
   if (arguments.collective == Collective::scatter) table[ranks + root] = arguments.count;
   if (!state_->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
-  const std::string difference = first_difference(tables, ranks, own_to_all || combined);
+  const std::string difference = first_difference(tables, ranks, own_to_all || combined, combined ? " elements" : " bytes");
   if (difference.empty()) return {};
   return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
 }
 
-std::string Communicator::explain(Outcome outcome) const {
-  const std::string call = std::string(algorithms::name_of(state_->running)) + " among " +
-                           std::to_string(state_->ranks) + " ranks";
+void Communicator::compare_refused(const char *why) {
+  Announcement mine;
+  mine.refused = 1;
+  std::snprintf(mine.operation.data(), mine.operation.size(), "%s", why);
+  std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
+  state_->bootstrap->allgather(&mine, all.data(), sizeof mine);
+}
+
+std::string Communicator::explain(Outcome outcome, const Job *job) const {
+  const Collective collective = job != nullptr ? job->arguments.collective : state_->running;
+  const std::string call =
+      std::string(algorithms::name_of(collective)) + " among " + std::to_string(state_->ranks) + " ranks";
+  const auto &cut_off = (job != nullptr ? *job : state_->spare).cut_off;
   const int lost = state_->executor->lost_rank();
   switch (outcome) {
     case Outcome::done: return call + " is done";
     case Outcome::pending: return call + " is not over yet";
-    case Outcome::truncated: return call + ": a rank sent more than this rank has room for";
+    case Outcome::truncated:
+      return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) +
+             " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
     case Outcome::peer_lost:
       return call + ": rank " + std::to_string(lost) + " (process " +
              std::to_string(state_->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
@@ -120,8 +138,9 @@ std::string Communicator::explain(Outcome outcome) const {
       return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";
     case Outcome::reach_failed:
-      return call + ": reading or writing another rank's buffer failed (" + std::strerror(errno) +
+      return call + ": reading or writing another rank's buffer failed (" + std::strerror(state_->error) +
              "); is every buffer as long as its count says? COPSE_REACH=staged avoids such accesses";
+    case Outcome::no_memory: return call + ": this rank has no memory left for it; the other ranks have been told";
   }
   return call;
 }

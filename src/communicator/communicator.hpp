@@ -45,8 +45,8 @@ class Communicator {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities &capabilities() const;
 
-  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. Anything but Outcome::done and
-  // truncated leaves the communicator unusable; `explain` then says what happened, in a line.
+  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. After anything but
+  // Outcome::done and truncated the communicator is unusable: all later calls end alike.
   Outcome run(const Arguments &arguments);
 
   // Non-blocking: everything that the arguments point to, tables and operator apart, must stay until the call is over.
@@ -71,8 +71,11 @@ class Communicator {
   // names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names the two ranks that
   // differ and what each called.
   std::string compare(const Arguments &arguments, const char *operation);
+  // In its stead on a rank whose call was refused, so that the others do not wait for it: they are told why.
+  void compare_refused(const char *why);
 
-  [[nodiscard]] std::string explain(Outcome outcome) const;
+  // In a line. Of a call that was started, with its job; else of the last one.
+  [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
   [[nodiscard]] const Trace &trace() const;
 
  private:

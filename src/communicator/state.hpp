@@ -49,6 +49,10 @@ struct Job {
   const Route *route = nullptr;
   const engine::Program *program = nullptr;
   Outcome outcome = Outcome::done;
+  struct {  // truncated: `given` elements go from one rank to another, which has room for fewer
+    int from = 0, to = 0;
+    std::size_t given = 0, room = 0;
+  } cut_off;
 };
 
 struct Communicator::State {
@@ -70,6 +74,8 @@ struct Communicator::State {
   algorithms::Collective running{};
   std::deque<std::shared_ptr<Job>> started;  // not over yet, in order
   Job spare;                                 // of blocking calls
+  Outcome broken = Outcome::done;            // how the communicator became unusable
+  int error = 0;                             // errno at that time
 
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, bool ordered, std::size_t bucket);
@@ -83,7 +89,11 @@ struct Communicator::State {
   bool read_letters(Job &job) const;
   void bind(Job &job);
   Outcome advance(Job &job, bool polling);
+  [[nodiscard]] Outcome verdict(Job &job) const;
   void progress(bool polling);
+  // Runs `body`, which returns an Outcome. After one that breaks the communicator every later call gets the same.
+  template <class Body>
+  Outcome attempt(Body &&body);
 };
 
 }  // namespace copse::communicator

@@ -397,8 +397,7 @@ Outcome Executor::end(Outcome outcome) {
     }
     if (news != Outcome::done) outcome = news;
   }
-  const int culprit = outcome == Outcome::peer_lost || outcome == Outcome::peer_failed ? lost_rank_ : me_;
-  segment_.given_up(peers_[static_cast<std::size_t>(me_)].local).store(culprit + 1, std::memory_order_relaxed);
+  give_up_for(outcome == Outcome::peer_lost || outcome == Outcome::peer_failed ? lost_rank_ : me_);
   errno = error;
   return outcome;
 }

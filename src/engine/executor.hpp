@@ -17,9 +17,11 @@
 namespace copse::engine {
 
 // truncated: another rank sent more than there was room for; the call is over, and the communicator sound. peer_lost: a
-// process has ended; peer_failed: a rank has given up, for a reason that it knows; pending: a call that was
-// started is not done yet.
-enum class Outcome : std::uint8_t { done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed };
+// process has ended; peer_failed: a rank has given up, for a reason that it knows; no_memory: this rank had none;
+// pending: a call that was started is not done yet.
+enum class Outcome : std::uint8_t {
+  done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed, no_memory
+};
 
 class Executor {
  public:
@@ -45,6 +47,9 @@ class Executor {
   // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
   // called again with the same arguments as long as it is `pending`; no other call may begin in between.
   Outcome advance(const Program &program, const Call &call, bool polling);
+
+  // Tells the other ranks of the node that this one will not go on, so that nobody waits for it for ever.
+  void give_up() const { give_up_for(me_); }
 
   // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
@@ -85,6 +90,9 @@ class Executor {
   void begin(const Program &program, const Call &call);
   Outcome run_steps(const Program &program, const Call &call);
   Outcome end(Outcome outcome);
+  void give_up_for(int culprit) const {
+    segment_.given_up(peers_[static_cast<std::size_t>(me_)].local).store(culprit + 1, std::memory_order_relaxed);
+  }
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                     std::uint32_t portion = 0);
   Outcome wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,

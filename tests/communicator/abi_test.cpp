@@ -18,7 +18,7 @@ TEST(Abi, TheHeaderIsAlsoC11) { EXPECT_EQ(header_compiles_as_c11(), COPSE_OK); }
 TEST(Abi, NumbersStay) {
   static_assert(COPSE_OK == 0 && COPSE_ERROR_ARGUMENT == 1 && COPSE_ERROR_VARIABLE == 2 &&
                 COPSE_ERROR_UNREACHABLE == 3 && COPSE_ERROR_MISMATCH == 4 && COPSE_ERROR_LOST == 5 &&
-                COPSE_ERROR_MEMORY == 6);
+                COPSE_ERROR_MEMORY == 6 && COPSE_ERROR_TRUNCATED == 7);
   static_assert(COPSE_INT8 == 0 && COPSE_INT16 == 1 && COPSE_INT32 == 2 && COPSE_INT64 == 3 && COPSE_UINT8 == 4 &&
                 COPSE_UINT16 == 5 && COPSE_UINT32 == 6 && COPSE_UINT64 == 7 && COPSE_FLOAT16 == 8 &&
                 COPSE_BFLOAT16 == 9 && COPSE_FLOAT == 10 && COPSE_DOUBLE == 11 && COPSE_LONG_DOUBLE == 12 &&
@@ -44,11 +44,15 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
     shown.insert(text.substr(0, text.find(' ')));
   }
   ASSERT_EQ(pclose(pipe), 0);
-  const std::set<std::string> interface{
+  std::set<std::string> interface{
       "copse_status_text", "copse_meeting_create", "copse_meeting_free", "copse_comm_create_threads",
       "copse_comm_join",   "copse_comm_create",    "copse_comm_free",    "copse_comm_rank",
-      "copse_comm_ranks",  "copse_comm_message",   "copse_barrier",      "copse_broadcast",
-      "copse_reduce",      "copse_allreduce"};
+      "copse_comm_ranks",  "copse_comm_message",   "copse_wait",         "copse_wait_all",
+      "copse_test"};
+  for (const std::string name :
+       {"barrier", "broadcast", "reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block",
+        "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv"})
+    interface.insert({"copse_" + name, "copse_start_" + name});
   EXPECT_EQ(shown, interface);
 }
 

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "../engine/ranks.hpp"
-#include "copse/copse.h"
+#include "c_ranks.hpp"
 #include "refusal.hpp"
 
 namespace copse::test {
@@ -26,19 +26,6 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
-
-std::string fresh_name() {
-  static int number = 0;
-  return "test-" + std::to_string(getpid()) + "-" + std::to_string(++number);
-}
-
-// Empty if all processes have nothing to complain about.
-std::string all_well(const std::vector<std::string> &complaints) {
-  std::string result;
-  for (std::size_t i = 0; i < complaints.size(); ++i)
-    if (!complaints[i].empty()) result += "process " + std::to_string(i) + ": " + complaints[i] + "\n";
-  return result;
-}
 
 // A few calls of each kind; what went wrong.
 std::string exercise(copse_comm *comm, std::size_t count) {
@@ -66,16 +53,6 @@ std::string join_and_exercise(const std::string &name, int rank, int ranks, std:
   const std::string wrong = exercise(comm, count);
   copse_comm_free(comm);
   return wrong;
-}
-
-std::string refused(copse_status status, copse_status expected, std::initializer_list<const char *> words,
-                    const copse_comm *comm = nullptr) {
-  const std::string message = copse_comm_message(comm);
-  std::string wrong;
-  if (status != expected) wrong = "status " + std::to_string(status) + " instead of " + std::to_string(expected) + "; ";
-  for (const char *word : words)
-    if (message.find(word) == std::string::npos) wrong += std::string("no '") + word + "' in the message; ";
-  return wrong.empty() ? wrong : wrong + "message: " + message;
 }
 
 TEST(Join, ProcessesMeetByName) {
@@ -115,7 +92,7 @@ TEST(Join, ACallbackBringsThemTogether) {
     Board *board;
     int rank;
   };
-  const copse_allgather gather = [](void *context, const void *mine, void *all, std::size_t bytes) {
+  const copse_allgather_callback gather = [](void *context, const void *mine, void *all, std::size_t bytes) {
     auto *me = static_cast<Context *>(context);
     std::memcpy(me->board->pinned[me->rank], mine, bytes);
     me->board->arrive.arrive_and_wait();
@@ -144,7 +121,7 @@ TEST(Join, ACallbackBringsThemTogether) {
   munmap(memory, sizeof(Board));
 
   copse_comm *comm = nullptr;
-  const copse_allgather fails = [](void *, const void *, void *, std::size_t) { return 1; };
+  const copse_allgather_callback fails = [](void *, const void *, void *, std::size_t) { return 1; };
   EXPECT_EQ(refused(copse_comm_create(0, 1, fails, nullptr, &comm), COPSE_ERROR_UNREACHABLE, {"gathered"}), "");
 }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <sstream>
 
 namespace copse::test {
@@ -138,6 +138,24 @@ std::string ModelCall::text() const {
   return text.str();
 }
 
+ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes) {
+  ModelCall call;
+  call.ranks = ranks;
+  call.root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
+  call.collective = static_cast<Collective>(random() % algorithms::kCollectives);
+  call.operation = &operation(static_cast<int>(random() % kOperations));
+  // The length's logarithm is uniform, and the least of three draws: mostly small, now and then large.
+  const auto unit = [&] { return static_cast<double>(random() >> 11) / 9007199254740992.0; };
+  const plan::Contents contents = algorithms::contents_of(call.collective, ranks);
+  const double most = static_cast<double>(most_bytes / std::max<std::size_t>(1, contents.blocks));
+  const double length = std::exp(std::min({unit(), unit(), unit()}) * std::log(most));
+  call.count = random() % 64 == 0 ? 0 : static_cast<std::size_t>(length) / call.element_bytes();
+  call.in_place = random() % 2 == 0;
+  call.ragged = contents.blocks > 0 && random() % 2 == 0;
+  call.seed = random();
+  return call;
+}
+
 std::string_view test_reach() {
   const char *reach = std::getenv("TEST_REACH");
   return reach != nullptr ? reach : "";
@@ -152,19 +170,19 @@ bool outside_heap() {
 }
 
 // A buffer: dense, or in ragged calls with gaps and in an order of its own (what reduce_scatter reads has no table).
-CallUnderTest::Side CallUnderTest::side(Extent extent, std::uint64_t salt) const {
+CallBuffers::Side CallBuffers::side(Extent extent, std::uint64_t salt) const {
   Side side;
   side.extent = extent;
   const int held = plan::blocks_in(extent, call_.ranks);
   side.blocks.resize(static_cast<std::size_t>(held));
   std::vector<int> order(static_cast<std::size_t>(held));
   std::iota(order.begin(), order.end(), 0);
-  std::mt19937_64 random(mix(call_.seed + salt, static_cast<std::uint64_t>(comm_.rank())));
+  std::mt19937_64 random(mix(call_.seed + salt, static_cast<std::uint64_t>(rank_)));
   const bool loose = call_.ragged && held > 1 && call_.collective != Collective::reduce_scatter;
   if (loose) std::shuffle(order.begin(), order.end(), random);
   std::size_t at = 0;
   for (const int index : order) {
-    const std::uint32_t block = plan::block_at(extent, comm_.rank(), index, call_.ranks);
+    const std::uint32_t block = plan::block_at(extent, rank_, index, call_.ranks);
     const std::size_t count = size_of(call_, extent == Extent::message ? 0 : block);
     if (loose) at += random() % 3 * call_.element_bytes();
     side.blocks[static_cast<std::size_t>(index)] = {static_cast<std::ptrdiff_t>(at), count};
@@ -174,10 +192,9 @@ CallUnderTest::Side CallUnderTest::side(Extent extent, std::uint64_t salt) const
   return side;
 }
 
-CallUnderTest::CallUnderTest(communicator::Communicator &comm, const ModelCall &call)
-    : comm_(comm), call_(call), combine_(combine_of(*call.operation)) {
+CallBuffers::CallBuffers(int rank, const ModelCall &call)
+    : rank_(rank), call_(call), combine_(combine_of(*call.operation)) {
   const algorithms::Traits &traits = algorithms::traits_of(call.collective);
-  const int rank = comm.rank();
   has_input_ = traits.has_input(rank, call.root);
   has_output_ = traits.has_output(rank, call.root);
   const bool displaced = call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter;
@@ -207,9 +224,9 @@ CallUnderTest::CallUnderTest(communicator::Communicator &comm, const ModelCall &
   output_before_ = output_.bytes;
 }
 
-communicator::Arguments CallUnderTest::arguments() {
+communicator::Arguments CallBuffers::arguments() {
   const algorithms::Traits &traits = algorithms::traits_of(call_.collective);
-  const auto rank = static_cast<std::size_t>(comm_.rank());
+  const auto rank = static_cast<std::size_t>(rank_);
   communicator::Arguments arguments;
   arguments.collective = call_.collective;
   arguments.element_bytes = call_.element_bytes();
@@ -235,31 +252,19 @@ communicator::Arguments CallUnderTest::arguments() {
   return arguments;
 }
 
-std::string CallUnderTest::run() { return check(comm_.run(arguments())); }
-void CallUnderTest::start() { job_ = comm_.start(arguments()); }
-
-std::string CallUnderTest::finish() {
-  // Half of the calls are asked after before they are waited for.
-  if (call_.seed % 2 == 0)
-    for (int i = 0; i < 10; ++i)
-      if (comm_.test(*job_) != communicator::Outcome::pending) break;
-  return check(comm_.wait(*job_));
-}
-
-std::string CallUnderTest::check(communicator::Outcome outcome) const {
-  if (outcome != communicator::Outcome::done) return call_.text() + ": " + comm_.explain(outcome);
+std::string CallBuffers::wrong_bytes() const {
   const algorithms::Traits &traits = algorithms::traits_of(call_.collective);
   const Side &result = one_buffer_ && traits.input != Extent::own ? input_ : output_;
   Bytes want = &result == &input_ ? input_before_ : output_before_;
   if (has_output_) {
     for (int i = 0; i < plan::blocks_in(traits.output, call_.ranks); ++i) {
       const std::uint32_t block =
-          traits.output == Extent::message ? 0 : plan::block_at(traits.output, comm_.rank(), i, call_.ranks);
+          traits.output == Extent::message ? 0 : plan::block_at(traits.output, rank_, i, call_.ranks);
       bool defined = true;
-      const auto data = expected(call_, comm_.rank(), block, defined);
+      const auto data = expected(call_, rank_, block, defined);
       std::ptrdiff_t place = output_.blocks[static_cast<std::size_t>(i)].place;
       if (&result == &input_ && traits.output == Extent::own && !traits.reduces)  // scatter: it stays in its place
-        place = input_.blocks[static_cast<std::size_t>(comm_.rank())].place;
+        place = input_.blocks[static_cast<std::size_t>(rank_)].place;
       if (&result == &input_ && call_.collective == Collective::reduce_scatter) place = 0;
       if (!defined) continue;
       if (!data.empty()) std::memcpy(want.data() + place, data.data(), data.size());
@@ -276,6 +281,19 @@ std::string CallUnderTest::check(communicator::Outcome outcome) const {
   std::string wrong = differ(result.bytes, want, " of the result");
   if (wrong.empty() && &result != &input_ && has_input_) wrong = differ(input_.bytes, input_before_, " of the input");
   return wrong;
+}
+
+std::string CallUnderTest::finish() {
+  // Half of the calls are asked after before they are waited for.
+  if (buffers_.call().seed % 2 == 0)
+    for (int i = 0; i < 10; ++i)
+      if (comm_.test(*job_) != communicator::Outcome::pending) break;
+  return check(comm_.wait(*job_));
+}
+
+std::string CallUnderTest::check(communicator::Outcome outcome) const {
+  if (outcome != communicator::Outcome::done) return buffers_.call().text() + ": " + comm_.explain(outcome);
+  return buffers_.wrong_bytes();
 }
 
 }  // namespace copse::test

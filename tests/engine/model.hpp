@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ struct ModelCall {
   [[nodiscard]] std::size_t element_bytes() const;
 };
 
+// Any collective over `ranks`, of up to about `most_bytes` in all.
+[[nodiscard]] ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes);
+
 // TEST_REACH=heap: run under the preloaded shared heap, and it must be used. TEST_REACH=heap_only: moreover without
 // kernel copies, and every other rank's buffers lie outside the heap.
 [[nodiscard]] std::string_view test_reach();
@@ -64,14 +68,14 @@ struct TestAllocator {
 };
 
 // One call on this rank: its buffers, and whether they end as they should.
-class CallUnderTest {
+class CallBuffers {
  public:
-  CallUnderTest(communicator::Communicator &comm, const ModelCall &call);
+  CallBuffers(int rank, const ModelCall &call);
 
-  // Runs it, or starts it and finishes it later. Then: what is wrong, or nothing.
-  std::string run();
-  void start();
-  std::string finish();
+  [[nodiscard]] communicator::Arguments arguments();
+  [[nodiscard]] const ModelCall &call() const { return call_; }
+  // After the call: what is wrong, or nothing.
+  [[nodiscard]] std::string wrong_bytes() const;
 
  private:
   using Bytes = std::vector<std::byte, TestAllocator<std::byte>>;
@@ -81,15 +85,30 @@ class CallUnderTest {
     std::vector<communicator::Block> blocks;
   };
   [[nodiscard]] Side side(plan::Extent extent, std::uint64_t salt) const;
-  [[nodiscard]] communicator::Arguments arguments();
-  [[nodiscard]] std::string check(communicator::Outcome outcome) const;
 
-  communicator::Communicator &comm_;
+  int rank_;
   ModelCall call_;
   engine::Combine combine_;
   Side input_, output_;
   bool has_input_, has_output_, one_buffer_;
   Bytes input_before_, output_before_;
+};
+
+// Such a call on a communicator.
+class CallUnderTest {
+ public:
+  CallUnderTest(communicator::Communicator &comm, const ModelCall &call) : comm_(comm), buffers_(comm.rank(), call) {}
+
+  // Runs it, or starts it and finishes it later. Then: what is wrong, or nothing.
+  std::string run() { return check(comm_.run(buffers_.arguments())); }
+  void start() { job_ = comm_.start(buffers_.arguments()); }
+  std::string finish();
+
+ private:
+  [[nodiscard]] std::string check(communicator::Outcome outcome) const;
+
+  communicator::Communicator &comm_;
+  CallBuffers buffers_;
   std::shared_ptr<communicator::Job> job_;
 };
 

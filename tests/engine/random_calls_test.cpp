@@ -7,7 +7,6 @@
 
 #include <array>
 #include <deque>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,33 +31,6 @@ constexpr std::size_t kMostBytes = std::size_t{2} << 20;
 std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
   const char *text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
-}
-
-struct RandomCall {
-  int communicator;
-  ModelCall call;
-  bool started;
-};
-
-RandomCall draw(std::mt19937_64 &random, int ranks) {
-  RandomCall drawn{};
-  drawn.communicator = static_cast<int>(random() % kCommunicators);
-  ModelCall &call = drawn.call;
-  call.ranks = ranks;
-  call.root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
-  call.collective = static_cast<Collective>(random() % algorithms::kCollectives);
-  call.operation = &operation(static_cast<int>(random() % kOperations));
-  // The length's logarithm is uniform, and the least of three draws: mostly small, now and then large.
-  const auto unit = [&] { return static_cast<double>(random() >> 11) / 9007199254740992.0; };
-  const plan::Contents contents = algorithms::contents_of(call.collective, ranks);
-  const double most = static_cast<double>(kMostBytes / std::max<std::size_t>(1, contents.blocks));
-  const double length = std::exp(std::min({unit(), unit(), unit()}) * std::log(most));
-  call.count = random() % 64 == 0 ? 0 : static_cast<std::size_t>(length) / call.element_bytes();
-  call.in_place = random() % 2 == 0;
-  call.ragged = contents.blocks > 0 && random() % 2 == 0;
-  call.seed = random();
-  drawn.started = random() % 3 == 0;
-  return drawn;
 }
 
 // One communicator as it comes; in the others every collective's algorithm, carrier, radix, fragments and machine are
@@ -118,12 +90,12 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
       std::mt19937_64 same = random;
       std::array<std::deque<std::unique_ptr<CallUnderTest>>, kCommunicators> under_way;
       for (std::uint64_t i = 0; i < calls / kRounds; ++i) {
-        const RandomCall drawn = draw(same, ranks);
-        const auto number = static_cast<std::size_t>(drawn.communicator);
+        const std::size_t number = same() % kCommunicators;
+        const bool start = same() % 3 == 0;
         auto &started = under_way[number];
-        auto call = std::make_unique<CallUnderTest>(*comms[number], drawn.call);
+        auto call = std::make_unique<CallUnderTest>(*comms[number], draw_call(same, ranks, kMostBytes));
         std::string complaint;
-        if (drawn.started) {
+        if (start) {
           call->start();
           started.push_back(std::move(call));
         } else {

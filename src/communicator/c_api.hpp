@@ -1,0 +1,74 @@
+// What the files of the C interface share: the handle, and where exceptions end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "communicator/communicator.hpp"
+#include "copse/copse.h"
+#include "topology/error.hpp"
+
+namespace copse::communicator::c_api {
+
+// Bytes that a call reads or writes.
+struct Span {
+  std::uintptr_t begin, end;
+  bool written;
+  const char *name;  // of the buffer
+};
+
+// What went wrong without a communicator.
+extern thread_local std::string creation_message;
+
+// Runs `body`; what it throws becomes a status.
+template <class Body>
+copse_status guarded(std::string &message, Body &&body) noexcept {
+  const auto keep = [&](const char *why) {
+    try {
+      message = why;
+    } catch (...) {
+      message.clear();
+    }
+  };
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    message.clear();  // a sentence might need memory, too; copse_status_text has one
+    return COPSE_ERROR_MEMORY;
+  } catch (const topology::Error &error) {  // it quotes COPSE_TOPOLOGY
+    keep(error.what());
+    return COPSE_ERROR_VARIABLE;
+  } catch (const std::exception &error) {
+    keep(error.what());
+    return COPSE_ERROR_ARGUMENT;
+  }
+}
+
+inline std::string out_of(const char *what, int value, int end) {
+  return std::string(what) + " is " + std::to_string(value) + "; expected 0 to " + std::to_string(end - 1);
+}
+
+}  // namespace copse::communicator::c_api
+
+struct copse_comm {
+  std::unique_ptr<copse::communicator::Communicator> communicator;
+  bool check = false;
+  copse_status broken = COPSE_OK;
+  std::string message;
+  // What requests know it by: null once it is freed.
+  std::shared_ptr<copse_comm *> self = std::make_shared<copse_comm *>(nullptr);
+
+  // Of the call that is being made.
+  copse::engine::Combine combine;
+  std::vector<copse::communicator::Block> input_blocks, output_blocks;
+  std::vector<copse::communicator::c_api::Span> spans;
+};
+
+struct copse_request {
+  std::shared_ptr<copse_comm *> comm;
+  std::shared_ptr<copse::communicator::Job> job;
+};

@@ -1,0 +1,391 @@
+// The C interface: collectives and requests. Each collective is a row of the table at the end, which says how its
+// parameters are to be read; both its forms follow from that.
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+#include "communicator/c_api.hpp"
+
+namespace copse::communicator::c_api {
+namespace {
+
+using algorithms::Collective;
+using algorithms::Traits;
+using plan::Extent;
+
+// A buffer as the caller describes it; sizes and places only where its blocks differ.
+struct Side {
+  const char *name = nullptr;
+  const void *buffer = nullptr;
+  const std::size_t *sizes = nullptr, *places = nullptr;
+};
+
+// A call as the caller describes it. Counts are in elements, which are bytes where nothing is reduced.
+struct Asked {
+  const char *name;
+  Collective collective;
+  Side input = {}, output = {};
+  std::size_t count = 0;  // of the message, of each block, or of this rank's block
+  bool ragged = false;
+  int root = 0;
+  copse_type type = COPSE_TYPE_COUNT;
+  copse_op op = COPSE_OP_COUNT;
+};
+
+[[noreturn]] void refuse(const Asked &asked, const std::string &why) {
+  throw std::invalid_argument("copse_" + std::string(asked.name) + ": " + why);
+}
+
+bool one_for_each(Extent extent) { return extent == Extent::all || extent == Extent::row || extent == Extent::column; }
+
+// From a call as it is described to Arguments that are sound, as far as one rank can see that. What they point to lies
+// in the communicator's handle.
+class Binding {
+ public:
+  Binding(copse_comm &comm, const Asked &asked)
+      : comm_(comm), asked_(asked), traits_(algorithms::traits_of(asked.collective)),
+        rank_(comm.communicator->rank()), ranks_(comm.communicator->ranks()) {}
+
+  Arguments arguments() {
+    if (traits_.rooted() && (asked_.root < 0 || asked_.root >= ranks_))
+      refuse(asked_, out_of("root", asked_.root, ranks_));
+    result_.collective = asked_.collective;
+    result_.root = asked_.root;
+    result_.ragged = asked_.ragged;
+    result_.count = asked_.count;
+    result_.input = asked_.input.buffer;
+    result_.output = const_cast<void *>(asked_.output.buffer);
+    if (asked_.collective == Collective::barrier) result_.element_bytes = 0;
+    if (traits_.reduces) combine();
+    if (traits_.input == Extent::none) return result_;
+
+    const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
+    const bool writes = (traits_.one_buffer || traits_.has_output(rank_, asked_.root)) &&
+                        !(asked_.collective == Collective::exscan && rank_ == 0);
+    comm_.spans.clear();
+    // Tables first: they may say how long this rank's own block is.
+    const bool input_first = one_for_each(traits_.input);
+    if (input_first && reads) side(asked_.input, traits_.input, false);
+    if (writes) side(asked_.output, traits_.output, true);
+    if (!input_first && reads) side(asked_.input, traits_.input, false);
+    if (reads && writes) allow_in_place();
+    check_overlap();
+    return result_;
+  }
+
+ private:
+  void combine() {
+    result_.element_bytes = kernels::type_size(asked_.type);
+    comm_.combine.kernel = kernels::reduce_kernel(asked_.op, asked_.type);
+    comm_.combine.kernel_two = kernels::reduce_two_kernel(asked_.op, asked_.type);
+    result_.combine = &comm_.combine;
+    if (comm_.combine.kernel == nullptr)
+      refuse(asked_, std::string("operator ") + kernels::op_name(asked_.op) + " is not defined for type " +
+                         kernels::type_name(asked_.type) + " (MPI-4.1 6.9.2)");
+  }
+
+  void side(const Side &side, Extent extent, bool written) {
+    if (!asked_.ragged || !one_for_each(extent)) {
+      add(side, 0, result_.count, one_for_each(extent) ? static_cast<std::size_t>(ranks_) : 1, written);
+      return;
+    }
+    auto &blocks = written ? comm_.output_blocks : comm_.input_blocks;
+    (written ? result_.output_blocks : result_.input_blocks) = table(side, blocks, written);
+    // In a gather or scatter a rank says itself how long its block is.
+    if (!traits_.rooted() && traits_.input != Extent::row)
+      result_.count = blocks[static_cast<std::size_t>(rank_)].count;
+  }
+
+  const Block *table(const Side &side, std::vector<Block> &blocks, bool written) {
+    if (side.sizes == nullptr)
+      refuse(asked_, std::string("the sizes of the blocks of ") + side.name + " are null; expected one for each of " +
+                         std::to_string(ranks_) + " ranks");
+    blocks.resize(static_cast<std::size_t>(ranks_));
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (side.places != nullptr) place = side.places[i];
+      const std::size_t bytes = add(side, place, side.sizes[i], 1, written, static_cast<std::ptrdiff_t>(i));
+      blocks[i] = {static_cast<std::ptrdiff_t>(place), side.sizes[i]};
+      place += bytes;
+    }
+    return blocks.data();
+  }
+
+  // Notes `times` blocks of `count` elements, one after the other from `place` on; returns their bytes.
+  std::size_t add(const Side &side, std::size_t place, std::size_t count, std::size_t times, bool written,
+                  std::ptrdiff_t block = -1) {
+    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
+    const auto where = [&] {
+      return block < 0 ? std::string(side.name) : "block " + std::to_string(block) + " of " + side.name;
+    };
+    if (count > kMost / result_.element_bytes / times || place > kMost - count * result_.element_bytes * times)
+      refuse(asked_, where() + " is too large for memory: " + std::to_string(count) + " elements of " +
+                         std::to_string(result_.element_bytes) + " bytes" +
+                         (times > 1 ? " from each of " + std::to_string(times) + " ranks" : "") +
+                         (place > 0 ? ", from byte " + std::to_string(place) + " on" : "") +
+                         "; was a size negative?");
+    const std::size_t bytes = count * result_.element_bytes * times;
+    if (bytes == 0) return 0;
+    if (side.buffer == nullptr)
+      refuse(asked_, std::string(side.name) + " is null; expected " + std::to_string(bytes) + " bytes" +
+                         (traits_.rooted() && !traits_.one_buffer && rank_ == asked_.root ? " on the root" : ""));
+    const auto begin = reinterpret_cast<std::uintptr_t>(side.buffer) + place;
+    comm_.spans.push_back({begin, begin + bytes, written, side.name});
+    return bytes;
+  }
+
+  // Spans that only look as if they overlapped.
+  void allow_in_place() {
+    auto input = reinterpret_cast<std::uintptr_t>(asked_.input.buffer);
+    auto output = reinterpret_cast<std::uintptr_t>(asked_.output.buffer);
+    const auto own = [&](const Block *blocks) {
+      const auto me = static_cast<std::size_t>(rank_);
+      return blocks != nullptr ? static_cast<std::size_t>(blocks[me].place) : me * result_.count;
+    };
+    const bool scatters = traits_.input_at_root;
+    if (traits_.output == Extent::all) output += own(result_.output_blocks);
+    if (scatters) input += own(result_.input_blocks);
+    if (input == output) std::erase_if(comm_.spans, [&](const Span &span) { return span.written == scatters; });
+  }
+
+  void check_overlap() {
+    std::vector<Span> &spans = comm_.spans;
+    std::sort(spans.begin(), spans.end(), [](const Span &a, const Span &b) { return a.begin < b.begin; });
+    const Span *reaches[2] = {nullptr, nullptr};  // the furthest so far, read and written
+    for (const Span &span : spans) {
+      for (const bool written : {false, true}) {
+        const Span *other = reaches[written];
+        if (other == nullptr || !(written || span.written) || other->end <= span.begin) continue;
+        if (other->name == span.name) refuse(asked_, std::string("blocks of ") + span.name + " overlap");
+        refuse(asked_, std::string(other->name) + " and " + span.name + " overlap by " +
+                           std::to_string(std::min(other->end, span.end) - span.begin) +
+                           " bytes; expected other memory, or the form in place that copse.h describes");
+      }
+      const Span *&furthest = reaches[span.written];
+      if (furthest == nullptr || span.end > furthest->end) furthest = &span;
+    }
+  }
+
+  copse_comm &comm_;
+  const Asked &asked_;
+  const Traits &traits_;
+  const int rank_, ranks_;
+  Arguments result_;
+};
+
+copse_status status_of(copse_comm &comm, Outcome outcome, const Job *job = nullptr) {
+  if (outcome == Outcome::done) return COPSE_OK;
+  comm.message = comm.communicator->explain(outcome, job);
+  if (outcome == Outcome::truncated) return COPSE_ERROR_TRUNCATED;
+  return comm.broken = outcome == Outcome::no_memory ? COPSE_ERROR_MEMORY : COPSE_ERROR_LOST;
+}
+
+copse_status fail(std::string &message, std::string why) {
+  message = std::move(why);
+  return COPSE_ERROR_ARGUMENT;
+}
+
+// Hands sound arguments, alike on all ranks, to `go`.
+template <class Go>
+copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
+  if (comm == nullptr)
+    return guarded(creation_message, [] { return fail(creation_message, "the communicator is null"); });
+  return guarded(comm->message, [&] {
+    if (comm->broken != COPSE_OK) return comm->broken;
+    Arguments arguments;
+    try {
+      arguments = Binding(*comm, asked).arguments();
+    } catch (const std::exception &refused) {
+      if (comm->check) comm->communicator->compare_refused(refused.what());
+      throw;
+    }
+    if (comm->check) {
+      std::string operation;
+      if (arguments.combine != nullptr)
+        operation = std::string(kernels::op_name(asked.op)) + " of " + kernels::type_name(asked.type);
+      std::string difference = comm->communicator->compare(arguments, operation.c_str());
+      if (!difference.empty()) {
+        comm->message = std::move(difference);
+        return COPSE_ERROR_MISMATCH;
+      }
+    }
+    return go(arguments);
+  });
+}
+
+copse_status run(copse_comm *comm, const Asked &asked) noexcept {
+  return call(comm, asked,
+              [&](const Arguments &arguments) { return status_of(*comm, comm->communicator->run(arguments)); });
+}
+
+copse_status start(copse_comm *comm, const Asked &asked, copse_request **request) noexcept {
+  if (request == nullptr) {
+    std::string &message = comm == nullptr ? creation_message : comm->message;
+    return guarded(message, [&] { return fail(message, "the place for the request is null"); });
+  }
+  *request = nullptr;
+  return call(comm, asked, [&](const Arguments &arguments) {
+    auto made = std::make_unique<copse_request>();
+    made->comm = comm->self;
+    made->job = comm->communicator->start(arguments);
+    *request = made.release();
+    return COPSE_OK;
+  });
+}
+
+// Asks after a call; one that is over is freed.
+copse_status ask(copse_request **request, bool wait, bool &over) noexcept {
+  over = true;
+  if (request == nullptr)
+    return guarded(creation_message, [] { return fail(creation_message, "the request's place is null"); });
+  if (*request == nullptr) return COPSE_OK;
+  copse_comm *const comm = *(*request)->comm;
+  const auto end = [&](std::string &message, auto status) {
+    const copse_status result = guarded(message, status);
+    delete *request;
+    *request = nullptr;
+    return result;
+  };
+  if (comm == nullptr)
+    return end(creation_message, [] { return fail(creation_message, "the request's communicator has been freed"); });
+  const Job &job = *(*request)->job;
+  const Outcome outcome = wait ? comm->communicator->wait(job) : comm->communicator->test(job);
+  over = outcome != Outcome::pending;
+  return over ? end(comm->message, [&] { return status_of(*comm, outcome, &job); }) : COPSE_OK;
+}
+
+}  // namespace
+}  // namespace copse::communicator::c_api
+
+using namespace copse::communicator::c_api;
+using copse::algorithms::Collective;
+
+extern "C" {
+
+copse_status copse_wait(copse_request **request) {
+  bool over;
+  return ask(request, true, over);
+}
+
+copse_status copse_test(copse_request **request, int *done) {
+  if (done == nullptr)
+    return guarded(creation_message, [] { return fail(creation_message, "the place for the answer is null"); });
+  bool over;
+  const copse_status status = ask(request, false, over);
+  *done = over ? 1 : 0;
+  return status;
+}
+
+// Calls on one communicator end in their order; those on several must all go on, for ranks may wait for them in other
+// orders.
+copse_status copse_wait_all(size_t count, copse_request **requests) {
+  if (requests == nullptr && count > 0)
+    return guarded(creation_message, [] { return fail(creation_message, "the requests are null"); });
+  bool several = false;
+  const copse_request *first = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (requests[i] == nullptr) continue;
+    if (first == nullptr) first = requests[i];
+    several |= requests[i]->comm != first->comm;
+  }
+  copse_status result = COPSE_OK;
+  size_t failed = count, left = count;
+  while (left > 0) {
+    left = 0;
+    for (size_t i = 0; i < count; ++i) {
+      bool over;
+      const copse_status status = ask(&requests[i], !several, over);
+      if (!over) ++left;
+      if (status == COPSE_OK || i >= failed) continue;
+      failed = i;
+      result = status;
+    }
+    if (left > 0) std::this_thread::yield();
+  }
+  return result;
+}
+
+#define BARE(...) __VA_ARGS__
+#define COLLECTIVE(function, parameters, ...)                                     \
+  copse_status copse_##function(BARE parameters) {                               \
+    return run(comm, {.name = #function, __VA_ARGS__});                           \
+  }                                                                               \
+  copse_status copse_start_##function(BARE parameters, copse_request **request) { \
+    return start(comm, {.name = #function, __VA_ARGS__}, request);                \
+  }
+
+COLLECTIVE(barrier, (copse_comm *comm), .collective = Collective::barrier)
+
+COLLECTIVE(broadcast, (copse_comm *comm, void *buffer, size_t bytes, int root),
+           .collective = Collective::broadcast, .input = {"buffer", buffer}, .output = {"buffer", buffer},
+           .count = bytes, .root = root)
+
+COLLECTIVE(reduce,
+           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op, int root),
+           .collective = Collective::reduce, .input = {"input", input}, .output = {"output", output}, .count = count,
+           .root = root, .type = type, .op = op)
+
+COLLECTIVE(allreduce,
+           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
+           .collective = Collective::allreduce, .input = {"input", input}, .output = {"output", output},
+           .count = count, .type = type, .op = op)
+
+COLLECTIVE(scan, (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
+           .collective = Collective::scan, .input = {"input", input}, .output = {"output", output}, .count = count,
+           .type = type, .op = op)
+
+COLLECTIVE(exscan, (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
+           .collective = Collective::exscan, .input = {"input", input}, .output = {"output", output}, .count = count,
+           .type = type, .op = op)
+
+COLLECTIVE(reduce_scatter_block,
+           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
+           .collective = Collective::reduce_scatter, .input = {"input", input}, .output = {"output", output},
+           .count = count, .type = type, .op = op)
+
+COLLECTIVE(reduce_scatter,
+           (copse_comm *comm, const void *input, void *output, const size_t *counts, copse_type type, copse_op op),
+           .collective = Collective::reduce_scatter, .input = {"input", input, counts}, .output = {"output", output},
+           .ragged = true, .type = type, .op = op)
+
+COLLECTIVE(gather, (copse_comm *comm, const void *input, size_t bytes, void *output, int root),
+           .collective = Collective::gather, .input = {"input", input}, .output = {"output", output}, .count = bytes,
+           .root = root)
+
+COLLECTIVE(gatherv,
+           (copse_comm *comm, const void *input, size_t bytes, void *output, const size_t *sizes,
+            const size_t *places, int root),
+           .collective = Collective::gather, .input = {"input", input}, .output = {"output", output, sizes, places},
+           .count = bytes, .ragged = true, .root = root)
+
+COLLECTIVE(scatter, (copse_comm *comm, const void *input, void *output, size_t bytes, int root),
+           .collective = Collective::scatter, .input = {"input", input}, .output = {"output", output}, .count = bytes,
+           .root = root)
+
+COLLECTIVE(scatterv,
+           (copse_comm *comm, const void *input, const size_t *sizes, const size_t *places, void *output,
+            size_t bytes, int root),
+           .collective = Collective::scatter, .input = {"input", input, sizes, places}, .output = {"output", output},
+           .count = bytes, .ragged = true, .root = root)
+
+COLLECTIVE(allgather, (copse_comm *comm, const void *input, size_t bytes, void *output),
+           .collective = Collective::allgather, .input = {"input", input}, .output = {"output", output},
+           .count = bytes)
+
+COLLECTIVE(allgatherv,
+           (copse_comm *comm, const void *input, void *output, const size_t *sizes, const size_t *places),
+           .collective = Collective::allgather, .input = {"input", input}, .output = {"output", output, sizes, places},
+           .ragged = true)
+
+COLLECTIVE(alltoall, (copse_comm *comm, const void *input, void *output, size_t bytes),
+           .collective = Collective::alltoall, .input = {"input", input}, .output = {"output", output},
+           .count = bytes)
+
+COLLECTIVE(alltoallv,
+           (copse_comm *comm, const void *input, const size_t *input_sizes, const size_t *input_places, void *output,
+            const size_t *output_sizes, const size_t *output_places),
+           .collective = Collective::alltoall, .input = {"input", input, input_sizes, input_places},
+           .output = {"output", output, output_sizes, output_places}, .ragged = true)
+
+}  // extern "C"

@@ -1,0 +1,87 @@
+// Ranks with handles of the C interface, for tests: threads or processes.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../engine/ranks.hpp"
+#include "copse/copse.h"
+
+namespace copse::test {
+
+// Of a communicator that nobody else joins.
+inline std::string fresh_name() {
+  static int number = 0;
+  return "test-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+}
+
+// Empty if no rank or process has anything to complain about.
+inline std::string all_well(const std::vector<std::string> &complaints) {
+  std::string result;
+  for (std::size_t i = 0; i < complaints.size(); ++i)
+    if (!complaints[i].empty()) result += "number " + std::to_string(i) + ": " + complaints[i] + "\n";
+  return result;
+}
+
+// Runs `body` on every rank of a communicator of threads; what it returns was wrong.
+inline std::string with_threads(int ranks, const std::function<std::string(copse_comm *)> &body) {
+  copse_meeting *meeting = nullptr;
+  if (copse_meeting_create(ranks, &meeting) != COPSE_OK) return "no meeting";
+  std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      copse_comm *comm = nullptr;
+      std::string &mine = wrong[static_cast<std::size_t>(rank)];
+      if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) {
+        mine = copse_comm_message(nullptr);
+        return;
+      }
+      if (copse_comm_rank(comm) != rank || copse_comm_ranks(comm) != ranks) mine = "has another rank than it was given";
+      if (mine.empty()) mine = body(comm);
+      copse_comm_free(comm);
+    });
+  for (std::thread &thread : threads) thread.join();
+  copse_meeting_free(meeting);
+  return all_well(wrong);
+}
+
+// The same with processes.
+inline std::string with_processes(int ranks, const std::function<std::string(copse_comm *)> &body) {
+  const std::string name = fresh_name();
+  return all_well(in_processes(ranks, [&](int rank) -> std::string {
+    copse_comm *comm = nullptr;
+    if (copse_comm_join(name.c_str(), rank, ranks, 60, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+    std::string wrong = body(comm);
+    copse_comm_free(comm);
+    return wrong;
+  }));
+}
+
+// What is wrong if a call did not end with this status, and a message of one line with these words in it.
+inline std::string refused(copse_status status, copse_status expected, std::initializer_list<const char *> words,
+                           const copse_comm *comm = nullptr) {
+  const std::string message = copse_comm_message(comm);
+  std::string wrong;
+  if (status != expected) wrong = "status " + std::to_string(status) + " instead of " + std::to_string(expected) + "; ";
+  for (const char *word : words)
+    if (message.find(word) == std::string::npos) wrong += std::string("no '") + word + "' in the message; ";
+  if (message.find('\n') != std::string::npos) wrong += "more than a line; ";
+  return wrong.empty() ? wrong : wrong + "message: " + message;
+}
+
+struct Variable {  // set while it lives
+  const char *name;
+  Variable(const char *variable, const char *value) : name(variable) { setenv(variable, value, 1); }
+  Variable(const Variable &) = delete;
+  Variable &operator=(const Variable &) = delete;
+  ~Variable() { unsetenv(name); }
+};
+
+}  // namespace copse::test
