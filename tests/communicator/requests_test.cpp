@@ -149,7 +149,7 @@ std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
 }
 
 TEST(Truncation, IsToldAndHarmsNobody) {
-  for (const std::size_t bytes : {8, 1000, 200000}) {
+  for (const std::size_t bytes : {8, 30, 100, 1000, 200000}) {
     for (const bool start : {false, true}) {
       const auto body = [=](copse_comm *comm) { return cut_off(comm, bytes, start); };
       EXPECT_EQ(with_threads(3, body), "") << bytes << " bytes";
