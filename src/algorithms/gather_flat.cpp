@@ -1,28 +1,16 @@
-// gather, flat: the root takes every rank's block (KNEM IV.B). Pulled by the root alone under get; under put every rank
-// pushes its own block, and all processors copy: the direction for large blocks.
-// Cost: (P-1) (a + n b) with get and slot at the root; a + n b for everybody with put.
-// Wins: on few ranks, and with put for large blocks on any number that the memory feeds.
-#include "algorithms/registry.hpp"
+// gather, flat: the root has every rank's block (KNEM IV.B; UPC REF). Under put every rank writes its own block into
+// the root's output, all at once, so that the root is not the bottleneck: KNEM's gather, and REF's push. Under get the
+// root alone pulls them all, which is the contrast; line and slot come between, ranks filling and the root emptying.
+// Cost: 2 a + n b for everybody with put, as far as the root's memory goes; a + (P-1) n b at the root with the others
+// Wins: with put for large blocks on any number of ranks, with line on few
+#include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan gather_flat(const Request &request) {
-  using plan::Builder;
-  Builder builder = request.builder();
-  const plan::Range mine = request.block(request.rank);
+  plan::Builder builder = request.builder();
   builder.loop();
-  if (request.rank == request.root) {
-    builder.copy(Builder::output(mine), Builder::input(mine));
-    for (int other : request.others()) {
-      const plan::Range theirs = request.block(other);
-      builder.copy(Builder::output(theirs),
-                   builder.take(0, other, Builder::input(theirs), Builder::output(theirs)));
-    }
-  } else {
-    const int readers[] = {request.root};
-    builder.give(0, readers, Builder::input(mine));
-    builder.reclaim(readers);
-  }
+  gather_up(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
   return builder.finish();
 }
 

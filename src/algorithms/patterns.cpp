@@ -85,6 +85,123 @@ void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size
   builder.copy(dst, sum);
 }
 
+namespace {
+
+Operand part_of(Operand whole, plan::Range range) {
+  whole.range = range;
+  return whole;
+}
+
+// The branches of a tree over blocks.
+class Branches {
+ public:
+  explicit Branches(const shape::Tree &tree) : tree_(tree), extents_(shape::extents(tree)) {}
+
+  [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
+  // All blocks between the first and the last of a branch.
+  [[nodiscard]] plan::Range span(int top) const { return blocks(extent(top).low, extent(top).high); }
+  // Those of the branch, but for `without`, neighbours together.
+  [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
+    std::vector<int> ranks{top};
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const auto &children = tree_.children[static_cast<std::size_t>(ranks[i])];
+      ranks.insert(ranks.end(), children.begin(), children.end());
+    }
+    std::erase(ranks, without);
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<plan::Range> result;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i > 0 && ranks[i] == ranks[i - 1] + 1) {
+        ++result.back().count;
+      } else {
+        result.push_back(blocks(ranks[i], ranks[i]));
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const shape::Extent &extent(int top) const { return extents_[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] plan::Range blocks(int first, int last) const {
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
+            static_cast<std::uint32_t>(tree_.size())};
+  }
+
+  const shape::Tree &tree_;
+  std::vector<shape::Extent> extents_;
+};
+
+}  // namespace
+
+void gather_up(Builder &builder, const shape::Tree &tree, int rank, int area) {
+  const auto me = static_cast<std::size_t>(rank);
+  const auto &children = tree.children[me];
+  const Branches branches(tree);
+  const bool is_root = rank == tree.root;
+  if (shape::depth(tree) > 1) builder.keep_in_scratch();
+
+  const std::vector<int> up{tree.parent[me]};
+  const plan::Range mine{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(tree.size())};
+  if (children.empty() && !is_root) {
+    builder.give(area, up, Builder::input(mine));
+    return builder.reclaim(up);
+  }
+  const plan::Range all = branches.span(rank);
+  const Operand place = is_root ? Builder::output(all) : builder.open(area, up, builder.scratch(0, all));
+  builder.copy(part_of(place, mine), Builder::input(mine));
+  for (int child : children) {
+    const plan::Range given = branches.span(child);
+    const plan::Space from = branches.is_leaf(child) ? plan::Space::input : plan::Space::scratch;
+    for (const plan::Range &run : branches.runs(child)) {
+      const Operand home = part_of(place, run);
+      builder.copy(home, builder.take(area, child, {from, 0, -1, run, given.first}, home, given));
+    }
+  }
+  if (is_root) return;
+  const auto runs = branches.runs(rank);
+  builder.give_parts(area, std::vector<int>(runs.size(), up.front()), runs, place);
+  builder.reclaim(up);
+}
+
+void scatter_down(Builder &builder, const shape::Tree &tree, int rank, int area) {
+  const auto me = static_cast<std::size_t>(rank);
+  const auto &children = tree.children[me];
+  const Branches branches(tree);
+  if (shape::depth(tree) > 1) builder.keep_in_scratch();
+  builder.pack(branches.span(tree.root).count);
+
+  const auto block = [&](int of) {
+    return plan::Range{static_cast<std::uint32_t>(of), 1, static_cast<std::uint32_t>(tree.size())};
+  };
+  // A child's own block comes last: the ranks below it are waiting.
+  std::vector<int> readers;
+  std::vector<plan::Range> parts;
+  for (int child : children) {
+    for (const plan::Range &run : branches.runs(child, child)) parts.push_back(run);
+    parts.push_back(block(child));
+    readers.resize(parts.size(), child);
+  }
+  if (rank == tree.root) {
+    if (!children.empty()) builder.give_parts(area, readers, parts, Builder::input(branches.span(rank)));
+    builder.copy(Builder::output(block(rank)), Builder::input(block(rank)));
+  } else {
+    const int parent = tree.parent[me];
+    const plan::Range given = branches.span(parent);
+    const plan::Space from = parent == tree.root ? plan::Space::input : plan::Space::scratch;
+    const auto fetch = [&](const Operand &home) {
+      builder.copy(home, builder.take(area, parent, {from, 0, -1, home.range, given.first}, home, given));
+    };
+    if (!children.empty()) {
+      const plan::Range all = branches.span(rank);
+      const Operand place = builder.open(area, children, builder.scratch(0, all));
+      for (const plan::Range &run : branches.runs(rank, rank)) fetch(part_of(place, run));
+      builder.give_parts(area, readers, parts, place);
+    }
+    fetch(Builder::output(block(rank)));
+  }
+  builder.reclaim(children);
+}
+
 void share_blocks(Builder &builder, const Request &request, int area) {
   const auto others = request.others();
   const bool pairs = traits_of(request.collective).input == plan::Extent::row;
@@ -361,11 +478,6 @@ std::vector<Halving> halvings(int ranks, int rank) {
     end = here_end;
   }
   return rounds;
-}
-
-Operand part_of(Operand whole, plan::Range range) {
-  whole.range = range;
-  return whole;
 }
 
 }  // namespace

@@ -33,6 +33,14 @@ void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> item
 // Area 1.
 void finish_tiles(plan::Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own);
 
+// Inside a loop, of a message made of blocks: those of all ranks go up the tree to the output of its root, or down it
+// from the root's input. What a rank has for its branch is packed, in the order of ranks and with gaps where others
+// come between (so that branches of neighbours cost least), in a line or slot, or, under get, in the scratch. Leaves
+// give their input and take their block straight. Unless the tree is flat for every root, gather_up's caller packs all
+// blocks: how far a branch reaches depends on the root.
+void gather_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
+void scatter_down(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
+
 // Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
 void share_blocks(plan::Builder &builder, const Request &request, int area);
 

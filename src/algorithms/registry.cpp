@@ -1,6 +1,8 @@
 // The registry's rows, and what follows from them.
 #include "algorithms/registry.hpp"
 
+#include <algorithm>
+
 namespace copse::algorithms {
 
 #define ALGORITHM(collective, name, ...) plan::Plan collective##_##name(const Request &request);
@@ -106,6 +108,22 @@ shape::Tree Request::machine_tree(shape::Form inside, shape::Form across) const 
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
   for (auto &layer : hierarchy.layers) layer.across = {across, radix};
   return tree(hierarchy);
+}
+
+shape::Tree Request::fixed_tree() const {
+  Request fixed = *this;
+  fixed.root = 0;
+  shape::Tree tree = fixed.machine_tree(shape::Form::k_nomial);
+  if (root != 0) {
+    const auto top = static_cast<std::size_t>(root);
+    auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];
+    siblings.erase(std::find(siblings.begin(), siblings.end(), root));
+    tree.parent[top] = shape::kNoParent;
+    tree.parent[0] = root;
+    tree.children[top].insert(tree.children[top].begin(), 0);
+    tree.root = root;
+  }
+  return tree;
 }
 
 std::vector<int> Request::others() const {

@@ -59,6 +59,9 @@ struct Request {
   [[nodiscard]] shape::Tree prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
   [[nodiscard]] shape::Tree machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
+  // One hierarchical tree for every root (NUMACol 3, persistent fixed trees): that to rank 0, which hangs below the
+  // root as soon as that is another rank. The root keeps its own branch.
+  [[nodiscard]] shape::Tree fixed_tree() const;
   [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first
 
   // Of a message made of blocks: those of `count` ranks from `first` on, round the last; and what goes between two.

@@ -1,22 +1,16 @@
-// scatter, flat: every rank takes its block from the root (KNEM IV.B). Under get all ranks pull at once, so that the
-// root is not the bottleneck; staged, the root packs the blocks of all, and each takes its own.
-// Cost: a + n b for everybody with get; (P-1) n b at the root with slot and put.
-// Wins: on few ranks, and with get for large blocks on any number.
+// scatter, flat: every rank has its block from the root (KNEM IV.B; UPC REF). Under get all ranks read theirs at once,
+// so that the root is not the bottleneck: KNEM's scatter, and REF's pull. Under put the root alone pushes them all,
+// which is the contrast; line and slot come between, the root packing the blocks of all, and each taking its own.
+// Cost: a + n b for everybody with get, as far as the root's memory goes; a + P n b with the others
+// Wins: with get for large blocks on any number of ranks, with line on few
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan scatter_flat(const Request &request) {
-  using plan::Builder;
-  Builder builder = request.builder();
-  const plan::Range mine = request.block(request.rank);
+  plan::Builder builder = request.builder();
   builder.loop();
-  if (request.rank == request.root) {
-    share_blocks(builder, request, 0);
-    builder.copy(Builder::output(mine), Builder::input(mine));
-  } else {
-    builder.copy(Builder::output(mine), builder.take_part(0, request.root, mine, Builder::output(mine)));
-  }
+  scatter_down(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
   return builder.finish();
 }
 

@@ -271,7 +271,13 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
     touch(from);
     return {Space::peer_input, kPublishArea, from, as.range};
   }
-  emit(Kind::await, area, from);
+  // One await for all parts of a value.
+  const auto &steps = part().steps;
+  const bool awaited = std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
+    return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ &&
+           step.lag == lag_;
+  });
+  if (!awaited) emit(Kind::await, area, from);
   if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::slot || as.space == Space::slot)
     return {Space::slot, area8, from, as.range, origin_of(given)};

@@ -45,7 +45,10 @@ class Builder {
 
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
-  // Likewise, that values of up to so many blocks are given at a time.
+  // Likewise, that some ranks give from their scratch. Under get it is read there, as long as the readers like: a whole
+  // message, uncut.
+  void keep_in_scratch() { plan_.one_fragment |= carrier_ == Carrier::get; }
+  // Likewise, and alike for every root, that values of up to so many blocks are given at a time.
   void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 
   // Operands.
@@ -56,7 +59,7 @@ class Builder {
   [[nodiscard]] Operand scratch(int number, Range range, std::uint32_t origin);
 
   // Giving. `open` waits until the value of this ticket may be written and says where: in the line, in the
-  // slot, or (get) in `home`, which is the output, or a slot where a rank has no output to spare. `post` then
+  // slot, or (get) in `home`: the output, or a slot or scratch where a rank has no output to spare. `post` then
   // lets `readers` have it. An input is never copied when its takers can read it in place.
   [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
   void post(int area, std::span<const std::int32_t> readers, Operand value);
@@ -79,7 +82,8 @@ class Builder {
 
   // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
   // (input, output, scratch or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
-  // `given`: all the blocks that were given together, where they are more than those wanted.
+  // `given`: all the blocks that were given together, where they are more than those wanted. Parts of a value are taken
+  // one after the other.
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) {
     return take(area, from, as, home, as.range);
   }

@@ -2,6 +2,8 @@
 // roots, placements and radices; a sample of mutants.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
 
@@ -29,6 +31,19 @@ TEST_P(Row, IsProvedOn1To17Ranks) {
     for (const Failure& failure : tally.failures)
       ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
     if (HasFailure()) return;
+  }
+}
+
+// Calls with other roots share the decision whether their blocks fit a line.
+TEST_P(Row, PacksAsManyBlocksForEveryRoot) {
+  for (int ranks : {2, 3, 5, 8}) {
+    const auto all = variants(*GetParam(), ranks, Effort::full);
+    for (const Variant& variant : all) {
+      const auto& like = *std::find_if(all.begin(), all.end(), [&](const Variant& other) {
+        return other.carrier == variant.carrier && other.radix == variant.radix && other.placement == variant.placement;
+      });
+      EXPECT_EQ(variant.plans->front().pack, like.plans->front().pack) << variant.name() << ", and " << like.name();
+    }
   }
 }
 

@@ -1,0 +1,17 @@
+// gather, fixed: one hierarchical tree for every root, that to rank 0 (NUMACol 3, persistent fixed trees). Another
+// root serves its own branch itself, and all else goes to it in one copy from rank 0, through the buffer there.
+// Cost: that of hierarchical, and a + P n b for the way from the tree's root where that is another rank
+// Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than one for each
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan gather_fixed(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  builder.pack(static_cast<std::uint32_t>(request.ranks));
+  gather_up(builder, request.fixed_tree(), request.rank, 0);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

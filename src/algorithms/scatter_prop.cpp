@@ -1,0 +1,16 @@
+// scatter, prop: flat inside each node, k-nomial between nodes (UPC PROP, Section 5), so that the blocks of a node
+// cross the wire together. On a single node it is flat.
+// Cost: ceil(log_k N) (k-1) a + (P-r) n b over N nodes of r ranks, and a + (r-1) n b inside them
+// Wins: clusters of nodes with one memory each, and blocks too small to fill the network one by one
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan scatter_prop(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  scatter_down(builder, request.prop_tree(), request.rank, 0);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
