@@ -36,6 +36,15 @@ def test_a_stale_part_is_found_and_mended(docs, tmp_path):
     assert page.read_text() == fresh
 
 
+def test_the_c_library_page_names_every_call():
+    header = (paths.ROOT / "include" / "copse" / "copse.h").read_text()
+    calls = re.findall(r"^COPSE_COLLECTIVE\((\w+),", header, re.MULTILINE)
+    page = (paths.ROOT / "docs" / "c-library.md").read_text()
+    rows = [row.split("|")[1] for row in page.splitlines() if row.startswith("| `")][1:]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(calls)
+    assert set(re.findall(r"COPSE_ERROR_\w+", page)) <= set(re.findall(r"^  (COPSE_ERROR_\w+) =", header, re.MULTILINE))
+
+
 def rooms() -> list[str]:
     """In the order of the build, lower floors first."""
     listed = re.search(r"foreach\(room (.+?)\)", (SRC / "CMakeLists.txt").read_text())[1].split()
