@@ -202,6 +202,76 @@ void scatter_down(Builder &builder, const shape::Tree &tree, int rank, int area)
   builder.reclaim(children);
 }
 
+void pass_tokens(Builder &builder, const Request &request, int tokens) {
+  const bool up = traits_of(request.collective).output_at_root;
+  const auto block = [&](int of) {
+    return up ? Builder::input(request.block(of)) : Builder::output(request.block(of));
+  };
+  // The ranks after the root, in their order.
+  std::vector<int> order;
+  for (int i = 1; i < request.ranks; ++i) order.push_back((request.root + i) % request.ranks);
+  const std::vector<int> root{request.root};
+
+  if (request.rank == request.root) {
+    builder.loop();
+    builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
+    if (up) builder.expose_output();
+    for (int other : order) {
+      if (builder.shares_memory_with(other)) {
+        if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+        continue;
+      }
+      builder.loop();  // the wire: one rank after the other, as the token comes to them
+      if (up) {
+        const Operand home = Builder::output(request.block(other));
+        builder.copy(home, builder.take(0, other, block(other), home));
+      } else {
+        builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+      }
+    }
+    builder.once();
+    for (int other : order)
+      if (up && builder.shares_memory_with(other)) builder.await_signal(0, other);
+    return builder.reclaim(order);
+  }
+
+  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), request.rank) - order.begin());
+  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), order.size());
+  const auto ring_of = [&](std::size_t at) { return at * rings / order.size(); };
+  const bool first = position == 0 || ring_of(position - 1) != ring_of(position);
+  const bool last = position + 1 == order.size() || ring_of(position + 1) != ring_of(position);
+  const auto pass_on = [&] {
+    if (!last) builder.signal(1, std::vector{order[position + 1]});
+  };
+  const auto regions = groups_of(request, topology::Level::numa);
+  const bool beside_root = &group_of(regions, request.rank) == &group_of(regions, request.root);
+  const bool local = builder.shares_memory_with(request.root);
+  const auto move = [&] {
+    const Operand mine = block(request.rank);
+    if (!up) {
+      builder.copy(mine, builder.take(0, request.root, Builder::input(mine.range), mine));
+    } else if (local) {
+      builder.copy(builder.output_of(request.root, mine.range), mine);
+    } else {
+      builder.give(0, root, mine);
+    }
+  };
+  builder.once();
+  if (!first) builder.await_signal(1, order[position - 1]);
+  if (beside_root) pass_on();
+  builder.loop(plan::Turns::but_last);
+  move();
+  if (!beside_root) {
+    builder.once();
+    pass_on();
+  }
+  builder.loop(plan::Turns::last);
+  move();
+  if (!up || !local) return;
+  builder.once();
+  builder.signal(0, root);
+}
+
 void share_blocks(Builder &builder, const Request &request, int area) {
   const auto others = request.others();
   const bool pairs = traits_of(request.collective).input == plan::Extent::row;

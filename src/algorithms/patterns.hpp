@@ -41,6 +41,12 @@ void finish_tiles(plan::Builder &builder, const Request &request, std::span<cons
 void gather_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
 void scatter_down(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
 
+// Gather (by put) and scatter (by get) of large blocks: the ranks but the root stand in rings, and in each a token goes
+// round; whoever has it copies (NUMACol 3.2). It is passed on before a rank copies the last fragment: so blocks smaller
+// than that, which is the paper's threshold, do not wait for each other; and at once by ranks of the root's NUMA
+// region, whose copies stay off the links. Areas 0 and 1.
+void pass_tokens(plan::Builder &builder, const Request &request, int tokens);
+
 // Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
 void share_blocks(plan::Builder &builder, const Request &request, int area);
 

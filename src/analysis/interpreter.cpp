@@ -141,7 +141,8 @@ bool Interpreter::advance(int rank) {
     }
     const plan::Step& step = plan.steps[section.first + me.step];
     const int fragment = section.loop && !straight ? me.iteration - step.lag : 0;
-    const bool runs = fragment >= 0 && fragment < fragments;
+    const bool runs = fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
+                                                      static_cast<std::uint64_t>(fragments));
     if (runs) {
       current_ = &step;
       current_fragment_ = std::clamp(fragment, 0, fragments - 1);

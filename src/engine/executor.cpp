@@ -442,6 +442,7 @@ Outcome Executor::run_steps(const Program &program, const Call &call) {
     const Program::Section &section = program.sections[number];
     const std::size_t ops = section.ops.size();
     if (!section.loop || fragments_ == 1) {
+      if (section.turns == plan::Turns::but_last) continue;
       for (; op < ops; ++op) {
         const Outcome outcome = step(section.ops[op], call, whole, section.loop);
         if (outcome != Outcome::done) [[unlikely]] return pause(number, op, 0), outcome;
@@ -452,7 +453,7 @@ Outcome Executor::run_steps(const Program &program, const Call &call) {
     for (; iteration < fragments_ + section.max_lag; ++iteration) {
       for (; op < ops; ++op) {
         const std::uint64_t f = iteration - section.ops[op].lag;  // wraps below zero: no such fragment
-        if (f >= fragments_) continue;
+        if (!plan::has_turn(section.turns, f, fragments_)) continue;
         const std::size_t first = f * call.fragment_count;
         // Of a message made of blocks, a piece of each: block() cuts those that end before.
         const std::size_t left = program.contents.blocks > 0 ? call.fragment_count : call.count - std::min(call.count, first);

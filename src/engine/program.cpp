@@ -60,6 +60,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   for (const plan::Section &section : plan.sections) {
     auto &target = program.sections.emplace_back();
     target.loop = in_loop = section.loop;
+    target.turns = section.turns;
     target.max_lag = section.max_lag;
     for (std::uint32_t i = 0; i < section.count; ++i) {
       const plan::Step &step = plan.steps[section.first + i];

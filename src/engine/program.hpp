@@ -44,6 +44,7 @@ struct Op {
 struct Program {
   struct Section {
     bool loop = false;
+    plan::Turns turns = plan::Turns::all;
     std::uint8_t max_lag = 0;
     std::vector<Op> ops;
   };

@@ -44,8 +44,9 @@ void Builder::once() {
   portion_ = 0;
 }
 
-void Builder::loop() {
+void Builder::loop(Turns turns) {
   parts_.emplace_back().loop = true;
+  parts_.back().turns = turns;
   lag_ = 0;
   portion_ = 0;
 }
@@ -405,7 +406,7 @@ Plan Builder::finish() {
   }
   for (auto &part : parts_) {
     if (part.steps.empty()) continue;
-    plan_.sections.push_back({part.loop, part.max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
+    plan_.sections.push_back({part.loop, part.turns, part.max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
                               static_cast<std::uint32_t>(part.steps.size())});
     plan_.steps.insert(plan_.steps.end(), part.steps.begin(), part.steps.end());
   }

@@ -35,7 +35,7 @@ class Builder {
 
   // Sections. Steps before the first call of either are a once-section.
   void once();
-  void loop();
+  void loop(Turns turns = Turns::all);
   // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). Does nothing
   // where ranks sit on several nodes: what is sent in an iteration is drained in it.
   void lag(int iterations);
@@ -108,6 +108,7 @@ class Builder {
  private:
   struct Part {  // a section under construction
     bool loop = false;
+    Turns turns = Turns::all;
     std::uint8_t max_lag = 0;
     bool takes = false;
     std::vector<Step> steps;

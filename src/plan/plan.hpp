@@ -129,9 +129,15 @@ struct Step {
 
 // A once-section runs its steps one time, on the whole message, with the call's first ticket; its done and
 // await_done mean the call's last ticket. A loop runs for iteration 0 .. F-1+max_lag; a step of lag g works
-// on fragment (iteration - g) and is skipped where there is no such fragment.
+// on fragment (iteration - g) and is skipped where there is no such fragment. A loop may be for the last fragment
+// alone, or for those before it: something may stand between.
+enum class Turns : std::uint8_t { all, but_last, last };
+[[nodiscard]] constexpr bool has_turn(Turns turns, std::uint64_t fragment, std::uint64_t fragments) {
+  return fragment < fragments && (turns == Turns::all || (turns == Turns::last) == (fragment + 1 == fragments));
+}
 struct Section {
   bool loop = false;
+  Turns turns = Turns::all;
   std::uint8_t max_lag = 0;
   std::uint32_t first = 0, count = 0;  // into Plan::steps
   friend bool operator==(const Section &, const Section &) = default;
