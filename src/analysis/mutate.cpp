@@ -245,6 +245,11 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
     case Mutation::wrong_portion:
     case Mutation::wrong_peer: {
       if (is_signal(step.kind)) return Excuse::unneeded_signal;
+      const bool drained_later =
+          std::any_of(plan.steps.begin() + mutant.step + 1, plan.steps.end(), [&step](const Step& other) {
+            return other.kind == Kind::drain && other.area == step.area;
+          });
+      if (step.kind == Kind::drain && drained_later) return Excuse::unneeded_order;
       if (!is_wait(step.kind)) return Excuse::none;
       if (mutant.mutation == Mutation::wrong_peer) return Excuse::carried;
       const bool informed = use[static_cast<std::size_t>(rank)][static_cast<std::size_t>(mutant.step)] == 2;

@@ -15,7 +15,8 @@
 //                    follows from others (by transitivity of happens-before, the step changes nothing)
 //   carried          the wrong peer signals only after the right one did, and carries its order along
 //   unneeded order   the step does order something, but no two accesses that conflict and are not ordered by
-//                    others: the mutant has no race. Safe to keep, and candidates for removal
+//                    others: the mutant has no race. Safe to keep, and candidates for removal; so is a drain, if a
+//                    later one of its area comes before what was sent is overwritten
 //   unneeded signal  nobody waits for it in any case
 #pragma once
 
