@@ -33,7 +33,7 @@ struct Asked {
   copse_op op = COPSE_OP_COUNT;
 };
 
-[[noreturn]] void refuse(const Asked &asked, const std::string &why) {
+[[noreturn, gnu::cold]] void refuse(const Asked &asked, const std::string &why) {
   throw std::invalid_argument("copse_" + std::string(asked.name) + ": " + why);
 }
 
@@ -47,7 +47,7 @@ class Binding {
       : comm_(comm), asked_(asked), traits_(algorithms::traits_of(asked.collective)),
         rank_(comm.communicator->rank()), ranks_(comm.communicator->ranks()) {}
 
-  Arguments arguments() {
+  void bind() {
     if (traits_.rooted() && (asked_.root < 0 || asked_.root >= ranks_))
       refuse(asked_, out_of("root", asked_.root, ranks_));
     result_.collective = asked_.collective;
@@ -58,7 +58,7 @@ class Binding {
     result_.output = const_cast<void *>(asked_.output.buffer);
     if (asked_.collective == Collective::barrier) result_.element_bytes = 0;
     if (traits_.reduces) combine();
-    if (traits_.input == Extent::none) return result_;
+    if (traits_.input == Extent::none) return;
 
     const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
     const bool writes = (traits_.one_buffer || traits_.has_output(rank_, asked_.root)) &&
@@ -71,8 +71,8 @@ class Binding {
     if (!input_first && reads) side(asked_.input, traits_.input, false);
     if (reads && writes) allow_in_place();
     check_overlap();
-    return result_;
   }
+  [[nodiscard]] const Arguments &arguments() const { return result_; }
 
  private:
   void combine() {
@@ -115,24 +115,30 @@ class Binding {
   // Notes `times` blocks of `count` elements, one after the other from `place` on; returns their bytes.
   std::size_t add(const Side &side, std::size_t place, std::size_t count, std::size_t times, bool written,
                   std::ptrdiff_t block = -1) {
-    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
-    const auto where = [&] {
-      return block < 0 ? std::string(side.name) : "block " + std::to_string(block) + " of " + side.name;
-    };
-    if (count > kMost / result_.element_bytes / times || place > kMost - count * result_.element_bytes * times)
-      refuse(asked_, where() + " is too large for memory: " + std::to_string(count) + " elements of " +
-                         std::to_string(result_.element_bytes) + " bytes" +
-                         (times > 1 ? " from each of " + std::to_string(times) + " ranks" : "") +
-                         (place > 0 ? ", from byte " + std::to_string(place) + " on" : "") +
-                         "; was a size negative?");
-    const std::size_t bytes = count * result_.element_bytes * times;
+    std::size_t bytes = 0, end = 0;
+    const bool fits = !__builtin_mul_overflow(count, result_.element_bytes * times, &bytes) &&
+                      !__builtin_add_overflow(place, bytes, &end) &&
+                      end <= std::size_t{std::numeric_limits<std::ptrdiff_t>::max()};
+    if (!fits) [[unlikely]] too_large(side, place, count, times, block);
     if (bytes == 0) return 0;
-    if (side.buffer == nullptr)
-      refuse(asked_, std::string(side.name) + " is null; expected " + std::to_string(bytes) + " bytes" +
-                         (traits_.rooted() && !traits_.one_buffer && rank_ == asked_.root ? " on the root" : ""));
+    if (side.buffer == nullptr) [[unlikely]] missing(side, bytes);
     const auto begin = reinterpret_cast<std::uintptr_t>(side.buffer) + place;
     comm_.spans.push_back({begin, begin + bytes, written, side.name});
     return bytes;
+  }
+
+  [[noreturn, gnu::cold]] void too_large(const Side &side, std::size_t place, std::size_t count, std::size_t times,
+                                         std::ptrdiff_t block) const {
+    refuse(asked_, (block < 0 ? std::string() : "block " + std::to_string(block) + " of ") + side.name +
+                       " is too large for memory: " + std::to_string(count) + " elements of " +
+                       std::to_string(result_.element_bytes) + " bytes" +
+                       (times > 1 ? " from each of " + std::to_string(times) + " ranks" : "") +
+                       (place > 0 ? ", from byte " + std::to_string(place) + " on" : "") + "; was a size negative?");
+  }
+
+  [[noreturn, gnu::cold]] void missing(const Side &side, std::size_t bytes) const {
+    refuse(asked_, std::string(side.name) + " is null; expected " + std::to_string(bytes) + " bytes" +
+                       (traits_.rooted() && !traits_.one_buffer && rank_ == asked_.root ? " on the root" : ""));
   }
 
   // Spans that only look as if they overlapped.
@@ -151,6 +157,8 @@ class Binding {
 
   void check_overlap() {
     std::vector<Span> &spans = comm_.spans;
+    if (spans.size() < 2) return;
+    if (spans.size() == 2 && (spans[0].end <= spans[1].begin || spans[1].end <= spans[0].begin)) [[likely]] return;
     std::sort(spans.begin(), spans.end(), [](const Span &a, const Span &b) { return a.begin < b.begin; });
     const Span *reaches[2] = {nullptr, nullptr};  // the furthest so far, read and written
     for (const Span &span : spans) {
@@ -193,13 +201,14 @@ copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
     return guarded(creation_message, [] { return fail(creation_message, "the communicator is null"); });
   return guarded(comm->message, [&] {
     if (comm->broken != COPSE_OK) return comm->broken;
-    Arguments arguments;
+    Binding binding(*comm, asked);
     try {
-      arguments = Binding(*comm, asked).arguments();
+      binding.bind();
     } catch (const std::exception &refused) {
       if (comm->check) comm->communicator->compare_refused(refused.what());
       throw;
     }
+    const Arguments &arguments = binding.arguments();
     if (comm->check) {
       std::string operation;
       if (arguments.combine != nullptr)
