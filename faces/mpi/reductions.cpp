@@ -61,7 +61,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   }
   if (settings().check) site.check(arguments, describe(op, *type));
   if (bytes == 0) return MPI_SUCCESS;
-  if (element_bytes > communicator::Communicator::element_bytes_max(site.collective, state.ranks))
+  if (element_bytes > communicator::Communicator::element_bytes_max())
     return site.pass_on("elements that are too large to be cut into fragments", bytes);
 
   arguments.input = in_place ? operands.output : operands.input;

@@ -25,49 +25,66 @@ void send_down(Builder &builder, const shape::Tree &tree, int rank, int area, Op
   builder.reclaim(children);
 }
 
-void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, int to) {
-  const auto me = static_cast<std::size_t>(rank);
-  const auto &children = tree.children[me];
-  const Operand partial{plan::Space::slot, 0, -1, {}};
-  builder.keep_in_slots();
-  const bool is_root = rank == tree.root;
-  const std::vector<int> up{is_root ? to : tree.parent[me]};
-  const int up_area = is_root ? area + 1 : area;
+namespace {
 
-  if (children.empty() && !is_root) {
-    builder.give(up_area, up, Builder::input());
-    builder.reclaim(up);
+// My input and what my children give on `area`, combined into `place`.
+void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area, Operand place) {
+  const auto &children = tree.children[static_cast<std::size_t>(rank)];
+  const plan::Range range = place.range;
+  // Rank order where the tree keeps it; otherwise some fixed order, the same in every call.
+  std::vector<int> order{rank};
+  if (shape::preserves_rank_order(tree)) {
+    order = shape::combining_order(tree, rank);
   } else {
-    // Rank order where the tree keeps it; otherwise some fixed order, the same in every call.
-    std::vector<int> order{rank};
-    if (shape::preserves_rank_order(tree)) {
-      order = shape::combining_order(tree, rank);
+    order.insert(order.end(), children.begin(), children.end());
+  }
+  std::vector<Fetch> items;
+  std::size_t own_at = 0;
+  for (int member : order) {
+    if (member == rank) {
+      own_at = items.size();
+      items.emplace_back([range] { return Builder::input(range); });
     } else {
-      order.insert(order.end(), children.begin(), children.end());
-    }
-    std::vector<Fetch> items;
-    std::size_t own_at = 0;
-    for (int member : order) {
-      if (member == rank) {
-        own_at = items.size();
-        items.emplace_back([] { return Builder::input(); });
-      } else {
-        const bool leaf = tree.children[static_cast<std::size_t>(member)].empty();
-        items.emplace_back([&builder, area, member, leaf, partial] {
-          return builder.take(area, member, leaf ? Builder::input() : partial, builder.scratch(0));
-        });
-      }
-    }
-    if (rank == to && is_root) {
-      fold(builder, Builder::output(), items, own_at);
-    } else {
-      const Operand place = builder.open(up_area, up, partial);
-      fold(builder, place, items, own_at);
-      builder.post(up_area, up, place);
+      const bool leaf = tree.children[static_cast<std::size_t>(member)].empty();
+      items.emplace_back([&builder, area, member, leaf, range] {
+        const Operand given{leaf ? plan::Space::input : plan::Space::slot, 0, -1, range};
+        return builder.take(area, member, given, builder.scratch(0, range));
+      });
     }
   }
-  if (rank == to && !is_root)
+  fold(builder, place, items, own_at);
+}
+
+}  // namespace
+
+Operand combine_in_root(Builder &builder, const shape::Tree &tree, int rank, int area, std::span<const int> readers,
+                        plan::Range range) {
+  builder.keep_in_slots();
+  const bool is_root = rank == tree.root;
+  std::vector<int> up(readers.begin(), readers.end());
+  if (!is_root) up = {tree.parent[static_cast<std::size_t>(rank)]};
+  if (!is_root && tree.children[static_cast<std::size_t>(rank)].empty()) {
+    builder.give(area, up, Builder::input(range));
+    builder.reclaim(up);
+    return Builder::input(range);
+  }
+  const Operand place = builder.open(is_root ? area + 1 : area, up, {plan::Space::slot, 0, -1, range});
+  combine_below(builder, tree, rank, area, place);
+  if (!is_root) builder.post(area, up, place);
+  return place;
+}
+
+void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, int to) {
+  const bool is_root = rank == tree.root;
+  builder.keep_in_slots();
+  if (is_root && rank == to) return combine_below(builder, tree, rank, area, Builder::output());
+  const int reader[] = {to};
+  const Operand place = combine_in_root(builder, tree, rank, area, reader, {});
+  if (is_root) builder.post(area + 1, reader, place);
+  if (rank == to) {
+    const Operand partial{plan::Space::slot, 0, -1, {}};
     builder.copy(Builder::output(), builder.take(area + 1, tree.root, partial, Builder::output()));
+  }
 }
 
 void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size_t own) {
@@ -649,6 +666,112 @@ void allgather_doubling(Builder &builder, const Request &request, int area, cons
       builder.copy(home, builder.take(area, halves[i].reader, home, home));
     }
   }
+}
+
+void scan_flat(Builder &builder, const Request &request, bool exclusive) {
+  const int rank = request.rank;
+  std::vector<int> after;
+  for (int other = rank + 1; other < request.ranks; ++other) after.push_back(other);
+  builder.give(0, after, Builder::input());
+  std::vector<Fetch> items;
+  for (int other = 0; other < rank; ++other) {
+    const int place = exclusive && other + 1 == rank ? 1 : 0;  // the first waits for the second
+    items.emplace_back(
+        [&builder, other, place] { return builder.take(0, other, Builder::input(), builder.scratch(place)); });
+  }
+  if (!exclusive) items.emplace_back([] { return Builder::input(); });
+  if (!items.empty()) fold(builder, Builder::output(), items, items.size() - 1);
+}
+
+void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
+  const int rank = request.rank, ranks = request.ranks;
+  Operand before;                  // the ranks before mine that I know of, combined
+  Sum with{Builder::input(), {}};  // and mine
+  int area = 0;
+  for (int distance = 1; distance < ranks; distance *= 2, ++area) {
+    if (rank + distance < ranks) {
+      const std::vector<int> reader{rank + distance};
+      const Operand place = builder.open(area, reader, builder.scratch(area + 2));
+      settle(builder, place, with);
+      builder.post(area, reader, place);
+      with = {place, {}};
+    }
+    if (rank < distance) continue;
+    if (!exclusive && with.high.space != plan::Space::none) {
+      settle(builder, Builder::output(), with);
+      with = {Builder::output(), {}};
+    }
+    const Operand theirs = builder.take(area, rank - distance, builder.scratch(area + 2), builder.scratch(0));
+    if (exclusive) {
+      // What I have of the ranks before is kept by itself, and combined with mine where that is given on.
+      const int next = 2 * distance;
+      const bool last = next >= ranks || (rank < next && rank + next >= ranks);
+      const Operand sum = last ? Builder::output() : builder.scratch(1);
+      settle(builder, sum, before.space == plan::Space::none ? Sum{theirs, {}} : Sum{theirs, before});
+      before = sum;
+      with = {before, Builder::input()};
+    } else {
+      with = {theirs, with.low};
+    }
+  }
+  if (!exclusive) settle(builder, Builder::output(), with);
+  if (exclusive && rank > 0) builder.copy(Builder::output(), before);
+}
+
+void scan_binomial(Builder &builder, const Request &request, bool exclusive) {
+  const int rank = request.rank, ranks = request.ranks;
+  const int ones = std::countr_one(static_cast<unsigned>(rank));
+  const int width = 1 << ones;  // of the block that ends with mine
+  Sum before;                   // the others of the block, combined
+  const auto settled = [&]() -> Operand {
+    if (before.high.space != plan::Space::none) {
+      settle(builder, builder.scratch(0), before);
+      before = {builder.scratch(0), {}};
+    }
+    return before.low;
+  };
+  const auto take_before = [&](int area, int from, int given, int home) {
+    const Operand known = settled();
+    before = {builder.take(area, from, builder.scratch(given), builder.scratch(home)), known};
+  };
+  // Up. What comes over the wire stays where it is until it has been combined with the next.
+  int number = 0;
+  for (int distance = 1; distance < width; distance *= 2, ++number)
+    take_before(0, rank - distance, 4, 1 + number % 2);
+  std::vector<int> readers;  // down
+  for (int distance = width / 2; distance > 0; distance /= 2)
+    if (rank + distance < ranks) readers.push_back(rank + distance);
+  Sum block{Builder::input(), {}};  // and mine
+  const bool wanted = rank + width < ranks || (rank < width && !readers.empty());
+  if (ones > 0 && (wanted || !exclusive)) block = {settled(), Builder::input()};
+  if (rank + width < ranks) {
+    const std::vector<int> reader{rank + width};
+    const Operand place = builder.open(0, reader, builder.scratch(4));
+    settle(builder, place, block);
+    builder.post(0, reader, place);
+    block = {place, {}};
+  }
+  // Down.
+  if (rank >= width) {
+    if (exclusive) {
+      take_before(1, rank - width, 5, 3);
+      if (!readers.empty()) block = {settled(), Builder::input()};
+    } else {
+      if (block.high.space != plan::Space::none) {
+        settle(builder, Builder::output(), block);
+        block = {Builder::output(), {}};
+      }
+      block = {builder.take(1, rank - width, builder.scratch(5), builder.scratch(3)), block.low};
+    }
+  }
+  if (!readers.empty()) {
+    const Operand place = builder.open(1, readers, builder.scratch(5));
+    settle(builder, place, block);
+    builder.post(1, readers, place);
+    block = {place, {}};
+  }
+  if (!exclusive) settle(builder, Builder::output(), block);
+  if (exclusive && rank > 0) settle(builder, Builder::output(), before);
 }
 
 }  // namespace copse::algorithms

@@ -21,6 +21,10 @@ void send_down(plan::Builder &builder, const shape::Tree &tree, int rank, int ar
 // the tree's root or gets it from there (NUMACol 3). On the way partial results lie in lines or slots, for other ranks
 // have no output to spare. Areas `area` and, for the last step from the tree's root, `area` + 1.
 void combine_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, int to);
+// The same, but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
+// Returns what this rank has of `range` then.
+plan::Operand combine_in_root(plan::Builder &builder, const shape::Tree &tree, int rank, int area,
+                              std::span<const int> readers, plan::Range range);
 
 // A value to be combined, fetched when its turn comes: scratch areas are few, and a wire delivers into them.
 using Fetch = std::function<plan::Operand()>;
@@ -93,6 +97,18 @@ void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 // Inside a loop, where the first rank of each node has its node's sum: these double up, and each node takes the result
 // from its own (HMPI 2.5).
 void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
+
+// Prefixes, inside a loop, in rank order: what the ranks before this one have, combined, and, unless `exclusive`, its
+// own, is stored in the output. Lines or slots only: inputs and outputs may be the same memory, so that no rank's may be
+// read by others once it goes on.
+//
+// Every rank takes from all before it.
+void scan_flat(plan::Builder &builder, const Request &request, bool exclusive);
+// In round i, every rank gives the one 2^i ahead what it has of the 2^i up to itself (Hillis and Steele 1986).
+void scan_doubling(plan::Builder &builder, const Request &request, bool exclusive);
+// A rank whose number ends in t ones combines the 2^t ranks up to itself, and gives that to the next such block's end;
+// then prefixes come down the same way (Sanders and Traff 2006).
+void scan_binomial(plan::Builder &builder, const Request &request, bool exclusive);
 
 // Which tiles ranks have, by rank: an unbroken run of them each, their own among them.
 using Held = std::vector<plan::Range>;

@@ -75,13 +75,15 @@ enum Carriers : std::uint8_t {
   kSlot = 1 << static_cast<int>(plan::Carrier::slot),
   kGet = 1 << static_cast<int>(plan::Carrier::get),
   kPut = 1 << static_cast<int>(plan::Carrier::put),
+  // Beside them, of alltoall: ranks handle blocks between others, whose sizes they do not know; all must be alike.
+  kAlike = 1 << plan::kCarriers,
 };
 
 struct Algorithm {
   Collective collective;
   std::string_view name;
   plan::Plan (*build)(const Request &);
-  std::uint8_t carriers;       // set of Carriers
+  std::uint8_t carriers;       // set of Carriers, and what else stands there
   bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
   bool fragments;              // more than one fragment allowed (line never)
   std::string_view source;     // paper and section
@@ -91,6 +93,9 @@ struct Algorithm {
     request.collective = collective;
     return build(request);
   }
+  // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
+  // different sizes.
+  [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
 };
 

@@ -14,7 +14,6 @@ using plan::Operand;
 using plan::Space;
 
 namespace {
-constexpr int kOriginShift = 40;  // of the first block of what is packed, in a memory's tag
 }
 
 Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
@@ -514,10 +513,11 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
   const std::uint32_t blocks = call.plans.front()->contents.blocks;
   const auto in_ring = [&](Memory& memory, Ticket tag) {
     if (blocks == 0) return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
-    // Packed from a block on: with another first block it is something else.
     const std::uint32_t first = (operand.range.first + blocks - operand.origin) % blocks;
-    return Place{&memory, first, part.size(), tag + (Ticket{operand.origin} << kOriginShift), part,
-                 first + part.size(), true};
+    Place place{&memory, first, part.size(), tag, part, first + part.size(), true};
+    place.block = operand.range.first;
+    place.blocks = blocks;
+    return place;
   };
   const auto peers = [&](bool output) { return in_buffer(index, operand.rank, output, part, fragment, operand.range); };
   const auto ring = [&](std::vector<Memory>& memories, int depth) -> Memory& {
@@ -584,11 +584,7 @@ bool Interpreter::read(int rank, const Place& place, const Operand& operand, std
   values.clear();
   Memory& memory = *place.memory;
   if (place.reused && memory.tag != place.tag) {
-    const auto name = [](Ticket tag) {
-      const Ticket origin = tag >> kOriginShift, ticket = tag - (origin << kOriginShift);
-      return "of ticket " + std::to_string(tag < 0 ? tag : ticket) +
-             (tag >= 0 && origin > 0 ? " from block " + std::to_string(origin) + " on" : "");
-    };
+    const auto name = [](Ticket tag) { return "of ticket " + std::to_string(tag); };
     const std::string holds = memory.atoms.empty() ? "nothing" : "that " + name(memory.tag);
     find(memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
          "reads " + name_of_place(operand, rank) + " " + name(place.tag) + ", which holds " + holds);
@@ -607,6 +603,12 @@ bool Interpreter::read(int rank, const Place& place, const Operand& operand, std
     }
     if (atom.value == Values::kNothing) {
       find(Fault::unwritten, rank, "reads " + name_of_place(operand, rank) + " before anything was written there");
+      return false;
+    }
+    if (atom.block != place.block_at(i)) {
+      find(Fault::stale, rank,
+           "reads block " + std::to_string(place.block_at(i)) + " from " + name_of_place(operand, rank) +
+               ", where block " + std::to_string(atom.block) + " lies");
       return false;
     }
     values.push_back(atom.value);
@@ -634,6 +636,7 @@ void Interpreter::write(int rank, const Place& place, const Operand& operand, co
     Atom& atom = memory.atoms[place.index(i)];
     ++verdict_.accesses;
     atom.value = values[i];
+    atom.block = place.block_at(i);
     if (const auto other = order_.write(rank, atom.accesses)) {
       find_race(rank, name_of_place(operand, rank), true, *other);
       return;

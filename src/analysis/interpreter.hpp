@@ -26,6 +26,7 @@ class Interpreter {
 
   struct Atom {
     Values::Id value = Values::kNothing;
+    std::uint32_t block = 0;  // that was written there, where blocks are packed
     Accesses accesses;
   };
   struct Memory {
@@ -41,6 +42,9 @@ class Interpreter {
     std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
     bool reused = false;      // by other tickets
     std::uint32_t base = 0, around = 0;  // blocks that go round: atom base + (first + i) % around
+    std::uint32_t block = 0, blocks = 1;  // where blocks are packed, the first of them, and how many there are
+
+    [[nodiscard]] std::uint32_t block_at(std::uint32_t i) const { return (block + i) % blocks; }
 
     [[nodiscard]] std::uint32_t index(std::uint32_t i) const {
       return around == 0 ? first + i : base + (first + i) % around;

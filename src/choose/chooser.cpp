@@ -100,9 +100,9 @@ Decision default_scan(const Situation &s, Collective collective, std::size_t byt
 }
 
 // `bytes`: of a block.
-Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes) {
+Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;
-  d.algorithm = row(collective, collective == Collective::reduce_scatter ? "tiled" : "flat");
+  d.algorithm = row(collective, wide ? "pairwise" : collective == Collective::reduce_scatter ? "tiled" : "flat");
   d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 4) * kKiB, Carrier::get);
   if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
   if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy
@@ -110,7 +110,8 @@ Decision default_blocks(const Situation &s, Collective collective, std::size_t b
   return d;
 }
 
-Decision default_for(const Situation &situation, Collective collective, std::size_t bytes, bool ordered) {
+Decision default_for(const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
+  const bool ordered = needs.strict;
   switch (collective) {
     case Collective::barrier: return default_barrier(situation);
     case Collective::broadcast: return default_broadcast(situation, bytes);
@@ -122,7 +123,7 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
     case Collective::scatter:
     case Collective::allgather:
     case Collective::alltoall:
-    case Collective::reduce_scatter: return default_blocks(situation, collective, bytes);
+    case Collective::reduce_scatter: return default_blocks(situation, collective, bytes, needs.wide);
   }
   return {};
 }
@@ -130,11 +131,11 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 }  // namespace
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes,
-                bool ordered, std::size_t pack) {
-  const Decision standard = default_for(situation, collective, bytes, ordered);
+                Needs needs, std::size_t pack) {
+  const Decision standard = default_for(situation, collective, bytes, needs);
   Decision d = standard;
   const Forced *forced = settings.forced_for(collective);
-  if (forced != nullptr && (!ordered || forced->algorithm->keeps_order)) {
+  if (forced != nullptr && !needs.wide && (!needs.strict || forced->algorithm->strict())) {
     d.algorithm = forced->algorithm;
     d.radix = forced->radix.value_or(2);
     if (forced->carrier) d.carrier = *forced->carrier;

@@ -27,9 +27,14 @@ struct Decision {
 };
 inline constexpr std::size_t kHalvesFrom = 8192;
 
-// For a message, or blocks, of `bytes`. `ordered`: the operator does not commute. `pack`: so many blocks would have to
-// fit in a line.
+// What not every algorithm can do.
+struct Needs {
+  bool strict = false;  // Algorithm::strict: an operator that does not commute, pairs of different sizes
+  bool wide = false;    // elements so large that a slot does not hold one of them for each rank
+};
+
+// For a message, or blocks, of `bytes`. `pack`: so many blocks would have to fit in a line.
 [[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
-                              std::size_t bytes, bool ordered, std::size_t pack = 1);
+                              std::size_t bytes, Needs needs, std::size_t pack = 1);
 
 }  // namespace copse::choose

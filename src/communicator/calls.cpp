@@ -46,16 +46,21 @@ const engine::Program &Communicator::State::program_for(const choose::Decision &
   return at->second;
 }
 
-Route &Communicator::State::make_route(Collective collective, bool ordered, std::size_t bucket) {
-  auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
+Route &Communicator::State::make_route(Collective collective, choose::Needs needs, std::size_t bucket) {
+  auto &entry = routes[static_cast<std::size_t>(collective)][needs.strict + 2 * needs.wide][bucket];
   entry = std::make_unique<Route>();
   const std::size_t bytes = largest_of(bucket);
-  entry->decision = choose::choose(settings, situation, collective, bytes, ordered);
-  // How many blocks a line must hold, the plan says, alike on all ranks.
+  entry->decision = choose::choose(settings, situation, collective, bytes, {needs.strict, false});
+  // How many blocks a line or slot must hold, the plan says, alike on all ranks.
+  if (needs.wide) {
+    const engine::Program &program = program_for(entry->decision, 0);
+    if (program.slots && program.pack > 1)
+      entry->decision = choose::choose(settings, situation, collective, bytes, needs);
+  }
   if (entry->decision.carrier == plan::Carrier::line) {
     const std::size_t pack = program_for(entry->decision, 0).pack;
     if (pack * bytes > plan::kLinePayloadBytes)
-      entry->decision = choose::choose(settings, situation, collective, bytes, ordered, pack);
+      entry->decision = choose::choose(settings, situation, collective, bytes, needs, pack);
   }
   entry->by_root.resize(static_cast<std::size_t>(ranks));
   entry->tally = &trace.ran[{std::string(algorithms::name_of(collective)),
@@ -64,10 +69,11 @@ Route &Communicator::State::make_route(Collective collective, bool ordered, std:
   return *entry;
 }
 
-inline Route &Communicator::State::route_for(Collective collective, bool ordered, std::size_t bytes) {
+inline Route &Communicator::State::route_for(Collective collective, choose::Needs needs,
+                                                    std::size_t bytes) {
   const std::size_t bucket = bucket_of(bytes);
-  const auto &entry = routes[static_cast<std::size_t>(collective)][ordered][bucket];
-  return entry ? *entry : make_route(collective, ordered, bucket);
+  const auto &entry = routes[static_cast<std::size_t>(collective)][needs.strict + 2 * needs.wide][bucket];
+  return entry ? *entry : make_route(collective, needs, bucket);
 }
 
 inline const engine::Program &Communicator::State::program_of(Route &route, int root) {
@@ -94,9 +100,9 @@ inline void Communicator::State::cut(const Route &route, const engine::Program &
   }
 }
 
-Outcome Communicator::State::run(Collective collective, engine::Call &call, int root, bool ordered) {
+Outcome Communicator::State::run(Collective collective, engine::Call &call, int root, choose::Needs needs) {
   const std::size_t bytes = call.count * call.element_bytes;
-  Route &route = route_for(collective, ordered, bytes);
+  Route &route = route_for(collective, needs, bytes);
   const engine::Program &program = program_of(route, root);
   running = collective;
   cut(route, program, call);
@@ -107,9 +113,16 @@ Outcome Communicator::State::run(Collective collective, engine::Call &call, int 
   return outcome;
 }
 
-namespace {
+inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) const {
+  choose::Needs needs;
+  needs.strict = (arguments.combine != nullptr && !arguments.combine->commutative) ||
+                 (arguments.collective == Collective::alltoall && arguments.ragged);
+  needs.wide = arguments.collective == Collective::reduce_scatter &&
+               arguments.element_bytes > executor->geometry().slots.back().bytes / static_cast<std::size_t>(ranks);
+  return needs;
+}
 
-bool ordered(const Arguments &arguments) { return arguments.combine != nullptr && !arguments.combine->commutative; }
+namespace {
 
 engine::Call call_of(const Arguments &arguments, int rank) {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
@@ -190,7 +203,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   job.call.output = job.letters.data();
   job.call.count = sizeof job.letter;
   job.stage = Job::Stage::exchanging;
-  Route &route = route_for(Collective::allgather, false, sizeof job.letter);
+  Route &route = route_for(Collective::allgather, {}, sizeof job.letter);
   job.route = &route;
   job.program = &program_of(route, 0);
   cut(route, *job.program, job.call);
@@ -295,7 +308,7 @@ void Communicator::State::bind(Job &job) {
       if (arguments.ragged) job.call.input_blocks = job.input_blocks.data();
     }
   }
-  Route &route = route_for(arguments.collective, ordered(arguments), job.call.count * job.call.element_bytes);
+  Route &route = route_for(arguments.collective, needs_of(arguments), job.call.count * job.call.element_bytes);
   job.route = &route;
   job.program = &program_of(route, arguments.root);
   cut(route, *job.program, job.call);
@@ -388,7 +401,7 @@ Outcome Communicator::run(const Arguments &arguments) {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
       engine::Call call = call_of(arguments, state.rank);
-      return state.run(arguments.collective, call, arguments.root, ordered(arguments));
+      return state.run(arguments.collective, call, arguments.root, state.needs_of(arguments));
     }
     state.begin(state.spare, arguments);
     return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);

@@ -62,10 +62,7 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->capabilities; }
 const Trace &Communicator::trace() const { return state_->trace; }
-std::size_t Communicator::element_bytes_max(Collective collective, int ranks) {
-  const std::size_t slot = geometry_for(false).slots.back().bytes;
-  return collective == Collective::reduce_scatter ? slot / static_cast<std::size_t>(ranks) : slot;
-}
+std::size_t Communicator::element_bytes_max() { return geometry_for(false).slots.back().bytes; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::unique_ptr<engine::Wire> wire,

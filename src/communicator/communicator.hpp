@@ -65,7 +65,7 @@ class Communicator {
                     const engine::Combine &combine);
 
   // Elements larger than this cannot be cut into fragments: such calls are the caller's to pass on.
-  [[nodiscard]] static std::size_t element_bytes_max(algorithms::Collective collective, int ranks);
+  [[nodiscard]] static std::size_t element_bytes_max();
 
   // COPSE_CHECK: compares what all ranks are about to call; collective, before the call itself. `operation`
   // names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names the two ranks that

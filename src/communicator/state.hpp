@@ -66,8 +66,8 @@ struct Communicator::State {
   std::vector<std::shared_ptr<engine::Mapping>> heaps;
   std::vector<pid_t> pids;
   std::unique_ptr<engine::Executor> executor;
-  // [collective][ordered][bucket]
-  std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 2>, algorithms::kCollectives> routes;
+  // [collective][strict + 2 wide][bucket]
+  std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>, algorithms::kCollectives> routes;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
   Trace trace;
   int rank = 0, ranks = 1;
@@ -78,11 +78,12 @@ struct Communicator::State {
   int error = 0;                             // errno at that time
 
   const engine::Program &program_for(const choose::Decision &decision, int root);
-  Route &make_route(algorithms::Collective collective, bool ordered, std::size_t bucket);
-  Route &route_for(algorithms::Collective collective, bool ordered, std::size_t bytes);
+  Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
+  Route &route_for(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
+  [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   const engine::Program &program_of(Route &route, int root);
   void cut(const Route &route, const engine::Program &program, engine::Call &call) const;
-  Outcome run(algorithms::Collective collective, engine::Call &call, int root, bool ordered);
+  Outcome run(algorithms::Collective collective, engine::Call &call, int root, choose::Needs needs);
 
   void begin(Job &job, const Arguments &arguments);
   void write_letter(Job &job) const;

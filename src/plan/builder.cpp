@@ -133,38 +133,53 @@ Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand h
   return home;
 }
 
-void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, Operand value,
-                             std::span<const Range> parts) {
+void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
     if (local(readers[i])) continue;
     Step &step = emit(Kind::send, area, readers[i]);
-    step.a = value;
-    if (!parts.empty()) step.a.range = parts[i];
+    step.a = values[i];
     part().undrained.push_back(step);
   }
 }
 
 void Builder::post(int area, std::span<const std::int32_t> readers, Operand value) {
-  const auto near = locals(readers);
-  if (!near.empty()) {
-    const bool in_place = value.space != Space::line && value.space != Space::slot;
-    if (in_place && carrier_ == Carrier::put) {
-      for (int reader : near) copy(output_of(reader, value.range), value);
-    }
-    if (in_place) {
-      publishes_ |= carrier_ == Carrier::get;
-      read_in_place_.push_back(value);
-      acquire(area, near, Space::line);
-    }
+  post(area, readers, std::vector<Operand>(readers.size(), value));
+}
+
+void Builder::post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values) {
+  bool near = false;
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    if (!local(readers[i])) continue;
+    near = true;
+    if (values[i].space == Space::line || values[i].space == Space::slot) continue;
+    if (carrier_ == Carrier::put) copy(output_of(readers[i], values[i].range), values[i]);
+    publishes_ |= carrier_ == Carrier::get;
+    read_in_place_.push_back(values[i]);
+  }
+  if (near) {
+    acquire(area, locals(readers), Space::line);
     emit(Kind::post, area);
   }
-  send_to_remote(area, readers, value, {});
+  send_to_remote(area, readers, values);
 }
+
+namespace {
+
+std::vector<Operand> parts_of(Operand whole, std::span<const Range> parts) {
+  std::vector<Operand> values;
+  for (const Range &part : parts) {
+    whole.range = part;
+    values.push_back(whole);
+  }
+  return values;
+}
+
+}  // namespace
 
 void Builder::give(int area, std::span<const std::int32_t> readers, Operand value) {
   if (carrier_ == Carrier::get && value.space == Space::input) {
     publishes_ |= !locals(readers).empty();  // the input is ready when its address is
-    send_to_remote(area, readers, value, {});
+    send_to_remote(area, readers, std::vector<Operand>(readers.size(), value));
     return;
   }
   const Operand place = carrier_ == Carrier::line || carrier_ == Carrier::slot ? open(area, readers, value) : value;
@@ -205,14 +220,14 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
     }
     post(area, near, place);
   }
-  send_to_remote(area, readers, value, parts);
+  send_to_remote(area, readers, parts_of(value, parts));
 }
 
 void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
   pack(whole_input(rank_).count);
   if (carrier_ != Carrier::put) return give_parts(area, readers, parts, input(whole_input(rank_)));
   publishes_ |= !locals(readers).empty();
-  send_to_remote(area, readers, input(), parts);
+  send_to_remote(area, readers, parts_of(input(), parts));
 }
 
 Operand Builder::take_part(int area, int from, Range part, Operand home) {
@@ -233,13 +248,11 @@ bool overlaps(const Operand &source, const Operand &target) {
   if (!(mine(source.space) && mine(target.space)) &&
       !(source.space == target.space && source.area == target.area && source.rank == target.rank))
     return false;
-  // first/of as fractions of the fragment: a/b < c/d as a*d < c*b.
-  const auto ends_before = [](const Range &x, const Range &y) {
-    return std::uint64_t{x.first + x.count} * y.of <= std::uint64_t{y.first} * x.of;
-  };
   const Range &x = source.range, &y = target.range;
-  if (x.first + x.count > x.of || y.first + y.count > y.of) return true;  // goes round
-  return x.of != y.of || !(ends_before(x, y) || ends_before(y, x));
+  if (x.of != y.of) return true;
+  // How far after the other each begins, of what may go round, or is packed from some chunk on.
+  const std::uint32_t here = x.first + x.of - source.origin, there = y.first + y.of - target.origin;
+  return (there + x.of - here % x.of) % x.of < x.count || (here + x.of - there % x.of) % x.of < y.count;
 }
 
 }  // namespace
@@ -341,7 +354,7 @@ void Builder::signal(int area, std::span<const std::int32_t> readers) {
     acquire(area, near, Space::line);
     emit(Kind::post, area);
   }
-  send_to_remote(area, readers, {}, {});
+  send_to_remote(area, readers, std::vector<Operand>(readers.size()));
 }
 
 void Builder::await_signal(int area, int from) {

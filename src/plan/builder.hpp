@@ -63,6 +63,8 @@ class Builder {
   // lets `readers` have it. An input is never copied when its takers can read it in place.
   [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
   void post(int area, std::span<const std::int32_t> readers, Operand value);
+  // Several parts at once, packed in one line or slot: values[i] is for readers[i], who may be named for several.
+  void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
   void give(int area, std::span<const std::int32_t> readers, Operand value);
 
   // Giving in parts: reader i gets parts[i] of `value`, and takes it as that part; a reader may be named for several.
@@ -121,7 +123,7 @@ class Builder {
   [[nodiscard]] bool local(int peer) const;
   [[nodiscard]] std::vector<std::int32_t> locals(std::span<const std::int32_t> peers) const;
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
-  void send_to_remote(int area, std::span<const std::int32_t> readers, Operand value, std::span<const Range> parts);
+  void send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
   void touch(int peer);
   void drain_before_writing(const Operand &target);
   void use_area(int area);

@@ -65,8 +65,8 @@ TEST(Blocks, OneBlockIntoThePlaceOfAnother) {
 
 TEST(Blocks, PackedFromAnotherBlockOn) {
   Plans plans = plans_of(Collective::scatter, "flat", plan::Carrier::slot, 3);
-  moves(plans, 1).back()->a.origin = 1;
-  expect_found(plans, Collective::scatter, Fault::stale, "from block 1 on");
+  moves(plans, 1).back()->a.origin = 2;
+  expect_found(plans, Collective::scatter, Fault::stale, "where block 2 lies");
 }
 
 TEST(Blocks, MoreThanASlotHolds) {

@@ -1,0 +1,16 @@
+// allgather, Bruck: in a round, every rank takes from the radix - 1 ranks that follow at multiples of what it has as
+// many blocks as it has; the output is where they belong, so nothing is rotated in the end (Bruck et al. 1997).
+// Cost: ceil(log_k P) (k-1) a + (P-1) n b.
+// Wins: small blocks on many ranks; any number of ranks is as good as a power of two.
+#include "algorithms/exchange.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allgather_bruck(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  allgather_in(builder, request, 0, bruck_rounds(request.ranks, request.rank, request.radix), From::own);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,16 @@
+// allgather, circulant graph: as Bruck's, but every round about doubles what a rank has, so that in the last no more
+// is moved than before (Traff 2024).
+// Cost: ceil(log2 P) a + (P-1) n b.
+// Wins: as Bruck's, on numbers of ranks a little above a power of two.
+#include "algorithms/exchange.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allgather_circulant(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  allgather_in(builder, request, 0, circulant_rounds(request.ranks, request.rank), From::own);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,17 @@
+// allgather, gather and broadcast: rank 0 takes every block, and everybody all of them from rank 0 (KNEM IV.D, where it
+// is the form to be beaten: flat has no root to wait for).
+// Cost: 2 a + 2 (P-1) n b at the root.
+// Wins: nowhere; it is what others are compared with.
+#include "algorithms/exchange.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allgather_gather_broadcast(const Request &request) {
+  plan::Builder builder = request.builder();
+  const shape::Tree tree = request.ranks_tree(shape::Form::flat);
+  builder.loop();
+  allgather_in(builder, request, 0, forest_rounds(tree, request.rank), From::zero);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

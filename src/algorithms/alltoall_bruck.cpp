@@ -1,0 +1,89 @@
+// alltoall, Bruck: a block with d ranks to go travels the powers of two that d is made of, one in each round, together
+// with all others that go the same way (Bruck et al. 1997). What is on its way is packed where the next rank takes it
+// from; nothing is rotated. Ranks handle others' blocks, so all must be of one size.
+// Cost: ceil(log2 P) (a + P/2 n b).
+// Wins: very small blocks on many ranks.
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan alltoall_bruck(const Request &request) {
+  using plan::Builder;
+  using plan::Operand;
+  using plan::Range;
+  Builder builder = request.builder();
+  const int rank = request.rank, ranks = request.ranks;
+  const auto at = [ranks](int number) { return (number + 2 * ranks) % ranks; };
+  // The block that has `distance` to go in all, and has gone `gone` of it when it is at rank `here`.
+  const auto block = [&](int here, int distance, int gone) {
+    return request.pair(at(here - gone), at(here - gone + distance));
+  };
+  const auto index_in_round = [](int distance, int step) {  // among those that go `step` in its round
+    return distance / (2 * step) * step + distance % step;
+  };
+  const auto in_round = [&](int step) {
+    int count = 0;
+    for (int distance = 1; distance < ranks; ++distance) count += (distance & step) != 0;
+    return count;
+  };
+  // Place `index` of an area's line or slot; or, for the wire, of a scratch, behind those of earlier rounds.
+  const auto placed = [](Operand place, int index) {
+    place.origin = (place.range.first + place.range.of - static_cast<std::uint32_t>(index)) % place.range.of;
+    return place;
+  };
+  const auto held_before = [&](int step) {
+    int count = 0;
+    for (int earlier = 1; earlier < step; earlier *= 2) count += in_round(earlier);
+    return count;
+  };
+  const auto in_scratch = [&](int step, int distance, Range range) {
+    return placed(builder.scratch(0, range), held_before(step) + index_in_round(distance, step));
+  };
+  const auto place = [&](int area, int step, int distance, Range range) {
+    const Operand opened = builder.open(area, std::vector{at(rank + step)}, in_scratch(step, distance, range));
+    return opened.space == plan::Space::scratch ? opened : placed(opened, index_in_round(distance, step));
+  };
+
+  builder.loop();
+  builder.copy(Builder::output(request.pair(rank, rank)), Builder::input(request.pair(rank, rank)));
+  int area = 0;
+  for (int step = 1; step < ranks; step *= 2, ++area) {
+    builder.pack(static_cast<std::uint32_t>(in_round(step)));
+    const int to = at(rank + step), from = at(rank - step);
+    // What starts in this round lies in the input, and goes over the wire from there, before the rest.
+    std::vector<int> order;
+    for (const bool starts : {true, false})
+      for (int distance = step; distance < ranks; ++distance)
+        if ((distance & step) != 0 && (distance % step == 0) == starts) order.push_back(distance);
+
+    std::vector<Operand> values;
+    for (const int distance : order) {
+      const Range range = block(rank, distance, distance % step);
+      if (distance % step != 0) {
+        values.push_back(place(area, step, distance, range));
+      } else if (!builder.shares_memory_with(to)) {
+        builder.give(area, std::vector{to}, Builder::input(range));
+      } else {
+        values.push_back(place(area, step, distance, range));
+        builder.copy(values.back(), Builder::input(range));
+      }
+    }
+    builder.post(area, std::vector<int>(values.size(), to), values);
+
+    for (const int distance : order) {
+      const Range range = block(from, distance, distance % step);
+      const int rest = distance / (2 * step) * (2 * step);
+      const int next = rest & -rest;  // the step that it goes after this one
+      int next_area = area;
+      for (int skipped = step; skipped < next; skipped *= 2) ++next_area;
+      const Operand home = rest == 0 ? Builder::output(range) : place(next_area, next, distance, range);
+      const Operand given = distance % step == 0 ? Builder::input(range) : in_scratch(step, distance, range);
+      Operand theirs = builder.take(area, from, given, home);
+      if (builder.shares_memory_with(from)) theirs = placed(theirs, index_in_round(distance, step));
+      builder.copy(home, theirs);
+    }
+  }
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,415 @@
+// Schedules, and what runs them.
+#include "algorithms/exchange.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace copse::algorithms {
+
+using plan::Builder;
+using plan::Operand;
+using plan::Range;
+
+namespace {
+
+Range range(int first, int count, int ranks) {
+  return {static_cast<std::uint32_t>((first + ranks) % ranks), static_cast<std::uint32_t>(count),
+          static_cast<std::uint32_t>(ranks)};
+}
+
+// Sorted.
+std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
+  std::sort(blocks.begin(), blocks.end());
+  std::vector<Range> runs;
+  for (const int block : blocks) {
+    if (!runs.empty() && static_cast<int>(runs.back().first + runs.back().count) == block) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(range(block, 1, ranks));
+    }
+  }
+  return runs;
+}
+
+Operand part_of(Operand whole, Range part) {
+  whole.range = part;
+  return whole;
+}
+
+bool staged(const Operand &place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
+
+std::vector<int> ranks_of(const Rounds &rounds, std::vector<Parcel> Round::*side) {
+  std::vector<int> result;
+  for (const Round &round : rounds)
+    for (const Parcel &parcel : round.*side)
+      if (std::find(result.begin(), result.end(), parcel.rank) == result.end()) result.push_back(parcel.rank);
+  return result;
+}
+
+}  // namespace
+
+// Schedules ---------------------------------------------------------------------------------------------------
+
+Rounds ring_rounds(int ranks, int rank) {
+  Rounds rounds;
+  for (int step = 0; step + 1 < ranks; ++step)
+    rounds.push_back({{{(rank + 1) % ranks, {range(rank - step, 1, ranks)}}},
+                      {{(rank + ranks - 1) % ranks, {range(rank + ranks - 1 - step, 1, ranks)}}}});
+  return rounds;
+}
+
+Rounds doubling_rounds(int ranks, int rank) {
+  Rounds rounds;
+  for (int begin = 0, end = ranks; end - begin > 1;) {
+    const int middle = begin + (end - begin + 1) / 2;
+    const bool low = rank < middle;
+    const int here = low ? begin : middle, here_end = low ? middle : end;
+    const int there = low ? middle : begin, there_end = low ? end : middle;
+    Round round;
+    for (int reader = there + (rank - here); reader < there_end; reader += here_end - here)
+      round.given.push_back({reader, {range(here, here_end - here, ranks)}});
+    round.taken.push_back(
+        {there + (rank - here) % (there_end - there), {range(there, there_end - there, ranks)}});
+    rounds.push_back(std::move(round));
+    begin = here;
+    end = here_end;
+  }
+  rounds.resize(std::bit_width(static_cast<unsigned>(ranks - 1)));  // a rank may be alone sooner than others
+  std::reverse(rounds.begin(), rounds.end());
+  return rounds;
+}
+
+namespace {
+
+// The blocks of `count` ranks from `rank` + `distance` on, and mine to the rank as far before.
+void add_shift(Round &round, int ranks, int rank, int distance, int count) {
+  round.given.push_back({(rank + ranks - distance) % ranks, {range(rank, count, ranks)}});
+  round.taken.push_back({(rank + distance) % ranks, {range(rank + distance - ranks, count, ranks)}});
+}
+
+}  // namespace
+
+Rounds bruck_rounds(int ranks, int rank, int radix) {
+  Rounds rounds;
+  for (int known = 1; known < ranks; known *= radix) {
+    Round &round = rounds.emplace_back();
+    for (int distance = known; distance < ranks && distance < known * radix; distance += known)
+      add_shift(round, ranks, rank, distance, std::min(known, ranks - distance));
+  }
+  return rounds;
+}
+
+Rounds circulant_rounds(int ranks, int rank) {
+  Rounds rounds;
+  for (int after = ranks; after > 1; after = (after + 1) / 2) {
+    const int known = (after + 1) / 2;
+    add_shift(rounds.emplace_back(), ranks, rank, known, after - known);
+  }
+  std::reverse(rounds.begin(), rounds.end());
+  return rounds;
+}
+
+Rounds neighbor_rounds(int ranks, int rank) {
+  if (ranks % 2 != 0) return ring_rounds(ranks, rank);
+  const bool even = rank % 2 == 0;
+  const int sign = even ? -1 : 1;  // the side that comes first
+  const auto neighbor = [&](int side) { return (rank + ranks + side) % ranks; };
+  const auto pair = [&](int of, int offset) { return range((of / 2 * 2 + 2 * offset + 2 * ranks) % ranks, 2, ranks); };
+  Rounds rounds{{{{neighbor(-sign), {range(rank, 1, ranks)}}},
+                 {{neighbor(-sign), {range(neighbor(-sign), 1, ranks)}}}}};
+  for (int step = 1; step < ranks / 2; ++step) {
+    // What an even rank has got last by then, in pairs from its own; an odd one is its mirror image.
+    const auto last = [](int steps) { return steps % 2 == 1 ? -(steps + 1) / 2 : steps / 2; };
+    const int side = step % 2 == 1 ? sign : -sign;
+    rounds.push_back({{{neighbor(side), {pair(rank, -sign * last(step - 1))}}},
+                      {{neighbor(side), {pair(rank, -sign * last(step))}}}});
+  }
+  return rounds;
+}
+
+Rounds bine_rounds(int ranks, int rank) {
+  const int members = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))), pairs = ranks - members;
+  const auto rank_of = [&](int member) { return member < pairs ? 2 * member : member + pairs; };
+  const bool paired = rank < 2 * pairs;
+  const int member = paired ? rank / 2 : rank - pairs;
+  const int steps = std::bit_width(static_cast<unsigned>(members)) - 1;
+  Rounds rounds(static_cast<std::size_t>(steps + (pairs > 0 ? 2 : 0)));
+  if (paired) {
+    const auto mine = runs_of({rank}, ranks), theirs = runs_of({rank ^ 1}, ranks);
+    std::vector<int> others;
+    for (int block = 0; block < ranks; ++block)
+      if (block != (rank | 1)) others.push_back(block);
+    if (rank % 2 == 1) {
+      rounds.front().given.push_back({rank - 1, mine});
+      rounds.back().taken.push_back({rank - 1, runs_of(others, ranks)});
+      return rounds;
+    }
+    rounds.front().taken.push_back({rank + 1, theirs});
+    rounds.back().given.push_back({rank + 1, runs_of(others, ranks)});
+  }
+  const auto partner = [&](int of, int step) {
+    const int distance = (1 - (step % 2 == 0 ? -1 : 1) * (1 << (step + 1))) / 3;  // (1 - (-2)^(step + 1)) / 3
+    return (of + (of % 2 == 0 ? distance : -distance) + members * members) % members;
+  };
+  const auto known = [&](auto &self, int of, int step) -> std::vector<int> {
+    if (step == 0) {
+      if (of >= pairs) return {rank_of(of)};
+      return {2 * of, 2 * of + 1};
+    }
+    std::vector<int> blocks = self(self, of, step - 1);
+    const auto more = self(self, partner(of, step - 1), step - 1);
+    blocks.insert(blocks.end(), more.begin(), more.end());
+    return blocks;
+  };
+  for (int step = 0; step < steps; ++step) {
+    const int other = partner(member, step);
+    Round &round = rounds[static_cast<std::size_t>(step + (pairs > 0 ? 1 : 0))];
+    round.given.push_back({rank_of(other), runs_of(known(known, member, step), ranks)});
+    round.taken.push_back({rank_of(other), runs_of(known(known, other, step), ranks)});
+  }
+  return rounds;
+}
+
+Rounds forest_rounds(const shape::Tree &forest, int rank) {
+  const int ranks = forest.size();
+  std::vector<int> depth(static_cast<std::size_t>(ranks)), roots;
+  std::vector<std::vector<int>> below(static_cast<std::size_t>(ranks));
+  int deepest = 0;
+  for (int each = 0; each < ranks; ++each) {
+    int top = each;
+    below[static_cast<std::size_t>(each)].push_back(each);
+    for (int up; (up = forest.parent[static_cast<std::size_t>(top)]) != shape::kNoParent; top = up) {
+      below[static_cast<std::size_t>(up)].push_back(each);
+      ++depth[static_cast<std::size_t>(each)];
+    }
+    if (top == each) roots.push_back(each);
+    deepest = std::max(deepest, depth[static_cast<std::size_t>(each)]);
+  }
+  const auto inside = [&](int top) { return runs_of(below[static_cast<std::size_t>(top)], ranks); };
+  const auto outside = [&](int top) {
+    std::vector<bool> within(static_cast<std::size_t>(ranks));
+    for (const int block : below[static_cast<std::size_t>(top)]) within[static_cast<std::size_t>(block)] = true;
+    std::vector<int> rest;
+    for (int block = 0; block < ranks; ++block)
+      if (!within[static_cast<std::size_t>(block)]) rest.push_back(block);
+    return runs_of(rest, ranks);
+  };
+
+  Rounds rounds(static_cast<std::size_t>(2 * deepest + 1));
+  const auto up_from = [&](int d) -> Round & { return rounds[static_cast<std::size_t>(deepest - d)]; };
+  const auto down_to = [&](int d) -> Round & { return rounds[static_cast<std::size_t>(deepest + d)]; };
+  const int here = depth[static_cast<std::size_t>(rank)], parent = forest.parent[static_cast<std::size_t>(rank)];
+  for (const int child : forest.children[static_cast<std::size_t>(rank)]) {
+    up_from(here + 1).taken.push_back({child, inside(child)});
+    down_to(here + 1).given.push_back({child, outside(child)});
+  }
+  if (parent != shape::kNoParent) {
+    up_from(here).given.push_back({parent, inside(rank)});
+    down_to(here).taken.push_back({parent, outside(rank)});
+    return rounds;
+  }
+  const auto me = static_cast<std::size_t>(std::find(roots.begin(), roots.end(), rank) - roots.begin());
+  for (std::size_t turn = 1; turn < roots.size(); ++turn) {
+    const int other = roots[(me + turn) % roots.size()];
+    up_from(0).given.push_back({other, inside(rank)});
+    up_from(0).taken.push_back({other, inside(other)});
+  }
+  return rounds;
+}
+
+shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level) {
+  if (request.places == nullptr) return tree;
+  const auto group = [&](int rank) { return (*request.places)[static_cast<std::size_t>(rank)].at(level); };
+  for (int rank = 0; rank < tree.size(); ++rank) {
+    std::erase_if(tree.children[static_cast<std::size_t>(rank)],
+                  [&](int child) { return group(child) != group(rank); });
+    int &parent = tree.parent[static_cast<std::size_t>(rank)];
+    if (parent != shape::kNoParent && group(parent) != group(rank)) parent = shape::kNoParent;
+  }
+  return tree;
+}
+
+// What runs them ----------------------------------------------------------------------------------------------
+
+namespace {
+
+// A set of blocks.
+class Blocks {
+ public:
+  explicit Blocks(int ranks) : members_(static_cast<std::size_t>(ranks)) {}
+
+  void add(const std::vector<Parcel> &parcels) {
+    for (const Parcel &parcel : parcels)
+      for (const Range &blocks : parcel.blocks)
+        for (std::uint32_t i = 0; i < blocks.count; ++i) members_[(blocks.first + i) % blocks.of] = true;
+  }
+  [[nodiscard]] bool has(std::uint32_t block) const { return members_[block % members_.size()]; }
+
+  // Of `parts`, the runs of blocks that are in it, or that are not.
+  [[nodiscard]] std::vector<Range> select(const std::vector<Range> &parts, bool members) const {
+    std::vector<Range> runs;
+    for (const Range &blocks : parts) {
+      bool open = false;
+      for (std::uint32_t i = 0; i < blocks.count; ++i) {
+        const bool wanted = has(blocks.first + i) == members;
+        if (wanted && open) ++runs.back().count;
+        if (wanted && !open) runs.push_back({(blocks.first + i) % blocks.of, 1, blocks.of});
+        open = wanted;
+      }
+    }
+    return runs;
+  }
+
+ private:
+  std::vector<bool> members_;
+};
+
+}  // namespace
+
+void allgather_in(Builder &builder, const Request &request, int area, const Rounds &rounds, From from) {
+  const auto whole = [&](int owner) { return range(from == From::own ? owner : 0, request.ranks, request.ranks); };
+  const Range mine = request.block(request.rank);
+  const auto readers = ranks_of(rounds, &Round::given);
+  builder.pack(whole(0).count);
+
+  // What I have lies in the output, and, where they take it from there, in a line or slot, once.
+  const Operand place = builder.open(area, readers, Builder::output(whole(request.rank)));
+  builder.copy(Builder::output(mine), Builder::input(mine));
+  builder.copy(part_of(place, mine), Builder::output(mine));
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    builder.portion(static_cast<int>(i));
+    std::vector<int> to;
+    std::vector<Operand> values;
+    for (const Parcel &parcel : rounds[i].given) {
+      for (const Range &blocks : parcel.blocks) {
+        to.push_back(parcel.rank);
+        values.push_back(part_of(place, blocks));
+      }
+    }
+    builder.post(area, to, values);
+    Blocks wanted(request.ranks);  // of me, later on
+    for (std::size_t later = i + 1; later < rounds.size(); ++later) wanted.add(rounds[later].given);
+    for (const Parcel &parcel : rounds[i].taken) {
+      for (const Range &blocks : parcel.blocks) {
+        const Operand home = Builder::output(blocks);
+        builder.copy(home, builder.take(area, parcel.rank, home, home, whole(parcel.rank)));
+        for (const Range &run : wanted.select({blocks}, true)) builder.copy(part_of(place, run), Builder::output(run));
+      }
+    }
+  }
+  builder.portion(0);
+  builder.reclaim(readers);
+}
+
+void reduce_scatter_in(Builder &builder, const Request &request, int area,
+                       const std::function<Rounds(int)> &rounds_of, From from, plan::Space home, Operand result) {
+  const auto whole = [&](int owner) { return range(from == From::own ? owner : 0, request.ranks, request.ranks); };
+  const Range mine = tile_of(request, request.rank);
+  const Rounds rounds = rounds_of(request.rank);
+  const auto readers = ranks_of(rounds, &Round::taken);
+  builder.pack(whole(0).count);
+  if (home == plan::Space::slot) builder.keep_in_slots();
+
+  std::size_t last = rounds.size();  // the last round, backwards, in which something is taken
+  for (std::size_t i = rounds.size(); i-- > 0;)
+    if (!rounds[i].given.empty()) last = i;
+  Blocks touched(request.ranks);  // combined with something
+  const auto place = [&](Range blocks) {
+    return part_of(builder.open(area, readers, {home, 0, -1, whole(request.rank)}), blocks);
+  };
+  bool finished = false;  // mine lies in `result`
+  const auto partial = [&](Range blocks) {
+    if (finished) return result;
+    return touched.has(blocks.first) ? place(blocks) : Builder::input(blocks);
+  };
+
+  for (std::size_t i = rounds.size(); i-- > 0;) {
+    builder.portion(static_cast<int>(rounds.size() - 1 - i));
+    std::vector<int> to;
+    std::vector<Operand> values;
+    for (const Parcel &parcel : rounds[i].taken) {
+      // First what has not been combined with anything: it need not be copied where the reader can have the input.
+      for (const Range &blocks : touched.select(parcel.blocks, false)) {
+        const bool in_place = request.carrier == plan::Carrier::get || !builder.shares_memory_with(parcel.rank);
+        if (in_place) {
+          builder.give(area, std::vector{parcel.rank}, Builder::input(blocks));
+          continue;
+        }
+        builder.copy(place(blocks), Builder::input(blocks));
+        to.push_back(parcel.rank);
+        values.push_back(place(blocks));
+      }
+      for (const Range &blocks : touched.select(parcel.blocks, true)) {
+        to.push_back(parcel.rank);
+        values.push_back(place(blocks));
+      }
+    }
+    builder.post(area, to, values);
+
+    for (const Parcel &parcel : rounds[i].given) {
+      Blocks theirs(request.ranks);  // that the other has combined with something
+      const Rounds before = rounds_of(parcel.rank);
+      for (std::size_t earlier = i + 1; earlier < before.size(); ++earlier) theirs.add(before[earlier].given);
+      for (const bool combined : {false, true}) {
+        for (const Range &run : theirs.select(parcel.blocks, combined)) {
+          const Operand value = combined ? Operand{home, 0, -1, run} : Builder::input(run);
+          const Operand item = builder.take(area, parcel.rank, value, builder.scratch(0, run), whole(parcel.rank));
+          for (const bool again : {false, true}) {
+            for (const Range &blocks : touched.select({run}, again)) {
+              const bool end = i == last && blocks == mine;
+              builder.reduce(end ? result : place(blocks), partial(blocks), part_of(item, blocks));
+              finished |= end;
+            }
+          }
+        }
+      }
+      touched.add({parcel});
+    }
+  }
+  builder.portion(0);
+  builder.copy(result, partial(mine));
+}
+
+// Turns -------------------------------------------------------------------------------------------------------
+
+Turns::Turns(Builder &builder, const Request &request, int area, int rounds)
+    : builder_(builder), request_(request), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
+
+void Turns::await_turn(int round) {
+  if (round < 2 || waits_for_[static_cast<std::size_t>(round - 2)] < 0) return;
+  builder_.portion(round - 2);
+  builder_.await_signal(area_ + 2, waits_for_[static_cast<std::size_t>(round - 2)]);
+}
+
+void Turns::give(int round, int reader, Operand value) {
+  await_turn(round);
+  builder_.portion(round / 2);
+  builder_.give(area(round), std::vector{reader}, value);
+  const bool copied = request_.carrier == plan::Carrier::line || request_.carrier == plan::Carrier::slot;
+  if (copied && builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
+}
+
+Operand Turns::open(int round, int reader, Range block) {
+  await_turn(round);
+  const Operand place = builder_.open(area(round), std::vector{reader}, opened(block));
+  if (builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
+  return place;
+}
+
+void Turns::post(int round, int reader, Operand value) {
+  builder_.portion(round / 2);
+  builder_.post(area(round), std::vector{reader}, value);
+}
+
+Operand Turns::take(int round, int from, Operand as, Operand home) {
+  builder_.portion(round / 2);
+  return builder_.take(area(round), from, as, home);
+}
+
+void Turns::taken(int round, int from, Operand value) {
+  if (!staged(value) || static_cast<std::size_t>(round) + 2 >= waits_for_.size()) return;
+  builder_.portion(round);
+  builder_.signal(area_ + 2, std::vector{from});
+}
+
+}  // namespace copse::algorithms

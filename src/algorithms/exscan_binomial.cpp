@@ -1,0 +1,16 @@
+// exscan, binomial: sums of blocks of 2^t ranks go up a binomial tree, prefixes come down it (Sanders and Traff 2006): twice
+// the rounds of recursive doubling, and no more than two messages from a rank's neighbours for each that it owes them.
+// Cost: 2 ceil(log2 P) (a + n (b + c)); 2 P messages in all.
+// Wins: middle messages on many ranks: where recursive doubling saturates the memory.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan exscan_binomial(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  scan_binomial(builder, request, true);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

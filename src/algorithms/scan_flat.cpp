@@ -1,0 +1,15 @@
+// scan, flat: every rank takes the messages of all before it, and combines them: one round, and the last rank does most.
+// Cost: a + (P-1) n (b + c) at the last rank.
+// Wins: short messages on few ranks, and on ranks that take turns on few processors.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan scan_flat(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  scan_flat(builder, request, false);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

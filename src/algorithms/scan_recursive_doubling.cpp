@@ -1,0 +1,16 @@
+// scan, recursive doubling: in round i every rank gives the one 2^i ahead what it has of the 2^i ranks up to itself
+// (Hillis and Steele 1986).
+// Cost: ceil(log2 P) (a + n (b + c)).
+// Wins: short messages on many ranks with a processor each.
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan scan_recursive_doubling(const Request &request) {
+  plan::Builder builder = request.builder();
+  builder.loop();
+  scan_doubling(builder, request, false);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
