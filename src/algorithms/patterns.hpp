@@ -99,8 +99,8 @@ void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
 
 // Prefixes, inside a loop, in rank order: what the ranks before this one have, combined, and, unless `exclusive`, its
-// own, is stored in the output. Lines or slots only: inputs and outputs may be the same memory, so that no rank's may be
-// read by others once it goes on.
+// own, is stored in the output. Lines or slots only: inputs and outputs may be the same memory, so that no rank's may
+// be read by others once it goes on.
 //
 // Every rank takes from all before it.
 void scan_flat(plan::Builder &builder, const Request &request, bool exclusive);

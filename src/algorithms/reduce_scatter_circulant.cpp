@@ -1,5 +1,5 @@
-// reduce_scatter, circulant graph: the allgather on a circulant graph backwards: in every round about half of the blocks
-// that a rank still holds goes on (Traff 2024).
+// reduce_scatter, circulant graph: the allgather on a circulant graph backwards: in every round about half of the
+// blocks that a rank still holds goes on (Traff 2024).
 // Cost: ceil(log2 P) a + (P-1) n (b + c).
 // Wins: small blocks on many ranks, on numbers of ranks a little above a power of two.
 #include "algorithms/exchange.hpp"
@@ -10,8 +10,8 @@ plan::Plan reduce_scatter_circulant(const Request &request) {
   plan::Builder builder = request.builder();
   builder.loop();
   reduce_scatter_in(
-      builder, request, 0, [&](int rank) { return circulant_rounds(request.ranks, rank); }, From::own, plan::Space::slot,
-      plan::Builder::output(tile_of(request, request.rank)));
+      builder, request, 0, [&](int rank) { return circulant_rounds(request.ranks, rank); }, From::own,
+      plan::Space::slot, plan::Builder::output(tile_of(request, request.rank)));
   builder.reclaim(request.others());
   return builder.finish();
 }

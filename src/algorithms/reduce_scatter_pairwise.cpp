@@ -1,6 +1,6 @@
 // reduce_scatter, pairwise exchange: in round k every rank gives the one k ahead its part of that one's block, and adds
-// what the one k behind has for its own (Thakur et al. 2005). What comes from higher ranks is added up by itself, so that
-// the order of the ranks is kept. A slot holds but one block.
+// what the one k behind has for its own (Thakur et al. 2005). What comes from higher ranks is added up by itself, so
+// that the order of the ranks is kept. A slot holds but one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large elements and operators that do not commute; large blocks between nodes.
 #include "algorithms/exchange.hpp"
