@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -127,6 +128,60 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(all_cases()), name_of);
+
+// Elements of which a slot holds one, not one for each rank: the same as their parts, reduced one by one. As chosen, and
+// forced to an algorithm that needs no more room, and to one that does.
+constexpr std::size_t kWide = 5000;  // times 8 bytes
+
+void keep_left(void *, const void *in, void *inout, std::size_t count) {  // associative, and does not commute
+  std::memcpy(inout, in, count * 8);
+}
+void add(void *, const void *in, void *inout, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t a, b;
+    std::memcpy(&a, static_cast<const std::byte *>(in) + i * 8, 8);
+    std::memcpy(&b, static_cast<std::byte *>(inout) + i * 8, 8);
+    b += a;
+    std::memcpy(static_cast<std::byte *>(inout) + i * 8, &b, 8);
+  }
+}
+template <auto combine>
+void wide(void *context, const void *in, void *inout, std::size_t count) {
+  combine(context, in, inout, count * kWide);
+}
+
+TEST(WideElements, AreReducedLikeNarrowOnes) {
+  for (const Kind kind : {Kind::threads, Kind::processes}) {
+    for (const char *name : {"", "ring", "tiled"}) {
+      choose::Settings settings;
+      if (const auto *row = algorithms::find(Collective::reduce_scatter, name))
+        settings.forced.push_back({Collective::reduce_scatter, row, plan::Carrier::slot, {}});
+      const std::string wrong = run_ranks(kind, 5, settings, [](Communicator &comm) -> std::string {
+        for (const bool ordered : {false, true}) {
+          constexpr std::size_t kCount = 3;
+          std::vector<std::uint64_t> input(5 * kCount * kWide), one(kCount * kWide, 1), other(kCount * kWide, 2);
+          for (std::size_t i = 0; i < input.size(); ++i) input[i] = i * 7919 + static_cast<std::uint64_t>(comm.rank());
+          engine::Combine combine;
+          combine.commutative = !ordered;
+          combine.user = ordered ? &keep_left : &add;
+          communicator::Arguments arguments{Collective::reduce_scatter, input.data(), one.data(), kCount * kWide, 8,
+                                            &combine};
+          if (comm.run(arguments) != communicator::Outcome::done) return "narrow elements";
+          combine.user = ordered ? &wide<keep_left> : &wide<add>;
+          arguments.output = other.data();
+          arguments.count = kCount;
+          arguments.element_bytes = kWide * 8;
+          if (comm.run(arguments) != communicator::Outcome::done) return "wide elements";
+          if (one != other) return ordered ? "other results in rank order" : "other results";
+          const auto at = static_cast<std::uint64_t>(comm.rank()) * kCount * kWide * 7919;
+          if (one[0] != (ordered ? at : 5 * at + 10)) return "wrong results";
+        }
+        return {};
+      });
+      EXPECT_EQ(wrong, "") << name_of(kind) << " " << name;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace copse::test
