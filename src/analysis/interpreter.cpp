@@ -68,10 +68,28 @@ Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
   first_portion_.assign(1, 0);
   for (const std::size_t number : portions) first_portion_.push_back(first_portion_.back() + number);
   posts_.resize(count * first_portion_.back() * static_cast<std::size_t>(tickets_));
+  if (subject.replacement == nullptr) count_awaits();  // mutants may await what nobody should
   addresses_.assign(count * count, -1);
   if (use_ != nullptr) {
     use_->resize(count);
     for (std::size_t rank = 0; rank < count; ++rank) (*use_)[rank].resize(calls_[0].plans[rank]->steps.size());
+  }
+}
+
+// A post that nobody will await any more need not keep what its rank knew.
+void Interpreter::count_awaits() {
+  for (std::size_t call = 0; call < calls_.size(); ++call) {
+    for (const plan::Plan* plan : calls_[call].plans) {
+      for (const plan::Section& section : plan->sections) {
+        const int fragments = section.loop ? job(call).fragments : 1;
+        for (std::uint32_t i = 0; i < section.count; ++i) {
+          const plan::Step& step = plan->steps[section.first + i];
+          if (step.kind != Kind::await) continue;
+          for (int fragment = 0; fragment < fragments; ++fragment)
+            ++post_of(step.peer, step, calls_[call].first + fragment).awaited;
+        }
+      }
+    }
   }
 }
 
@@ -110,7 +128,8 @@ Verdict Interpreter::run() {
 
 void Interpreter::tick(int rank, int step, int fragment) {
   clocks_.tick(rank);
-  ranks_[at(rank)].events.push_back({static_cast<std::int32_t>(ranks_[at(rank)].call), step, fragment});
+  ranks_[at(rank)].events.push_back(
+      {step, static_cast<std::int16_t>(ranks_[at(rank)].call), static_cast<std::int16_t>(fragment)});
   ++verdict_.steps;
 }
 
@@ -379,8 +398,8 @@ int Interpreter::lateness(int rank) const {
   return replacement->late_by;
 }
 
-void Interpreter::inform(int rank, Clocks::Snapshot snapshot) {
-  const bool news = clocks_.join(rank, snapshot);
+void Interpreter::inform(int rank, const Signal& signal) {
+  const bool news = clocks_.join(rank, signal);
   if (use_ == nullptr || current_ == nullptr) return;
   const plan::Plan& plan = plan_of(rank);
   if (&plan != calls_[0].plans[at(rank)]) return;
@@ -398,29 +417,28 @@ const Interpreter::Progress* Interpreter::progress_of(int rank, Ticket needed) c
 bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
   const plan::Plan& plan = plan_of(rank);
   const Ticket first = calls_[ranks_[at(rank)].call].first;
-  const int late = lateness(rank);
-  std::vector<const Progress*> relied_on;
   const int depth =
       step.dst.space == Space::slot ? std::min(subject_.line_depth, subject_.slot_depth) : subject_.line_depth;
-  const Ticket previous = ticket - depth - late;
-  const auto passed_by = [&](int peer) {
-    const Progress* progress = progress_of(peer, previous + 1);
-    if (progress == nullptr) {
-      ranks_[at(rank)].waits_for = peer;
-      return false;
-    }
-    if (!clocks_.knows(rank, progress->at)) relied_on.push_back(progress);
-    return true;
-  };
-  if (previous >= first) {  // this call's own use: its readers are known
-    const auto readers = plan.peers_of(step);
-    if (!std::all_of(readers.begin(), readers.end(), passed_by)) return false;
-  } else if (previous >= 0) {
-    for (int peer = 0; peer < subject_.ranks; ++peer)
-      if (near(rank, peer) && !passed_by(peer)) return false;
+  const Ticket previous = ticket - depth - lateness(rank);
+  // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
+  const bool own = previous >= first;
+  const auto readers = plan.peers_of(step);
+  const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject_.ranks;
+  const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
+  const auto counts = [&](int i) { return own || near(rank, i); };
+  int& passed = ranks_[at(rank)].passed;  // whoever has passed stays so: no second look while this waits
+  for (; passed < count; ++passed) {
+    if (!counts(passed) || progress_of(reader(passed), previous + 1) != nullptr) continue;
+    ranks_[at(rank)].waits_for = reader(passed);
+    return false;
   }
+  passed = 0;
   tick(rank, static_cast<int>(&step - plan.steps.data()), current_fragment_);
-  for (const Progress* progress : relied_on) inform(rank, progress->snapshot);
+  for (int i = 0; i < count; ++i) {
+    if (!counts(i)) continue;
+    const Signal& signal = progress_of(reader(i), previous + 1)->signal;
+    if (!clocks_.knows(rank, signal.at)) inform(rank, signal);
+  }
   return true;
 }
 
@@ -433,7 +451,7 @@ Interpreter::Post& Interpreter::post_of(int rank, const plan::Step& step, Ticket
 bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
   ticket -= lateness(rank);
   const auto ring = at(step.peer) * at(areas_) + step.area;
-  const Post* post = nullptr;
+  Post* post = nullptr;
   if (ticket >= 0) {
     post = &post_of(step.peer, step, ticket);
     if (!post->posted) {
@@ -443,7 +461,8 @@ bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
   }
   tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), current_fragment_);
   if (post == nullptr) return true;
-  inform(rank, post->snapshot);
+  inform(rank, post->signal);
+  if (--post->awaited == 0) clocks_.release(post->signal);
   const auto depth = at(subject_.line_depth);
   Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
   ++verdict_.accesses;
@@ -467,7 +486,7 @@ bool Interpreter::await_done(int rank, int peer, Ticket needed) {
     return false;
   }
   tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
-  if (progress != nullptr) inform(rank, progress->snapshot);
+  if (progress != nullptr) inform(rank, progress->signal);
   return true;
 }
 
@@ -489,7 +508,7 @@ void Interpreter::post(int rank, const plan::Step& step, Ticket ticket) {
   }
   line.posted = ticket;
   line.portion = step.portion;
-  post = {true, step.kind == Kind::publish, clocks_.snapshot(rank)};
+  post = {true, step.kind == Kind::publish, post.awaited, clocks_.signal(rank)};
 }
 
 void Interpreter::done(int rank, Ticket value) {
@@ -498,7 +517,7 @@ void Interpreter::done(int rank, Ticket value) {
     find(Fault::illegal, rank, "takes the rank's progress back to " + std::to_string(value));
     return;
   }
-  progress.push_back({value, clocks_.snapshot(rank), clocks_.now(rank)});
+  progress.push_back({value, clocks_.signal(rank)});
 }
 
 // ---- Data ------------------------------------------------------------------------------------------------
@@ -681,7 +700,7 @@ std::uint64_t channel_key(int from, int to, int tag) {
 void Interpreter::send(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
   Rank& me = ranks_[at(rank)];
   Message message{
-      static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, 0, step.peer};
+      static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, {}, step.peer};
   if (message.data) {
     message.source = locate(rank, step.a, section.loop, fragment);
     if (message.source.memory == nullptr || !read(rank, message.source, step.a, message.values)) return;
@@ -689,10 +708,17 @@ void Interpreter::send(int rank, const plan::Section& section, const plan::Step&
     for (std::uint32_t i = 0; i < message.source.count; ++i)
       message.writes.push_back(message.source.memory->atoms[message.source.index(i)].accesses.write);
   }
-  message.snapshot = clocks_.snapshot(rank);
-  channels_[channel_key(rank, step.peer, step.area)].messages.push_back(messages_.size());
-  me.undrained.push_back(messages_.size());
-  messages_.push_back(std::move(message));
+  message.signal = clocks_.signal(rank);
+  const bool reuses = !free_messages_.empty();
+  const std::size_t index = reuses ? free_messages_.back() : messages_.size();
+  channels_[channel_key(rank, step.peer, step.area)].messages.push_back(index);
+  me.undrained.push_back(index);
+  if (!reuses) {
+    messages_.push_back(std::move(message));
+    return;
+  }
+  free_messages_.pop_back();
+  messages_[index] = std::move(message);
 }
 
 bool Interpreter::receive(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
@@ -704,7 +730,8 @@ bool Interpreter::receive(int rank, const plan::Section& section, const plan::St
   Message& message = messages_[channel.messages[channel.received++]];
   message.received = true;
   tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), fragment);
-  inform(rank, message.snapshot);
+  inform(rank, message.signal);
+  clocks_.release(message.signal);
   const int call = static_cast<int>(ranks_[at(rank)].call);
   const auto sent = [&] {
     return "'" + plan::to_text({}, *message.step) + "' of rank " + std::to_string(step.peer) + " (call " +
@@ -759,6 +786,7 @@ bool Interpreter::drain(int rank) {
       }
     }
   }
+  free_messages_.insert(free_messages_.end(), drained.begin(), drained.end());
   me.undrained.erase(me.undrained.begin(), elsewhere);
   return true;
 }

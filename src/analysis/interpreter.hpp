@@ -57,12 +57,12 @@ class Interpreter {
   };
   struct Post {
     bool posted = false, addresses = false;
-    Clocks::Snapshot snapshot = 0;
+    std::int32_t awaited = 0;  // how often it will still be
+    Signal signal;
   };
   struct Progress {
     Ticket value;
-    Clocks::Snapshot snapshot;
-    Epoch at;
+    Signal signal;
   };
   struct Message {
     int call, fragment;
@@ -72,7 +72,7 @@ class Interpreter {
     std::vector<Values::Id> values;
     std::vector<Epoch> writes;  // of the source when it was sent
     Place source;
-    Clocks::Snapshot snapshot;
+    Signal signal;
     int to;
     bool received = false;
   };
@@ -81,7 +81,8 @@ class Interpreter {
     std::size_t received = 0;
   };
   struct Event {  // what a rank did at a tick of its clock
-    std::int32_t call, step, fragment;
+    std::int32_t step;
+    std::int16_t call, fragment;
   };
   enum : std::int32_t { kEntry = -1, kReturn = -2 };
 
@@ -92,6 +93,7 @@ class Interpreter {
     std::uint32_t step = 0;
     int iteration = 0;
     int waits_for = -1;  // the rank whose step it needs
+    int passed = 0;      // of an acquire that waits: the peers before this one are done
     std::vector<Progress> progress;
     std::vector<std::size_t> undrained;
     std::vector<Event> events;  // [clock - 1]
@@ -120,6 +122,7 @@ class Interpreter {
   bool await_done(int rank, int peer, Ticket needed);
   void post(int rank, const plan::Step& step, Ticket ticket);
   Post& post_of(int rank, const plan::Step& step, Ticket ticket);
+  void count_awaits();
   void done(int rank, Ticket value);
   void move_data(int rank, const plan::Section& section, const plan::Step& step, int fragment);
   void send(int rank, const plan::Section& section, const plan::Step& step, int fragment);
@@ -144,7 +147,7 @@ class Interpreter {
   std::string wrong_result(std::size_t call, int rank, std::uint32_t place, Values::Id value);
   void touch_buffer(int rank, Memory& memory, const char* name);
   void check_result(int rank);
-  void inform(int rank, Clocks::Snapshot snapshot);
+  void inform(int rank, const Signal& signal);
   const Progress* progress_of(int rank, Ticket needed) const;
   int lateness(int rank) const;
 
@@ -170,6 +173,7 @@ class Interpreter {
   std::vector<Post> posts_;                 // [rank][portion][ticket]
   std::vector<std::int32_t> addresses_;  // [rank][peer]: call whose addresses of peer rank holds
   std::vector<Message> messages_;
+  std::vector<std::size_t> free_messages_;  // received and drained
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::vector<Values::Id> scratch_a_, scratch_b_;
   const plan::Step* current_ = nullptr;

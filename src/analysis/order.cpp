@@ -3,25 +3,32 @@
 
 namespace copse::analysis {
 
-Clocks::Snapshot Clocks::snapshot(int rank) {
-  const auto start = static_cast<Snapshot>(arena_.size());
-  const auto* from = row(rank);
-  arena_.insert(arena_.end(), from, from + ranks_);
-  return start;
-}
-
-bool Clocks::join(int rank, Snapshot snapshot) {
-  auto* mine = row(rank);
-  const auto* theirs = arena_.data() + snapshot;
-  std::uint32_t news = 0;
-  for (std::uint32_t i = 0; i < ranks_; ++i) {
-    news |= static_cast<std::uint32_t>(theirs[i] > mine[i]);
-    mine[i] = theirs[i] > mine[i] ? theirs[i] : mine[i];
+Signal Clocks::signal(int rank) {
+  const std::size_t size = ranks_ + 1;
+  Signal signal{static_cast<std::uint32_t>(arena_.size() / size), now(rank)};
+  if (released_.empty()) {
+    arena_.resize(arena_.size() + size);
+  } else {
+    signal.snapshot = released_.back();
+    released_.pop_back();
   }
-  return news != 0;
+  std::int32_t* snapshot = arena_.data() + signal.snapshot * size;
+  std::copy_n(row(rank), ranks_, snapshot);
+  snapshot[ranks_] = depths_[static_cast<std::size_t>(rank)] + 1;
+  return signal;
 }
 
-std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
+bool Clocks::join(int rank, const Signal& signal) {
+  const std::int32_t* theirs = arena_.data() + signal.snapshot * (ranks_ + 1);
+  auto& depth = depths_[static_cast<std::size_t>(rank)];
+  depth = std::max(depth, theirs[ranks_]);
+  if (knows(rank, signal.at)) return false;  // and whatever it brings
+  std::int32_t* mine = row(rank);
+  for (std::size_t i = 0; i < ranks_; ++i) mine[i] = theirs[i] > mine[i] ? theirs[i] : mine[i];
+  return true;
+}
+
+void AccessOrder::shorten(int rank, Accesses& accesses) {
   std::int32_t* link = &accesses.reads;
   while (*link >= 0) {
     const std::int32_t node = *link;
@@ -30,10 +37,16 @@ std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
       *link = read.next;
       read.next = free_;
       free_ = node;
+      --accesses.length;
     } else {
       link = &read.next;
     }
   }
+  accesses.limit = static_cast<std::uint16_t>(std::min(2 * accesses.length + 4, 0xffff));
+}
+
+std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
+  if (accesses.length >= accesses.limit) shorten(rank, accesses);
   const Read mine{clocks_.now(rank), accesses.reads};
   if (free_ >= 0) {
     accesses.reads = free_;
@@ -43,6 +56,7 @@ std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
     accesses.reads = static_cast<std::int32_t>(reads_.size());
     reads_.push_back(mine);
   }
+  ++accesses.length;
   if (!clocks_.knows(rank, accesses.write)) return accesses.write;
   return std::nullopt;
 }
@@ -63,7 +77,7 @@ void AccessOrder::forget(Accesses& accesses) {
     reads_[static_cast<std::size_t>(node)].next = free_;
     free_ = node;
   }
-  accesses.write = {};
+  accesses = {};
 }
 
 std::optional<Epoch> AccessOrder::write(int rank, Accesses& accesses) {

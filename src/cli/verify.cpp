@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -11,20 +11,22 @@
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
 #include "cli/output.hpp"
+#include "cli/sweep.hpp"
 
 namespace copse::cli {
 namespace {
 
 using algorithms::Algorithm;
 using analysis::Effort;
-using analysis::Tally;
 
 constexpr const char* kHelp =
     "usage: copse-native verify [options]\n"
-    "  --collective X   only barrier, broadcast, reduce or allreduce\n"
+    "  --collective X   only broadcast, say\n"
     "  --algorithm Y    only this algorithm\n"
-    "  --ranks A-B      numbers of ranks (default 1-17; also a list: 2,4,6-9)\n"
-    "  --all            every root, placement and radix, not a sample\n"
+    "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257)\n"
+    "  --all            every root, placement and radix of few ranks, large samples of more\n"
+    "  --machine M      only placements on this machine: a name, hwloc's synthetic description or an XML file\n"
+    "  --threads N      default: as many as processors\n"
     "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
     "  --root R --carrier line|slot|get|put --radix K   of --text\n"
@@ -35,8 +37,8 @@ struct Options {
   std::vector<int> ranks;
   Effort effort = Effort::quick;
   bool text = false, json = false, mutants = false;
-  int root = 0, radix = 2;
-  std::string_view carrier = "slot";
+  int root = 0, radix = 2, threads = 0;
+  std::string_view carrier = "slot", machine;
 };
 
 int number(std::string_view text) {
@@ -88,12 +90,17 @@ Options parse(Arguments arguments) {
       options.root = number(value());
     else if (arguments[i] == "--radix")
       options.radix = number(value());
+    else if (arguments[i] == "--machine")
+      options.machine = value();
+    else if (arguments[i] == "--threads")
+      options.threads = number(value());
     else if (arguments[i] == "--carrier")
       options.carrier = value();
     else
       throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.ranks.empty()) options.ranks = options.text ? std::vector{4} : ranks_in("1-17");
+  if (options.ranks.empty())
+    options.ranks = ranks_in(options.text ? "4" : options.effort == Effort::full ? "1-64,96,128,257" : "1-17");
   return options;
 }
 
@@ -132,30 +139,6 @@ int print_plans(const Options& options) {
     }
   }
   return 0;
-}
-
-std::string as_json(const Algorithm& row, const Tally& tally) {
-  std::string out = "{\"collective\": " + quoted(std::string(name_of(row.collective))) +
-                    ", \"algorithm\": " + quoted(std::string(row.name));
-  const auto field = [&](const char* name, std::uint64_t value) {
-    out += ", " + quoted(name) + ": " + std::to_string(value);
-  };
-  field("variants", tally.variants);
-  field("plans", tally.plans);
-  field("cases", tally.cases);
-  field("steps", tally.steps);
-  field("accesses", tally.accesses);
-  field("failed", tally.failed);
-  field("spoiled", tally.spoiled);
-  out += ", \"failures\": [";
-  for (std::size_t i = 0; i < tally.failures.size(); ++i) {
-    out += i > 0 ? ", " : "";
-    out += "{\"case\": " + quoted(tally.failures[i].name) + ", \"findings\": [";
-    for (std::size_t j = 0; j < tally.failures[i].findings.size(); ++j)
-      out += (j > 0 ? ", " : "") + quoted(to_text(tally.failures[i].findings[j]));
-    out += "]}";
-  }
-  return out + "]}";
 }
 
 // One row's mutants, over all its variants of these numbers of ranks.
@@ -221,47 +204,13 @@ int verify(Arguments arguments) {
   if (options.text) return print_plans(options);
   if (options.mutants) return print_mutants(options);
 
-  const auto start = std::chrono::steady_clock::now();
-  const auto rows = rows_of(options);
-  const bool watched = isatty(STDERR_FILENO) != 0;
-  Tally total;
-  std::string json;
-  for (const Algorithm* row : rows) {
-    const std::string name = std::string(name_of(row->collective)) + " " + std::string(row->name);
-    Tally tally;
-    for (int ranks : options.ranks) {
-      if (watched) std::fprintf(stderr, "\r%-40s %4d ranks ", name.c_str(), ranks);
-      tally += analysis::verify(*row, ranks, options.effort);
-    }
-    if (watched) std::fprintf(stderr, "\r%60s\r", "");
-    total += tally;
-    json += (json.empty() ? "  " : ",\n  ") + as_json(*row, tally);
-    if (options.json) continue;
-    std::printf("%-7s %-36s %7llu plans %7llu cases", tally.failed == 0 ? "proved" : "FAILED", name.c_str(),
-                static_cast<unsigned long long>(tally.plans), static_cast<unsigned long long>(tally.cases));
-    if (tally.failed > 0) std::printf(", %llu failed", static_cast<unsigned long long>(tally.failed));
-    if (tally.spoiled > 0)
-      std::printf(", %llu told nothing: another algorithm fails", static_cast<unsigned long long>(tally.spoiled));
-    std::printf("\n");
-    for (const auto& failure : tally.failures) {
-      std::printf("  %s\n", failure.name.c_str());
-      for (const auto& finding : failure.findings) std::printf("    %s\n", to_text(finding).c_str());
-    }
+  Sweep sweep{rows_of(options), options.ranks, options.effort, nullptr, options.threads, options.json};
+  std::optional<topology::Machine> machine;
+  if (!options.machine.empty()) {
+    machine = topology::Machine::from(options.machine, "--machine");
+    sweep.machine = &*machine;
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (options.json) {
-    std::printf("{\"seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds,
-                static_cast<unsigned long long>(total.failed), json.c_str());
-  } else {
-    std::printf(
-        "%zu algorithms, %zu numbers of ranks up to %d: %llu sets of plans (%llu plans), %llu sequences of calls, "
-        "%llu steps, %llu accesses, %.1f s: %s\n",
-        rows.size(), options.ranks.size(), options.ranks.back(), static_cast<unsigned long long>(total.variants),
-        static_cast<unsigned long long>(total.plans), static_cast<unsigned long long>(total.cases),
-        static_cast<unsigned long long>(total.steps), static_cast<unsigned long long>(total.accesses), seconds,
-        total.failed == 0 ? "all proved" : (std::to_string(total.failed) + " failed").c_str());
-  }
-  return total.failed == 0 && total.spoiled == 0 ? 0 : 1;
+  return run(sweep);
 }
 
 }  // namespace copse::cli

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
@@ -66,21 +68,30 @@ TEST_P(Row, MutantsAreCaughtOrExplained) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, Row, testing::ValuesIn(rows()), label);
 
-TEST(Placements, AreWhatTheirNamesSay) {
-  using topology::Level;
-  const auto block = make_placement("block", 6, 2, 1), cyclic = make_placement("cyclic", 6, 2, 1);
-  for (int rank = 0; rank < 6; ++rank) {
-    EXPECT_EQ(block[static_cast<std::size_t>(rank)].at(Level::node), rank / 3);
-    EXPECT_EQ(cyclic[static_cast<std::size_t>(rank)].at(Level::node), rank % 2);
-  }
-  for (const char* layout : {"block", "cyclic", "random"}) {
-    const auto places = make_placement(layout, 24, 2, 3);
-    for (const auto& a : places) {
-      for (const auto& b : places) {  // levels nest
-        EXPECT_TRUE(a.at(Level::numa) != b.at(Level::numa) || a.at(Level::package) == b.at(Level::package));
-        EXPECT_TRUE(a.at(Level::package) != b.at(Level::package) || a.at(Level::node) == b.at(Level::node));
-      }
+TEST(Combinations, AreGoneThroughOnceEachAndEvenly) {
+  const auto* row = algorithms::find(algorithms::Collective::broadcast, "knomial");
+  for (const int ranks : {1, 2, 3, 7}) {
+    const Combinations all(*row, ranks);
+    std::set<std::string> names, beginning;
+    for (std::uint64_t number = 0; number < all.size(); ++number) {
+      for (const Variant& variant : all.at(number)) names.insert(variant.name());
+      if (number < machines().size() * kLayouts) beginning.insert(all.at(number).front().placement);
     }
+    EXPECT_EQ(names.size(), all.size() * 4) << ranks << " ranks; every carrier";
+    EXPECT_GT(beginning.size(), machines().size() * kLayouts / 2) << ranks << " ranks: the sample keeps to few placements";
+  }
+}
+
+TEST(Combinations, PutRanksWhereTheMachineHasThem) {
+  using topology::Level;
+  const auto& row = algorithms::all().front();
+  const Combinations all(row, 24);
+  for (std::uint64_t number = 0; number < all.size(); ++number) {
+    const Variant variant = all.at(number).front();
+    ASSERT_EQ(variant.places->size(), 24u);
+    std::set<std::int32_t> nodes;
+    for (const auto& a : *variant.places) nodes.insert(a.at(Level::node));
+    EXPECT_EQ(variant.nodes.empty(), nodes.size() == 1) << variant.placement;
   }
 }
 

@@ -1,0 +1,149 @@
+// Combinations of placement, root and radix, in the order in which they are sampled.
+#include "analysis/variants.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "topology/layout.hpp"
+#include "topology/recorded.hpp"
+
+namespace copse::analysis {
+
+using algorithms::Algorithm;
+using topology::Level;
+using topology::Machine;
+
+namespace {
+
+constexpr int kRadices[] = {2, 3, 4, 8};
+constexpr int kMostNodes = 3;
+constexpr int kRemembered = 64;  // ranks: plans of more take too much memory to be kept for comparison
+
+}  // namespace
+
+const char* layout_name(int layout) {
+  constexpr const char* kNames[kLayouts] = {"block", "cyclic", "random"};
+  return kNames[layout];
+}
+
+topology::Placement make_placement(int layout, const Machine& machine, int nodes, int ranks) {
+  if (layout == 0) return place_block(machine, nodes, ranks);
+  if (layout == 1) return place_cyclic(machine, nodes, ranks);
+  return place_random(machine, nodes, ranks, static_cast<std::uint64_t>(ranks));
+}
+
+const std::vector<Machine>& machines() {
+  static const std::vector<Machine> kMachines = [] {
+    std::vector<Machine> all;
+    for (const auto& recorded : topology::recorded_machines()) all.push_back(Machine::from(recorded.name));
+    return all;
+  }();
+  return kMachines;
+}
+
+std::string Variant::name() const {
+  std::string text{name_of(row->collective)};
+  text.append(" ").append(row->name).append(" by ").append(plan::name_of(carrier));
+  text.append(", ").append(std::to_string(ranks)).append(" ranks");
+  if (algorithms::traits_of(row->collective).rooted()) text.append(", root ").append(std::to_string(root));
+  return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
+}
+
+std::shared_ptr<const Plans> build_plans(const Variant& variant) {
+  auto plans = std::make_shared<Plans>();
+  algorithms::Request request;
+  request.ranks = variant.ranks;
+  request.root = variant.root;
+  request.carrier = variant.carrier;
+  request.radix = variant.radix;
+  request.places = variant.places.get();
+  for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->plan(request));
+  return plans;
+}
+
+Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
+    : row_(row),
+      ranks_(ranks),
+      only_(only),
+      machines_(only != nullptr ? 1 : machines().size()),
+      nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))),
+      roots_(algorithms::traits_of(row.collective).rooted() ? static_cast<std::uint64_t>(ranks) : 1),
+      size_(nodes_ * machines_ * kLayouts * roots_ * std::size(kRadices)) {
+  // Steps of the golden ratio of the whole cover it evenly (Weyl); one that has no factor in common with the size
+  // comes everywhere.
+  stride_ = std::max<std::uint64_t>(1, size_ * 618034 / 1000000);
+  while (std::gcd(stride_, size_) != 1) ++stride_;
+  const auto which = static_cast<std::uint64_t>(&row - algorithms::all().data());
+  first_ = (which * 7919 + static_cast<std::uint64_t>(ranks) * 104729) % size_;
+}
+
+std::vector<Variant> Combinations::at(std::uint64_t number) const {
+  std::uint64_t rest = (first_ + number % size_ * stride_) % size_;
+  const auto digit = [&rest](std::uint64_t base) {
+    const std::uint64_t value = rest % base;
+    rest /= base;
+    return value;
+  };
+  Variant variant;
+  variant.row = &row_;
+  variant.ranks = ranks_;
+  // What matters most comes last, so that neighbours in the sample differ in it.
+  variant.radix = kRadices[digit(std::size(kRadices))];
+  variant.root = static_cast<int>(digit(roots_));
+  const auto layout = static_cast<int>(digit(kLayouts));
+  const std::uint64_t which = digit(machines_);
+  const Machine& machine = only_ != nullptr ? *only_ : machines()[which];
+  const int nodes = static_cast<int>(rest) + 1;
+  variant.places = std::make_shared<topology::Placement>(make_placement(layout, machine, nodes, ranks_));
+  variant.placement = std::string(layout_name(layout)) + " on " + (nodes > 1 ? std::to_string(nodes) + " x " : "") +
+                      machine.name();
+  if (nodes > 1)
+    for (const auto& place : *variant.places) variant.nodes.push_back(place.at(Level::node));
+  std::vector<Variant> result;
+  for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
+    variant.carrier = static_cast<plan::Carrier>(carrier);
+    if (row_.carries(variant.carrier)) result.push_back(variant);
+  }
+  return result;
+}
+
+std::string Combinations::placements(const Machine* only) {
+  std::string text;
+  for (int layout = 0; layout < kLayouts; ++layout) text.append(layout > 0 ? ", " : "").append(layout_name(layout));
+  text.append(" on 1 to ").append(std::to_string(kMostNodes)).append(" nodes of ");
+  if (only != nullptr) return text.append(only->name());
+  for (const Machine& machine : machines()) text.append(&machine > machines().data() ? ", " : "").append(machine.name());
+  return text;
+}
+
+std::string Combinations::radices() {
+  std::string text;
+  for (const int radix : kRadices) text.append(text.empty() ? "" : ", ").append(std::to_string(radix));
+  return text;
+}
+
+bool Seen::add(const Variant& variant) {
+  if (variant.ranks > kRemembered) return true;
+  const bool known = std::any_of(variants_.begin(), variants_.end(), [&](const Variant& other) {
+    return other.carrier == variant.carrier && other.root == variant.root && other.nodes == variant.nodes &&
+           *other.plans == *variant.plans;
+  });
+  if (!known) variants_.push_back(variant);
+  return !known;
+}
+
+std::vector<Variant> variants(const Algorithm& row, int ranks, Effort effort) {
+  const Combinations all(row, ranks);
+  const std::uint64_t count = std::min<std::uint64_t>(all.size(), effort == Effort::full ? 64 : 8);
+  std::vector<Variant> result;
+  Seen seen;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    for (Variant& variant : all.at(number)) {
+      variant.plans = build_plans(variant);
+      if (seen.add(variant)) result.push_back(std::move(variant));
+    }
+  }
+  return result;
+}
+
+}  // namespace copse::analysis
