@@ -2,6 +2,7 @@
 #include "analysis/cases.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace copse::analysis {
 
@@ -204,6 +205,13 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   return result;
 }
 
+std::vector<int> full_ranks() {
+  std::vector<int> ranks(64);
+  std::iota(ranks.begin(), ranks.end(), 1);
+  ranks.insert(ranks.end(), {96, 128, 257});
+  return ranks;
+}
+
 Tally& Tally::operator+=(const Tally& other) {
   combinations += other.combinations;
   possible += other.possible;
@@ -228,8 +236,8 @@ struct Amount {
 constexpr std::uint64_t kWorkToBuild = 2;
 
 Amount amount_of(Effort effort, int ranks) {
-  if (effort == Effort::quick) return {ranks <= kFewRanks ? 2U : 1U, 100'000};
-  return {ranks <= kManyRanks ? 4U : ranks <= 2 * kManyRanks ? 2U : 1U, 1'500'000};
+  if (effort == Effort::quick) return {1, 100'000};
+  return {ranks <= kFewRanks ? 4U : ranks <= kManyRanks ? 2U : 1U, 1'000'000};
 }
 
 // Does the case fail without the variant's own calls?

@@ -21,6 +21,9 @@ struct NamedCase {
 
 [[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
+// What a row has to be proved on: 1 to 64 ranks, and 96, 128 and 257.
+[[nodiscard]] std::vector<int> full_ranks();
+
 // The cases of a row's variants, checked: of so many of the combinations as the effort is worth, which depends on what
 // they take, not on time.
 struct Failure {

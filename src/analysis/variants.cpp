@@ -132,12 +132,11 @@ bool Seen::add(const Variant& variant) {
   return !known;
 }
 
-std::vector<Variant> variants(const Algorithm& row, int ranks, Effort effort) {
+std::vector<Variant> variants(const Algorithm& row, int ranks, std::uint64_t combinations) {
   const Combinations all(row, ranks);
-  const std::uint64_t count = std::min<std::uint64_t>(all.size(), effort == Effort::full ? 64 : 8);
   std::vector<Variant> result;
   Seen seen;
-  for (std::uint64_t number = 0; number < count; ++number) {
+  for (std::uint64_t number = 0; number < std::min(all.size(), combinations); ++number) {
     for (Variant& variant : all.at(number)) {
       variant.plans = build_plans(variant);
       if (seen.add(variant)) result.push_back(std::move(variant));

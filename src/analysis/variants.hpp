@@ -78,6 +78,6 @@ class Seen {
 };
 
 // A beginning of the combinations, with their plans, none twice.
-[[nodiscard]] std::vector<Variant> variants(const algorithms::Algorithm& row, int ranks, Effort effort);
+[[nodiscard]] std::vector<Variant> variants(const algorithms::Algorithm& row, int ranks, std::uint64_t combinations);
 
 }  // namespace copse::analysis

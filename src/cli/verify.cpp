@@ -19,11 +19,14 @@ namespace {
 using algorithms::Algorithm;
 using analysis::Effort;
 
+constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are spoilt
+
 constexpr const char* kHelp =
     "usage: copse-native verify [options]\n"
     "  --collective X   only broadcast, say\n"
     "  --algorithm Y    only this algorithm\n"
-    "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257)\n"
+    "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
+    "                   with --mutants 2-4)\n"
     "  --all            every root, placement and radix of few ranks, large samples of more\n"
     "  --machine M      only placements on this machine: a name, hwloc's synthetic description or an XML file\n"
     "  --threads N      default: as many as processors\n"
@@ -65,6 +68,12 @@ std::vector<int> ranks_in(std::string_view text) {
   return result;
 }
 
+std::vector<int> default_ranks(const Options& options) {
+  if (options.text) return {4};
+  if (options.mutants) return ranks_in("2-4");
+  return options.effort == Effort::full ? analysis::full_ranks() : ranks_in("1-17");
+}
+
 Options parse(Arguments arguments) {
   Options options;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -99,8 +108,7 @@ Options parse(Arguments arguments) {
     else
       throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.ranks.empty())
-    options.ranks = ranks_in(options.text ? "4" : options.effort == Effort::full ? "1-64,96,128,257" : "1-17");
+  if (options.ranks.empty()) options.ranks = default_ranks(options);
   return options;
 }
 
@@ -148,7 +156,8 @@ analysis::MutationTally challenge(const Algorithm& row, const Options& options, 
     if (watched)
       std::fprintf(stderr, "\r%-12.*s %-28.*s %4d ranks ", static_cast<int>(name_of(row.collective).size()),
                    name_of(row.collective).data(), static_cast<int>(row.name.size()), row.name.data(), ranks);
-    for (const auto& variant : analysis::variants(row, ranks, options.effort)) tally += analysis::challenge(variant);
+    const std::uint64_t combinations = options.effort == Effort::full ? kAllChallenged : kChallenged;
+    for (const auto& variant : analysis::variants(row, ranks, combinations)) tally += analysis::challenge(variant);
   }
   if (watched) std::fprintf(stderr, "\r%60s\r", "");
   return tally;

@@ -41,19 +41,64 @@ TEST(Order, AccessesConflictUntilASignalOrdersThem) {
   clocks.tick(1);
   ASSERT_TRUE(order.read(1, word));
   EXPECT_EQ(order.read(1, word)->rank, 0);
-  EXPECT_TRUE(clocks.join(1, clocks.snapshot(0)));
-  EXPECT_FALSE(clocks.join(1, clocks.snapshot(0)));
+  EXPECT_TRUE(clocks.join(1, clocks.signal(0)));
+  EXPECT_FALSE(clocks.join(1, clocks.signal(0)));
   clocks.tick(1);
   EXPECT_FALSE(order.read(1, word));
   // Two readers need no order between them, but a writer needs both to be over.
-  clocks.join(2, clocks.snapshot(0));
+  clocks.join(2, clocks.signal(0));
   clocks.tick(2);
   EXPECT_FALSE(order.read(2, word));
-  clocks.join(0, clocks.snapshot(1));
+  clocks.join(0, clocks.signal(1));
   clocks.tick(0);
   ASSERT_TRUE(order.conflict_of_write(0, word));
   EXPECT_EQ(order.conflict_of_write(0, word)->rank, 2);
-  clocks.join(0, clocks.snapshot(2));
+  clocks.join(0, clocks.signal(2));
+  EXPECT_FALSE(order.write(0, word));
+}
+
+TEST(Order, SignalsAreCountedAlongChains) {
+  Clocks clocks(3);
+  EXPECT_EQ(clocks.depth(), 0);
+  clocks.tick(0);
+  const Signal first = clocks.signal(0);
+  clocks.tick(1);
+  static_cast<void>(clocks.signal(1));  // beside it, not after it
+  clocks.join(1, first);
+  EXPECT_EQ(clocks.depth(), 1);
+  clocks.tick(1);
+  const Signal second = clocks.signal(1);
+  clocks.join(2, second);
+  EXPECT_FALSE(clocks.join(2, first)) << "known through the other";
+  EXPECT_EQ(clocks.depth(), 2);
+}
+
+TEST(Order, SnapshotsGivenBackAreUsedAgain) {
+  Clocks clocks(2);
+  clocks.tick(0);
+  const Signal old = clocks.signal(0);
+  clocks.release(old);
+  clocks.tick(0);
+  const Signal fresh = clocks.signal(0);
+  EXPECT_EQ(fresh.snapshot, old.snapshot);
+  EXPECT_TRUE(clocks.join(1, fresh));
+  EXPECT_TRUE(clocks.knows(1, clocks.now(0)));
+}
+
+TEST(Order, ManyReadersAreAllRemembered) {
+  constexpr int kReaders = 40;
+  Clocks clocks(kReaders + 1);
+  AccessOrder order(clocks);
+  Accesses word;
+  for (int reader = 1; reader <= kReaders; ++reader) {
+    clocks.tick(reader);
+    EXPECT_FALSE(order.read(reader, word));
+  }
+  clocks.tick(0);
+  for (int reader = 1; reader <= kReaders; ++reader) {
+    EXPECT_TRUE(order.conflict_of_write(0, word)) << reader;
+    clocks.join(0, clocks.signal(reader));
+  }
   EXPECT_FALSE(order.write(0, word));
 }
 
