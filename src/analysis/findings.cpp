@@ -1,0 +1,67 @@
+// What the interpreter says of the faults that it finds.
+#include <algorithm>
+
+#include "analysis/interpreter.hpp"
+
+namespace copse::analysis {
+
+std::string Interpreter::step_text(int rank) const {
+  if (current_ != nullptr) return plan::to_text(plan_of(rank), *current_);
+  return ranks_[at(rank)].entered ? "return" : "entry";
+}
+
+void Interpreter::find(Fault fault, int rank, std::string explanation) {
+  verdict_.findings.push_back({fault, rank, step_text(rank), static_cast<int>(ranks_[at(rank)].call), current_fragment_,
+                               std::move(explanation)});
+}
+
+std::string Interpreter::describe(Epoch event) const {
+  const Event& what = ranks_[at(event.rank)].events[event.clock - 1];
+  std::string text = "rank " + std::to_string(event.rank) + " ";
+  if (what.step == kEntry) {
+    text += "enters";
+  } else if (what.step == kReturn) {
+    text += "returns";
+  } else {
+    const plan::Plan& plan = *calls_[at(what.call)].plans[at(event.rank)];
+    text += "'" + plan::to_text(plan, plan.steps[at(what.step)]) + "'";
+  }
+  return text + " (call " + std::to_string(what.call) + ", fragment " + std::to_string(what.fragment) + ")";
+}
+
+void Interpreter::find_race(int rank, const std::string& what, bool writes, Epoch other) {
+  find(Fault::race, rank,
+       what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
+           "; rank " + std::to_string(rank) + " needs to learn that it is over, or rank " + std::to_string(other.rank) +
+           " to wait for this");
+}
+
+void Interpreter::find_deadlock() {
+  // Follow who waits for whom to a rank that has finished, or round a circle.
+  int rank = 0;
+  while (ranks_[at(rank)].call == calls_.size()) ++rank;
+  std::vector<bool> seen(ranks_.size());
+  std::string chain;
+  const int start = rank;
+  const auto select = [&](int which) {
+    Rank& me = ranks_[at(which)];
+    const plan::Plan& plan = plan_of(which);
+    const plan::Section& section = plan.sections[me.section];
+    current_ = &plan.steps[section.first + me.step];
+    current_fragment_ = section.loop ? std::max(me.iteration - current_->lag, 0) : 0;
+  };
+  while (!seen[at(rank)] && ranks_[at(rank)].call < calls_.size()) {
+    seen[at(rank)] = true;
+    select(rank);
+    const Rank& me = ranks_[at(rank)];
+    chain += (chain.empty() ? "rank " : "; rank ") + std::to_string(rank) + " waits at '" + step_text(rank) +
+             "' (call " + std::to_string(me.call) + ", fragment " + std::to_string(current_fragment_) + ") for rank " +
+             std::to_string(me.waits_for);
+    rank = me.waits_for;
+  }
+  chain += ranks_[at(rank)].call < calls_.size() ? ", and so round" : ", which has finished";
+  select(start);
+  find(Fault::deadlock, start, chain);
+}
+
+}  // namespace copse::analysis
