@@ -99,13 +99,35 @@ Decision default_scan(const Situation &s, Collective collective, std::size_t byt
   return d;
 }
 
+// From which size of a block on buffers are read or written where they lie: by loads and stores, or else by the kernel.
+// That costs one more dependent round, and saves one of two copies; the more ranks share a processor, the dearer the
+// round, and the more blocks go the same way at once, the cheaper.
+struct Onesided {
+  std::size_t direct, kernel;
+};
+Onesided onesided_from(const Situation &s, Collective collective) {
+  constexpr std::size_t kNever = ~std::size_t{0};
+  const bool pairs = collective == Collective::alltoall || collective == Collective::reduce_scatter;
+  if (!s.oversubscribed) return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, 16 * kKiB + 1};
+  if (pairs) return {513, 16 * kKiB + 1};
+  if (collective == Collective::allgather) return {4 * kKiB + 1, kNever};  // staged, what all read is copied once
+  return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
+}
+
 // `bytes`: of a block.
 Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;
+  const Onesided from = onesided_from(s, collective);
+  const bool reach = s.addressable && bytes >= (s.direct ? from.direct : from.kernel);
+  d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : reach ? Carrier::get : Carrier::slot;
   d.algorithm = row(collective, wide ? "pairwise" : collective == Collective::reduce_scatter ? "tiled" : "flat");
-  d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 4) * kKiB, Carrier::get);
-  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
   if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy
+  // Between nodes, and for short blocks of many ranks, a tree's few messages beat many.
+  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+  if (!one_round(s) && (s.nodes > 1 || (s.ranks > 16 && bytes <= kKiB))) {
+    if (rooted) d.algorithm = row(collective, "hierarchical_flat");
+    if (collective == Collective::allgather) d.algorithm = row(collective, s.nodes > 1 ? "hierarchical" : "bruck");
+  }
   if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   return d;
 }
