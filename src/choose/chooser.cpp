@@ -93,7 +93,9 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
 
 Decision default_scan(const Situation &s, Collective collective, std::size_t bytes) {
   Decision d;
-  d.algorithm = row(collective, "chain");
+  // A chain is a pipeline, and ranks that take turns run through it in theirs; many ranks at once prefer few rounds.
+  const bool rounds = !s.oversubscribed && s.ranks > 4 && bytes <= 4 * kKiB;
+  d.algorithm = row(collective, rounds ? "recursive_doubling" : "chain");
   d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : Carrier::slot;
   if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   return d;
