@@ -93,6 +93,7 @@ struct Verdict {
   std::vector<Finding> findings;
   std::uint64_t steps = 0;     // executed, all ranks and calls
   std::uint64_t accesses = 0;  // to atoms
+  std::int32_t depth = 0;      // signals on the longest chain that ranks waited for
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 

@@ -112,6 +112,7 @@ Verdict Interpreter::run() {
   if (verdict_.findings.size() >= most_) return std::move(verdict_);
   const bool stuck =
       std::any_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call < calls_.size(); });
+  verdict_.depth = clocks_.depth();
   if (stuck) {
     find_deadlock();
   } else {

@@ -12,6 +12,7 @@
 #include "analysis/mutate.hpp"
 #include "cli/output.hpp"
 #include "cli/sweep.hpp"
+#include "cli/traffic.hpp"
 
 namespace copse::cli {
 namespace {
@@ -32,16 +33,19 @@ constexpr const char* kHelp =
     "  --threads N      default: as many as processors\n"
     "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
-    "  --root R --carrier line|slot|get|put --radix K   of --text\n"
+    "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
+    "                   --radix; default one rank for each core of ig)\n"
+    "  --root R --carrier line|slot|get|put --radix K   of --text and --traffic\n"
+    "  --nodes N        of --traffic\n"
     "  --json           the summary as JSON\n";
 
 struct Options {
   std::string_view collective, algorithm;
   std::vector<int> ranks;
   Effort effort = Effort::quick;
-  bool text = false, json = false, mutants = false;
-  int root = 0, radix = 2, threads = 0;
-  std::string_view carrier = "slot", machine;
+  bool text = false, json = false, mutants = false, traffic = false;
+  int root = 0, radix = 2, threads = 0, nodes = 1;
+  std::string_view carrier, machine;
 };
 
 int number(std::string_view text) {
@@ -91,6 +95,10 @@ Options parse(Arguments arguments) {
       options.effort = Effort::full;
     else if (arguments[i] == "--text")
       options.text = true;
+    else if (arguments[i] == "--traffic")
+      options.traffic = true;
+    else if (arguments[i] == "--nodes")
+      options.nodes = number(value());
     else if (arguments[i] == "--mutants")
       options.mutants = true;
     else if (arguments[i] == "--json")
@@ -108,7 +116,7 @@ Options parse(Arguments arguments) {
     else
       throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.ranks.empty()) options.ranks = default_ranks(options);
+  if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
   return options;
 }
 
@@ -126,6 +134,7 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
 }
 
 int print_plans(const Options& options) {
+  const std::string_view carrier = options.carrier.empty() ? "slot" : options.carrier;
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
       analysis::Variant variant;
@@ -135,9 +144,9 @@ int print_plans(const Options& options) {
       variant.radix = options.radix;
       variant.placement = "one region";
       bool found = false;
-      for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
-        variant.carrier = static_cast<plan::Carrier>(carrier);
-        if (options.carrier == plan::name_of(variant.carrier) && row->carries(variant.carrier)) found = true;
+      for (int number = 0; number < plan::kCarriers; ++number) {
+        variant.carrier = static_cast<plan::Carrier>(number);
+        if (carrier == plan::name_of(variant.carrier) && row->carries(variant.carrier)) found = true;
         if (found) break;
       }
       if (!found || options.root >= ranks) continue;
@@ -213,13 +222,17 @@ int verify(Arguments arguments) {
   if (options.text) return print_plans(options);
   if (options.mutants) return print_mutants(options);
 
-  Sweep sweep{rows_of(options), options.ranks, options.effort, nullptr, options.threads, options.json};
   std::optional<topology::Machine> machine;
-  if (!options.machine.empty()) {
-    machine = topology::Machine::from(options.machine, "--machine");
-    sweep.machine = &*machine;
+  if (!options.machine.empty()) machine = topology::Machine::from(options.machine, "--machine");
+  if (options.traffic) {
+    if (!machine) machine = topology::Machine::from("ig");
+    if (options.ranks.size() > 1) throw std::invalid_argument("--traffic counts for one number of ranks");
+    const int ranks = options.ranks.empty() ? 0 : options.ranks.front();
+    return run(Count{rows_of(options), &*machine, ranks, options.nodes, options.root, options.radix, options.carrier,
+                     options.json});
   }
-  return run(sweep);
+  return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads,
+                   options.json});
 }
 
 }  // namespace copse::cli

@@ -1,0 +1,24 @@
+// copse-native verify --traffic: what algorithms do, counted in their plans.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "topology/machine.hpp"
+
+namespace copse::cli {
+
+struct Count {
+  std::vector<const algorithms::Algorithm*> rows;
+  const topology::Machine* machine = nullptr;
+  int ranks = 0;  // 0: one for each core
+  int nodes = 1, root = 0, radix = 2;
+  std::string_view carrier;  // empty: all
+  bool json = false;
+};
+
+// Ranks in blocks. The exit code.
+int run(const Count& count);
+
+}  // namespace copse::cli
