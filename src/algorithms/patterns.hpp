@@ -30,8 +30,10 @@ plan::Operand combine_in_root(plan::Builder &builder, const shape::Tree &tree, i
 using Fetch = std::function<plan::Operand()>;
 
 // dst = items[0] op items[1] op ..., associated from items[own] outwards, first to the left: so dst may be the
-// place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks.
-void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own);
+// place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks. What is not the
+// whole sum yet lies in `via`, if given: where dst is far away, it is written once and never read.
+void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own,
+          plan::Operand via = {});
 
 // Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others.
 // Area 1.

@@ -19,13 +19,14 @@ plan::Plan reduce_tiled(const Request &request) {
   builder.loop();
   // The fold starts with the root's tile: where the root's input is its output, that is gone once the result is begun.
   const auto items = share_tiles(builder, request, 0, request.root);
-  Operand result = Builder::output(mine);
+  Operand result = Builder::output(mine), via{};
   if (!is_root) {
     const bool in_place = request.carrier == plan::Carrier::put && builder.shares_memory_with(request.root);
     result = in_place ? builder.output_of(request.root, mine)
                       : builder.open(1, to, {plan::Space::slot, 0, -1, mine});
+    if (in_place) via = builder.scratch(2, mine);
   }
-  fold(builder, result, items, static_cast<std::size_t>(request.root));
+  fold(builder, result, items, static_cast<std::size_t>(request.root), via);
   if (is_root) {
     builder.lag(1);
     for (int other : others) {

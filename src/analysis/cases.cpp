@@ -184,7 +184,8 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
     std::vector<Call> sequence{call_of(variant, 1 + sample % 3, false)};
     std::string names = "between ";
     int deep = depth;
-    for (int i = 0; i < 3; ++i) {
+    const int others = variant.ranks > 2 * kManyRanks ? 1 : 3;
+    for (int i = 0; i < others; ++i) {
       Variant other = variant;
       other.row = &rows[random.below(rows.size())];
       other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant.ranks)));

@@ -97,21 +97,23 @@ Traffic traffic_of(const Variant& variant) {
 
 std::vector<Division> divisions(const topology::Placement& places) {
   std::vector<Division> result;
-  std::vector<std::size_t> before(places.size());  // each rank's group: its first member
+  using Groups = std::vector<std::size_t>;  // each rank's: its first member
+  std::vector<Groups> known;
   for (const Level level : topology::kAllLevels) {
-    std::vector<std::size_t> groups;
-    for (std::size_t rank = 0; rank < places.size(); ++rank) {
-      const auto first = std::find_if(places.begin(), places.end(), [&](const topology::Place& other) {
-        return other.at(level) == places[rank].at(level);
-      });
+    Groups groups;
+    for (const topology::Place& place : places) {
+      const auto first = std::find_if(places.begin(), places.end(),
+                                      [&](const topology::Place& other) { return other.at(level) == place.at(level); });
       groups.push_back(static_cast<std::size_t>(first - places.begin()));
     }
-    if (groups == before) {
-      if (!result.empty()) result.back().name.append(", ").append(level_name(level));
+    if (groups == Groups(places.size())) continue;  // all in one
+    const auto alike = std::find(known.begin(), known.end(), groups);
+    if (alike != known.end()) {
+      result[static_cast<std::size_t>(alike - known.begin())].name.append(", ").append(level_name(level));
       continue;
     }
     result.push_back({level, std::string(level_name(level))});
-    before = std::move(groups);
+    known.push_back(std::move(groups));
   }
   return result;
 }
