@@ -85,8 +85,10 @@ void Interpreter::count_awaits() {
         for (std::uint32_t i = 0; i < section.count; ++i) {
           const plan::Step& step = plan->steps[section.first + i];
           if (step.kind != Kind::await) continue;
-          for (int fragment = 0; fragment < fragments; ++fragment)
-            ++post_of(step.peer, step, calls_[call].first + fragment).awaited;
+          for (int fragment = 0; fragment < fragments; ++fragment) {
+            if (plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment), static_cast<std::uint64_t>(fragments)))
+              ++post_of(step.peer, step, calls_[call].first + fragment).awaited;
+          }
         }
       }
     }

@@ -84,9 +84,12 @@ Traffic traffic_of(const Variant& variant) {
   int depth = 2;
   for (const plan::Plan& plan : *variant.plans) {
     Counter counter(traffic, plan);
-    for (const plan::Step& step : plan.steps)
-      if (!does_nothing(step, one_buffer)) counter.count(step);
-    for (const auto& section : plan.sections) depth = std::max(depth, section.max_lag + 1);
+    for (const auto& section : plan.sections) {
+      depth = std::max(depth, section.max_lag + 1);
+      if (section.turns == plan::Turns::but_last) continue;  // what the last one does stands for all
+      for (std::uint32_t i = 0; i < section.count; ++i)
+        if (const plan::Step& step = plan.steps[section.first + i]; !does_nothing(step, one_buffer)) counter.count(step);
+    }
   }
   const Call call{variant.plans, variant.row->collective, variant.root, variant.row->keeps_order, false, 1};
   const Verdict verdict = check({variant.ranks, variant.nodes, depth, depth, {call}, nullptr}, 1);

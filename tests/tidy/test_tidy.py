@@ -99,6 +99,27 @@ def test_every_source_opens_by_saying_what_it_is():
     assert silent == []
 
 
+def algorithm_files() -> list[Path]:
+    """One for each row of the registry."""
+    rows = re.findall(r"^ALGORITHM\((\w+), (\w+),", text_of(ROOT / "src/algorithms/registry.def"), re.MULTILINE)
+    return [ROOT / "src/algorithms" / f"{collective}_{name}.cpp" for collective, name in rows]
+
+
+def lacks_its_note(text: str) -> bool:
+    """The opening comment says what it is, then what it costs, then when it wins; the documents take it from there."""
+    comment = re.match(r"(?://.*\n)*", text)[0]
+    return not re.match(r"// \w+, [^\n]+\n(?://(?! Cost:| Wins:).*\n)*// Cost: \S.*\n(?://.*\n)*// Wins: \S", comment)
+
+
+def test_every_algorithm_says_what_it_costs_and_when_it_wins():
+    assert not lacks_its_note("// reduce, x: it\n// goes on.\n// Cost: a + b\n// and c\n// Wins: always\n\nint x;\n")
+    assert lacks_its_note("// reduce, x: it\n// Wins: always\n") and lacks_its_note("// Cost: a\n// Wins: always\n")
+    assert lacks_its_note("// reduce, x: it\n// Cost: a\n\n// Wins: late\n")
+    files = algorithm_files()
+    assert len(files) > 40
+    assert [file.name for file in files if not file.exists() or lacks_its_note(text_of(file))] == []
+
+
 def broken_links(document: Path) -> list[str]:
     """Relative links of a document whose target does not exist."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(document), flags=re.DOTALL)
