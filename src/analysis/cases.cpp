@@ -238,7 +238,7 @@ constexpr std::uint64_t kWorkToBuild = 2;
 
 Amount amount_of(Effort effort, int ranks) {
   if (effort == Effort::quick) return {1, 100'000};
-  return {ranks <= kFewRanks ? 4U : ranks <= kManyRanks ? 2U : 1U, 1'000'000};
+  return {ranks <= kManyRanks ? 2U : 1U, 800'000};
 }
 
 // Does the case fail without the variant's own calls?
