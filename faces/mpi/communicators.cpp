@@ -59,7 +59,9 @@ std::unique_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
-  if (inter != 0) {
+  if (settings->disable) {
+    state->why_not = "COPSE_DISABLE";
+  } else if (inter != 0) {
     state->why_not = "an intercommunicator";
   } else if (state->ranks == 1) {
     state->why_not = "a communicator of one rank";

@@ -7,8 +7,8 @@ namespace copse::mpi {
 #define COPSE_CALL(family, collective, name, function, parameters, arguments) \
   COPSE_FAMILY_##family(collective, name, , function, parameters, arguments, Plain)
 extern "C" {
-using Count = Plain::Count;
-using Displacement = Plain::Displacement;
+using Count = Plain<real>::Count;
+using Displacement = Plain<real>::Displacement;
 #include "calls.def"
 }
 #undef COPSE_CALL
@@ -17,8 +17,8 @@ namespace large {
 #define COPSE_CALL(family, collective, name, function, parameters, arguments) \
   COPSE_FAMILY_##family(collective, name, _c, function, parameters, arguments, Large)
 extern "C" {
-using Count = Large::Count;
-using Displacement = Large::Displacement;
+using Count = Large<real>::Count;
+using Displacement = Large<real>::Displacement;
 #include "calls.def"
 }
 #undef COPSE_CALL

@@ -36,7 +36,7 @@ extern "C" {
 
 int exported_Alloc_mem(std::intptr_t bytes, Raw info, void *pointer) COPSE_EXPORT("MPI_Alloc_mem");
 int exported_Alloc_mem(std::intptr_t bytes, Raw info, void *pointer) {
-  const bool awake = phase() == Phase::working || wake(__builtin_return_address(0));
+  const bool awake = wake(__builtin_return_address(0));
   // An info may ask for what only the MPI knows.
   if (awake && bytes > 0 && handle<MPI_Info>(info) == MPI_INFO_NULL && heap_active()) {
     const auto size = (static_cast<std::size_t>(bytes) + kAlign - 1) / kAlign * kAlign;

@@ -3,6 +3,7 @@
 #include "real.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,10 +12,12 @@
 
 namespace copse::mpi {
 namespace detail {
-Real real_mpi;
+Real real_mpi, next_mpi;
+StackedTools stacked_tools;
 }
 namespace {
 
+dl_find_object mpi_code{};
 void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
 void *scope_of(const void *caller) {
@@ -30,10 +33,39 @@ bool find(Function &function, const char *name) {
   return found != nullptr;
 }
 
+template <class Function>
+Dl_info file_of(Function *function) {
+  Dl_info info{};
+  dladdr(reinterpret_cast<const void *>(function), &info);
+  return info;
+}
+
 std::string file_of_mpi() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void *>(real().Init), &info) == 0 || info.dli_fname == nullptr) return "its MPI";
-  return info.dli_fname;
+  const Dl_info info = file_of(real().Init);
+  return info.dli_fname == nullptr ? "its MPI" : info.dli_fname;
+}
+
+// The file that defines what was looked up; null for a program's mere entry for a function of a library.
+const void *definer_of(const void *found) {
+  Dl_info info{};
+  ElfW(Sym) *symbol = nullptr;
+  if (found == nullptr || dladdr1(found, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) == 0)
+    return nullptr;
+  return symbol != nullptr && symbol->st_shndx == SHN_UNDEF ? nullptr : info.dli_fbase;
+}
+
+// Looks for other tools that wrap `name`.
+template <class Function>
+void find_tools(Function &function, const char *name) {
+  static const void *const copse = file_of(&find_real).dli_fbase;
+  static const void *const mpi = file_of(real().Init).dli_fbase;
+  const void *first = definer_of(dlsym(RTLD_DEFAULT, name));
+  if (first != nullptr && first != copse && first != mpi) detail::stacked_tools.before = true;
+  void *behind = dlsym(RTLD_NEXT, name);
+  const void *definer = definer_of(behind);
+  if (definer == nullptr || definer == mpi) return;
+  function = reinterpret_cast<Function>(behind);
+  detail::stacked_tools.behind = true;
 }
 
 }  // namespace
@@ -43,6 +75,8 @@ void *mpi_symbol(const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
 }
+
+bool in_mpi(const void *address) { return address >= mpi_code.dlfo_map_start && address < mpi_code.dlfo_map_end; }
 
 bool find_real(const void *caller) {
   Real &r = detail::real_mpi;
@@ -72,6 +106,16 @@ bool find_real(const void *caller) {
     std::fprintf(stderr, "copse: %s lacks functions of MPI-3.0 that %s needs; use one of the MPIs in Copse's README\n",
                  file_of_mpi().c_str(), kLibrary.data());
   }
+  _dl_find_object(reinterpret_cast<void *>(r.Init), &mpi_code);
+  detail::next_mpi = r;
+  find_tools(detail::next_mpi.Init, "MPI_Init");
+  find_tools(detail::next_mpi.Init_thread, "MPI_Init_thread");
+  find_tools(detail::next_mpi.Barrier, "MPI_Barrier");
+#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
+  find_tools(detail::next_mpi.name, "MPI_" #name);                \
+  find_tools(detail::next_mpi.name##_c, "MPI_" #name "_c");
+#include "calls.def"
+#undef COPSE_CALL
   return complete;
 }
 

@@ -51,10 +51,24 @@ struct Real {
 #undef COPSE_MPI_NEED
 };
 
+// Other tools that wrap MPI calls (profilers). They call PMPI_Name, and know of the MPI only: for both to see the calls
+// Copse answers for PMPI_ to them, and hands on to the one behind it first.
+struct StackedTools {
+  bool before = false, behind = false;  // in the order in which the loader looks symbols up
+  [[nodiscard]] bool any() const { return before || behind; }
+};
+
 namespace detail {
-extern Real real_mpi;
+extern Real real_mpi, next_mpi;
+extern StackedTools stacked_tools;
 }
 inline const Real &real() { return detail::real_mpi; }
+// What the program's MPI_Name would be without Copse: a tool's behind, else the MPI's.
+inline const Real &next() { return detail::next_mpi; }
+inline const StackedTools &stacked_tools() { return detail::stacked_tools; }
+
+// Is the address in the MPI's own code?
+bool in_mpi(const void *address);
 
 // Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
 // is visible only from there. Without any MPI, one line on standard error and the end; with one that lacks what is
@@ -65,13 +79,15 @@ bool find_real(const void *caller);
 // which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 
-// The MPI's own functions, in both forms: what a call that is passed on ends in.
+// real()'s or next()'s functions, in both forms: what a call that is passed on ends in.
+template <const Real &(*mpi)()>
 struct Plain {
   using Count = int;
   using Displacement = int;
-  static int Barrier(Raw comm) { return real().Barrier(comm); }
 #define COPSE_CALL(family, collective, name, function, parameters, arguments) \
-  static int name parameters { return real().name arguments; }
+  static int name parameters { return mpi().name arguments; }                 \
+  static bool differs_in_##name() { return mpi().name != real().name; }
+  COPSE_CALL(, , Barrier, , (Raw comm), (comm))
 #include "calls.def"
 #undef COPSE_CALL
 };
@@ -119,15 +135,17 @@ class Narrow {
   std::deque<std::vector<int>> tables_;
 };
 
+template <const Real &(*mpi)()>
 struct Large {
   using Count = std::int64_t;
   using Displacement = std::int64_t;
 #define COPSE_LIST(...) __VA_ARGS__
 #define COPSE_CALL(family, collective, name, function, parameters, arguments)                          \
   static int name parameters {                                                             \
-    if (real().name##_c != nullptr) return real().name##_c arguments;                      \
-    return Narrow("MPI_" #name "_c", comm).call(real().name, COPSE_LIST arguments);        \
-  }
+    if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                        \
+    return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments);         \
+  }                                                                                        \
+  static bool differs_in_##name() { return mpi().name##_c != real().name##_c; }
 #include "calls.def"
 #undef COPSE_CALL
 #undef COPSE_LIST

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -17,6 +18,7 @@ namespace {
 
 std::mutex mutex;
 communicator::Trace trace;
+std::chrono::steady_clock::time_point begin;
 std::map<std::pair<std::string, std::string>, int> notes;  // how many ranks or communicators say so
 
 // As lines of tab-separated fields, to travel to rank 0.
@@ -58,11 +60,22 @@ void print_table(const char *heading, const std::map<std::pair<std::string, std:
                  tally.seconds, tally.seconds * 1e6 / static_cast<double>(tally.calls));
 }
 
+double seconds_in(const std::map<std::pair<std::string, std::string>, communicator::Tally> &rows) {
+  double sum = 0;
+  for (const auto &[key, tally] : rows) sum += tally.seconds;
+  return sum;
+}
+
 void print(int ranks) {
   std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
   print_table("ran by (algorithm, carrier)", trace.ran);
   print_table("passed on to the MPI because", trace.passed_on);
   if (trace.ran.empty() && trace.passed_on.empty()) std::fprintf(stderr, "copse: no collective call was made\n");
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::fprintf(stderr,
+               "copse: these calls took %.2f %% of the ranks' time, which was %d x %.3f seconds from MPI_Init to "
+               "MPI_Finalize\n",
+               100 * (seconds_in(trace.ran) + seconds_in(trace.passed_on)) / (ranks * seconds), ranks, seconds);
   for (const auto &[key, times] : notes)
     std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
 }
@@ -79,6 +92,8 @@ void say(const CommState &state, std::string_view call, std::string_view why) {
 }
 
 }  // namespace
+
+void begin_trace() { begin = std::chrono::steady_clock::now(); }
 
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds) {
   const std::lock_guard lock(mutex);

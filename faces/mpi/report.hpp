@@ -8,7 +8,9 @@
 
 namespace copse::mpi {
 
-// For COPSE_TRACE: a call that went to the MPI, and why.
+// For COPSE_TRACE: from here on the program's time counts, of which the trace tells the share of the calls.
+void begin_trace();
+// A call that went to the MPI, and why.
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
 // A remark about this rank: what was lost, or done, and why.
 void note(std::string_view subject, std::string_view text);

@@ -64,6 +64,9 @@ std::string read_settings() {
   return {};
 }
 
+// Nothing to do. Disabled, but asked for a trace, Copse counts and times the calls that it passes on.
+bool is_idle() { return chosen.disable && !chosen.trace; }
+
 void say_mistake(const std::string &mistake) {
   std::fprintf(stderr, "copse: %s; every call is passed on to the MPI\n", mistake.c_str());
 }
@@ -81,6 +84,7 @@ int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
 }
 
 void work() {
+  begin_trace();
   prepare_datatypes();
   prepare_operators();
   prepare_communicators(chosen);
@@ -89,7 +93,7 @@ void work() {
   int keyval = 0;
   real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr);
   real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr);
-  set(Phase::working);
+  set(stacked_tools().behind ? Phase::beneath : Phase::working);
 }
 
 // Binds this rank as COPSE_BIND says, unless its launcher has bound it.
@@ -129,19 +133,21 @@ void after_init() {
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   real().Comm_size_(MPI_COMM_WORLD, &ranks);
-  const int mine[2] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1};
-  int all[2] = {0, 0};  // the first rank that found a mistake; do all want Copse?
-  real().Allreduce_(mine, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  const int mine[3] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1};
+  int all[3] = {0, 0, 0};  // the first rank that found a mistake; do all want Copse, and none the trace?
+  real().Allreduce_(mine, all, 3, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (all[0] == rank) say_mistake(mistake);
-  if (all[0] < ranks || all[1] == 0) return set(Phase::passing);
-  if (chosen.bind != "none") bind(MPI_COMM_WORLD);
+  chosen.disable = all[1] == 0;
+  chosen.trace = all[2] == 0;
+  if (all[0] < ranks || is_idle()) return set(Phase::passing);
+  if (!chosen.disable && chosen.bind != "none") bind(MPI_COMM_WORLD);
   work();
 }
 
 bool wake(const void *caller) {
-  if (phase() == Phase::passing) return false;
+  if (phase() != Phase::asleep) return phase() != Phase::passing;
   const std::lock_guard lock(mutex);
-  if (phase() != Phase::asleep) return phase() == Phase::working;
+  if (phase() != Phase::asleep) return phase() != Phase::passing;
   if (initialising || !find_mpi(caller)) return false;
   int initialised = 0;
   if (real().Initialized_(&initialised) != MPI_SUCCESS || initialised == 0) return false;
@@ -149,7 +155,7 @@ bool wake(const void *caller) {
   int rank = 0;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
-  if (!mistake.empty() || chosen.disable) {
+  if (!mistake.empty() || is_idle()) {
     set(Phase::passing);
     return false;
   }

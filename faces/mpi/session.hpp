@@ -12,6 +12,7 @@ enum class Phase : int {
   asleep,   // no wrapped function called yet, or MPI_Init not yet done
   passing,  // for good: wrong MPI, bad settings, disabled, no MPI, finalised
   working,
+  beneath,  // working, with another tool behind: MPI_ calls are handed to it first (see stacked_tools)
 };
 
 namespace detail {
@@ -22,6 +23,11 @@ inline Phase phase() { return detail::phase.load(std::memory_order_acquire); }
 // The wrapper's first step in any phase but `working`: looks for the MPI, and begins to work if the MPI is
 // initialised (MPI_Init itself may have bypassed the wrapper). True if this call is Copse's now.
 bool wake(const void *caller);
+
+// Is a call of PMPI_Name Copse's? Only if it may come from another tool; never from the MPI itself.
+inline bool awake_for_tool(const void *caller) {
+  return wake(caller) && stacked_tools().any() && !in_mpi(caller);
+}
 
 // Around the real MPI_Init. The second is collective over the world.
 bool before_init(const void *caller);

@@ -27,20 +27,19 @@ int Site::end_badly(Outcome outcome) const {
 
 extern "C" {
 
-int exported_Barrier(Raw comm) COPSE_EXPORT("MPI_Barrier");
-int exported_Barrier(Raw comm) {
-  if (!COPSE_AWAKE()) [[unlikely]] return Plain::Barrier(comm);
-  const auto to_mpi = [=] { return Plain::Barrier(comm); };
+static int serve_Barrier(Raw comm) {
+  const auto to_mpi = [=] { return Plain<real>::Barrier(comm); };
   const Call call(comm, Collective::barrier, "MPI_Barrier", to_mpi);
   if (!call.state.copse) return call.pass_on(call.state.why_not);
   if (settings().check) call.check({.collective = Collective::barrier, .element_bytes = 0}, {});
   return call.end(call.state.copse->barrier());
 }
+COPSE_EXPORT_CALL(Barrier, , (Raw comm), (comm), Plain)
 
 int exported_Init(int *argc, char ***argv) COPSE_EXPORT("MPI_Init");
 int exported_Init(int *argc, char ***argv) {
   const bool ours = before_init(__builtin_return_address(0));
-  const int result = real().Init(argc, argv);
+  const int result = next().Init(argc, argv);
   if (ours && result == MPI_SUCCESS) after_init();
   return result;
 }
@@ -48,7 +47,7 @@ int exported_Init(int *argc, char ***argv) {
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) COPSE_EXPORT("MPI_Init_thread");
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) {
   const bool ours = before_init(__builtin_return_address(0));
-  const int result = real().Init_thread(argc, argv, required, provided);
+  const int result = next().Init_thread(argc, argv, required, provided);
   if (ours && result == MPI_SUCCESS) after_init();
   return result;
 }

@@ -65,17 +65,30 @@ class Call final : public Site {
 // The exported symbols get their names by asm labels: mpi.h declares the same names with the types of one MPI, while
 // these take handles of any (Raw).
 #define COPSE_EXPORT(symbol) asm(symbol) __attribute__((visibility("default")))
-#define COPSE_AWAKE() (phase() == Phase::working || wake(__builtin_return_address(0)))
 
 // An exported call, which is Copse's `function` where the communicator is.
 #define COPSE_LIST(...) __VA_ARGS__
-#define COPSE_CALL_HERE(collective, name, suffix, function, parameters, arguments, Form)              \
-  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                          \
-  int exported_##name##suffix parameters {                                                            \
-    if (!COPSE_AWAKE()) [[unlikely]] return Form::name arguments;                                     \
-    const auto to_mpi = [&] { return Form::name arguments; };                                         \
-    const Call call(comm, Collective::collective, "MPI_" #name #suffix, to_mpi);                      \
+#define COPSE_CALL_HERE(collective, name, suffix, function, parameters, arguments, Form)               \
+  static int serve_##name##suffix parameters {                                                         \
+    const auto to_mpi = [&] { return Form<real>::name arguments; };                                    \
+    const Call call(comm, Collective::collective, "MPI_" #name #suffix, to_mpi);                       \
     return call.state.copse ? function(call, COPSE_LIST arguments) : call.pass_on(call.state.why_not); \
+  }                                                                                                    \
+  COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Form)
+// MPI_Name and PMPI_Name, which are serve_Name if this call is Copse's. A tool behind that has MPI_Name comes first: its
+// PMPI_Name is Copse's then.
+#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Form)                                   \
+  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                           \
+  int exported_##name##suffix parameters {                                                             \
+    if (phase() != Phase::working &&                                                                   \
+        (!wake(__builtin_return_address(0)) || Form<next>::differs_in_##name())) [[unlikely]]          \
+      return Form<next>::name arguments;                                                               \
+    return serve_##name##suffix arguments;                                                             \
+  }                                                                                                    \
+  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);                         \
+  int exported_P##name##suffix parameters {                                                            \
+    if (!awake_for_tool(__builtin_return_address(0))) return Form<real>::name arguments;               \
+    return serve_##name##suffix arguments;                                                             \
   }
 #define COPSE_CALL_ELSEWHERE(collective, name, suffix, function, parameters, arguments, Form)
 
