@@ -1,0 +1,73 @@
+"""mpi4py's own test-suite gives with Copse what it gives without (mpi4py_suite.py); and that comparison finds what
+differs, tests that hang or kill their rank included."""
+
+import shutil
+
+import mpi4py_suite
+import pytest
+
+from copse import flavours
+
+PLANTED = '''
+import os, signal, time, unittest
+from mpi4py import MPI
+rank, copse = MPI.COMM_WORLD.rank, "LD_PRELOAD" in os.environ
+class Test(unittest.TestCase):
+    def test_a_same(self):
+        MPI.COMM_WORLD.Barrier()
+    def test_b_fails_on_one_rank(self):
+        self.assertFalse(copse and rank == 1)
+    def test_c_hangs(self):
+        while copse and rank == 1:
+            time.sleep(1)
+        MPI.COMM_WORLD.Barrier()
+    def test_d_is_killed(self):
+        if copse and rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        MPI.COMM_WORLD.Barrier()
+    @unittest.skipIf(copse, "not with Copse")
+    def test_e_skipped(self):
+        pass
+    def test_f_unsteady(self):
+        file = f"{__file__}.{rank}"
+        with open(file, "a") as times:
+            times.write(".")
+        self.assertEqual(os.path.getsize(file) % 2, 1)
+    def test_g_same(self):
+        MPI.COMM_WORLD.Barrier()
+'''
+
+
+def outcomes(comparison: mpi4py_suite.Comparison, names: list[str]) -> dict[str, tuple[str, ...]]:
+    return {name.rpartition("_")[2]: comparison.ours.outcomes[name] for name in names}
+
+
+def test_the_comparison_finds_what_is_planted(tmp_path):
+    shutil.copy(mpi4py_suite.SUITE / "main.py", tmp_path)
+    (tmp_path / "test_planted.py").write_text(PLANTED)
+    suite = mpi4py_suite.Suite(flavours.find("mpich"), 2, "planted", folder=tmp_path, patience=4)
+    [found] = mpi4py_suite.compare(suite, ("plain",))
+    assert set(found.bare.outcomes.values()) == {("ok", "ok")} and len(found.bare.outcomes) == 7
+    assert outcomes(found, found.different) == {
+        "rank": ("ok", "failed"), "hangs": ("hung", "hung"), "killed": ("died", "died"), "skipped": ("skipped", "skipped")
+    }  # fmt: skip
+    assert outcomes(found, found.unsteady) == {"unsteady": ("failed", "failed")}
+    assert [found.ours.outcomes[f"test_planted.Test.test_{name}_same"] for name in "ag"] == [("ok", "ok")] * 2
+    assert found.ours.calls > 0
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_collective_part(name):
+    """With the shared heap, which takes the same ways as without it, and more."""
+    suite = mpi4py_suite.Suite(flavours.find(name), 2)
+    [found] = mpi4py_suite.compare(suite, ("heap",), trusting=True)
+    assert [found.explain(test) for test in found.different] == []
+    assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_whole_suite(name, ranks):
+    for found in mpi4py_suite.compare(mpi4py_suite.Suite(flavours.find(name), ranks, mpi4py_suite.WHOLE)):
+        assert [found.explain(test) for test in found.different] == []
