@@ -36,8 +36,9 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
       return site.pass_on("operator and datatype that MPI does not define together");
     element_bytes = kernels::type_size(type->reducible);
     dense = true;  // kernels know the pairs' padding
-    combine.kernel = kernels::reduce_kernel(op.op, type->reducible);
-    combine.kernel_two = kernels::reduce_two_kernel(op.op, type->reducible);
+    const kernels::ReducePair pair = kernels::reduce_kernels(op.op, type->reducible);
+    combine.kernel = pair.one;
+    combine.kernel_two = pair.two;
   } else {
     combine.user = UserReduction::apply;
     combine.context = &user;

@@ -37,25 +37,6 @@ std::string_view name_of(Collective collective) {
   return "?";
 }
 
-const Traits &traits_of(Collective collective) {
-  using plan::Extent;
-  static constexpr Traits kTraits[kCollectives] = {
-      // input, output, input at the root, output at the root, one buffer, in place, reduces
-      {Extent::none, Extent::none, false, false, false, false, false},       // barrier
-      {Extent::message, Extent::message, true, false, true, true, false},    // broadcast
-      {Extent::message, Extent::message, false, true, false, true, true},    // reduce
-      {Extent::message, Extent::message, false, false, false, true, true},   // allreduce
-      {Extent::message, Extent::message, false, false, false, true, true},   // scan
-      {Extent::message, Extent::message, false, false, false, true, true},   // exscan
-      {Extent::own, Extent::all, false, true, false, true, false},           // gather
-      {Extent::all, Extent::own, true, false, false, true, false},           // scatter
-      {Extent::own, Extent::all, false, false, false, true, false},          // allgather
-      {Extent::row, Extent::column, false, false, false, false, false},      // alltoall
-      {Extent::all, Extent::own, false, false, false, false, true},          // reduce_scatter
-  };
-  return kTraits[static_cast<std::size_t>(collective)];
-}
-
 plan::Contents contents_of(Collective collective, int ranks) {
   const Traits &traits = traits_of(collective);
   const auto all = static_cast<std::uint32_t>(ranks);

@@ -38,7 +38,23 @@ struct Traits {
     return output != plan::Extent::none && (!output_at_root || rank == root);
   }
 };
-[[nodiscard]] const Traits &traits_of(Collective collective);
+inline constexpr Traits kTraits[kCollectives] = {
+    // input, output, input at the root, output at the root, one buffer, in place, reduces
+    {plan::Extent::none, plan::Extent::none, false, false, false, false, false},       // barrier
+    {plan::Extent::message, plan::Extent::message, true, false, true, true, false},    // broadcast
+    {plan::Extent::message, plan::Extent::message, false, true, false, true, true},    // reduce
+    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // allreduce
+    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // scan
+    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // exscan
+    {plan::Extent::own, plan::Extent::all, false, true, false, true, false},           // gather
+    {plan::Extent::all, plan::Extent::own, true, false, false, true, false},           // scatter
+    {plan::Extent::own, plan::Extent::all, false, false, false, true, false},          // allgather
+    {plan::Extent::row, plan::Extent::column, false, false, false, false, false},      // alltoall
+    {plan::Extent::all, plan::Extent::own, false, false, false, false, true},          // reduce_scatter
+};
+[[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
+  return kTraits[static_cast<std::size_t>(collective)];
+}
 [[nodiscard]] plan::Contents contents_of(Collective collective, int ranks);
 
 // What a plan is built from. Everything in it is the same on all ranks, `rank` apart.

@@ -83,34 +83,22 @@ inline const engine::Program &Communicator::State::program_of(Route &route, int 
 }
 
 // Into fragments.
-inline void Communicator::State::cut(const Route &route, const engine::Program &program, engine::Call &call) const {
+Cut Communicator::State::cut(const Route &route, const engine::Program &program, std::size_t count,
+                             std::size_t element_bytes) const {
+  Cut cut;
   std::size_t fragment_bytes = route.decision.fragment_bytes;
-  const std::size_t bytes = call.count * call.element_bytes;
+  const std::size_t bytes = count * element_bytes;
   if (route.decision.halves && bytes >= choose::kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
-  if (program.one_fragment) {
-    call.fragment_count = 0;
-  } else {
+  if (!program.one_fragment) {
     const std::size_t most = executor->geometry().slots.back().bytes / program.pack;
     if (program.slots && (fragment_bytes == 0 || fragment_bytes > most)) fragment_bytes = most;
-    if (fragment_bytes > 0) call.fragment_count = std::max<std::size_t>(1, fragment_bytes / call.element_bytes);
+    if (fragment_bytes > 0) cut.fragment_count = std::max<std::size_t>(1, fragment_bytes / element_bytes);
   }
   if (program.slots) {
-    const std::size_t count = call.fragments() == 1 ? call.count : call.fragment_count;
-    call.slot_class = executor->geometry().class_for(count * call.element_bytes * program.pack);
+    const std::size_t largest = cut.fragment_count == 0 ? count : std::min(count, cut.fragment_count);
+    cut.slot_class = executor->geometry().class_for(largest * element_bytes * program.pack);
   }
-}
-
-Outcome Communicator::State::run(Collective collective, engine::Call &call, int root, choose::Needs needs) {
-  const std::size_t bytes = call.count * call.element_bytes;
-  Route &route = route_for(collective, needs, bytes);
-  const engine::Program &program = program_of(route, root);
-  running = collective;
-  cut(route, program, call);
-  if (!settings.trace) return executor->run(program, call);
-  const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = executor->run(program, call);
-  route.tally->add(bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  return outcome;
+  return cut;
 }
 
 inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) const {
@@ -124,7 +112,7 @@ inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) c
 
 namespace {
 
-engine::Call call_of(const Arguments &arguments, int rank) {
+inline engine::Call call_of(const Arguments &arguments, int rank) {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   engine::Call call;
   // What MPI calls not significant means nothing, and may be anything.
@@ -135,6 +123,11 @@ engine::Call call_of(const Arguments &arguments, int rank) {
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;
   return call;
+}
+
+void set_cut(engine::Call &call, const Cut &cut) {
+  call.fragment_count = cut.fragment_count;
+  call.slot_class = cut.slot_class;
 }
 
 // In place where the same place means other blocks in input and output.
@@ -169,6 +162,32 @@ std::size_t largest(const Block *blocks, int ranks) {
 }
 
 }  // namespace
+
+void Communicator::State::decide(const Arguments &arguments, Recent &known) {
+  const choose::Needs needs = needs_of(arguments);
+  Route &route = route_for(arguments.collective, needs, arguments.count * arguments.element_bytes);
+  const engine::Program &program = program_of(route, arguments.root);
+  known = {arguments.count, arguments.element_bytes, arguments.root, needs.strict, &route, &program,
+           cut(route, program, arguments.count, arguments.element_bytes)};
+}
+
+// A call without tables, which is all there is to most of them.
+inline Outcome Communicator::State::run(const Arguments &arguments) {
+  Recent &known = recent[static_cast<std::size_t>(arguments.collective)];
+  const bool strict = arguments.combine != nullptr && !arguments.combine->commutative;
+  if (known.count != arguments.count || known.element_bytes != arguments.element_bytes ||
+      known.root != arguments.root || known.strict != strict) [[unlikely]]
+    decide(arguments, known);
+  running = arguments.collective;
+  engine::Call call = call_of(arguments, rank);
+  set_cut(call, known.cut);
+  if (!settings.trace) [[likely]] return executor->run(*known.program, call);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = executor->run(*known.program, call);
+  known.route->tally->add(call.count * call.element_bytes,
+                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return outcome;
+}
 
 // A job begins -------------------------------------------------------------------------------------------------
 
@@ -206,7 +225,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   Route &route = route_for(Collective::allgather, {}, sizeof job.letter);
   job.route = &route;
   job.program = &program_of(route, 0);
-  cut(route, *job.program, job.call);
+  set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
 }
 
 namespace {
@@ -311,7 +330,7 @@ void Communicator::State::bind(Job &job) {
   Route &route = route_for(arguments.collective, needs_of(arguments), job.call.count * job.call.element_bytes);
   job.route = &route;
   job.program = &program_of(route, arguments.root);
-  cut(route, *job.program, job.call);
+  set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
 }
 
 // A job goes on as far as it comes (`polling`: without waiting).
@@ -400,8 +419,7 @@ Outcome Communicator::run(const Arguments &arguments) {
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
-      engine::Call call = call_of(arguments, state.rank);
-      return state.run(arguments.collective, call, arguments.root, state.needs_of(arguments));
+      return state.run(arguments);
     }
     state.begin(state.spare, arguments);
     return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);

@@ -44,7 +44,7 @@ std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t
 engine::Geometry geometry_for(bool oversubscribed) {
   engine::Geometry geometry;
   // Few lines stay in the first cache; many let a root run far ahead of ranks that have to wait for a processor.
-  geometry.line_depth = oversubscribed ? 512 : 16;
+  geometry.line_depth = oversubscribed ? 512 : 64;
   if (oversubscribed) {
     geometry.slots = {{{256, 1024}, {64, 8192}, {16, 65536}}};
   } else {

@@ -19,6 +19,12 @@ namespace copse::communicator {
 
 inline constexpr std::size_t kBuckets = 72;  // of message sizes that are treated alike
 
+// How a message is cut.
+struct Cut {
+  std::size_t fragment_count = 0;
+  int slot_class = 0;
+};
+
 struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
@@ -31,6 +37,16 @@ inline constexpr std::size_t kLetterBytes = plan::kLinePayloadBytes - sizeof(std
 struct Letter {
   std::size_t size = 0;  // of its block; of pairs, the largest
   std::byte data[kLetterBytes];
+};
+
+// What was decided for the last call of a collective: most are like it.
+struct Recent {
+  std::size_t count = 0, element_bytes = 0;
+  int root = -1;
+  bool strict = false;
+  Route *route = nullptr;
+  const engine::Program *program = nullptr;
+  Cut cut;
 };
 
 // A call under way that needs more than its arguments: one that was started, one with a table of blocks, or one that is
@@ -68,6 +84,7 @@ struct Communicator::State {
   std::unique_ptr<engine::Executor> executor;
   // [collective][strict + 2 wide][bucket]
   std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>, algorithms::kCollectives> routes;
+  std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
   Trace trace;
   int rank = 0, ranks = 1;
@@ -82,8 +99,9 @@ struct Communicator::State {
   Route &route_for(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   const engine::Program &program_of(Route &route, int root);
-  void cut(const Route &route, const engine::Program &program, engine::Call &call) const;
-  Outcome run(algorithms::Collective collective, engine::Call &call, int root, choose::Needs needs);
+  [[nodiscard]] Cut cut(const Route &route, const engine::Program &program, std::size_t count, std::size_t element_bytes) const;
+  void decide(const Arguments &arguments, Recent &recent);
+  Outcome run(const Arguments &arguments);
 
   void begin(Job &job, const Arguments &arguments);
   void write_letter(Job &job) const;

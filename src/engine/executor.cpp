@@ -12,6 +12,7 @@ namespace copse::engine {
 namespace {
 
 constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
+constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
 
 }  // namespace
 
@@ -54,6 +55,21 @@ Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, co
   return reached || line.reached(ticket, portion) ? Outcome::done : news;
 }
 
+// A peer that has posted already may be further ahead, the more so the longer this goes on: its next lines are fetched
+// while this one is worked on. One that is not ahead would be disturbed.
+inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
+  constexpr std::uint32_t kAhead = 4;
+  const std::uint64_t mask = segment_.geometry().line_depth - 1;
+  const Line &line = op.ring[ticket & mask];
+  if (line.reached(ticket, op.portion)) [[likely]] {
+    if (ahead_ < kAhead) ++ahead_;
+    __builtin_prefetch(&op.ring[(ticket + ahead_) & mask]);
+    return Outcome::done;
+  }
+  ahead_ = 0;
+  return wait_long(line, ticket, op.peer, policy_, op.portion);
+}
+
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
 // for a rank that waits for a dead one learns it so.
 Outcome Executor::bad_news(int rank) {
@@ -82,10 +98,15 @@ bool Executor::all_passed(std::uint64_t ticket) {
   return static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0;
 }
 
-Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
+inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
   std::uint64_t depth = segment_.geometry().line_depth;
   if (op.slot) depth = std::min<std::uint64_t>(depth, segment_.geometry().slots[call.slot_class].depth);
   if (ticket < depth) return Outcome::done;
+  if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket - depth)) >= 0) return Outcome::done;
+  return acquire_long(op, ticket, depth);
+}
+
+Outcome Executor::acquire_long(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
   const std::uint64_t previous = ticket - depth;
   if (previous >= ticket_) {  // this call's own use: its readers are known
     for (int local : op.locals) {
@@ -323,12 +344,9 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
       return Outcome::done;
     }
     case plan::Kind::await: {
-      const Line &line = op.ring[fragment.ticket & mask];
-      // A peer that has posted already may be further ahead: fetch its next line while this one is worked on.
-      if (line.reached(fragment.ticket, op.portion)) __builtin_prefetch(&op.ring[(fragment.ticket + 1) & mask]);
-      const Outcome outcome = wait_word(line, fragment.ticket, op.peer, policy_, op.portion);
+      const Outcome outcome = wait_line(op, fragment.ticket);
       if (op.publication && outcome == Outcome::done)
-        std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], line.payload, sizeof(Addresses));
+        std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], op.ring[fragment.ticket & mask].payload, sizeof(Addresses));
       return outcome;
     }
     case plan::Kind::copy:
@@ -380,7 +398,6 @@ void Executor::begin(const Program &program, const Call &call) {
 }
 
 Outcome Executor::end(Outcome outcome) {
-  constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
   standing_.begun = false;
   if (outcome == Outcome::done) [[likely]] {
     ticket_ += fragments_;
@@ -402,8 +419,75 @@ Outcome Executor::end(Outcome outcome) {
   return outcome;
 }
 
+// A call of one fragment, with blocks that are all alike and an operator of Copse's: the frequent one, of which the short
+// ones take no longer than their instructions. It is run_steps with everything else left out.
+Outcome Executor::run_whole(const Program &program, const Call &call) {
+  const std::uint64_t ticket = ticket_, mask = segment_.geometry().line_depth - 1;
+  const std::size_t block_bytes = call.count * call.element_bytes;
+  const Fragment whole{0, call.count, ticket};
+  const auto where = [&](const Ref &ref) -> std::byte * {
+    std::byte *base = nullptr;
+    switch (ref.space) {
+      case plan::Space::input: base = static_cast<std::byte *>(const_cast<void *>(call.input)); break;
+      case plan::Space::output: base = static_cast<std::byte *>(call.output); break;
+      case plan::Space::scratch: base = scratch_.data() + ref.area * scratch_stride_; break;
+      case plan::Space::line: base = ref.ring[ticket & mask].payload; break;
+      case plan::Space::slot: base = segment_.slot(ref.local, ref.area, call.slot_class, ticket); break;
+      default: break;
+    }
+    return base + ref.place * block_bytes;
+  };
+  for (const Program::Section &section : program.sections) {
+    if (section.turns == plan::Turns::but_last) continue;
+    for (const Op &op : section.ops) {
+      Outcome outcome = Outcome::done;
+      switch (op.kind) {
+        case plan::Kind::await:
+          if (op.publication) outcome = step(op, call, whole, section.loop);
+          else outcome = wait_line(op, ticket);
+          break;
+        case plan::Kind::copy:
+        case plan::Kind::reduce: {
+          if (!op.plain) [[unlikely]] {
+            outcome = step(op, call, whole, section.loop);
+            break;
+          }
+          const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
+          std::byte *const dst = where(op.dst), *const a = where(op.a);
+          if (op.kind == plan::Kind::copy) {
+            kernels::copy(dst, a, blocks * block_bytes);
+          } else if (op.dst2.space == plan::Space::none) {
+            call.combine->kernel(dst, a, where(op.b), blocks * call.count);
+          } else {
+            call.combine->kernel_two(dst, where(op.dst2), a, where(op.b), blocks * call.count);
+          }
+          if (op.posts) op.ring[ticket & mask].post(ticket, op.portion);
+          break;
+        }
+        case plan::Kind::acquire: outcome = acquire(op, call, ticket); break;
+        case plan::Kind::post: op.ring[ticket & mask].post(ticket, op.portion); break;
+        case plan::Kind::done: op.ring->post(ticket); break;
+        default: outcome = step(op, call, whole, section.loop);
+      }
+      if (outcome != Outcome::done) [[unlikely]] return outcome;
+    }
+  }
+  return Outcome::done;
+}
+
 Outcome Executor::run(const Program &program, const Call &call) {
   if (heap_only_ && program.publishes) return advance(program, call, false);
+  const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
+  const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
+  if (one && native && !call.ragged &&
+      call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
+    fragments_ = 1;
+    if (program.scratches > 0) size_scratch(program, call);
+    const Outcome outcome = run_whole(program, call);
+    if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);
+    ++ticket_;
+    return Outcome::done;
+  }
   begin(program, call);
   return end(run_steps(program, call));
 }

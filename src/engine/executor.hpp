@@ -86,7 +86,9 @@ class Executor {
   [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
                          std::size_t in_message, std::size_t count);
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
+  Outcome run_whole(const Program &program, const Call &call);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
+  Outcome acquire_long(const Op &op, std::uint64_t ticket, std::uint64_t depth);
   void begin(const Program &program, const Call &call);
   Outcome run_steps(const Program &program, const Call &call);
   Outcome end(Outcome outcome);
@@ -98,6 +100,7 @@ class Executor {
   Outcome wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                     std::uint32_t portion);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
+  Outcome wait_line(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
   // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.
@@ -136,6 +139,7 @@ class Executor {
   Standing standing_;
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
+  std::uint32_t ahead_ = 0;  // lines in a row that were there when they were wanted
 };
 
 }  // namespace copse::engine

@@ -5,6 +5,24 @@
 
 namespace copse::engine {
 
+namespace {
+
+// Is the operand where this rank loads and stores, `blocks` (0: all of the message) in a row?
+bool plain(const Ref &ref, std::uint32_t blocks) {
+  switch (ref.space) {
+    case plan::Space::none: return true;
+    case plan::Space::input:
+    case plan::Space::output:
+    case plan::Space::scratch:
+    case plan::Space::line:
+    case plan::Space::slot: break;
+    default: return false;
+  }
+  return blocks == 0 ? ref.range.of == 1 : ref.places == 0 || ref.place + blocks <= ref.places;
+}
+
+}  // namespace
+
 Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers) {
   auto local_of = [&](std::int32_t rank) { return peers[static_cast<std::size_t>(rank)].local; };
   auto ring_of = [&](std::int32_t rank, int area) { return segment.lines(local_of(rank), area); };
@@ -76,6 +94,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.a = ref(step.a);
       op.b = ref(step.b);
       if (contents.blocks > 0) op.blocks = (step.a.space != plan::Space::none ? step.a : step.dst).range.count;
+      op.plain = plain(op.dst, op.blocks) && plain(op.dst2, op.blocks) && plain(op.a, op.blocks) && plain(op.b, op.blocks);
       switch (step.kind) {
         case plan::Kind::acquire:
           op.slot = step.dst.space == plan::Space::slot;

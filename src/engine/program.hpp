@@ -33,6 +33,7 @@ struct Op {
   bool slot = false;         // an acquire of line and slot
   bool last = false;         // a copy of a result that is not read again
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
+  bool plain = false;        // a copy or reduce here, of blocks that lie beside each other if they are alike and whole
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
   std::uint32_t blocks = 0;  // that are moved; 0: a part of a message that is not made of blocks

@@ -26,6 +26,11 @@ using ReduceTwo = void (*)(void* dst0, void* dst1, const void* a, const void* b,
 // nullptr where MPI-4.1 6.9.2 defines no such pair, or where either argument is out of range.
 Reduce reduce_kernel(copse_op op, copse_type type) noexcept;
 ReduceTwo reduce_two_kernel(copse_op op, copse_type type) noexcept;
+struct ReducePair {
+  Reduce one;
+  ReduceTwo two;
+};
+ReducePair reduce_kernels(copse_op op, copse_type type) noexcept;  // both at once
 
 // Bytes from one element to the next, padding included; 0 for a type out of range.
 std::size_t type_size(copse_type type) noexcept;

@@ -18,5 +18,9 @@ Entry find(copse_op op, copse_type type) noexcept {
 
 Reduce reduce_kernel(copse_op op, copse_type type) noexcept { return find(op, type).reduce; }
 ReduceTwo reduce_two_kernel(copse_op op, copse_type type) noexcept { return find(op, type).reduce_two; }
+ReducePair reduce_kernels(copse_op op, copse_type type) noexcept {
+  const Entry entry = find(op, type);
+  return {entry.reduce, entry.reduce_two};
+}
 
 }  // namespace copse::kernels
