@@ -15,18 +15,27 @@ void Interpreter::find(Fault fault, int rank, std::string explanation) {
                                std::move(explanation)});
 }
 
+// A rank's clock ticks when it enters a call, at every step and when it returns: so its plans say what it did when.
 std::string Interpreter::describe(Epoch event) const {
-  const Event& what = ranks_[at(event.rank)].events[event.clock - 1];
   std::string text = "rank " + std::to_string(event.rank) + " ";
-  if (what.step == kEntry) {
-    text += "enters";
-  } else if (what.step == kReturn) {
-    text += "returns";
-  } else {
-    const plan::Plan& plan = *calls_[at(what.call)].plans[at(event.rank)];
-    text += "'" + plan::to_text(plan, plan.steps[at(what.step)]) + "'";
+  Cursor cursor;
+  int fragment = 0;
+  for (std::int32_t clock = 1;; ++clock) {
+    const bool enters = !cursor.entered;
+    fragment = 0;
+    const plan::Step* const step = enters ? nullptr : upcoming(event.rank, cursor, fragment);
+    if (clock == event.clock) {
+      if (step != nullptr)
+        text.append("'").append(plan::to_text(plan_of(cursor.call, event.rank), *step)).append("'");
+      else
+        text += enters ? "enters" : "returns";
+      return text + " (call " + std::to_string(cursor.call) + ", fragment " + std::to_string(fragment) + ")";
+    }
+    if (step != nullptr)
+      ++cursor.step;
+    else
+      cursor = enters ? Cursor{cursor.call, true} : Cursor{cursor.call + 1};
   }
-  return text + " (call " + std::to_string(what.call) + ", fragment " + std::to_string(what.fragment) + ")";
 }
 
 void Interpreter::find_race(int rank, const std::string& what, bool writes, Epoch other) {

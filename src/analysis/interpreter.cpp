@@ -2,7 +2,6 @@
 #include "analysis/interpreter.hpp"
 
 #include <algorithm>
-#include <deque>
 
 #include "plan/builder.hpp"  // kPublishArea
 
@@ -13,103 +12,26 @@ using plan::Kind;
 using plan::Operand;
 using plan::Space;
 
-namespace {
-}
-
-Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
-    : subject_(subject),
-      most_(most),
-      use_(use),
-      values_(subject.ranks, static_cast<int>(subject.calls.size())),
-      clocks_(subject.ranks),
-      order_(clocks_),
-      ranks_(at(subject.ranks)) {
-  const auto count = at(subject.ranks);
-  int scratches = 0;
-  areas_ = 1;
-  for (const Call& call : subject.calls) {
-    std::vector<const plan::Plan*> plans;
-    for (std::size_t rank = 0; rank < count; ++rank) {
-      const bool replaced = subject.replacement != nullptr && subject.replacement->in == call.plans.get() &&
-                            at(subject.replacement->rank) == rank;
-      plans.push_back(replaced ? &subject.replacement->plan : &(*call.plans)[rank]);
-      areas_ = std::max<int>(areas_, plans.back()->areas);
-      scratches = std::max<int>(scratches, plans.back()->scratches);
-    }
-    CallState state{Cuts(plans, call.fragments), tickets_, std::move(plans), {}, {}, {}, {}};
-    state.entries.resize(count);
-    state.inputs.resize(count);
-    state.outputs.resize(count);
-    calls_.push_back(std::move(state));
-    const std::size_t index = calls_.size() - 1;
-    for (int rank = 0; rank < subject.ranks; ++rank) {
-      for (const bool output : {false, true}) {
-        const Buffer buffer = buffer_of(index, rank, output);
-        buffer.memory->atoms.resize(atoms_of(index, buffer.extent));
-      }
-    }
-    tickets_ += call.fragments;
-  }
-  for (std::size_t call = 0; call < calls_.size(); ++call) {
-    if (calls_[call].cuts.clash().empty()) continue;
-    verdict_.findings.push_back(
-        {Fault::mismatch, 0, "plan", static_cast<int>(call), 0, "the message is " + calls_[call].cuts.clash()});
-  }
-  const std::size_t rings = count * at(areas_);
-  lines_.resize(rings * at(subject.line_depth));
-  payloads_.resize(lines_.size());
-  slots_.resize(rings * at(subject.slot_depth));
-  scratches_.resize(count * at(scratches));
-  std::vector<std::size_t> portions(at(areas_), 1);
-  for (const CallState& call : calls_)
-    for (const plan::Plan* plan : call.plans)
-      for (const plan::Step& step : plan->steps)
-        if (step.area < areas_) portions[step.area] = std::max<std::size_t>(portions[step.area], step.portion + 1U);
-  first_portion_.assign(1, 0);
-  for (const std::size_t number : portions) first_portion_.push_back(first_portion_.back() + number);
-  posts_.resize(count * first_portion_.back() * static_cast<std::size_t>(tickets_));
-  if (subject.replacement == nullptr) count_awaits();  // mutants may await what nobody should
-  addresses_.assign(count * count, -1);
-  if (use_ != nullptr) {
-    use_->resize(count);
-    for (std::size_t rank = 0; rank < count; ++rank) (*use_)[rank].resize(calls_[0].plans[rank]->steps.size());
-  }
-}
-
-// A post that nobody will await any more need not keep what its rank knew.
-void Interpreter::count_awaits() {
-  for (std::size_t call = 0; call < calls_.size(); ++call) {
-    for (const plan::Plan* plan : calls_[call].plans) {
-      for (const plan::Section& section : plan->sections) {
-        const int fragments = section.loop ? job(call).fragments : 1;
-        for (std::uint32_t i = 0; i < section.count; ++i) {
-          const plan::Step& step = plan->steps[section.first + i];
-          if (step.kind != Kind::await) continue;
-          for (int fragment = 0; fragment < fragments; ++fragment) {
-            if (plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment), static_cast<std::uint64_t>(fragments)))
-              ++post_of(step.peer, step, calls_[call].first + fragment).awaited;
-          }
-        }
-      }
-    }
-  }
-}
-
 Verdict Interpreter::run() {
   if (!verdict_.ok()) return std::move(verdict_);
-  std::deque<int> ready;
-  std::vector<std::vector<int>> waiting(ranks_.size());
-  for (int rank = 0; rank < subject_.ranks; ++rank) ready.push_back(rank);
-  while (!ready.empty() && verdict_.findings.size() < most_) {
-    const int rank = ready.front();
-    ready.pop_front();
+  std::vector<int> ready(ranks_.size());  // a ring: every rank stands in it once, or waits, or has finished
+  std::size_t first = 0, last = ready.size();
+  for (int rank = 0; rank < subject_.ranks; ++rank) ready[at(rank)] = rank;
+  while (first != last && verdict_.findings.size() < most_) {
+    const int rank = ready[first++ % ready.size()];
+    Rank& me = ranks_[at(rank)];
     bool moved = false;
     while (verdict_.findings.size() < most_ && advance(rank)) moved = true;
-    const int on = ranks_[at(rank)].waits_for;
-    if (on >= 0) waiting[at(on)].push_back(rank);
+    if (me.waits_for >= 0) {
+      Rank& other = ranks_[at(me.waits_for)];
+      me.next_waiting = -1;
+      (other.first_waiting < 0 ? other.first_waiting : ranks_[at(other.last_waiting)].next_waiting) = rank;
+      other.last_waiting = rank;
+    }
     if (!moved) continue;
-    ready.insert(ready.end(), waiting[at(rank)].begin(), waiting[at(rank)].end());
-    waiting[at(rank)].clear();
+    for (int next = me.first_waiting; next >= 0; next = ranks_[at(next)].next_waiting)
+      ready[last++ % ready.size()] = next;
+    me.first_waiting = -1;
   }
   if (verdict_.findings.size() >= most_) return std::move(verdict_);
   const bool stuck =
@@ -129,11 +51,34 @@ Verdict Interpreter::run() {
 
 // ---- Control ---------------------------------------------------------------------------------------------
 
-void Interpreter::tick(int rank, int step, int fragment) {
+void Interpreter::tick(int rank) {
   clocks_.tick(rank);
-  ranks_[at(rank)].events.push_back(
-      {step, static_cast<std::int16_t>(ranks_[at(rank)].call), static_cast<std::int16_t>(fragment)});
   ++verdict_.steps;
+}
+
+const plan::Step* Interpreter::upcoming(int rank, Cursor& cursor, int& fragment) const {
+  const plan::Plan& plan = plan_of(cursor.call, rank);
+  const int fragments = job(cursor.call).fragments;
+  // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
+  const bool straight = fragments == 1;
+  while (cursor.section < plan.sections.size()) {
+    const plan::Section& section = plan.sections[cursor.section];
+    if (cursor.step == section.count) {
+      cursor.step = 0;
+      if (++cursor.iteration == (section.loop && !straight ? fragments + section.max_lag : 1)) {
+        cursor.iteration = 0;
+        ++cursor.section;
+      }
+      continue;
+    }
+    const plan::Step& step = plan.steps[section.first + cursor.step];
+    fragment = section.loop && !straight ? cursor.iteration - step.lag : 0;
+    if (fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
+                                        static_cast<std::uint64_t>(fragments)))
+      return &step;
+    ++cursor.step;
+  }
+  return nullptr;
 }
 
 bool Interpreter::advance(int rank) {
@@ -146,64 +91,22 @@ bool Interpreter::advance(int rank) {
     enter(rank);
     return true;
   }
-  const plan::Plan& plan = plan_of(rank);
-  const int fragments = job(me.call).fragments;
-  // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
-  const bool straight = fragments == 1;
-  while (me.section < plan.sections.size()) {
-    const plan::Section& section = plan.sections[me.section];
-    if (me.step == section.count) {
-      me.step = 0;
-      if (++me.iteration == (section.loop && !straight ? fragments + section.max_lag : 1)) {
-        me.iteration = 0;
-        ++me.section;
-      }
-      continue;
-    }
-    const plan::Step& step = plan.steps[section.first + me.step];
-    const int fragment = section.loop && !straight ? me.iteration - step.lag : 0;
-    const bool runs = fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
-                                                      static_cast<std::uint64_t>(fragments));
-    if (runs) {
-      current_ = &step;
-      current_fragment_ = std::clamp(fragment, 0, fragments - 1);
-      if (!execute(rank, section, step, current_fragment_)) return false;
-    }
-    ++me.step;
-    if (runs) return true;
+  int fragment = 0;
+  const plan::Step* const step = upcoming(rank, me, fragment);
+  if (step == nullptr) {
+    leave(rank);
+    return true;
   }
-  leave(rank);
+  current_ = step;
+  current_fragment_ = fragment;
+  if (!execute(rank, plan_of(rank).sections[me.section], *step, fragment)) return false;
+  ++me.step;
   return true;
-}
-
-bool Interpreter::has_one_buffer(std::size_t call, int rank) const {
-  const Call& each = job(call);
-  const auto& traits = algorithms::traits_of(each.collective);
-  return traits.one_buffer || (each.in_place && traits.in_place && traits.has_input(rank, each.root) &&
-                               traits.has_output(rank, each.root));
-}
-
-// Where input and output are one, it is the one that holds more.
-Interpreter::Buffer Interpreter::buffer_of(std::size_t call, int rank, bool output) {
-  const Call& each = job(call);
-  const auto& traits = algorithms::traits_of(each.collective);
-  if (has_one_buffer(call, rank))
-    output = plan::blocks_in(traits.input, subject_.ranks) < plan::blocks_in(traits.output, subject_.ranks);
-  else if (output ? !traits.has_output(rank, each.root) : !traits.has_input(rank, each.root))
-    return {&(output ? calls_[call].outputs : calls_[call].inputs)[at(rank)], plan::Extent::none};
-  return {&(output ? calls_[call].outputs : calls_[call].inputs)[at(rank)], output ? traits.output : traits.input};
-}
-
-std::uint32_t Interpreter::atoms_of(std::size_t call, plan::Extent extent) const {
-  const Cuts& cuts = calls_[call].cuts;
-  if (extent == plan::Extent::none) return 0;
-  if (extent == plan::Extent::message) return cuts.atoms();
-  return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, subject_.ranks));
 }
 
 Interpreter::Place Interpreter::in_buffer(std::size_t call, int rank, bool output, AtomSpan part, int fragment,
                                           const plan::Range& range) {
-  const Buffer buffer = buffer_of(call, rank, output);
+  const Buffer& buffer = buffer_of(call, rank, output);
   if (buffer.extent == plan::Extent::message) return {buffer.memory, part.first, part.size(), -1, part};
   const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, subject_.ranks));
   const std::uint32_t number = calls_[call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(fragment);
@@ -225,11 +128,11 @@ template <class Visit>
 void Interpreter::each_atom(std::size_t call, int rank, bool output, Visit&& visit) {
   const auto& traits = algorithms::traits_of(job(call).collective);
   const plan::Extent extent = output ? traits.output : traits.input;
-  const Buffer buffer = buffer_of(call, rank, output);
+  const Buffer& buffer = buffer_of(call, rank, output);
   const Cuts& cuts = calls_[call].cuts;
   if (buffer.extent == plan::Extent::none || extent == plan::Extent::none) return;
   if (extent == plan::Extent::message) {
-    for (std::uint32_t i = 0; i < cuts.atoms(); ++i) visit(buffer.memory->atoms[i], i);
+    for (std::uint32_t i = 0; i < cuts.atoms(); ++i) visit(atoms_of(*buffer.memory)[i], i);
     return;
   }
   const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, subject_.ranks));
@@ -237,19 +140,24 @@ void Interpreter::each_atom(std::size_t call, int rank, bool output, Visit&& vis
     for (int i = 0; i < plan::blocks_in(extent, subject_.ranks); ++i) {
       const std::uint32_t block = plan::block_at(extent, rank, i, subject_.ranks);
       const auto index = static_cast<std::uint32_t>(plan::index_in(buffer.extent, rank, block, subject_.ranks));
-      visit(buffer.memory->atoms[fragment * held + index], cuts.fragment(static_cast<int>(fragment)).first + block);
+      visit(atoms_of(*buffer.memory)[fragment * held + index], cuts.fragment(static_cast<int>(fragment)).first + block);
     }
   }
 }
 
 void Interpreter::enter(int rank) {
   Rank& me = ranks_[at(rank)];
-  tick(rank, kEntry, 0);
+  tick(rank);
   CallState& call = calls_[me.call];
   const bool contributes = algorithms::traits_of(job(me.call).collective).has_input(rank, job(me.call).root);
-  call.entries[at(rank)] = clocks_.now(rank);
-  for (auto* buffers : {&call.inputs, &call.outputs})
-    for (Atom& atom : (*buffers)[at(rank)].atoms) atom.accesses.write = clocks_.now(rank);
+  if (job(me.call).collective == Collective::barrier) {
+    call.entries.resize(ranks_.size());
+    call.entries[at(rank)] = clocks_.now(rank);
+  }
+  for (const bool output : {false, true}) {
+    const Memory& memory = *buffer_of(me.call, rank, output).memory;
+    for (std::uint32_t i = 0; i < memory.size; ++i) atoms_of(memory)[i].accesses.write = clocks_.now(rank);
+  }
   if (contributes) {
     each_atom(me.call, rank, false,
               [&](Atom& atom, std::uint32_t) { atom.value = values_.contribution(static_cast<int>(me.call), rank); });
@@ -259,16 +167,16 @@ void Interpreter::enter(int rank) {
 
 void Interpreter::leave(int rank) {
   Rank& me = ranks_[at(rank)];
-  tick(rank, kReturn, 0);
+  tick(rank);
   if (!me.undrained.empty()) {
     const Message& message = messages_[me.undrained.front()];
     find(Fault::wire, rank, "returns before '" + plan::to_text(plan_of(rank), *message.step) + "' was drained");
     me.undrained.clear();
   }
   check_result(rank);
-  CallState& call = calls_[me.call];
-  touch_buffer(rank, call.inputs[at(rank)], has_one_buffer(me.call, rank) ? "buffer" : "input");
-  touch_buffer(rank, call.outputs[at(rank)], "output");
+  Memory &input = *buffer_of(me.call, rank, false).memory, &output = *buffer_of(me.call, rank, true).memory;
+  touch_buffer(rank, input, &input == &output ? "buffer" : "input");
+  if (&input != &output) touch_buffer(rank, output, "output");
   me.entered = false;
   me.section = 0;
   ++me.call;
@@ -276,9 +184,9 @@ void Interpreter::leave(int rank) {
 
 // The caller reads and overwrites its buffers as soon as it has them back.
 void Interpreter::touch_buffer(int rank, Memory& memory, const char* name) {
-  for (Atom& atom : memory.atoms) {
+  for (std::uint32_t i = 0; i < memory.size; ++i) {
     ++verdict_.accesses;
-    if (const auto other = order_.write(rank, atom.accesses)) {
+    if (const auto other = order_.write(rank, atoms_of(memory)[i].accesses)) {
       find_race(rank, "the caller has its " + std::string(name) + " back", true, *other);
       return;
     }
@@ -291,7 +199,7 @@ void Interpreter::check_result(int rank) {
   const CallState& state = calls_[index];
   if (each.collective == Collective::barrier) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
-      const Epoch entry = state.entries[at(peer)];
+      const Epoch entry = state.entries[at(peer)];  // a rank is among those that entered
       if (entry.rank >= 0 && clocks_.knows(rank, entry)) continue;
       find(Fault::wrong, rank, "leaves the barrier without knowing that rank " + std::to_string(peer) + " entered");
       return;
@@ -316,7 +224,7 @@ std::string Interpreter::wrong_result(std::size_t index, int rank, std::uint32_t
   const int call = static_cast<int>(index);
   const Call& each = job(index);
   CallState& state = calls_[index];
-  const std::uint32_t blocks = state.plans.front()->contents.blocks;
+  const std::uint32_t blocks = plan_of(index, 0).contents.blocks;
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const auto copied_from = [&](int source) {
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
@@ -354,7 +262,6 @@ bool Interpreter::execute(int rank, const plan::Section& section, const plan::St
   const Ticket ticket = call.first + fragment;
   // What `done` means here: past this fragment in a loop, past all of them otherwise.
   const Ticket passed = section.loop ? ticket + 1 : call.first + job(ranks_[at(rank)].call).fragments;
-  const int index = static_cast<int>(&step - plan_of(rank).steps.data());
   switch (step.kind) {
     case Kind::acquire:
       if (!acquire(rank, step, ticket)) return false;
@@ -373,20 +280,20 @@ bool Interpreter::execute(int rank, const plan::Section& section, const plan::St
       break;
     case Kind::post:
     case Kind::publish:
-      tick(rank, index, fragment);
+      tick(rank);
       post(rank, step, ticket);
       break;
     case Kind::done:
-      tick(rank, index, fragment);
+      tick(rank);
       done(rank, passed);
       break;
     case Kind::copy:
     case Kind::reduce:
-      tick(rank, index, fragment);
+      tick(rank);
       move_data(rank, section, step, fragment);
       break;
     case Kind::send:
-      tick(rank, index, fragment);
+      tick(rank);
       send(rank, section, step, fragment);
       break;
   }
@@ -405,16 +312,14 @@ void Interpreter::inform(int rank, const Signal& signal) {
   const bool news = clocks_.join(rank, signal);
   if (use_ == nullptr || current_ == nullptr) return;
   const plan::Plan& plan = plan_of(rank);
-  if (&plan != calls_[0].plans[at(rank)]) return;
+  if (&plan != &plan_of(0, rank)) return;
   auto& mark = (*use_)[at(rank)][static_cast<std::size_t>(current_ - plan.steps.data())];
   mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
 }
 
-const Interpreter::Progress* Interpreter::progress_of(int rank, Ticket needed) const {
-  const auto& progress = ranks_[at(rank)].progress;
-  const auto found = std::lower_bound(progress.begin(), progress.end(), needed,
-                                      [](const Progress& entry, Ticket bound) { return entry.value < bound; });
-  return found == progress.end() ? nullptr : &*found;
+const Signal* Interpreter::progress_of(int rank, Ticket needed) const {
+  if (ranks_[at(rank)].progress < needed) return nullptr;
+  return &reached_[at(rank) * static_cast<std::size_t>(tickets_ + 1) + static_cast<std::size_t>(needed)];
 }
 
 bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
@@ -436,36 +341,47 @@ bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
     return false;
   }
   passed = 0;
-  tick(rank, static_cast<int>(&step - plan.steps.data()), current_fragment_);
+  tick(rank);
   for (int i = 0; i < count; ++i) {
     if (!counts(i)) continue;
-    const Signal& signal = progress_of(reader(i), previous + 1)->signal;
+    const Signal& signal = *progress_of(reader(i), previous + 1);
     if (!clocks_.knows(rank, signal.at)) inform(rank, signal);
   }
   return true;
 }
 
-Interpreter::Post& Interpreter::post_of(int rank, const plan::Step& step, Ticket ticket) {
-  return posts_[(at(rank) * first_portion_.back() + first_portion_[step.area] + step.portion) *
-                    static_cast<std::size_t>(tickets_) +
-                static_cast<std::size_t>(ticket)];
+Interpreter::Awaited Interpreter::post_of(int rank, const plan::Step& step, Ticket ticket, std::size_t call) {
+  const CallState& state = calls_[call];
+  const Cast& cast = casts_[state.cast];
+  const std::uint32_t portion = cast.first_portion[step.area] + step.portion;
+  if (portion >= cast.first_portion[step.area + 1U]) return {};
+  const std::size_t which = at(rank) * cast.first_portion.back() + portion;
+  const auto fragments = at(job(call).fragments), fragment = static_cast<std::size_t>(ticket - state.first);
+  Awaited result{&posts_[state.first_post + which * fragments + fragment], 0};
+  if (subject_.replacement != nullptr) return result;
+  result.times = (fragment + 1 < fragments ? cast.awaited : cast.awaited_last)[which];
+  if (fragment == 0) result.times += cast.awaited_once[which];
+  return result;
 }
 
 bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
   ticket -= lateness(rank);
   const auto ring = at(step.peer) * at(areas_) + step.area;
-  Post* post = nullptr;
+  Awaited awaited{};
   if (ticket >= 0) {
-    post = &post_of(step.peer, step, ticket);
-    if (!post->posted) {
+    std::size_t call = ranks_[at(rank)].call;
+    while (calls_[call].first > ticket) --call;
+    awaited = post_of(step.peer, step, ticket, call);
+    if (awaited.post == nullptr || !awaited.post->posted) {
       ranks_[at(rank)].waits_for = step.peer;
       return false;
     }
   }
-  tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), current_fragment_);
+  tick(rank);
+  Post* const post = awaited.post;
   if (post == nullptr) return true;
   inform(rank, post->signal);
-  if (--post->awaited == 0) clocks_.release(post->signal);
+  if (++post->awaited == awaited.times) clocks_.release(post->signal);
   const auto depth = at(subject_.line_depth);
   Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
   ++verdict_.accesses;
@@ -483,13 +399,13 @@ bool Interpreter::await(int rank, const plan::Step& step, Ticket ticket) {
 }
 
 bool Interpreter::await_done(int rank, int peer, Ticket needed) {
-  const Progress* progress = needed > 0 ? progress_of(peer, needed) : nullptr;
-  if (needed > 0 && progress == nullptr) {
+  const Signal* signal = needed > 0 ? progress_of(peer, needed) : nullptr;
+  if (needed > 0 && signal == nullptr) {
     ranks_[at(rank)].waits_for = peer;
     return false;
   }
-  tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
-  if (progress != nullptr) inform(rank, progress->signal);
+  tick(rank);
+  if (signal != nullptr) inform(rank, *signal);
   return true;
 }
 
@@ -497,7 +413,7 @@ void Interpreter::post(int rank, const plan::Step& step, Ticket ticket) {
   const auto ring = at(rank) * at(areas_) + step.area;
   const auto depth = at(subject_.line_depth);
   Line& line = lines_[ring * depth + static_cast<std::size_t>(ticket) % depth];
-  Post& post = post_of(rank, step, ticket);
+  Post& post = *post_of(rank, step, ticket, ranks_[at(rank)].call).post;
   if (line.posted > ticket || (line.posted == ticket && line.portion >= step.portion)) {
     find(Fault::illegal, rank,
          "portion " + std::to_string(line.portion) + " of ticket " + std::to_string(line.posted) +
@@ -511,16 +427,16 @@ void Interpreter::post(int rank, const plan::Step& step, Ticket ticket) {
   }
   line.posted = ticket;
   line.portion = step.portion;
-  post = {true, step.kind == Kind::publish, post.awaited, clocks_.signal(rank)};
+  post = {true, step.kind == Kind::publish, 0, clocks_.signal(rank)};
 }
 
 void Interpreter::done(int rank, Ticket value) {
-  auto& progress = ranks_[at(rank)].progress;
-  if (!progress.empty() && progress.back().value > value) {
-    find(Fault::illegal, rank, "takes the rank's progress back to " + std::to_string(value));
-    return;
-  }
-  progress.push_back({value, clocks_.signal(rank)});
+  Ticket& progress = ranks_[at(rank)].progress;
+  if (progress > value) return find(Fault::illegal, rank, "takes the rank's progress back to " + std::to_string(value));
+  if (progress == value) return;
+  Signal* const reached = &reached_[at(rank) * static_cast<std::size_t>(tickets_ + 1)];
+  std::fill(reached + progress + 1, reached + value + 1, clocks_.signal(rank));
+  progress = value;
 }
 
 // ---- Data ------------------------------------------------------------------------------------------------
@@ -532,7 +448,7 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
   const AtomSpan part = call.cuts.span_of(loop, fragment, operand.range);
   const bool one = call.cuts.one_fragment();
   const AtomSpan whole = loop || one ? call.cuts.fragment(fragment) : AtomSpan{0, call.cuts.atoms()};
-  const std::uint32_t blocks = call.plans.front()->contents.blocks;
+  const std::uint32_t blocks = plan_of(index, 0).contents.blocks;
   const auto in_ring = [&](Memory& memory, Ticket tag) {
     if (blocks == 0) return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
     const std::uint32_t first = (operand.range.first + blocks - operand.origin) % blocks;
@@ -607,17 +523,17 @@ bool Interpreter::read(int rank, const Place& place, const Operand& operand, std
   Memory& memory = *place.memory;
   if (place.reused && memory.tag != place.tag) {
     const auto name = [](Ticket tag) { return "of ticket " + std::to_string(tag); };
-    const std::string holds = memory.atoms.empty() ? "nothing" : "that " + name(memory.tag);
-    find(memory.atoms.empty() ? Fault::unwritten : Fault::stale, rank,
+    const std::string holds = memory.size == 0 ? "nothing" : "that " + name(memory.tag);
+    find(memory.size == 0 ? Fault::unwritten : Fault::stale, rank,
          "reads " + name_of_place(operand, rank) + " " + name(place.tag) + ", which holds " + holds);
     return false;
   }
   for (std::uint32_t i = 0; i < place.count; ++i) {
-    if (place.index(i) >= memory.atoms.size()) {
+    if (place.index(i) >= memory.size) {
       find(Fault::unwritten, rank, "reads " + name_of_place(operand, rank) + " beyond what was written there");
       return false;
     }
-    Atom& atom = memory.atoms[place.index(i)];
+    Atom& atom = atoms_of(memory)[place.index(i)];
     ++verdict_.accesses;
     if (const auto other = order_.read(rank, atom.accesses)) {
       find_race(rank, name_of_place(operand, rank), false, *other);
@@ -640,22 +556,22 @@ bool Interpreter::read(int rank, const Place& place, const Operand& operand, std
 
 void Interpreter::write(int rank, const Place& place, const Operand& operand, const std::vector<Values::Id>& values) {
   Memory& memory = *place.memory;
-  if (place.reused && (memory.tag != place.tag || memory.atoms.empty())) {
+  if (place.reused && (memory.tag != place.tag || memory.size == 0)) {
     // The whole of what was there goes.
-    for (Atom& atom : memory.atoms) {
-      if (const auto other = order_.conflict_of_write(rank, atom.accesses)) {
+    for (std::uint32_t i = 0; i < memory.size; ++i) {
+      if (const auto other = order_.conflict_of_write(rank, atoms_of(memory)[i].accesses)) {
         find_race(rank, name_of_place(operand, rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true,
                   *other);
         break;
       }
     }
-    for (Atom& atom : memory.atoms) order_.forget(atom.accesses);
+    for (std::uint32_t i = 0; i < memory.size; ++i) order_.forget(atoms_of(memory)[i].accesses);
     memory.tag = place.tag;
-    memory.atoms.assign(place.whole, {});
+    resize(memory, 0);
   }
-  if (place.reused && memory.atoms.size() < place.whole) memory.atoms.resize(place.whole);
+  if (place.reused && memory.size < place.whole) resize(memory, place.whole);
   for (std::uint32_t i = 0; i < place.count; ++i) {
-    Atom& atom = memory.atoms[place.index(i)];
+    Atom& atom = atoms_of(memory)[place.index(i)];
     ++verdict_.accesses;
     atom.value = values[i];
     atom.block = place.block_at(i);
@@ -694,45 +610,60 @@ void Interpreter::move_data(int rank, const plan::Section& section, const plan::
 
 // ---- The wire --------------------------------------------------------------------------------------------
 
-namespace {
-std::uint64_t channel_key(int from, int to, int tag) {
-  return static_cast<std::uint64_t>(from) << 36 | static_cast<std::uint64_t>(to) << 8 | static_cast<std::uint64_t>(tag);
+Interpreter::Channel& Interpreter::channel_of(int from, int to, int tag) {
+  const auto [number, fresh] = channel_numbers_.of((at(from) * ranks_.size() + at(to)) * plan::kAreas + at(tag));
+  if (fresh) channels_.emplace_back();
+  return channels_[number];
 }
-}  // namespace
 
 void Interpreter::send(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
   Rank& me = ranks_[at(rank)];
-  Message message{
-      static_cast<int>(me.call), fragment, &step, step.a.space != Space::none, {}, {}, {}, {}, {}, step.peer};
+  Place source;
+  if (step.a.space != Space::none) {
+    source = locate(rank, step.a, section.loop, fragment);
+    if (source.memory == nullptr || !read(rank, source, step.a, scratch_a_)) return;
+  }
+  std::size_t index = messages_.size();
+  if (free_messages_.empty()) {
+    messages_.emplace_back();
+  } else {
+    index = free_messages_.back();
+    free_messages_.pop_back();
+  }
+  Message& message = messages_[index];
+  message.call = static_cast<int>(me.call);
+  message.fragment = fragment;
+  message.step = &step;
+  message.data = source.memory != nullptr;
+  message.to = step.peer;
+  message.received = false;
+  message.next = -1;
+  message.part = source.part;
+  message.source = source;
+  message.values.clear();
+  message.writes.clear();
   if (message.data) {
-    message.source = locate(rank, step.a, section.loop, fragment);
-    if (message.source.memory == nullptr || !read(rank, message.source, step.a, message.values)) return;
-    message.part = message.source.part;
-    for (std::uint32_t i = 0; i < message.source.count; ++i)
-      message.writes.push_back(message.source.memory->atoms[message.source.index(i)].accesses.write);
+    message.values.swap(scratch_a_);
+    for (std::uint32_t i = 0; i < source.count; ++i)
+      message.writes.push_back(atoms_of(*source.memory)[source.index(i)].accesses.write);
   }
   message.signal = clocks_.signal(rank);
-  const bool reuses = !free_messages_.empty();
-  const std::size_t index = reuses ? free_messages_.back() : messages_.size();
-  channels_[channel_key(rank, step.peer, step.area)].messages.push_back(index);
+  Channel& channel = channel_of(rank, step.peer, step.area);
+  (channel.first < 0 ? channel.first : messages_[at(channel.last)].next) = static_cast<std::int32_t>(index);
+  channel.last = static_cast<std::int32_t>(index);
   me.undrained.push_back(index);
-  if (!reuses) {
-    messages_.push_back(std::move(message));
-    return;
-  }
-  free_messages_.pop_back();
-  messages_[index] = std::move(message);
 }
 
 bool Interpreter::receive(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
-  Channel& channel = channels_[channel_key(step.peer, rank, step.area)];
-  if (channel.received == channel.messages.size()) {
+  Channel& channel = channel_of(step.peer, rank, step.area);
+  if (channel.first < 0) {
     ranks_[at(rank)].waits_for = step.peer;
     return false;
   }
-  Message& message = messages_[channel.messages[channel.received++]];
+  Message& message = messages_[at(channel.first)];
+  channel.first = message.next;
   message.received = true;
-  tick(rank, static_cast<int>(&step - plan_of(rank).steps.data()), fragment);
+  tick(rank);
   inform(rank, message.signal);
   clocks_.release(message.signal);
   const int call = static_cast<int>(ranks_[at(rank)].call);
@@ -761,36 +692,38 @@ bool Interpreter::receive(int rank, const plan::Section& section, const plan::St
 
 bool Interpreter::drain(int rank) {
   Rank& me = ranks_[at(rank)];
-  const auto elsewhere = std::stable_partition(me.undrained.begin(), me.undrained.end(), [&](std::size_t index) {
-    return messages_[index].step->area == current_->area;
-  });
-  const std::vector<std::size_t> drained(me.undrained.begin(), elsewhere);
-  for (std::size_t index : drained) {
-    if (messages_[index].received) continue;
+  const auto drains = [&](std::size_t index) { return messages_[index].step->area == current_->area; };
+  for (const std::size_t index : me.undrained) {
+    if (!drains(index) || messages_[index].received) continue;
     me.waits_for = messages_[index].to;
     return false;
   }
-  tick(rank, static_cast<int>(current_ - plan_of(rank).steps.data()), current_fragment_);
-  for (std::size_t index : drained) {
+  tick(rank);
+  std::size_t kept = 0;
+  for (const std::size_t index : me.undrained) {
+    if (!drains(index)) {
+      me.undrained[kept++] = index;
+      continue;
+    }
+    free_messages_.push_back(index);
     const Message& message = messages_[index];
     const Place& source = message.source;
     for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
-      const bool kept = !source.reused || source.memory->tag == source.tag;
-      if (!kept || source.memory->atoms[source.index(i)].accesses.write != message.writes[i]) {
+      const bool same = !source.reused || source.memory->tag == source.tag;
+      if (!same || atoms_of(*source.memory)[source.index(i)].accesses.write != message.writes[i]) {
         find(Fault::race, rank,
              "the source of '" + plan::to_text({}, *message.step) + "' (fragment " + std::to_string(message.fragment) +
                  ") was overwritten before it was drained");
         break;
       }
       // The wire may read the source until now.
-      if (const auto other = order_.read(rank, source.memory->atoms[source.index(i)].accesses)) {
+      if (const auto other = order_.read(rank, atoms_of(*source.memory)[source.index(i)].accesses)) {
         find_race(rank, "the source of '" + plan::to_text({}, *message.step) + "'", false, *other);
         break;
       }
     }
   }
-  free_messages_.insert(free_messages_.end(), drained.begin(), drained.end());
-  me.undrained.erase(me.undrained.begin(), elsewhere);
+  me.undrained.resize(kept);
   return true;
 }
 

@@ -3,10 +3,10 @@
 
 namespace copse::analysis {
 
-Values::Values(int ranks, int calls) : ranks_(ranks), words_((static_cast<std::uint32_t>(ranks) + 63) / 64) {
-  const auto leaves = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(calls);
-  nodes_.reserve(2 * leaves + 1);
-  bits_.reserve(2 * words_ * (leaves + 1));
+Values::Values(int ranks, int calls)
+    : ranks_(ranks), leaves_(static_cast<Id>(1 + calls * ranks)), words_((static_cast<std::uint32_t>(ranks) + 63) / 64) {
+  nodes_.reserve(2 * leaves_);
+  bits_.reserve(2 * words_ * leaves_);
   nodes_.emplace_back();
   bits_.resize(words_);
   for (int call = 0; call < calls; ++call) {
@@ -24,8 +24,8 @@ Values::Values(int ranks, int calls) : ranks_(ranks), words_((static_cast<std::u
 
 Values::Id Values::combine(Id a, Id b) {
   if (a == kNothing || b == kNothing) return kNothing;
-  const auto [place, fresh] = known_.try_emplace(std::uint64_t{a} << 32 | b, static_cast<Id>(nodes_.size()));
-  if (!fresh) return place->second;
+  const auto [number, fresh] = combined_.of(std::uint64_t{a} << 32 | b);
+  if (!fresh) return leaves_ + number;
   const Node left = nodes_[a], right = nodes_[b];
   Node node;
   node.left = a;
@@ -44,7 +44,7 @@ Values::Id Values::combine(Id a, Id b) {
     bits_[node.bits + word] = l | r;
   }
   nodes_.push_back(node);
-  return place->second;
+  return leaves_ + number;
 }
 
 bool Values::complete(Id id, int call, int last) const {

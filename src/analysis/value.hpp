@@ -10,8 +10,9 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
+
+#include "analysis/numbers.hpp"
 
 namespace copse::analysis {
 
@@ -46,10 +47,11 @@ class Values {
   void append_text(Id id, std::string& out) const;
 
   int ranks_;
+  Id leaves_;  // nothing, and the contributions
   std::uint32_t words_;
   std::vector<Node> nodes_;
   std::vector<std::uint64_t> bits_;
-  std::unordered_map<std::uint64_t, Id> known_;
+  Numbers combined_;  // by their sides; their nodes stand after the contributions
 };
 
 }  // namespace copse::analysis

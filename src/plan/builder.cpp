@@ -258,15 +258,15 @@ bool overlaps(const Operand &source, const Operand &target) {
 }  // namespace
 
 void Builder::drain_before_writing(const Operand &target) {
-  std::vector<Step> kept, overwritten;
-  for (const Step &sent : part().undrained) (overlaps(sent.a, target) ? overwritten : kept).push_back(sent);
-  std::vector<bool> drained(kAreas, false);
-  for (const Step &sent : overwritten) {
-    if (!drained[sent.area]) emit(Kind::drain, sent.area);
-    drained[sent.area] = true;
+  std::array<bool, kAreas> drained{};
+  auto &undrained = part().undrained;
+  for (std::size_t i = 0; i < undrained.size(); ++i) {
+    const std::uint8_t area = undrained[i].area;
+    if (drained[area] || !overlaps(undrained[i].a, target)) continue;
+    emit(Kind::drain, area);
+    drained[area] = true;
   }
-  std::erase_if(kept, [&](const Step &sent) { return drained[sent.area]; });
-  part().undrained = std::move(kept);
+  std::erase_if(undrained, [&](const Step &sent) { return drained[sent.area]; });
 }
 
 void Builder::touch(int peer) {

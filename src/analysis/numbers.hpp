@@ -1,0 +1,47 @@
+// Numbers for keys, from 0 in the order in which they first come: a hash table without an allocation for each key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace copse::analysis {
+
+class Numbers {
+ public:
+  // The key's number, and whether it is new.
+  std::pair<std::uint32_t, bool> of(std::uint64_t key) {
+    if (2 * count_ >= entries_.size()) grow();
+    Entry& entry = find(key);
+    const bool fresh = entry.number == kNone;
+    if (fresh) entry = {key, count_++};
+    return {entry.number, fresh};
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint32_t number = kNone;
+  };
+
+  // Where the key stands, or would.
+  Entry& find(std::uint64_t key) {
+    const std::size_t mask = entries_.size() - 1;
+    std::size_t at = (key * 0x9e3779b97f4a7c15u >> 32) & mask;
+    while (entries_[at].number != kNone && entries_[at].key != key) at = (at + 1) & mask;
+    return entries_[at];
+  }
+  void grow() {
+    std::vector<Entry> old(entries_.empty() ? 16 : 2 * entries_.size());
+    old.swap(entries_);
+    for (const Entry& entry : old)
+      if (entry.number != kNone) find(entry.key) = entry;
+  }
+
+  std::vector<Entry> entries_;  // a power of two of them, at least half of them free
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace copse::analysis
