@@ -47,6 +47,7 @@ Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
     for (int rank = 0; rank < subject.ranks && !seen; ++rank) {
       const bool replaced = subject.replacement != nullptr && subject.replacement->in == each.plans.get() &&
                             subject.replacement->rank == rank;
+      if (subject.replacement != nullptr && !replaced) continue;
       const plan::Plan& plan = replaced ? subject.replacement->plan : (*each.plans)[static_cast<std::size_t>(rank)];
       check_rules(subject, static_cast<int>(call), rank, plan, verdict.findings);
       if (verdict.findings.size() >= most) return verdict;

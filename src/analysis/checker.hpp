@@ -46,7 +46,7 @@ struct Call {
   int fragments = 1;
 };
 
-// One plan in place of another, for mutants: see mutate.hpp.
+// One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.
 struct Replacement {
   const Plans* in = nullptr;  // all calls that run these
   int rank = 0;

@@ -1,18 +1,14 @@
-// Work items of one row and one number of ranks, the long ones first, taken by threads.
+// One task for each row and number of ranks, the long ones first.
 #include "cli/sweep.hpp"
-
-#include <malloc.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
-#include <thread>
+#include <ctime>
+#include <numeric>
 
 #include "cli/output.hpp"
+#include "cli/workers.hpp"
 
 namespace copse::cli {
 namespace {
@@ -26,10 +22,8 @@ unsigned long long wide(std::uint64_t value) { return value; }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-int processors() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
-}
+// Of all threads.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // 2-64, 96: runs of numbers.
 std::string text_of(const std::vector<int>& ranks) {
@@ -44,8 +38,6 @@ std::string text_of(const std::vector<int>& ranks) {
   return text;
 }
 
-std::string name_of_row(const Algorithm& row) { return std::string(name_of(row.collective)).append(" ").append(row.name); }
-
 void print_failures(std::FILE* out, const Tally& tally) {
   for (const auto& failure : tally.failures) {
     std::fprintf(out, "  %s\n", failure.name.c_str());
@@ -53,72 +45,16 @@ void print_failures(std::FILE* out, const Tally& tally) {
   }
 }
 
-class Runner {
- public:
-  explicit Runner(const Sweep& sweep) : sweep_(sweep), tallies_(sweep.rows.size()) {
-    for (auto& tally : tallies_) tally.resize(sweep.ranks.size());
-    for (std::size_t rank = 0; rank < sweep.ranks.size(); ++rank)
-      for (std::size_t row = 0; row < sweep.rows.size(); ++row) items_.push_back({row, rank});
-    std::stable_sort(items_.begin(), items_.end(),
-                     [&](const Item& a, const Item& b) { return sweep_.ranks[a.ranks] > sweep_.ranks[b.ranks]; });
-  }
-
-  // [row][number of ranks]
-  const std::vector<std::vector<Tally>>& run() {
-    const int count = sweep_.threads > 0 ? sweep_.threads : processors();
-    std::vector<std::thread> threads;
-    for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
-    watch();
-    for (auto& thread : threads) thread.join();
-    return tallies_;
-  }
-
- private:
-  struct Item {
-    std::size_t row, ranks;
-  };
-
-  void work() {
-    while (true) {
-      Item item{};
-      {
-        const std::lock_guard lock(mutex_);
-        if (next_ == items_.size()) return;
-        item = items_[next_++];
-      }
-      const Algorithm& row = *sweep_.rows[item.row];
-      Tally tally = analysis::verify(row, sweep_.ranks[item.ranks], sweep_.effort, sweep_.machine);
-      const std::lock_guard lock(mutex_);
-      if (tally.failed > 0 && failed_.size() < sweep_.rows.size()) failed_.push_back(name_of_row(row));
-      tallies_[item.row][item.ranks] = std::move(tally);
-      if (++done_ == items_.size()) finished_.notify_all();
-    }
-  }
-
-  // On a terminal twice a second; otherwise now and then.
-  void watch() {
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    const auto pause = std::chrono::milliseconds(terminal ? 500 : 30'000);
-    const auto start = Clock::now();
-    std::unique_lock lock(mutex_);
-    while (!finished_.wait_for(lock, pause, [&] { return done_ == items_.size(); })) {
-      const int seconds = static_cast<int>(seconds_since(start));
-      const std::size_t at = std::min(next_, items_.size() - 1);
-      std::fprintf(stderr, "%s%d:%02d  %zu of %zu, at %d ranks%s%s%s", terminal ? "\r" : "", seconds / 60, seconds % 60,
-                   done_, items_.size(), sweep_.ranks[items_[at].ranks], failed_.empty() ? "" : "; FAILED: ",
-                   failed_.empty() ? "" : failed_.front().c_str(), terminal ? "   " : "\n");
-    }
-    if (terminal) std::fprintf(stderr, "\r%78s\r", "");
-  }
-
-  const Sweep& sweep_;
-  std::vector<std::vector<Tally>> tallies_;
-  std::vector<Item> items_;
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  std::size_t next_ = 0, done_ = 0;
-  std::vector<std::string> failed_;
-};
+// [row][number of ranks]
+std::vector<std::vector<Tally>> tallies_of(const Sweep& sweep) {
+  std::vector<std::vector<Tally>> tallies(sweep.rows.size(), std::vector<Tally>(sweep.ranks.size()));
+  run(each_with_ranks(sweep.rows, sweep.ranks, sweep.threads, [&](std::size_t row, std::size_t ranks) {
+    Tally& tally = tallies[row][ranks];
+    tally = analysis::verify(*sweep.rows[row], sweep.ranks[ranks], sweep.effort, sweep.machine);
+    return tally.failed == 0;
+  }));
+  return tallies;
+}
 
 std::string as_json(const Algorithm& row, const Tally& tally) {
   std::string out = "{\"collective\": " + quoted(std::string(name_of(row.collective))) +
@@ -171,13 +107,23 @@ void print_row(const Algorithm& row, const Tally& tally, const std::vector<int>&
 
 }  // namespace
 
+std::string name_of_row(const Algorithm& row) { return std::string(name_of(row.collective)).append(" ").append(row.name); }
+
+Tasks each_with_ranks(const std::vector<const Algorithm*>& rows, const std::vector<int>& ranks, int threads,
+                      std::function<bool(std::size_t row, std::size_t ranks)> run) {
+  std::vector<std::size_t> by_ranks(ranks.size());
+  std::iota(by_ranks.begin(), by_ranks.end(), std::size_t{0});
+  std::stable_sort(by_ranks.begin(), by_ranks.end(), [&](std::size_t a, std::size_t b) { return ranks[a] > ranks[b]; });
+  const auto name = [&rows](std::size_t task) { return name_of_row(*rows[task % rows.size()]); };
+  const auto at = [by_ranks, &rows](std::size_t task) { return by_ranks[task / rows.size()]; };
+  return {rows.size() * ranks.size(), threads,
+          [=, &rows](std::size_t task) { return run(task % rows.size(), at(task)) ? std::string() : name(task); },
+          [=, &ranks](std::size_t task) { return name(task) + ", " + std::to_string(ranks[at(task)]) + " ranks"; }};
+}
+
 int run(const Sweep& sweep) {
-  // A case takes and frees much memory; that need not go back to the system each time.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const auto start = Clock::now();
-  Runner runner(sweep);
-  const auto& tallies = runner.run();
+  const auto tallies = tallies_of(sweep);
   Tally total;
   std::string json;
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
@@ -191,8 +137,8 @@ int run(const Sweep& sweep) {
   const double seconds = seconds_since(start);
   const bool proved = total.failed == 0 && total.spoiled == 0;
   if (sweep.json) {
-    std::printf("{\"seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds, wide(total.failed),
-                json.c_str());
+    std::printf("{\"seconds\": %.3f, \"processor_seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds, processor_seconds(),
+                wide(total.failed), json.c_str());
     return proved ? 0 : 1;
   }
   std::printf("\nA combination is a placement, a root and a radix, for every carrier of the algorithm.\n");
@@ -204,9 +150,9 @@ int run(const Sweep& sweep) {
   std::printf("  sampled     %llu of %llu combinations, evenly over all; the more, the less a run takes\n",
               wide(total.combinations), wide(total.possible));
   std::printf("%zu algorithms, %llu sets of plans (%llu plans), %llu sequences of calls, %llu steps, %llu accesses, "
-              "%.1f s: %s\n",
+              "%.1f s, of processors %.1f s: %s\n",
               sweep.rows.size(), wide(total.variants), wide(total.plans), wide(total.cases), wide(total.steps),
-              wide(total.accesses), seconds,
+              wide(total.accesses), seconds, processor_seconds(),
               proved ? "all proved" : (std::to_string(total.failed + total.spoiled) + " failed").c_str());
   return proved ? 0 : 1;
 }

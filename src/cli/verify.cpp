@@ -1,6 +1,4 @@
 // copse-native verify: the checker over the registry.
-#include <unistd.h>
-
 #include <charconv>
 #include <cstdio>
 #include <optional>
@@ -158,24 +156,25 @@ int print_plans(const Options& options) {
   return 0;
 }
 
-// One row's mutants, over all its variants of these numbers of ranks.
-analysis::MutationTally challenge(const Algorithm& row, const Options& options, bool watched) {
-  analysis::MutationTally tally;
-  for (int ranks : options.ranks) {
-    if (watched)
-      std::fprintf(stderr, "\r%-12.*s %-28.*s %4d ranks ", static_cast<int>(name_of(row.collective).size()),
-                   name_of(row.collective).data(), static_cast<int>(row.name.size()), row.name.data(), ranks);
-    const std::uint64_t combinations = options.effort == Effort::full ? kAllChallenged : kChallenged;
-    for (const auto& variant : analysis::variants(row, ranks, combinations)) tally += analysis::challenge(variant);
-  }
-  if (watched) std::fprintf(stderr, "\r%60s\r", "");
-  return tally;
+// The mutants of all variants of rows and numbers of ranks.
+analysis::MutationTally challenge_all(const std::vector<const Algorithm*>& rows, const Options& options) {
+  const std::uint64_t combinations = options.effort == Effort::full ? kAllChallenged : kChallenged;
+  std::vector<std::vector<analysis::MutationTally>> tallies(
+      rows.size(), std::vector<analysis::MutationTally>(options.ranks.size()));
+  run(each_with_ranks(rows, options.ranks, options.threads, [&](std::size_t row, std::size_t ranks) {
+    analysis::MutationTally& tally = tallies[row][ranks];
+    for (const auto& variant : analysis::variants(*rows[row], options.ranks[ranks], combinations))
+      tally += analysis::challenge(variant);
+    return tally.excused[static_cast<int>(analysis::Excuse::none)] == 0;
+  }));
+  analysis::MutationTally total;
+  for (const auto& of_row : tallies)
+    for (const auto& tally : of_row) total += tally;
+  return total;
 }
 
 int print_mutants(const Options& options) {
-  analysis::MutationTally total;
-  const bool watched = isatty(STDERR_FILENO) != 0;
-  for (const Algorithm* row : rows_of(options)) total += challenge(*row, options, watched);
+  const analysis::MutationTally total = challenge_all(rows_of(options), options);
   std::uint64_t made = 0, caught = 0;
   std::string json = "{\"mutations\": {";
   for (int i = 0; i < analysis::kMutations; ++i) {
