@@ -12,8 +12,8 @@ using algorithms::Collective;
 namespace {
 
 constexpr std::size_t kFailuresKept = 5;
-constexpr int kManyRanks = 32;  // more are sampled more thinly, where a case takes long
-constexpr int kFewRanks = 17;   // for these, all cases
+constexpr int kManyRanks = 32;  // more are sampled more thinly, where a case takes long; twice as many, yet more
+constexpr int kFewRanks = 8;    // for these, all cases
 
 // splitmix64: placements and samples must be the same everywhere, always.
 class Random {
@@ -123,17 +123,25 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   const bool all = effort == Effort::full && variant.ranks <= kFewRanks;
   std::vector<int> counts{1};
   if (!one_fragment(variant)) counts = {1, 2, 3, depth + 2};
-  for (int fragments : counts) {
-    const int calls = std::max(2, (depth + 2 + fragments - 1) / fragments);
+  std::vector<std::vector<int>> sequences;  // of calls: their fragments
+  for (const int fragments : counts)
+    sequences.emplace_back(static_cast<std::size_t>(std::max(2, (depth + 2 + fragments - 1) / fragments)), fragments);
+  if (variant.ranks > 2 * kManyRanks && counts.size() > 1) sequences = {counts};
+  for (const std::vector<int>& sequence : sequences) {
+    std::string name = std::to_string(sequence.size()) + " calls of " + std::to_string(sequence.front());
+    if (sequence.back() != sequence.front()) name.append(" to ").append(std::to_string(sequence.back()));
+    name += " fragments";
     for (int turn = 0; turn < (may_be_in_place && all ? 2 : 1); ++turn) {
-      std::vector<Call> sequence;
-      for (int i = 0; i < calls; ++i) sequence.push_back(call_of(variant, fragments, (i + turn + fragments) % 2 == 0));
-      add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments", sequence, depth, depth);
-      if (all || (fragments == depth + 2 && variant.ranks <= kManyRanks)) {
-        add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper slots", sequence,
-            depth, 2 * depth);
-        add(std::to_string(calls) + " calls of " + std::to_string(fragments) + " fragments, deeper lines", sequence,
-            2 * depth, depth);
+      std::vector<Call> calls;
+      bool in_place = (turn + sequence.front()) % 2 == 0;
+      for (const int fragments : sequence) {
+        calls.push_back(call_of(variant, fragments, in_place));
+        in_place = !in_place;
+      }
+      add(name, calls, depth, depth);
+      if (all || (sequence.front() == depth + 2 && variant.ranks <= kManyRanks)) {
+        add(name + ", deeper slots", calls, depth, 2 * depth);
+        add(name + ", deeper lines", calls, 2 * depth, depth);
       }
     }
   }
@@ -236,9 +244,9 @@ struct Amount {
 };
 constexpr std::uint64_t kWorkToBuild = 2;
 
-Amount amount_of(Effort effort, int ranks) {
+Amount amount_of(Effort effort, int ranks, std::uint64_t roots) {
   if (effort == Effort::quick) return {1, 100'000};
-  return {ranks <= kManyRanks ? 2U : 1U, 800'000};
+  return {ranks <= kEveryRoot ? std::max<std::uint64_t>(2, roots) : 1, 800'000};
 }
 
 // Does the case fail without the variant's own calls?
@@ -253,7 +261,7 @@ bool fails_without(const Variant& variant, Case subject) {
 
 Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Machine* only) {
   const Combinations all(row, ranks, only);
-  const Amount amount = amount_of(effort, ranks);
+  const Amount amount = amount_of(effort, ranks, all.roots());
   Tally tally;
   tally.possible = all.size();
   Seen seen;

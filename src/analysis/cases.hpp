@@ -23,6 +23,8 @@ struct NamedCase {
 
 // What a row has to be proved on: 1 to 64 ranks, and 96, 128 and 257.
 [[nodiscard]] std::vector<int> full_ranks();
+// Up to so many ranks every root, with full effort.
+inline constexpr int kEveryRoot = 32;
 
 // The cases of a row's variants, checked: of so many of the combinations as the effort is worth, which depends on what
 // they take, not on time.

@@ -68,17 +68,19 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
       machines_(only != nullptr ? 1 : machines().size()),
       nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))),
       roots_(algorithms::traits_of(row.collective).rooted() ? static_cast<std::uint64_t>(ranks) : 1),
-      size_(nodes_ * machines_ * kLayouts * roots_ * std::size(kRadices)) {
+      others_(nodes_ * machines_ * kLayouts * std::size(kRadices)),
+      size_(others_ * roots_) {
   // Steps of the golden ratio of the whole cover it evenly (Weyl); one that has no factor in common with the size
   // comes everywhere.
-  stride_ = std::max<std::uint64_t>(1, size_ * 618034 / 1000000);
-  while (std::gcd(stride_, size_) != 1) ++stride_;
+  stride_ = std::max<std::uint64_t>(1, others_ * 618034 / 1000000);
+  while (std::gcd(stride_, others_) != 1) ++stride_;
   const auto which = static_cast<std::uint64_t>(&row - algorithms::all().data());
   first_ = (which * 7919 + static_cast<std::uint64_t>(ranks) * 104729) % size_;
 }
 
 std::vector<Variant> Combinations::at(std::uint64_t number) const {
-  std::uint64_t rest = (first_ + number % size_ * stride_) % size_;
+  // Roots go round beside the rest; where both have come back to the beginning together, they are shifted by one.
+  std::uint64_t rest = (first_ + number * stride_) % others_;
   const auto digit = [&rest](std::uint64_t base) {
     const std::uint64_t value = rest % base;
     rest /= base;
@@ -87,9 +89,9 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   Variant variant;
   variant.row = &row_;
   variant.ranks = ranks_;
+  variant.root = static_cast<int>((first_ + number + number / std::lcm(others_, roots_)) % roots_);
   // What matters most comes last, so that neighbours in the sample differ in it.
   variant.radix = kRadices[digit(std::size(kRadices))];
-  variant.root = static_cast<int>(digit(roots_));
   const auto layout = static_cast<int>(digit(kLayouts));
   const std::uint64_t which = digit(machines_);
   const Machine& machine = only_ != nullptr ? *only_ : machines()[which];

@@ -2,7 +2,8 @@
 //
 // A variant is one set of plans: row, ranks, root, carrier, radix and placement. The placements are block, cyclic and
 // random ones on one to three nodes of every recorded machine. These are many combinations; they are gone through in an
-// order in which every beginning is a fair sample, another one for each row and number of ranks.
+// order in which every beginning is a fair sample, another one for each row and number of ranks, and in which the first P
+// have every root.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ class Combinations {
   Combinations(const algorithms::Algorithm& row, int ranks, const topology::Machine* only = nullptr);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t roots() const { return roots_; }
   // The `number`-th, below size(), without its plans: one variant for each carrier.
   [[nodiscard]] std::vector<Variant> at(std::uint64_t number) const;
 
@@ -63,6 +65,7 @@ class Combinations {
   int ranks_;
   const topology::Machine* only_;
   std::uint64_t machines_, nodes_, roots_;
+  std::uint64_t others_;  // of everything but roots
   std::uint64_t size_, first_, stride_;
 };
 

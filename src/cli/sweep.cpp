@@ -2,6 +2,7 @@
 #include "cli/sweep.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -90,6 +91,21 @@ std::vector<int> complete(const std::vector<int>& ranks, const std::vector<Tally
   return result;
 }
 
+// Of numbers of ranks between the same powers of two.
+void print_sample(const Sweep& sweep, const std::vector<std::vector<Tally>>& tallies) {
+  const auto width = [&](std::size_t i) { return std::bit_width(static_cast<unsigned>(sweep.ranks[i]) - 1); };
+  for (std::size_t first = 0, i = 0; first < sweep.ranks.size(); first = i) {
+    std::vector<int> together;
+    Tally tally;
+    for (; i < sweep.ranks.size() && width(i) == width(first); ++i) {
+      together.push_back(sweep.ranks[i]);
+      for (const auto& of_row : tallies) tally += of_row[i];
+    }
+    std::printf("    %8s  %llu of %llu, in %llu sequences of calls\n", text_of(together).c_str(), wide(tally.combinations),
+                wide(tally.possible), wide(tally.cases));
+  }
+}
+
 void print_row(const Algorithm& row, const Tally& tally, const std::vector<int>& all_of) {
   std::printf("%-7s %-40s %8llu plans %8llu cases; ", tally.failed == 0 ? "proved" : "FAILED", name_of_row(row).c_str(),
               wide(tally.plans), wide(tally.cases));
@@ -107,7 +123,9 @@ void print_row(const Algorithm& row, const Tally& tally, const std::vector<int>&
 
 }  // namespace
 
-std::string name_of_row(const Algorithm& row) { return std::string(name_of(row.collective)).append(" ").append(row.name); }
+std::string name_of_row(const Algorithm& row) {
+  return std::string(name_of(row.collective)).append(" ").append(row.name);
+}
 
 Tasks each_with_ranks(const std::vector<const Algorithm*>& rows, const std::vector<int>& ranks, int threads,
                       std::function<bool(std::size_t row, std::size_t ranks)> run) {
@@ -137,18 +155,22 @@ int run(const Sweep& sweep) {
   const double seconds = seconds_since(start);
   const bool proved = total.failed == 0 && total.spoiled == 0;
   if (sweep.json) {
-    std::printf("{\"seconds\": %.3f, \"processor_seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds, processor_seconds(),
-                wide(total.failed), json.c_str());
+    std::printf("{\"seconds\": %.3f, \"processor_seconds\": %.3f, \"failed\": %llu, \"algorithms\": [\n%s\n]}\n", seconds,
+                processor_seconds(), wide(total.failed), json.c_str());
     return proved ? 0 : 1;
   }
   std::printf("\nA combination is a placement, a root and a radix, for every carrier of the algorithm.\n");
   std::printf("  ranks       %s\n", text_of(sweep.ranks).c_str());
   std::printf("  placements  %s\n", analysis::Combinations::placements(sweep.machine).c_str());
-  std::printf("  roots       every rank, of a rooted collective\n");
+  if (sweep.effort == Effort::full)
+    std::printf("  roots       every rank of up to %d, of more a sample\n", analysis::kEveryRoot);
+  else
+    std::printf("  roots       a sample\n");
   std::printf("  radices     %s\n", analysis::Combinations::radices().c_str());
   std::printf("  calls       of 1, 2, 3 and more fragments than the rings are deep, back to back and mixed\n");
   std::printf("  sampled     %llu of %llu combinations, evenly over all; the more, the less a run takes\n",
               wide(total.combinations), wide(total.possible));
+  print_sample(sweep, tallies);
   std::printf("%zu algorithms, %llu sets of plans (%llu plans), %llu sequences of calls, %llu steps, %llu accesses, "
               "%.1f s, of processors %.1f s: %s\n",
               sweep.rows.size(), wide(total.variants), wide(total.plans), wide(total.cases), wide(total.steps),

@@ -73,11 +73,14 @@ TEST(Combinations, AreGoneThroughOnceEachAndEvenly) {
   for (const int ranks : {1, 2, 3, 7}) {
     const Combinations all(*row, ranks);
     std::set<std::string> names, beginning;
+    std::set<int> roots;
     for (std::uint64_t number = 0; number < all.size(); ++number) {
       for (const Variant& variant : all.at(number)) names.insert(variant.name());
+      if (number < static_cast<std::uint64_t>(ranks)) roots.insert(all.at(number).front().root);
       if (number < machines().size() * kLayouts) beginning.insert(all.at(number).front().placement);
     }
     EXPECT_EQ(names.size(), all.size() * 4) << ranks << " ranks; every carrier";
+    EXPECT_EQ(roots.size(), static_cast<std::size_t>(ranks)) << "among the first combinations";
     EXPECT_GT(beginning.size(), machines().size() * kLayouts / 2) << ranks << " ranks: the sample keeps to few placements";
   }
 }
