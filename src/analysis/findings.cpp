@@ -6,8 +6,8 @@
 namespace copse::analysis {
 
 std::string Interpreter::step_text(int rank) const {
-  if (current_ != nullptr) return plan::to_text(plan_of(rank), *current_);
-  return ranks_[at(rank)].entered ? "return" : "entry";
+  if (current_ != nullptr) return plan::to_text(*ranks_[at(rank)].plan, *current_);
+  return ranks_[at(rank)].plan != nullptr ? "return" : "entry";
 }
 
 void Interpreter::find(Fault fault, int rank, std::string explanation) {
@@ -21,12 +21,12 @@ std::string Interpreter::describe(Epoch event) const {
   Cursor cursor;
   int fragment = 0;
   for (std::int32_t clock = 1;; ++clock) {
-    const bool enters = !cursor.entered;
+    const bool enters = cursor.plan == nullptr;
     fragment = 0;
-    const plan::Step* const step = enters ? nullptr : upcoming(event.rank, cursor, fragment);
+    const plan::Step* const step = enters ? nullptr : upcoming(cursor, fragment);
     if (clock == event.clock) {
       if (step != nullptr)
-        text.append("'").append(plan::to_text(plan_of(cursor.call, event.rank), *step)).append("'");
+        text.append("'").append(plan::to_text(*cursor.plan, *step)).append("'");
       else
         text += enters ? "enters" : "returns";
       return text + " (call " + std::to_string(cursor.call) + ", fragment " + std::to_string(fragment) + ")";
@@ -34,7 +34,7 @@ std::string Interpreter::describe(Epoch event) const {
     if (step != nullptr)
       ++cursor.step;
     else
-      cursor = enters ? Cursor{cursor.call, true} : Cursor{cursor.call + 1};
+      cursor = enters ? entered(cursor.call, event.rank) : Cursor{cursor.call + 1};
   }
 }
 
@@ -54,7 +54,7 @@ void Interpreter::find_deadlock() {
   const int start = rank;
   const auto select = [&](int which) {
     Rank& me = ranks_[at(which)];
-    const plan::Plan& plan = plan_of(which);
+    const plan::Plan& plan = *me.plan;
     const plan::Section& section = plan.sections[me.section];
     current_ = &plan.steps[section.first + me.step];
     current_fragment_ = section.loop ? std::max(me.iteration - current_->lag, 0) : 0;

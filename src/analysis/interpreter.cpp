@@ -56,9 +56,9 @@ void Interpreter::tick(int rank) {
   ++verdict_.steps;
 }
 
-const plan::Step* Interpreter::upcoming(int rank, Cursor& cursor, int& fragment) const {
-  const plan::Plan& plan = plan_of(cursor.call, rank);
-  const int fragments = job(cursor.call).fragments;
+const plan::Step* Interpreter::upcoming(Cursor& cursor, int& fragment) {
+  const plan::Plan& plan = *cursor.plan;
+  const int fragments = cursor.fragments;
   // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
   const bool straight = fragments == 1;
   while (cursor.section < plan.sections.size()) {
@@ -87,19 +87,19 @@ bool Interpreter::advance(int rank) {
   if (me.call == calls_.size()) return false;
   current_ = nullptr;
   current_fragment_ = 0;
-  if (!me.entered) {
+  if (me.plan == nullptr) {
     enter(rank);
     return true;
   }
   int fragment = 0;
-  const plan::Step* const step = upcoming(rank, me, fragment);
+  const plan::Step* const step = upcoming(me, fragment);
   if (step == nullptr) {
     leave(rank);
     return true;
   }
   current_ = step;
   current_fragment_ = fragment;
-  if (!execute(rank, plan_of(rank).sections[me.section], *step, fragment)) return false;
+  if (!execute(rank, me.plan->sections[me.section], *step, fragment)) return false;
   ++me.step;
   return true;
 }
@@ -162,7 +162,7 @@ void Interpreter::enter(int rank) {
     each_atom(me.call, rank, false,
               [&](Atom& atom, std::uint32_t) { atom.value = values_.contribution(static_cast<int>(me.call), rank); });
   }
-  me.entered = true;
+  static_cast<Cursor&>(me) = entered(me.call, rank);
 }
 
 void Interpreter::leave(int rank) {
@@ -170,16 +170,14 @@ void Interpreter::leave(int rank) {
   tick(rank);
   if (!me.undrained.empty()) {
     const Message& message = messages_[me.undrained.front()];
-    find(Fault::wire, rank, "returns before '" + plan::to_text(plan_of(rank), *message.step) + "' was drained");
+    find(Fault::wire, rank, "returns before '" + plan::to_text(*me.plan, *message.step) + "' was drained");
     me.undrained.clear();
   }
   check_result(rank);
   Memory &input = *buffer_of(me.call, rank, false).memory, &output = *buffer_of(me.call, rank, true).memory;
   touch_buffer(rank, input, &input == &output ? "buffer" : "input");
   if (&input != &output) touch_buffer(rank, output, "output");
-  me.entered = false;
-  me.section = 0;
-  ++me.call;
+  static_cast<Cursor&>(me) = {me.call + 1};
 }
 
 // The caller reads and overwrites its buffers as soon as it has them back.
@@ -199,7 +197,7 @@ void Interpreter::check_result(int rank) {
   const CallState& state = calls_[index];
   if (each.collective == Collective::barrier) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
-      const Epoch entry = state.entries[at(peer)];  // a rank is among those that entered
+      const Epoch entry = state.entries[at(peer)];
       if (entry.rank >= 0 && clocks_.knows(rank, entry)) continue;
       find(Fault::wrong, rank, "leaves the barrier without knowing that rank " + std::to_string(peer) + " entered");
       return;
@@ -224,7 +222,7 @@ std::string Interpreter::wrong_result(std::size_t index, int rank, std::uint32_t
   const int call = static_cast<int>(index);
   const Call& each = job(index);
   CallState& state = calls_[index];
-  const std::uint32_t blocks = plan_of(index, 0).contents.blocks;
+  const std::uint32_t blocks = state.blocks;
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const auto copied_from = [&](int source) {
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
@@ -303,7 +301,7 @@ bool Interpreter::execute(int rank, const plan::Section& section, const plan::St
 int Interpreter::lateness(int rank) const {
   const Replacement* replacement = subject_.replacement;
   if (replacement == nullptr || replacement->late_step < 0 || replacement->rank != rank) return 0;
-  const plan::Plan& plan = plan_of(rank);
+  const plan::Plan& plan = *ranks_[at(rank)].plan;
   if (&plan != &replacement->plan || current_ - plan.steps.data() != replacement->late_step) return 0;
   return replacement->late_by;
 }
@@ -311,7 +309,7 @@ int Interpreter::lateness(int rank) const {
 void Interpreter::inform(int rank, const Signal& signal) {
   const bool news = clocks_.join(rank, signal);
   if (use_ == nullptr || current_ == nullptr) return;
-  const plan::Plan& plan = plan_of(rank);
+  const plan::Plan& plan = *ranks_[at(rank)].plan;
   if (&plan != &plan_of(0, rank)) return;
   auto& mark = (*use_)[at(rank)][static_cast<std::size_t>(current_ - plan.steps.data())];
   mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
@@ -323,7 +321,7 @@ const Signal* Interpreter::progress_of(int rank, Ticket needed) const {
 }
 
 bool Interpreter::acquire(int rank, const plan::Step& step, Ticket ticket) {
-  const plan::Plan& plan = plan_of(rank);
+  const plan::Plan& plan = *ranks_[at(rank)].plan;
   const Ticket first = calls_[ranks_[at(rank)].call].first;
   const int depth =
       step.dst.space == Space::slot ? std::min(subject_.line_depth, subject_.slot_depth) : subject_.line_depth;
@@ -448,7 +446,7 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
   const AtomSpan part = call.cuts.span_of(loop, fragment, operand.range);
   const bool one = call.cuts.one_fragment();
   const AtomSpan whole = loop || one ? call.cuts.fragment(fragment) : AtomSpan{0, call.cuts.atoms()};
-  const std::uint32_t blocks = plan_of(index, 0).contents.blocks;
+  const std::uint32_t blocks = call.blocks;
   const auto in_ring = [&](Memory& memory, Ticket tag) {
     if (blocks == 0) return Place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
     const std::uint32_t first = (operand.range.first + blocks - operand.origin) % blocks;

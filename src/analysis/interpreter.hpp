@@ -82,7 +82,8 @@ class Interpreter {
   };
   struct Cursor {  // where a rank is in its calls; if it has entered one, before which step
     std::size_t call = 0;
-    bool entered = false;
+    const plan::Plan* plan = nullptr;  // of the call, once entered
+    int fragments = 1;
     std::size_t section = 0;
     std::uint32_t step = 0;
     int iteration = 0;
@@ -107,6 +108,7 @@ class Interpreter {
     Cuts cuts;
     Ticket first = 0;
     std::size_t cast = 0;
+    std::uint32_t blocks = 0;           // that the message is made of
     std::size_t first_post = 0;         // of the call's, [rank][portion][fragment]
     std::vector<Values::Id> reference;  // of allreduce: the first result, by place in the message
     std::vector<Epoch> entries;         // of a barrier
@@ -118,7 +120,7 @@ class Interpreter {
 
   const Call& job(std::size_t call) const { return subject_.calls[call]; }
   const plan::Plan& plan_of(std::size_t call, int rank) const { return *casts_[calls_[call].cast].plans[at(rank)]; }
-  const plan::Plan& plan_of(int rank) const { return plan_of(ranks_[at(rank)].call, rank); }
+  Cursor entered(std::size_t call, int rank) const { return {call, &plan_of(call, rank), job(call).fragments}; }
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   Atom* atoms_of(const Memory& memory) { return atoms_.data() + memory.first; }
   void resize(Memory& memory, std::uint32_t size);
@@ -127,8 +129,8 @@ class Interpreter {
   std::size_t cast_of(const Call& call);
   void count_awaits(Cast& cast);
   void make_buffers(std::size_t call);
-  // The next step in the rank's call that runs, moving there, and the fragment that it works on; null at the end.
-  const plan::Step* upcoming(int rank, Cursor& cursor, int& fragment) const;
+  // The next step in the call that runs, moving there, and the fragment that it works on; null at the end.
+  static const plan::Step* upcoming(Cursor& cursor, int& fragment);
   // Each returns false where the rank must wait (waits_for says for whom), having done nothing.
   bool advance(int rank);
   void enter(int rank);

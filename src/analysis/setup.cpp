@@ -24,7 +24,7 @@ Interpreter::Interpreter(const Case& subject, std::size_t most, WaitUse* use)
     std::size_t like = 0;  // an earlier call that is cut alike
     while (like < calls_.size() && (calls_[like].cast != cast || job(like).fragments != call.fragments)) ++like;
     const Cuts cuts = like < calls_.size() ? calls_[like].cuts : Cuts(casts_[cast].plans, call.fragments);
-    calls_.push_back({cuts, tickets_, cast, posts, {}, {}});
+    calls_.push_back({cuts, tickets_, cast, casts_[cast].plans.front()->contents.blocks, posts, {}, {}});
     posts += count * casts_[cast].first_portion.back() * at(call.fragments);
     tickets_ += call.fragments;
   }
