@@ -147,8 +147,8 @@ COPSE_COLLECTIVE(gatherv, copse_comm *comm, const void *input, size_t bytes, voi
                  const size_t *places, int root);
 
 /* The blocks of the root's `input` go to the ranks' `output`. The others have no `input`, `sizes` and `places`. In
- * place: the root's `output` is its block in `input`. If sizes[r] is more than the rank's `bytes`, the root gets
- * COPSE_ERROR_TRUNCATED, and that rank as much as it has room for. */
+ * place: the root's `output` is its block in `input`. If sizes[r] is more than the rank's `bytes`, that rank or the root
+ * gets COPSE_ERROR_TRUNCATED, and the rank as much as it has room for. */
 COPSE_COLLECTIVE(scatter, copse_comm *comm, const void *input, void *output, size_t bytes, int root);
 COPSE_COLLECTIVE(scatterv, copse_comm *comm, const void *input, const size_t *sizes, const size_t *places, void *output,
                  size_t bytes, int root);

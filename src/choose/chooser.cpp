@@ -116,6 +116,19 @@ Onesided onesided_from(const Situation &s, Collective collective) {
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
 }
 
+}  // namespace
+
+std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
+  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+  if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
+  const Onesided from = onesided_from(s, collective);
+  OneWay way{{row(collective, "flat"), Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
+  if (collective == Collective::scatter) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
+  return way;
+}
+
+namespace {
+
 // `bytes`: of a block.
 Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "algorithms/registry.hpp"
 #include "choose/settings.hpp"
@@ -14,6 +15,7 @@ struct Situation {
   int nodes = 1;
   bool addressable = false;     // get and put work: every buffer can be reached by every rank of its node
   bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
+  bool anywhere = false;        // addressable wherever it lies, not only once it is copied to the shared heap
   bool oversubscribed = false;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
 };
@@ -36,5 +38,13 @@ struct Needs {
 // For a message, or blocks, of `bytes`. `pack`: so many blocks would have to fit in a line.
 [[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs, std::size_t pack = 1);
+
+// How a gather or scatter with sizes that not all know is run without exchanging them first, if it is.
+struct OneWay {
+  Decision decision;
+  std::size_t carried = 0;  // bytes up to which a rank's message travels with the publication of its address
+};
+[[nodiscard]] std::optional<OneWay> one_way(const Settings &settings, const Situation &situation,
+                                            algorithms::Collective collective);
 
 }  // namespace copse::choose

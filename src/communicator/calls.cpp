@@ -62,11 +62,14 @@ Route &Communicator::State::make_route(Collective collective, choose::Needs need
     if (pack * bytes > plan::kLinePayloadBytes)
       entry->decision = choose::choose(settings, situation, collective, bytes, needs, pack);
   }
-  entry->by_root.resize(static_cast<std::size_t>(ranks));
-  entry->tally = &trace.ran[{std::string(algorithms::name_of(collective)),
-                             std::string(entry->decision.algorithm->name) + " " +
-                                 plan::name_of(entry->decision.carrier)}];
+  open(*entry, collective);
   return *entry;
+}
+
+void Communicator::State::open(Route &route, Collective collective) {
+  route.by_root.resize(static_cast<std::size_t>(ranks));
+  route.tally = &trace.ran[{std::string(algorithms::name_of(collective)),
+                            std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
 inline Route &Communicator::State::route_for(Collective collective, choose::Needs needs,
@@ -214,6 +217,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
     case Collective::reduce_scatter: known(arguments.input_blocks); return bind(job);
     default: break;
   }
+  if (bind_one_way(job)) return;
   write_letter(job);
   job.sizes.resize(static_cast<std::size_t>(ranks));
   job.letters.resize(static_cast<std::size_t>(ranks));
@@ -226,6 +230,33 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   job.route = &route;
   job.program = &program_of(route, 0);
   set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
+}
+
+// A gather or scatter in which every rank tells the one that it concerns how long its block is.
+bool Communicator::State::bind_one_way(Job &job) {
+  const Arguments &arguments = job.arguments;
+  std::unique_ptr<Route> &route = one_way_routes[static_cast<std::size_t>(arguments.collective)];
+  if (!route) {
+    const auto way = choose::one_way(settings, situation, arguments.collective);
+    if (!way) return false;
+    route = std::make_unique<Route>();
+    route->decision = way->decision;
+    route->carried = way->carried;
+    open(*route, arguments.collective);
+  }
+  job.call = call_of(arguments, rank);
+  job.call.ragged = job.call.one_way = true;
+  job.call.own = arguments.count;
+  job.call.carried = route->carried;
+  if (arguments.root == rank) {
+    job.call.input_blocks = arguments.input_blocks;
+    job.call.output_blocks = arguments.output_blocks;
+    const Block *const blocks = arguments.input_blocks != nullptr ? arguments.input_blocks : arguments.output_blocks;
+    job.call.count = std::max(job.call.count, largest(blocks, ranks));
+  }
+  job.route = route.get();
+  job.program = &program_of(*route, arguments.root);
+  return true;
 }
 
 namespace {
@@ -337,7 +368,8 @@ void Communicator::State::bind(Job &job) {
 Outcome Communicator::State::advance(Job &job, bool polling) {
   const Arguments &arguments = job.arguments;
   running = arguments.collective;
-  const auto start = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point start;
+  if (settings.trace) start = std::chrono::steady_clock::now();
   Tally *tally = nullptr;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
@@ -369,6 +401,11 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
 // How a call that came to its end has ended: the root alone sees what a rank gives and what the other has room for.
 Outcome Communicator::State::verdict(Job &job) const {
   const Arguments &arguments = job.arguments;
+  if (job.call.one_way) {
+    const engine::Executor::Cut &cut = executor->cut();
+    job.cut_off = {cut.from, cut.to, cut.given, cut.room};
+    return cut.from < 0 ? Outcome::done : Outcome::truncated;
+  }
   const bool gathers = arguments.collective == Collective::gather;
   if (!arguments.ragged || arguments.root != rank || !(gathers || arguments.collective == Collective::scatter))
     return Outcome::done;

@@ -210,6 +210,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.nodes = nodes;
   state->situation.addressable =
       settings.reach != Limit::staged && (agreed.threads != 0 || agreed.kernel != 0 || agreed.heap != 0);
+  state->situation.anywhere = state->situation.addressable && (agreed.threads != 0 || agreed.kernel != 0);
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;

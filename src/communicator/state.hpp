@@ -29,6 +29,7 @@ struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
   Tally *tally = nullptr;
+  std::size_t carried = 0;  // of one-way calls
 };
 
 // What a rank tells all others before a call whose sizes are not known to all; it fills a line. Blocks that fit travel
@@ -86,6 +87,7 @@ struct Communicator::State {
   std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>, algorithms::kCollectives> routes;
   std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
+  std::array<std::unique_ptr<Route>, algorithms::kCollectives> one_way_routes;
   Trace trace;
   int rank = 0, ranks = 1;
   algorithms::Collective running{};
@@ -96,6 +98,7 @@ struct Communicator::State {
 
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
+  void open(Route &route, algorithms::Collective collective);
   Route &route_for(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   const engine::Program &program_of(Route &route, int root);
@@ -104,6 +107,7 @@ struct Communicator::State {
   Outcome run(const Arguments &arguments);
 
   void begin(Job &job, const Arguments &arguments);
+  bool bind_one_way(Job &job);
   void write_letter(Job &job) const;
   bool read_letters(Job &job) const;
   void bind(Job &job);

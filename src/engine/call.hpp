@@ -32,6 +32,11 @@ struct Call {
   const std::size_t *sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
+  // A ragged gather or scatter whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's
+  // block, `count` that of the largest it knows of. A message of up to `carried` bytes goes along with the publication of where it lies (docs/decisions/one-way.md).
+  bool one_way = false;
+  std::size_t own = 0, carried = 0;
+
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;
   }

@@ -101,6 +101,10 @@ bool Executor::all_passed(std::uint64_t ticket) {
 inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
   std::uint64_t depth = segment_.geometry().line_depth;
   if (op.slot) depth = std::min<std::uint64_t>(depth, segment_.geometry().slots[call.slot_class].depth);
+  return acquire_ring(op, ticket, depth);
+}
+
+inline Outcome Executor::acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
   if (ticket < depth) return Outcome::done;
   if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket - depth)) >= 0) return Outcome::done;
   return acquire_long(op, ticket, depth);
@@ -192,9 +196,17 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
   };
   const auto ranks = static_cast<std::uint32_t>(peers_.size());
   const std::size_t place = nth(ref.place, ref.places);
-  std::size_t whole = call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
-                      : ref.pair < ranks    ? call.input_blocks[ref.pair + number].count
-                                            : call.output_blocks[ref.pair - ranks].count;
+  if (call.one_way && ref.space == plan::Space::peer_input &&
+      addresses_[static_cast<std::size_t>(ref.rank)].carried != kNowhere)
+    return carried(ref, fragment.ticket, place, size);
+  const auto one_way_size = [&] {  // the tables say it, or the block is this rank's own, or its owner's
+    if (ref.space == plan::Space::peer_input && ref.places == 1) return addresses_[static_cast<std::size_t>(ref.rank)].own;
+    return ref.places == 1 ? call.own : ~std::size_t{0};
+  };
+  std::size_t whole = call.one_way            ? one_way_size()
+                      : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
+                      : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
+                                              : call.output_blocks[ref.pair - ranks].count;
   Block entry{0, whole};
   bool known = true;
   // Never more than the buffer's owner says there is: what the ranks say may differ.
@@ -219,12 +231,74 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
     default: break;
   }
   whole = std::min(whole, entry.count);
-  const std::size_t count = std::min(whole - std::min(whole, fragment.first), fragment.count);
+  const std::size_t count =
+      call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
   Place result = at(ref, call, fragment, place * fragment.count * size,
                     static_cast<std::size_t>(entry.place) + fragment.first * size, count);
   result.known = known;
   return result;
 }
+
+// Messages that travel with their publication ---------------------------------------------------------------------------
+
+// A message of several blocks has their bytes before it, 32 bits each.
+Outcome Executor::carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine) {
+  const Block own{0, call.own};
+  const bool several = call.input_blocks != nullptr;
+  const Block *const blocks = several ? call.input_blocks : &own;
+  const std::size_t count = several ? peers_.size() : 1, head = several ? count * sizeof(std::uint32_t) : 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count && bytes <= call.carried; ++i)  // bytes stays small: no overflow
+    bytes = blocks[i].count > call.carried ? call.carried + 1 : bytes + blocks[i].count * call.element_bytes;
+  const Geometry &geometry = segment_.geometry();
+  const int slot_class = geometry.class_for(head + bytes);
+  if (bytes > call.carried || slot_class < 0) return Outcome::done;
+
+  std::byte *to = op.ring[ticket & (geometry.line_depth - 1)].payload + sizeof mine;
+  mine.carried = kBehind;
+  if (head + bytes > plan::kLinePayloadBytes - sizeof mine) {
+    const Outcome outcome = acquire_ring(op, ticket, geometry.slots[slot_class].depth);
+    if (outcome != Outcome::done) return outcome;
+    to = segment_.slot(peers_[static_cast<std::size_t>(me_)].local, plan::kPublishArea, slot_class, ticket);
+    mine.carried = slot_class;
+  }
+  std::byte *data = to + head;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t length = blocks[i].count * call.element_bytes;
+    if (several) {
+      const auto short_length = static_cast<std::uint32_t>(length);
+      std::memcpy(to + i * sizeof short_length, &short_length, sizeof short_length);
+    }
+    if (length > 0) kernels::copy(data, static_cast<const std::byte *>(call.input) + blocks[i].place, length);
+    data += length;
+  }
+  return Outcome::done;
+}
+
+Executor::Place Executor::carried(const Ref &ref, std::uint64_t ticket, std::size_t block,
+                                  std::size_t element_bytes) const {
+  const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
+  const int local = peers_[static_cast<std::size_t>(ref.rank)].local;
+  const Line &line = segment_.lines(local, plan::kPublishArea)[ticket & (segment_.geometry().line_depth - 1)];
+  std::byte *const from = theirs.carried == kBehind
+                              ? const_cast<std::byte *>(line.payload) + sizeof theirs
+                              : segment_.slot(local, plan::kPublishArea, theirs.carried, ticket);
+  if (ref.places == 1) return {from, 0, nullptr, theirs.own};
+  std::byte *data = from + ref.places * sizeof(std::uint32_t);
+  std::uint32_t length = 0;
+  for (std::size_t i = 0;; ++i) {
+    std::memcpy(&length, from + i * sizeof length, sizeof length);
+    if (i == block) return {data, 0, nullptr, length / element_bytes};
+    data += length;
+  }
+}
+
+void Executor::note_cut(const Op &op, const Place &dst, const Place &src) {
+  const int from = op.a.rank < 0 ? me_ : op.a.rank;
+  if (src.count > dst.count && cut_.from < 0) cut_ = {from, me_, src.count, dst.count};
+}
+
+// Runs of blocks --------------------------------------------------------------------------------------------------------
 
 template <class Visit>
 inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
@@ -312,6 +386,21 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   return true;
 }
 
+Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
+  Line &line = op.ring[ticket & (segment_.geometry().line_depth - 1)];
+  Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
+                 reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
+                 reinterpret_cast<std::uintptr_t>(call.output_blocks), call.own};
+  if (call.one_way) {
+    const Outcome outcome = carry(op, call, ticket, mine);
+    if (outcome != Outcome::done) return outcome;
+    carried_ = mine.carried != kNowhere;
+  }
+  std::memcpy(line.payload, &mine, sizeof mine);
+  line.post(ticket);
+  return Outcome::done;
+}
+
 // Steps ---------------------------------------------------------------------------------------------------
 
 namespace {
@@ -333,16 +422,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
     case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion); return Outcome::done;
-    case plan::Kind::publish: {
-      Line &line = op.ring[fragment.ticket & mask];
-      const Addresses mine{reinterpret_cast<std::uintptr_t>(call.input), reinterpret_cast<std::uintptr_t>(call.output),
-                           reinterpret_cast<std::uintptr_t>(scratch_.data()),
-                           reinterpret_cast<std::uintptr_t>(call.input_blocks),
-                           reinterpret_cast<std::uintptr_t>(call.output_blocks)};
-      std::memcpy(line.payload, &mine, sizeof mine);
-      line.post(fragment.ticket);
-      return Outcome::done;
-    }
+    case plan::Kind::publish: return publish(op, call, fragment.ticket);
     case plan::Kind::await: {
       const Outcome outcome = wait_line(op, fragment.ticket);
       if (op.publication && outcome == Outcome::done)
@@ -360,12 +440,18 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                            return reduce(op, call, where(op.dst), where(op.dst2), where(op.a), where(op.b));
                          })
               : each_run(op, call, fragment,
-                         [&](auto where) { return copy(where(op.dst), where(op.a), call.element_bytes, streams); });
+                         [&](auto where) {
+                           const Place dst = where(op.dst), src = where(op.a);
+                           if (call.one_way) note_cut(op, dst, src);
+                           return copy(dst, src, call.element_bytes, streams);
+                         });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
-    case plan::Kind::await_done: return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
+    case plan::Kind::await_done:
+      if (carried_) return Outcome::done;
+      return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
     case plan::Kind::send:
       if (op.a.space == plan::Space::none) return wired(wire_->send(nullptr, 0, op.peer, op.area));
       return wired(each_piece(op, op.a, call, fragment, [&](const Place &a) {
@@ -395,6 +481,8 @@ void Executor::begin(const Program &program, const Call &call) {
   size_scratch(program, call);
   standing_ = {};
   standing_.begun = true;
+  carried_ = false;
+  cut_ = {};
 }
 
 Outcome Executor::end(Outcome outcome) {
@@ -482,6 +570,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
   if (one && native && !call.ragged &&
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
+    carried_ = false;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);
     if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);

@@ -53,6 +53,13 @@ class Executor {
 
   // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
+
+  // The block that was cut in the last one-way call, for its taker had room for less.
+  struct Cut {
+    int from = -1, to = -1;
+    std::size_t given = 0, room = 0;
+  };
+  [[nodiscard]] const Cut &cut() const { return cut_; }
   [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
 
  private:
@@ -70,7 +77,12 @@ class Executor {
   struct Addresses {
     std::uintptr_t input = 0, output = 0, scratch = 0;
     std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
+    // One-way calls: this rank's own block, and where its message is besides: nowhere, in a slot of that class, or behind
+    // this in the line.
+    std::size_t own = 0;
+    std::int32_t carried = kNowhere;
   };
+  static constexpr std::int32_t kNowhere = -1, kBehind = kSlotClasses;
 
   [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
   // The `number`-th block of an operand, and so many after it that lie beside each other (run_of).
@@ -88,6 +100,7 @@ class Executor {
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
   Outcome run_whole(const Program &program, const Call &call);
   Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
+  Outcome acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth);
   Outcome acquire_long(const Op &op, std::uint64_t ticket, std::uint64_t depth);
   void begin(const Program &program, const Call &call);
   Outcome run_steps(const Program &program, const Call &call);
@@ -108,6 +121,10 @@ class Executor {
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
+  Outcome publish(const Op &op, const Call &call, std::uint64_t ticket);
+  Outcome carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine);
+  [[nodiscard]] Place carried(const Ref &ref, std::uint64_t ticket, std::size_t block, std::size_t element_bytes) const;
+  void note_cut(const Op &op, const Place &dst, const Place &src);
   void size_scratch(const Program &program, const Call &call);
 
   Segment segment_;
@@ -139,6 +156,8 @@ class Executor {
   Standing standing_;
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
+  bool carried_ = false;     // nobody reads what this rank published
+  Cut cut_;
   std::uint32_t ahead_ = 0;  // lines in a row that were there when they were wanted
 };
 

@@ -134,10 +134,15 @@ std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
   std::vector<char> room(3 * bytes, '-');
   sizes[count - 1] = 2 * bytes;
   std::fill(all.begin(), all.end(), 'R');
-  wrong += judge(
+  // Of a scatterv either the root or the rank with too little room is told, whichever sees it.
+  const copse_status scattered =
       ended(start ? copse_start_scatterv(comm, all.data(), sizes.data(), places.data(), room.data(), bytes, 0, &request)
-                  : copse_scatterv(comm, all.data(), sizes.data(), places.data(), room.data(), bytes, 0)),
-      from_root);
+                  : copse_scatterv(comm, all.data(), sizes.data(), places.data(), room.data(), bytes, 0));
+  int told = scattered != COPSE_OK;
+  if (told != 0 && rank != 0 && rank != last) wrong += copse_comm_message(comm);
+  if (told != 0) wrong += refused(scattered, COPSE_ERROR_TRUNCATED, {from_root.c_str()}, comm);
+  if (copse_allreduce(comm, &told, &told, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK || told != 1)
+    wrong += "; told of a truncated scatterv: " + std::to_string(told);
   if (room != [&] {
         std::vector<char> want(3 * bytes, '-');
         std::fill_n(want.begin(), bytes, 'R');
