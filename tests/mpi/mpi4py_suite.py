@@ -83,13 +83,16 @@ class Suite:
         """Adds what a start of the program gave; false if there are tests left."""
         command = self.flavour.command(
             self.ranks, [self.flavour.python, RANKS_PROGRAM, self.folder, folder, "-q", "-i", self.tests],
-            variables=variables_of(self.flavour, side),
+            crowded=True, variables=variables_of(self.flavour, side),
         )  # fmt: skip
         log = folder / "log"
         with log.open("wb") as output:
             launcher = subprocess.Popen(command, env=self.flavour.environment(), start_new_session=True,
                                         stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # fmt: skip
-            fate = self._watch(launcher, folder)
+            try:
+                fate = self._watch(launcher, folder)
+            finally:
+                kill_session(launcher.pid)
         text = log.read_text(errors="replace")
         result.calls += ran_calls(text)
         journals = [read_journal(folder / str(rank)) for rank in range(self.ranks)]
@@ -112,7 +115,7 @@ class Suite:
         return culprit not in unfinished
 
     def _watch(self, launcher: subprocess.Popen, folder: Path) -> str:
-        """Waits for the launcher; says whether it ended, died or hung, and kills what it has left."""
+        """Waits for the launcher; says whether it ended, died or hung."""
         progress, since = None, time.monotonic()
         while launcher.poll() is None:
             time.sleep(0.2)
@@ -127,7 +130,6 @@ class Suite:
                 kill_session(launcher.pid)
                 launcher.wait()
                 return HUNG
-        kill_session(launcher.pid)
         return ENDED if launcher.returncode in (0, 1) else DIED  # 1: some test failed
 
 

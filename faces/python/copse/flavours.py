@@ -161,19 +161,20 @@ class Flavour:
         program: Sequence[str | Path],
         *,
         pinned: bool = False,
+        crowded: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> list[str]:
         """The command that runs `program` on `ranks` ranks of this machine, started with environment().
 
-        With more ranks than usable cores the MPI's own yielding is switched on, as its makers would. `variables` are
-        set for the ranks alone. `pinned` puts rank r on core r.
+        With more ranks than usable cores, or on a machine `crowded` with other work, the MPI's own yielding is switched
+        on, as its makers would. `variables` are set for the ranks alone. `pinned` puts rank r on core r.
         """
         command = [str(self.mpiexec)]
         if self.family is OPEN_MPI and os.geteuid() == 0:
             command.append("--allow-run-as-root")
         if pinned:
             command += self.family.pinning(ranks)
-        if ranks > len(os.sched_getaffinity(0)):
+        if crowded or ranks > len(os.sched_getaffinity(0)):
             command += self.family.yielding
         for name, value in (variables or {}).items():
             command += self.family.variable(name, value)

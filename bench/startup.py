@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""What Copse adds to the start of a program that makes no collective call, in milliseconds (target: 5 at most).
+
+Launcher and program run from beginning to end, bare and with Copse preloaded in turn; the figures are the medians of all
+rounds and the median of the differences within a round. The programs: one that only initialises and finalises the MPI,
+and one that never heard of MPI (launched by nobody).
+
+    build/venv/bin/python bench/startup.py [--rounds 30] [mpich impi openmpi ...]
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from copse import flavours, paths
+from copse.errors import CopseError
+from copse.run import HEAP, preload_value
+
+RANKS = 2
+PROGRAM = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }\n"
+
+
+def milliseconds(command: list[str], environment: dict[str, str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, check=True, capture_output=True, timeout=60)
+    return (time.perf_counter() - start) * 1e3
+
+
+def compile_program(flavour: flavours.Flavour) -> Path:
+    program = paths.BUILD / "bench" / "bin" / flavour.name / "startup"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([flavour.mpicc, "-x", "c", "-", "-o", program], input=PROGRAM, text=True,
+                   env=flavour.environment(), check=True)  # fmt: skip
+    return program
+
+
+def commands(name: str, libraries: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The command and environment that run a flavour's program, or `none`'s, with these preloaded."""
+    variables = {"LD_PRELOAD": preload_value(libraries, None)} if libraries else {}
+    if name == "none":
+        return ["/bin/true"], variables
+    flavour = flavours.find(name)
+    return flavour.command(RANKS, [compile_program(flavour)], variables=variables), flavour.environment()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("mpi", nargs="*", default=["none", "mpich", "impi", "openmpi"])
+    options = parser.parse_args()
+    print(f"{'flavour':16}{'bare ms':>9}{'copse ms':>10}{'added ms':>10}{'with heap':>11}{'added ms':>10}")
+    for name in options.mpi:
+        own = flavours.MPICH.preload if name == "none" else flavours.find(name).preload.name
+        sides = [commands(name, libraries) for libraries in ([], [own], [own, HEAP])]
+        rounds = [[milliseconds(*side) for side in sides] for _ in range(options.rounds)]
+        middle = [statistics.median(times) for times in zip(*rounds, strict=True)]
+        added = [statistics.median(times[side] - times[0] for times in rounds) for side in (1, 2)]
+        print(f"{name:16}{middle[0]:9.1f}{middle[1]:10.1f}{added[0]:10.1f}{middle[2]:11.1f}{added[1]:10.1f}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CopseError as error:
+        sys.exit(f"startup: {error}")

@@ -1,0 +1,92 @@
+"""Programs that ask for much of something (resources.c): memory and files stay small, and time is near the bare MPI's."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from copse import flavours
+from copse.run import HEAP, preload_value
+
+SOURCE = Path(__file__).with_name("resources.c")
+RANKS = 2
+KILOBYTES = 48 * 1024  # what a rank may grow by whatever it does; pages of peers in the shared heap count as well
+KILOBYTES_OF_A_COMMUNICATOR = 64  # one with calls on it
+SECONDS_OF_A_COMMUNICATOR = 0.01
+HEAP_OR_NOT = pytest.mark.parametrize("heap", [False, True], ids=["plain", "heap"])
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    seconds: float
+    kilobytes: int
+    files: int
+
+
+@pytest.fixture
+def ask(run, compile_mpi):
+    """What resources.c prints: ask(name of a flavour, what, n)."""
+
+    def ask_program(name: str, what: str, n: int, *, bare=False, heap=False) -> list[Row]:
+        flavour = flavours.find(name)
+        libraries = [flavour.preload.name, *([HEAP] if heap else [])]
+        variables = {} if bare else {"LD_PRELOAD": preload_value(libraries, None)}
+        program = compile_mpi(flavour, SOURCE.read_text(), "resources")
+        done = run(flavour.command(RANKS, [program, what, n], crowded=True, variables=variables),
+                   env=flavour.environment(), timeout=600)  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = [line.split(",") for line in done.stdout.split()]
+        return [Row(what, float(seconds), int(kilobytes), int(files)) for what, _, seconds, kilobytes, files in lines]
+
+    return ask_program
+
+
+def check_live(rows: list[Row], n: int) -> None:
+    first, freed, second, _ = rows
+    assert first.what == "used" and freed.what == "freed"
+    assert first.kilobytes < n * KILOBYTES_OF_A_COMMUNICATOR + KILOBYTES and {row.files for row in rows} == {0}, rows
+    assert second.kilobytes < first.kilobytes * 1.2 + 1024, rows  # the first round's memory is used again
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_communicators(ask, name):
+    [pairs] = ask(name, "pairs", 2000)
+    assert pairs.kilobytes < KILOBYTES and pairs.files == 0, pairs
+    check_live(ask(name, "used", 300), 300)
+
+
+@HEAP_OR_NOT
+def test_fresh_buffers(ask, heap):
+    [buffers] = ask("openmpi", "buffers", 2000, heap=heap)
+    assert buffers.kilobytes < KILOBYTES and buffers.files == 0, buffers
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_a_hundred_thousand_pairs(ask, name):
+    [bare], [ours] = ask(name, "pairs", 100_000, bare=True), ask(name, "pairs", 100_000)
+    assert ours.kilobytes < bare.kilobytes + KILOBYTES and ours.files == 0, (bare, ours)
+    assert ours.seconds < 3 * bare.seconds + 1000 * SECONDS_OF_A_COMMUNICATOR, (bare, ours)  # of which 1000 have a call
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "n"), [("mpich", 1900), ("openmpi", 10_000)])
+@pytest.mark.parametrize("what", ["unused", "used"])
+def test_many_live_communicators(ask, name, n, what):
+    """MPICH itself ends at about two thousand, Intel MPI's barriers before."""
+    bare, ours = ask(name, what, n, bare=True), ask(name, what, n)
+    if what == "used":
+        check_live(ours, n)
+    else:
+        assert ours[0].kilobytes < bare[0].kilobytes + KILOBYTES, (bare, ours)
+    used = n if what == "used" else 0
+    assert ours[0].seconds < 3 * bare[0].seconds + used * SECONDS_OF_A_COMMUNICATOR + 1, (bare, ours)
+
+
+@pytest.mark.full
+@HEAP_OR_NOT
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_a_hundred_thousand_fresh_buffers(ask, name, heap):
+    [ours] = ask(name, "buffers", 100_000, heap=heap)
+    assert ours.kilobytes < KILOBYTES and ours.files == 0, ours
