@@ -20,9 +20,14 @@ plan::Plan allreduce_dissemination(const Request &request) {
   over_nodes += over_regions;
 
   builder.loop();
+  // Of several nodes' ranks, only those that speak for them want more than their node's sum takes.
+  const Group &node = group_of(nodes, request.rank);
+  const auto own_regions = inside(regions, node);
+  const Wanted of_node = [&](int rank) { return nodes.size() == 1 || rank == node.front(); };
+  const Wanted of_region = [&](int rank) { return needed_to_double_up(own_regions, rank, of_node); };
   Sum sum{plan::Builder::input()};
-  sum = double_up(builder, singles(group_of(regions, request.rank)), request.rank, 0, sum);
-  sum = double_up(builder, inside(regions, group_of(nodes, request.rank)), request.rank, over_regions, sum);
+  sum = double_up(builder, singles(group_of(regions, request.rank)), request.rank, 0, sum, of_region);
+  sum = double_up(builder, own_regions, request.rank, over_regions, sum, of_node);
   if (nodes.size() == 1) {
     settle(builder, plan::Builder::output(), sum);
   } else {

@@ -92,8 +92,13 @@ void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 // they have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3,
 // where every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair
 // up first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and
-// scratch.
-[[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine);
+// scratch. Where not all ranks are `wanted` to have the result, none does more than those need; for the others nothing
+// is returned.
+using Wanted = std::function<bool(int rank)>;
+[[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine,
+                            const Wanted &wanted = {});
+// Whether what the rank has goes into anybody's result.
+[[nodiscard]] bool needed_to_double_up(const std::vector<Group> &groups, int rank, const Wanted &wanted);
 [[nodiscard]] int doubling_areas(std::size_t groups);
 
 // Inside a loop, where the first rank of each node has its node's sum: these double up, and each node takes the result

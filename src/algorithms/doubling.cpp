@@ -1,0 +1,140 @@
+// Recursive doubling over groups of ranks.
+#include <algorithm>
+#include <bit>
+
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+using plan::Builder;
+using plan::Operand;
+
+int doubling_areas(std::size_t groups) { return std::bit_width(groups) - 1 + (std::has_single_bit(groups) ? 0 : 2); }
+
+namespace {
+
+// Who exchanges with whom, and who does so to any purpose. Members are the groups that double up: of each of the first
+// pairs of groups the even one, and the groups that have no pair.
+class Doubling {
+ public:
+  Doubling(const std::vector<Group> &groups, const Wanted &wanted)
+      : groups_(groups), wanted_(wanted), members_(std::bit_floor(groups.size())), pairs_(groups.size() - members_) {}
+
+  [[nodiscard]] std::size_t members() const { return members_; }
+  [[nodiscard]] std::size_t pairs() const { return pairs_; }
+  [[nodiscard]] bool paired(std::size_t group) const { return group < 2 * pairs_; }
+  [[nodiscard]] std::size_t partner(std::size_t group, std::size_t distance) const {
+    const std::size_t member = (paired(group) ? group / 2 : group - pairs_) ^ distance;
+    return member < pairs_ ? 2 * member : member + pairs_;
+  }
+
+  [[nodiscard]] bool wants(int rank) const { return !wanted_ || wanted_(rank); }
+  // Whether what the rank of a member has before the exchange at this distance is of use to anybody.
+  [[nodiscard]] bool needs(std::size_t group, int rank, std::size_t distance) const {
+    if (wants(rank)) return true;
+    if (distance >= members_) return paired(group) && !listeners(group, rank, group ^ 1).empty();
+    return needs(group, rank, 2 * distance) || !readers(group, rank, partner(group, distance), 2 * distance).empty();
+  }
+
+  // The i-th rank of a group is heard, in another, by those at i, i + its size, ...
+  [[nodiscard]] int heard(std::size_t group, int rank, std::size_t from) const {
+    return groups_[from][position(group, rank) % groups_[from].size()];
+  }
+  // Those who want the result from it.
+  [[nodiscard]] std::vector<int> listeners(std::size_t group, int rank, std::size_t to) const {
+    auto result = images(group, rank, to);
+    std::erase_if(result, [&](int reader) { return !wants(reader); });
+    return result;
+  }
+  // Those who need its value for what follows, from this distance on.
+  [[nodiscard]] std::vector<int> readers(std::size_t group, int rank, std::size_t to, std::size_t distance) const {
+    auto result = images(group, rank, to);
+    std::erase_if(result, [&](int reader) { return !needs(to, reader, distance); });
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::size_t position(std::size_t group, int rank) const {
+    const Group &all = groups_[group];
+    return static_cast<std::size_t>(std::find(all.begin(), all.end(), rank) - all.begin());
+  }
+  [[nodiscard]] std::vector<int> images(std::size_t group, int rank, std::size_t to) const {
+    std::vector<int> result;
+    for (std::size_t i = position(group, rank); i < groups_[to].size(); i += groups_[group].size())
+      result.push_back(groups_[to][i]);
+    return result;
+  }
+
+  const std::vector<Group> &groups_;
+  const Wanted &wanted_;
+  std::size_t members_, pairs_;
+};
+
+std::size_t index_of(const std::vector<Group> &groups, int rank) {
+  return static_cast<std::size_t>(&group_of(groups, rank) - groups.data());
+}
+
+}  // namespace
+
+bool needed_to_double_up(const std::vector<Group> &groups, int rank, const Wanted &wanted) {
+  const Doubling doubling(groups, wanted);
+  const std::size_t here = index_of(groups, rank);
+  if (doubling.paired(here) && here % 2 == 1) return !doubling.readers(here, rank, here ^ 1, 1).empty();
+  return doubling.needs(here, rank, 1);
+}
+
+Sum double_up(Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine, const Wanted &wanted) {
+  const Doubling doubling(groups, wanted);
+  const std::size_t here = index_of(groups, rank), neighbour = here ^ 1;
+  const int last_area = area + doubling_areas(groups.size()) - 1;
+  const bool needed = needed_to_double_up(groups, rank, wanted);
+
+  if (doubling.paired(here)) {
+    if (needed && mine.high.space != plan::Space::none) {
+      settle(builder, Builder::output(), mine);
+      mine = {Builder::output()};
+    }
+    const int other = doubling.heard(here, rank, neighbour);
+    if (here % 2 == 1) {
+      if (needed) builder.give(area, doubling.readers(here, rank, neighbour, 1), mine.low);
+      if (!doubling.wants(rank)) return {};
+      builder.copy(Builder::output(), builder.take(last_area, other, Builder::output(), Builder::output()));
+      return {Builder::output()};
+    }
+    if (needed) mine.high = builder.take(area, other, mine.low, builder.scratch(0));
+  }
+  if (!needed) return {};
+  if (doubling.pairs() > 0) ++area;
+
+  for (std::size_t distance = 1; distance < doubling.members(); distance *= 2, ++area) {
+    const std::size_t there = doubling.partner(here, distance);
+    const auto readers = doubling.readers(here, rank, there, 2 * distance);
+    // Computed into the place from which it is given on.
+    const Operand place = builder.open(area, readers, builder.scratch(area + 1));
+    settle(builder, place, mine);
+    builder.post(area, readers, place);
+    if (!doubling.needs(here, rank, 2 * distance)) return {};
+    const Operand theirs = builder.take(area, doubling.heard(here, rank, there), place, builder.scratch(0));
+    mine = there < here ? Sum{theirs, place} : Sum{place, theirs};
+  }
+  if (!doubling.paired(here)) return mine;
+  settle(builder, Builder::output(), mine);
+  builder.give(last_area, doubling.listeners(here, rank, neighbour), Builder::output());
+  return {Builder::output()};
+}
+
+void double_up_over_nodes(Builder &builder, const Request &request, int area, const Sum &mine) {
+  const auto nodes = groups_of(request, topology::Level::node);
+  const Group &node = group_of(nodes, request.rank);
+  const int release = area + doubling_areas(nodes.size());
+  if (request.rank == node.front()) {
+    Group leaders;
+    for (const Group &each : nodes) leaders.push_back(each.front());
+    settle(builder, Builder::output(), double_up(builder, singles(leaders), request.rank, area, mine));
+  }
+  shape::Tree tree = shape::unlinked(request.ranks, node.front());
+  shape::link(tree, {shape::Form::flat, request.radix}, node, 0);
+  send_down(builder, tree, request.rank, release, Builder::output());
+}
+
+}  // namespace copse::algorithms
