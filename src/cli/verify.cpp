@@ -25,7 +25,7 @@ constexpr const char* kHelp =
     "  --collective X   only broadcast, say\n"
     "  --algorithm Y    only this algorithm\n"
     "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
-    "                   with --mutants 2-4)\n"
+    "                   with --mutants 2-5)\n"
     "  --all            every root, placement and radix of few ranks, large samples of more\n"
     "  --machine M      only placements on this machine: a name, hwloc's synthetic description or an XML file\n"
     "  --threads N      default: as many as processors\n"
@@ -72,7 +72,7 @@ std::vector<int> ranks_in(std::string_view text) {
 
 std::vector<int> default_ranks(const Options& options) {
   if (options.text) return {4};
-  if (options.mutants) return ranks_in("2-4");
+  if (options.mutants) return ranks_in("2-5");
   return options.effort == Effort::full ? analysis::full_ranks() : ranks_in("1-17");
 }
 
