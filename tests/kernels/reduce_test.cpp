@@ -69,8 +69,11 @@ struct Offsets {
 
 class EveryTarget : public testing::TestWithParam<int64_t> {
  protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+  void SetUp() override { usable_targets = GetParam(); }
+  void TearDown() override { usable_targets = all_; }
+
+ private:
+  const std::int64_t all_ = usable_targets;
 };
 
 void check_kernel(copse_op op, copse_type type) {
@@ -225,13 +228,19 @@ INSTANTIATE_TEST_SUITE_P(Target, EveryTarget, testing::ValuesIn(hwy::SupportedAn
                          [](const auto& target) { return std::string(hwy::TargetName(target.param)); });
 
 TEST(Targets, TheyAreNotAllTheSameCode) {
+  const std::int64_t all = usable_targets;
   std::vector<Reduce> kernels;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
+    usable_targets = target;
     for (const Reduce other : kernels) EXPECT_NE(reduce_kernel(COPSE_SUM, COPSE_DOUBLE), other);
     kernels.push_back(reduce_kernel(COPSE_SUM, COPSE_DOUBLE));
   }
-  hwy::SetSupportedTargetsForTest(0);
+  usable_targets = all;
+}
+
+TEST(Targets, AreThoseThatHighwayFinds) {
+  const std::int64_t dynamic = HWY_TARGETS & ~HWY_STATIC_TARGET;  // the fallback goes without saying
+  EXPECT_EQ(usable_targets & dynamic, hwy::SupportedTargets() & dynamic);
 }
 
 TEST(Pairs, OnlyThoseThatMpiDefines) {

@@ -19,7 +19,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace copse::kernels {
-HWY_EXPORT(floating_table_here);
-const Table& floating_table() noexcept { return *HWY_DYNAMIC_DISPATCH(floating_table_here)(); }
+const Table& floating_table() noexcept { return *COPSE_BEST(floating_table_here)(); }
 }  // namespace copse::kernels
 #endif

@@ -19,7 +19,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace copse::kernels {
-HWY_EXPORT(integer_table_here);
-const Table& integer_table() noexcept { return *HWY_DYNAMIC_DISPATCH(integer_table_here)(); }
+const Table& integer_table() noexcept { return *COPSE_BEST(integer_table_here)(); }
 }  // namespace copse::kernels
 #endif

@@ -9,4 +9,26 @@
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
+#include <cstdint>
+
+namespace copse::kernels {
+
+// Of Highway's targets, those that this processor can run beside the one that every processor can; tests may leave some
+// out. Highway's own answer is in libhwy.so, whose constructors time clocks for 4 ms in every process that loads it:
+// Copse uses Highway's headers only.
+extern std::int64_t usable_targets;
+
+// The best usable version of a function for which foreach_target.h has been through this file.
+#if defined(__x86_64__)
+#define COPSE_BEST(function)                                                \
+  (usable_targets & HWY_TARGETS & HWY_AVX3   ? HWY_CHOOSE_AVX3(function)    \
+   : usable_targets & HWY_TARGETS & HWY_AVX2 ? HWY_CHOOSE_AVX2(function)    \
+   : usable_targets & HWY_TARGETS & HWY_SSE4 ? HWY_CHOOSE_SSE4(function)    \
+                                             : HWY_CHOOSE_FALLBACK(function))
+#else
+#define COPSE_BEST(function) (&HWY_STATIC_DISPATCH(function))
+#endif
+
+}  // namespace copse::kernels
+
 #endif
