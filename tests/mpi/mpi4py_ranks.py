@@ -88,6 +88,7 @@ class Runner(unittest.TextTestRunner):
         return result
 
 
+faulthandler.enable()
 faulthandler.register(signal.SIGUSR1, all_threads=True)
 spec = importlib.util.spec_from_file_location("main", suite / "main.py")
 program = importlib.util.module_from_spec(spec)

@@ -31,6 +31,8 @@ SUITE = paths.MPI_FOLDER / "sources" / "mpi4py" / "test"
 RANKS_PROGRAM = Path(__file__).with_name("mpi4py_ranks.py")
 COLLECTIVE = r"^test_(cco_\w+|comm|comm_topo)\.py$"
 WHOLE = ""
+# To load it is enough: it tries MPI_Open_port, of which a rank of Intel MPI dies, with Copse or without.
+LEFT_OUT = {flavours.INTEL: "^test_dynproc"}
 SIDES = ("plain", "heap")  # of Copse: without and with the shared heap
 PATIENCE_SECONDS = 120  # without any test's beginning or end
 STARTS_MAX = 40
@@ -81,8 +83,9 @@ class Suite:
 
     def _start(self, side: str, folder: Path, result: Side) -> bool:
         """Adds what a start of the program gave; false if there are tests left."""
+        options = ["-q", "-i", self.tests, "-e", LEFT_OUT.get(self.flavour.family, "^$")]
         command = self.flavour.command(
-            self.ranks, [self.flavour.python, RANKS_PROGRAM, self.folder, folder, "-q", "-i", self.tests],
+            self.ranks, [self.flavour.python, RANKS_PROGRAM, self.folder, folder, *options],
             crowded=True, variables=variables_of(self.flavour, side),
         )  # fmt: skip
         log = folder / "log"
@@ -108,8 +111,10 @@ class Suite:
             return True
         # Ranks may have gone ahead of the one that is stuck.
         culprit = next((name for name in unfinished if any(j.outcomes.get(name) == BEGUN for j in journals)), None)
-        if culprit is None:
-            culprit = "the end" if any(journal.ended for journal in journals) else "the start"
+        if culprit is None and not any(journal.ended for journal in journals):
+            raise CopseError(f"{fate} before the first test: {' '.join(command)}\n{text[-TAIL_CHARACTERS:]}",
+                             "run this by hand")  # fmt: skip
+        culprit = culprit or "the end"
         result.outcomes[culprit] = (DIED if fate == ENDED else fate,) * self.ranks
         result.reasons[culprit] = text[-TAIL_CHARACTERS:]
         return culprit not in unfinished
