@@ -43,7 +43,7 @@ def commands(name: str, libraries: list[str]) -> tuple[list[str], dict[str, str]
     if name == "none":
         return ["/bin/true"], variables
     flavour = flavours.find(name)
-    return flavour.command(RANKS, [compile_program(flavour)], variables=variables), flavour.environment()
+    return flavour.command(RANKS, [compile_program(flavour)], crowded=True, variables=variables), flavour.environment()
 
 
 def main() -> None:

@@ -96,6 +96,12 @@ void work() {
   set(stacked_tools().behind ? Phase::beneath : Phase::working);
 }
 
+// Empty if only a look at the machine can tell.
+std::string why_binding_is_needless() {
+  if (chosen.disable) return "COPSE_DISABLE";
+  return chosen.topology.empty() ? topology::needless_here(topology::binding_policy_from(chosen.bind, "COPSE_BIND")) : "";
+}
+
 // Binds this rank as COPSE_BIND says, unless its launcher has bound it.
 void bind(MPI_Comm world) {
   MPI_Comm node{};
@@ -133,14 +139,20 @@ void after_init() {
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   real().Comm_size_(MPI_COMM_WORLD, &ranks);
-  const int mine[3] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1};
-  int all[3] = {0, 0, 0};  // the first rank that found a mistake; do all want Copse, and none the trace?
-  real().Allreduce_(mine, all, 3, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  const std::string needless = why_binding_is_needless();
+  const int mine[4] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1,
+                       needless.empty() ? 0 : 1};
+  int all[4] = {0, 0, 0, 0};  // the first rank that found a mistake; do all want Copse, none the trace, none binding?
+  real().Allreduce_(mine, all, 4, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (all[0] == rank) say_mistake(mistake);
   chosen.disable = all[1] == 0;
   chosen.trace = all[2] == 0;
   if (all[0] < ranks || is_idle()) return set(Phase::passing);
-  if (!chosen.disable && chosen.bind != "none") bind(MPI_COMM_WORLD);
+  if (all[3] == 0) {
+    bind(MPI_COMM_WORLD);
+  } else {
+    note("binding", "not bound: " + needless);
+  }
   work();
 }
 

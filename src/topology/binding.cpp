@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
@@ -99,6 +100,14 @@ BindingPolicy binding_policy_from(std::string_view text, std::string_view origin
   if (text == "core") return BindingPolicy::core;
   throw Error(std::string(origin), "'" + std::string(text) + "' is no binding policy", "none, numa or core",
               "unset it for the default, numa");
+}
+
+std::string needless_here(BindingPolicy policy) {
+  if (policy == BindingPolicy::none) return "the policy is none";
+  std::string regions;  // "0" or "0-1,3"; nothing where the kernel knows no regions
+  std::ifstream("/sys/devices/system/node/online") >> regions;
+  const bool one = !regions.empty() && regions.find_first_of("-,") == std::string::npos;
+  return one && policy == BindingPolicy::numa ? "there is only one NUMA region" : "";
 }
 
 CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks) {

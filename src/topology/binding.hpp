@@ -15,6 +15,10 @@ enum class BindingPolicy : std::uint8_t { none, numa, core };
 // "none", "numa" or "core". Throws Error that begins with `origin`.
 [[nodiscard]] BindingPolicy binding_policy_from(std::string_view text, std::string_view origin);
 
+// Why nothing is to be bound whatever this machine is, where that can be told in microseconds (a Machine takes
+// milliseconds, far more on large ones); else empty.
+[[nodiscard]] std::string needless_here(BindingPolicy policy);
+
 // The processors that the policy gives to one of the ranks of a node: of the core that block layout gives it, of that
 // core's NUMA region, or all.
 [[nodiscard]] CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks);
