@@ -649,12 +649,14 @@ void Interpreter::send(int rank, const plan::Section& section, const plan::Step&
   Channel& channel = channel_of(rank, step.peer, step.area);
   (channel.first < 0 ? channel.first : messages_[at(channel.last)].next) = static_cast<std::int32_t>(index);
   channel.last = static_cast<std::int32_t>(index);
+  if (!step.more) channel.unfinished = -1;
+  if (step.more && channel.unfinished < 0) channel.unfinished = static_cast<std::int32_t>(index);
   me.undrained.push_back(index);
 }
 
 bool Interpreter::receive(int rank, const plan::Section& section, const plan::Step& step, int fragment) {
   Channel& channel = channel_of(step.peer, rank, step.area);
-  if (channel.first < 0) {
+  if (channel.first == channel.unfinished) {  // both -1: none
     ranks_[at(rank)].waits_for = step.peer;
     return false;
   }
@@ -673,8 +675,8 @@ bool Interpreter::receive(int rank, const plan::Section& section, const plan::St
     find(Fault::wire, rank, "gets the message of another call: " + sent());
     return true;
   }
-  if (message.data != (step.dst.space != Space::none)) {
-    find(Fault::wire, rank, "one has data, the other not: " + sent());
+  if (message.data != (step.dst.space != Space::none) || message.step->more != step.more) {
+    find(Fault::wire, rank, "one has data, or goes on, the other not: " + sent());
     return true;
   }
   if (!message.data) return true;

@@ -78,7 +78,8 @@ class Interpreter {
     Signal signal;
   };
   struct Channel {
-    std::int32_t first = -1, last = -1;  // of the messages on their way
+    std::int32_t first = -1, last = -1;  // of the messages on their way, or parts of them
+    std::int32_t unfinished = -1;        // the first part of a message that goes on
   };
   struct Cursor {  // where a rank is in its calls; if it has entered one, before which step
     std::size_t call = 0;

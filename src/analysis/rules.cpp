@@ -2,6 +2,8 @@
 #include "analysis/rules.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace copse::analysis {
 namespace {
@@ -148,11 +150,20 @@ struct Rules {
       if (each.max_lag >= std::min(subject.slot_depth, subject.line_depth))
         illegal("lag " + std::to_string(each.max_lag) + " needs deeper rings of lines and slots");
       std::uint8_t lag = 0;
+      std::map<std::tuple<Kind, int, int>, const plan::Step*> unfinished;  // messages, by area and peer
       for (std::uint32_t i = 0; i < each.count; ++i) {
         step = &plan.steps[each.first + i];
         if (step->lag < lag) illegal("a smaller lag than the step before: with one fragment the order would differ");
         lag = step->lag;
         one_step();
+        if (step->kind != Kind::send && step->kind != Kind::receive) continue;
+        const plan::Step*& before = unfinished[{step->kind, step->area, step->peer}];
+        if (before != nullptr && before->portion != step->portion) illegal("begins before another message has ended");
+        before = step->more ? step : nullptr;
+      }
+      for (const auto& [where, part] : unfinished) {
+        step = part;
+        if (part != nullptr) illegal("nothing more comes of this message");
       }
       step = nullptr;
     }

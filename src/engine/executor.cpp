@@ -401,21 +401,77 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
   return Outcome::done;
 }
 
-// Steps ---------------------------------------------------------------------------------------------------
-
 namespace {
 Outcome wired(bool worked) { return worked ? Outcome::done : Outcome::wire_failed; }
 }  // namespace
 
-// Block by block, for both sides of a wire must cut alike.
-template <class Visit>
-inline bool Executor::each_piece(const Op &op, const Ref &ref, const Call &call, const Fragment &fragment,
-                                 Visit &&visit) {
-  if (op.blocks == 0) return visit(place(ref, call, fragment));
-  for (std::uint32_t number = 0; number < op.blocks; ++number)
-    if (!visit(block(ref, call, fragment, number, 1))) return false;
+// The wire ------------------------------------------------------------------------------------------------
+
+Executor::Message &Executor::message_of(const Op &op) {
+  if (messages_.size() <= op.message_number) messages_.resize(op.message_number + 1);
+  return messages_[op.message_number];
+}
+
+void Executor::add_pieces(const WirePart &part, const Call &call, const Fragment &fragment) {
+  const auto add = [&](const Place &place) {
+    const std::size_t bytes = place.count * call.element_bytes;
+    if (bytes == 0) return;
+    if (!pieces_.empty() && pieces_.back().at + pieces_.back().bytes == place.here) {
+      pieces_.back().bytes += bytes;
+    } else {
+      pieces_.push_back({place.here, bytes});
+    }
+  };
+  if (part.blocks == 0) return add(place(part.where, call, fragment));
+  for (std::uint32_t number = 0; number < part.blocks;) {
+    const std::uint32_t run = run_of(part.where, call, fragment, number, part.blocks - number);
+    add(block(part.where, call, fragment, number, run));
+    number += run;
+  }
+}
+
+void Executor::find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment) {
+  pieces_.clear();
+  for (const WirePart &part : parts) add_pieces(part, call, fragment);
+}
+
+// One message, packed where it does not lie together: a message costs more than the copy of many small pieces, and the
+// other side may have them elsewhere. Memory of an earlier iteration is free: all was drained at its end.
+bool Executor::send(const Op &op, const Call &call, const Fragment &fragment) {
+  find_pieces(op.message, call, fragment);
+  if (pieces_.empty()) return wire_->send(nullptr, 0, op.peer, op.area);
+  if (pieces_.size() == 1) return wire_->send(pieces_[0].at, pieces_[0].bytes, op.peer, op.area);
+  std::vector<std::byte> &bytes = message_of(op).bytes;
+  bytes.clear();
+  for (const Piece &piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
+  return wire_->send(bytes.data(), bytes.size(), op.peer, op.area);
+}
+
+bool Executor::receive(const Op &op, const Call &call, const Fragment &fragment) {
+  Message &message = message_of(op);
+  const bool begins = !op.message.empty() || op.dst.space == plan::Space::none;
+  if (begins) {
+    find_pieces(op.message, call, fragment);
+    if (pieces_.empty()) return wire_->receive(nullptr, 0, op.peer, op.area);
+    // A later part's place may not be written yet.
+    if (pieces_.size() == 1 && op.message.size() == 1)
+      return wire_->receive(pieces_[0].at, pieces_[0].bytes, op.peer, op.area);
+    std::size_t bytes = 0;
+    for (const Piece &piece : pieces_) bytes += piece.bytes;
+    message.bytes.resize(bytes);
+    message.taken = 0;
+    if (!wire_->receive(message.bytes.data(), bytes, op.peer, op.area)) return false;
+  }
+  pieces_.clear();
+  add_pieces({op.dst, op.blocks}, call, fragment);
+  for (const Piece &piece : pieces_) {
+    kernels::copy(piece.at, message.bytes.data() + message.taken, piece.bytes);
+    message.taken += piece.bytes;
+  }
   return true;
 }
+
+// Steps ---------------------------------------------------------------------------------------------------
 
 inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
@@ -452,16 +508,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::await_done:
       if (carried_) return Outcome::done;
       return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
-    case plan::Kind::send:
-      if (op.a.space == plan::Space::none) return wired(wire_->send(nullptr, 0, op.peer, op.area));
-      return wired(each_piece(op, op.a, call, fragment, [&](const Place &a) {
-        return wire_->send(a.here, a.count * call.element_bytes, op.peer, op.area);
-      }));
-    case plan::Kind::receive:
-      if (op.dst.space == plan::Space::none) return wired(wire_->receive(nullptr, 0, op.peer, op.area));
-      return wired(each_piece(op, op.dst, call, fragment, [&](const Place &dst) {
-        return wire_->receive(dst.here, dst.count * call.element_bytes, op.peer, op.area);
-      }));
+    case plan::Kind::send: return wired(send(op, call, fragment));
+    case plan::Kind::receive: return wired(receive(op, call, fragment));
     case plan::Kind::drain: return wired(wire_->drain(op.area));
   }
   return Outcome::done;
@@ -490,6 +538,8 @@ Outcome Executor::end(Outcome outcome) {
   if (outcome == Outcome::done) [[likely]] {
     ticket_ += fragments_;
     if (scratch_.size() > kScratchKept) std::vector<std::byte>().swap(scratch_);
+    for (Message &message : messages_)
+      if (message.bytes.size() > kScratchKept) std::vector<std::byte>().swap(message.bytes);
     return outcome;
   }
   const int error = errno;

@@ -93,8 +93,10 @@ class Executor {
   // Run by run, until it returns false, calls visit(where), where(ref) being the place of one of op's operands.
   template <class Visit>
   bool each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit);
-  template <class Visit>
-  bool each_piece(const Op &op, const Ref &ref, const Call &call, const Fragment &fragment, Visit &&visit);
+  void add_pieces(const WirePart &part, const Call &call, const Fragment &fragment);
+  void find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment);
+  bool send(const Op &op, const Call &call, const Fragment &fragment);
+  bool receive(const Op &op, const Call &call, const Fragment &fragment);
   [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
                          std::size_t in_message, std::size_t count);
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
@@ -142,6 +144,18 @@ class Executor {
   std::uint64_t passed_ = 0;        // the progress word that every rank of the node is known to have reached
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_, bounce_;
+  // What a message over the wire is made of: pieces of memory, that begin where the one before ends only by chance.
+  struct Piece {
+    std::byte *at = nullptr;
+    std::size_t bytes = 0;
+  };
+  std::vector<Piece> pieces_;
+  struct Message {  // that is made of several
+    std::vector<std::byte> bytes;
+    std::size_t taken = 0;
+  };
+  std::vector<Message> messages_;  // by their numbers in the program
+  [[nodiscard]] Message &message_of(const Op &op);
   std::size_t scratch_stride_ = 0;
   bool heap_only_ = false;
   std::size_t stream_from_ = SIZE_MAX;

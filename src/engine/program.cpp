@@ -2,6 +2,8 @@
 #include "engine/program.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace copse::engine {
 
@@ -31,6 +33,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   program.contents = plan.contents;
   program.ranks = plan.ranks;
   bool in_loop = false;
+  std::uint32_t messages = 0;
   // Where blocks lie: see Ref.
   const plan::Contents &contents = plan.contents;
   const auto ranks = static_cast<std::uint32_t>(plan.ranks);
@@ -76,6 +79,9 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   program.slots = plan.slots;
   program.one_fragment = plan.one_fragment;
   for (const plan::Section &section : plan.sections) {
+    // By area and peer: the parts of the message that is being sent, and where in the section one is being received.
+    std::map<std::pair<int, int>, std::vector<WirePart>> sending;
+    std::map<std::pair<int, int>, std::size_t> receiving;
     auto &target = program.sections.emplace_back();
     target.loop = in_loop = section.loop;
     target.turns = section.turns;
@@ -110,6 +116,22 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
           break;
         case plan::Kind::done: op.ring = &segment.progress(local_of(plan.rank)); break;
         case plan::Kind::await_done: op.ring = &segment.progress(local_of(step.peer)); break;
+        case plan::Kind::send: {
+          auto &parts = sending[{step.area, step.peer}];
+          if (step.a.space != plan::Space::none) parts.push_back({op.a, op.blocks});
+          if (step.more) continue;
+          op.message.swap(parts);
+          op.message_number = messages++;
+          break;
+        }
+        case plan::Kind::receive: {
+          const auto [first, begins] = receiving.try_emplace({step.area, step.peer}, target.ops.size());
+          Op &whole = begins ? op : target.ops[first->second];
+          op.message_number = begins ? messages++ : whole.message_number;
+          if (step.dst.space != plan::Space::none) whole.message.push_back({op.dst, op.blocks});
+          if (!step.more) receiving.erase(first);
+          break;
+        }
         default: break;
       }
       if (step.kind == plan::Kind::post && !target.ops.empty()) {

@@ -25,6 +25,11 @@ struct Ref {
   std::uint32_t pair = 0;
 };
 
+struct WirePart {
+  Ref where;
+  std::uint32_t blocks = 0;  // as of Op
+};
+
 struct Op {
   plan::Kind kind{};
   std::uint8_t area = 0;
@@ -40,6 +45,10 @@ struct Op {
   Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // of acquire: readers, as numbers on this node
+  // Of the last send and the first receive of a message: all its parts, the op's own among them; the other sends are
+  // left out. Messages are numbered, so that each has memory of its own.
+  std::vector<WirePart> message;
+  std::uint32_t message_number = 0;
 };
 
 struct Program {

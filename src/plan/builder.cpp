@@ -2,7 +2,9 @@
 #include "plan/builder.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 namespace copse::plan {
 
@@ -75,7 +77,7 @@ Step &Builder::emit(Kind kind, int area, int peer) {
   step.kind = kind;
   step.area = static_cast<std::uint8_t>(area);
   step.lag = lag_;
-  if (kind == Kind::post || kind == Kind::await) step.portion = portion_;
+  if (kind == Kind::post || kind == Kind::await || kind == Kind::send || kind == Kind::receive) step.portion = portion_;
   step.peer = peer;
   return part().steps.emplace_back(step);
 }
@@ -375,8 +377,25 @@ void Builder::mark_last_copies() {
                   std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlaps(each, step.dst); });
 }
 
+// What a rank gives another as one portion of an area's value crosses the wire as one message. It is complete when its
+// last part is given, and taken as a whole when its first part is.
+void Builder::join_messages() {
+  const auto has_data = [](const Step &step) { return step.a.space != Space::none || step.dst.space != Space::none; };
+  for (Part &part : parts_) {
+    std::map<std::tuple<Kind, int, int>, Step *> last;
+    for (Step &step : part.steps) {
+      if (step.kind != Kind::send && step.kind != Kind::receive) continue;
+      Step *&before = last[{step.kind, step.peer, step.area}];
+      if (before != nullptr && before->portion == step.portion && has_data(*before) && has_data(step))
+        before->more = true;
+      before = &step;
+    }
+  }
+}
+
 Plan Builder::finish() {
   mark_last_copies();
+  join_messages();
   // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
   // takes the addresses into private memory, so that the line is not read again.
   if (publishes_ || !touched_.empty()) {

@@ -130,6 +130,7 @@ class Builder {
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
   void mark_last_copies();
+  void join_messages();
 
   int rank_;
   Carrier carrier_;

@@ -110,8 +110,8 @@ enum class Kind : std::uint8_t {
   reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
   await_done,  // wait until the progress of `peer` has passed this ticket
-  send,        // start sending a to `peer` over the wire (between nodes)
-  receive,     // receive dst from `peer` over the wire
+  send,        // start sending a to `peer` over the wire (between nodes), in one message with what `more` announces
+  receive,     // receive dst from `peer` over the wire, likewise
   drain,       // wait until what was sent from `area` may be overwritten
 };
 
@@ -119,8 +119,9 @@ struct Step {
   Kind kind{};
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
-  std::uint16_t portion = 0;  // of post and await
+  std::uint16_t portion = 0;  // of post and await; of send and receive, that of the value
   bool last = false;        // of a copy to the output: nobody reads that in this call any more
+  bool more = false;        // of send and receive: the message goes on in the next one of this area and peer
   std::int32_t peer = -1;
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers

@@ -77,6 +77,7 @@ std::string to_text(const Plan &plan, const Step &step) {
     case Kind::drain: out << "drain " << area; break;
   }
   if (step.last) out << " last";
+  if (step.more) out << " more";
   if (step.lag > 0) out << " lag " << int{step.lag};
   return out.str();
 }

@@ -367,7 +367,31 @@ TEST(Planted, UnmatchedMessage) {
 
   plans = broadcast_plans(2, Carrier::slot, nodes);
   plans[0].steps[index_of(plans[0], Kind::send)].a = {};
-  expect_found(plans, setting, Fault::wire, {"one has data, the other not"});
+  expect_found(plans, setting, Fault::wire, {"one has data, or goes on, the other not"});
+
+  // Two parts make one message.
+  const auto in_parts = [&] {
+    Plans result;
+    for (int rank = 0; rank < 2; ++rank) {
+      Builder builder(rank, 2, Carrier::slot, nodes);
+      for (std::uint32_t part = 0; part < 2; ++part) {
+        if (rank == 0) builder.give(0, std::vector<std::int32_t>{1}, Builder::output({part, 1, 2}));
+        if (rank == 1) static_cast<void>(builder.take(0, 0, Builder::output({part, 1, 2}), Builder::output({part, 1, 2})));
+      }
+      result.push_back(builder.finish());
+    }
+    return result;
+  };
+  expect_sound(plans = in_parts(), setting);
+  EXPECT_TRUE(plans[0].steps[index_of(plans[0], Kind::send)].more);
+  plans[0].steps[index_of(plans[0], Kind::send)].more = false;
+  expect_found(plans, setting, Fault::wire, {"one has data, or goes on, the other not"});
+  plans = in_parts();
+  plans[0].steps[index_of(plans[0], Kind::send) + 1].more = true;
+  expect_found(plans, setting, Fault::illegal, {"nothing more comes of this message"});
+  plans = in_parts();
+  plans[0].steps[index_of(plans[0], Kind::send) + 1].portion = 1;
+  expect_found(plans, setting, Fault::illegal, {"begins before another message has ended"});
 
   // A rank that waits for its messages to leave before it takes those of others.
   Plans both;

@@ -23,12 +23,13 @@ struct Case {
   plan::Carrier carrier;
   Kind kind;
   int number;  // among the cases
+  int nodes = 1;
 };
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
   return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" +
          std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) + "_" +
-         name_of(info.param.kind);
+         (info.param.nodes > 1 ? "nodes_" : "") + name_of(info.param.kind);
 }
 
 // TEST_SWEEP=full: more ranks, sizes and fragmentations, and threads within processes too.
@@ -47,13 +48,15 @@ std::vector<Case> all_cases() {
           const bool in_common = carrier == plan::Carrier::line || carrier == plan::Carrier::slot;
           if (kind == Kind::apart && in_common) continue;  // the same as threads
           cases.push_back({&algorithm, carrier, kind, static_cast<int>(cases.size())});
+          if (kind == Kind::threads) cases.push_back({&algorithm, carrier, kind, static_cast<int>(cases.size()), 3});
         }
   return cases;
 }
 
 // Every plan is proved for every number of ranks elsewhere; many ranks on few processors take long. So the full sweep
 // runs each case with the small numbers and two large ones, which change from case to case.
-std::vector<int> rank_counts(Kind kind, int number) {
+std::vector<int> rank_counts(Kind kind, int number, int nodes) {
+  if (nodes > 1) return {5};
   if (!full_sweep()) return {2, 3, 5};
   if (kind == Kind::mixed) return {2, 3, 4, 7, 16};
   return {1, 2, 3, 4, 5, 6, 8, 9 + number % 9, number % 2 == 0 ? 24 : 32};
@@ -73,8 +76,10 @@ std::vector<choose::Fragmentation> fragmentations(const Algorithm &algorithm, pl
 }
 
 // In elements of 8 bytes: around nothing, a line's payload, the test's fragment, the classes of slots, and more.
-std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier carrier, int ranks, bool tiny_fragments) {
+std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier carrier, int ranks, int nodes,
+                                    bool tiny_fragments) {
   if (algorithm.collective == Collective::barrier) return {0, 0, 0, 0};
+  if (nodes > 1) return {0, 2, 15, carrier == plan::Carrier::line ? std::size_t{1} : std::size_t{513}};
   std::vector<std::size_t> counts{0, 1, 2, 14, 15};
   if (carrier == plan::Carrier::line) return counts;
   for (std::size_t edge : {std::size_t{16}, std::size_t{64}, std::size_t{128}, std::size_t{1024}})
@@ -93,15 +98,16 @@ std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier ca
 class EveryAlgorithm : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryAlgorithm, GivesRightResults) {
-  const auto [algorithm, carrier, kind, number] = GetParam();
-  for (int ranks : rank_counts(kind, number)) {
+  const auto [algorithm, carrier, kind, number, nodes] = GetParam();
+  for (int ranks : rank_counts(kind, number, nodes)) {
     for (const choose::Fragmentation fragmentation : fragmentations(*algorithm, carrier)) {
       const bool tiny = fragmentation.mode == choose::Fragmentation::Mode::fixed;
-      const std::vector<std::size_t> counts = counts_for(*algorithm, carrier, ranks, tiny);
+      const std::vector<std::size_t> counts = counts_for(*algorithm, carrier, ranks, nodes, tiny);
       choose::Settings settings;
       settings.forced.push_back({algorithm->collective, algorithm, carrier, {}});
       settings.fragment = fragmentation;
       settings.topology = machine_for(ranks);
+      settings.nodes = nodes;
       if (test_reach() == "heap_only") settings.reach = choose::ReachLimit::direct;
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
         if (test_reach() != "" && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;

@@ -2,6 +2,8 @@
 // that take one another for processes.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -22,10 +24,14 @@ using Communicators = std::span<const std::unique_ptr<communicator::Communicator
 // Runs `body` on every rank and gathers what it says was wrong (nothing: empty). A rank that crashes or throws is an
 // error too. Every rank has one communicator for each of `settings`.
 //
+// Threads may pretend to sit on several nodes (settings): they have a wire between them, which counts messages.
+//
 // Programs that spmd.sh starts several of (TEST_SPMD_RANK, TEST_SPMD_NAME) are the processes themselves: each runs its
 // own rank, with one communicator. Forked processes have no shared heap; these do, if it is preloaded.
 std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
                       const std::function<std::string(Communicators)> &body);
+
+extern std::atomic<std::uint64_t> messages_sent;
 
 // With one communicator.
 std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
