@@ -80,7 +80,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
     if (builder.shares_memory_with(other)) others.push_back(other);
   for (std::size_t node = 0; node < groups.size(); ++node)
     for (const int member : groups[node]) builder.pack(nodes.talks(node, member).back().base);
-  if (groups.size() > 1) builder.keep_in_scratch();
+  if (groups.size() > 1) builder.give_from_scratch();
   auto mine = nodes.talks(home, rank);
   mine.pop_back();
 

@@ -31,11 +31,6 @@ std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   return runs;
 }
 
-Operand part_of(Operand whole, Range part) {
-  whole.range = part;
-  return whole;
-}
-
 bool staged(const Operand &place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
 
 std::vector<int> ranks_of(const Rounds &rounds, std::vector<Parcel> Round::*side) {

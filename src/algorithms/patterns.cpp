@@ -27,6 +27,12 @@ void send_down(Builder &builder, const shape::Tree &tree, int rank, int area, Op
 
 namespace {
 
+// The scratch of its parent that a rank puts its value into: behind what comes by wire, and what is combined there.
+std::uint16_t pushed_to(const shape::Tree &tree, int rank) {
+  const auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[static_cast<std::size_t>(rank)])];
+  return static_cast<std::uint16_t>(2 + (std::find(siblings.begin(), siblings.end(), rank) - siblings.begin()));
+}
+
 // My input and what my children give on `area`, combined into `place`.
 void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area, Operand place) {
   const auto &children = tree.children[static_cast<std::size_t>(rank)];
@@ -45,14 +51,15 @@ void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area
       own_at = items.size();
       items.emplace_back([range] { return Builder::input(range); });
     } else {
-      const bool leaf = tree.children[static_cast<std::size_t>(member)].empty();
-      items.emplace_back([&builder, area, member, leaf, range] {
-        const Operand given{leaf ? plan::Space::input : plan::Space::slot, 0, -1, range};
-        return builder.take(area, member, given, builder.scratch(0, range));
+      const bool put = builder.puts(member), partial = !tree.children[static_cast<std::size_t>(member)].empty();
+      const Operand given{partial && !put ? plan::Space::slot : plan::Space::input, 0, -1, range};
+      items.emplace_back([&builder, area, member, given, number = put ? pushed_to(tree, member) : 0, range] {
+        return builder.take(area, member, given, builder.scratch(number, range));
       });
     }
   }
-  fold(builder, place, items, own_at);
+  const bool far = place.rank >= 0 && place.rank != rank;
+  fold(builder, place, items, own_at, far ? builder.scratch(1, range) : Operand{});
 }
 
 }  // namespace
@@ -60,15 +67,20 @@ void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area
 Operand combine_in_root(Builder &builder, const shape::Tree &tree, int rank, int area, std::span<const int> readers,
                         plan::Range range) {
   builder.keep_in_slots();
+  builder.put_into_scratch();
   const bool is_root = rank == tree.root;
   std::vector<int> up(readers.begin(), readers.end());
   if (!is_root) up = {tree.parent[static_cast<std::size_t>(rank)]};
+  Operand there = Builder::output(range);
+  if (!is_root) there = {plan::Space::scratch, pushed_to(tree, rank), -1, range};
   if (!is_root && tree.children[static_cast<std::size_t>(rank)].empty()) {
-    builder.give(area, up, Builder::input(range));
+    builder.give_to(area, up.front(), Builder::input(range), there);
     builder.reclaim(up);
     return Builder::input(range);
   }
-  const Operand place = builder.open(is_root ? area + 1 : area, up, {plan::Space::slot, 0, -1, range});
+  const Operand home{plan::Space::slot, 0, -1, range};
+  const Operand place = up.size() == 1 ? builder.open_for(is_root ? area + 1 : area, up.front(), home, there)
+                                       : builder.open(area + 1, up, home);
   combine_below(builder, tree, rank, area, place);
   if (!is_root) builder.post(area, up, place);
   return place;
@@ -77,13 +89,14 @@ Operand combine_in_root(Builder &builder, const shape::Tree &tree, int rank, int
 void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, int to) {
   const bool is_root = rank == tree.root;
   builder.keep_in_slots();
+  builder.put_into_scratch();
   if (is_root && rank == to) return combine_below(builder, tree, rank, area, Builder::output());
   const int reader[] = {to};
   const Operand place = combine_in_root(builder, tree, rank, area, reader, {});
   if (is_root) builder.post(area + 1, reader, place);
   if (rank == to) {
-    const Operand partial{plan::Space::slot, 0, -1, {}};
-    builder.copy(Builder::output(), builder.take(area + 1, tree.root, partial, Builder::output()));
+    const Operand given{builder.puts(tree.root) ? plan::Space::output : plan::Space::slot, 0, -1, {}};
+    builder.copy(Builder::output(), builder.take(area + 1, tree.root, given, Builder::output()));
   }
 }
 
@@ -102,193 +115,6 @@ void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size
     sum = next;
   }
   builder.copy(dst, sum);
-}
-
-namespace {
-
-Operand part_of(Operand whole, plan::Range range) {
-  whole.range = range;
-  return whole;
-}
-
-// The branches of a tree over blocks.
-class Branches {
- public:
-  explicit Branches(const shape::Tree &tree) : tree_(tree), extents_(shape::extents(tree)) {}
-
-  [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
-  // All blocks between the first and the last of a branch.
-  [[nodiscard]] plan::Range span(int top) const { return blocks(extent(top).low, extent(top).high); }
-  // Those of the branch, but for `without`, neighbours together.
-  [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
-    std::vector<int> ranks{top};
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const auto &children = tree_.children[static_cast<std::size_t>(ranks[i])];
-      ranks.insert(ranks.end(), children.begin(), children.end());
-    }
-    std::erase(ranks, without);
-    std::sort(ranks.begin(), ranks.end());
-    std::vector<plan::Range> result;
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (i > 0 && ranks[i] == ranks[i - 1] + 1) {
-        ++result.back().count;
-      } else {
-        result.push_back(blocks(ranks[i], ranks[i]));
-      }
-    }
-    return result;
-  }
-
- private:
-  [[nodiscard]] const shape::Extent &extent(int top) const { return extents_[static_cast<std::size_t>(top)]; }
-  [[nodiscard]] plan::Range blocks(int first, int last) const {
-    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
-            static_cast<std::uint32_t>(tree_.size())};
-  }
-
-  const shape::Tree &tree_;
-  std::vector<shape::Extent> extents_;
-};
-
-}  // namespace
-
-void gather_up(Builder &builder, const shape::Tree &tree, int rank, int area) {
-  const auto me = static_cast<std::size_t>(rank);
-  const auto &children = tree.children[me];
-  const Branches branches(tree);
-  const bool is_root = rank == tree.root;
-  if (shape::depth(tree) > 1) builder.keep_in_scratch();
-
-  const std::vector<int> up{tree.parent[me]};
-  const plan::Range mine{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(tree.size())};
-  if (children.empty() && !is_root) {
-    builder.give(area, up, Builder::input(mine));
-    return builder.reclaim(up);
-  }
-  const plan::Range all = branches.span(rank);
-  const Operand place = is_root ? Builder::output(all) : builder.open(area, up, builder.scratch(0, all));
-  builder.copy(part_of(place, mine), Builder::input(mine));
-  for (int child : children) {
-    const plan::Range given = branches.span(child);
-    const plan::Space from = branches.is_leaf(child) ? plan::Space::input : plan::Space::scratch;
-    for (const plan::Range &run : branches.runs(child)) {
-      const Operand home = part_of(place, run);
-      builder.copy(home, builder.take(area, child, {from, 0, -1, run, given.first}, home, given));
-    }
-  }
-  if (is_root) return;
-  const auto runs = branches.runs(rank);
-  builder.give_parts(area, std::vector<int>(runs.size(), up.front()), runs, place);
-  builder.reclaim(up);
-}
-
-void scatter_down(Builder &builder, const shape::Tree &tree, int rank, int area) {
-  const auto me = static_cast<std::size_t>(rank);
-  const auto &children = tree.children[me];
-  const Branches branches(tree);
-  if (shape::depth(tree) > 1) builder.keep_in_scratch();
-  builder.pack(branches.span(tree.root).count);
-
-  const auto block = [&](int of) {
-    return plan::Range{static_cast<std::uint32_t>(of), 1, static_cast<std::uint32_t>(tree.size())};
-  };
-  // A child's own block comes last: the ranks below it are waiting.
-  std::vector<int> readers;
-  std::vector<plan::Range> parts;
-  for (int child : children) {
-    for (const plan::Range &run : branches.runs(child, child)) parts.push_back(run);
-    parts.push_back(block(child));
-    readers.resize(parts.size(), child);
-  }
-  if (rank == tree.root) {
-    if (!children.empty()) builder.give_parts(area, readers, parts, Builder::input(branches.span(rank)));
-    builder.copy(Builder::output(block(rank)), Builder::input(block(rank)));
-  } else {
-    const int parent = tree.parent[me];
-    const plan::Range given = branches.span(parent);
-    const plan::Space from = parent == tree.root ? plan::Space::input : plan::Space::scratch;
-    const auto fetch = [&](const Operand &home) {
-      builder.copy(home, builder.take(area, parent, {from, 0, -1, home.range, given.first}, home, given));
-    };
-    if (!children.empty()) {
-      const plan::Range all = branches.span(rank);
-      const Operand place = builder.open(area, children, builder.scratch(0, all));
-      for (const plan::Range &run : branches.runs(rank, rank)) fetch(part_of(place, run));
-      builder.give_parts(area, readers, parts, place);
-    }
-    fetch(Builder::output(block(rank)));
-  }
-  builder.reclaim(children);
-}
-
-void pass_tokens(Builder &builder, const Request &request, int tokens) {
-  const bool up = traits_of(request.collective).output_at_root;
-  const auto block = [&](int of) {
-    return up ? Builder::input(request.block(of)) : Builder::output(request.block(of));
-  };
-  // The ranks after the root, in their order.
-  std::vector<int> order;
-  for (int i = 1; i < request.ranks; ++i) order.push_back((request.root + i) % request.ranks);
-  const std::vector<int> root{request.root};
-
-  if (request.rank == request.root) {
-    builder.loop();
-    builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
-    if (up) builder.expose_output();
-    for (int other : order) {
-      if (builder.shares_memory_with(other)) {
-        if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
-        continue;
-      }
-      builder.loop();  // the wire: one rank after the other, as the token comes to them
-      if (up) {
-        const Operand home = Builder::output(request.block(other));
-        builder.copy(home, builder.take(0, other, block(other), home));
-      } else {
-        builder.give(0, std::vector{other}, Builder::input(request.block(other)));
-      }
-    }
-    builder.once();
-    for (int other : order)
-      if (up && builder.shares_memory_with(other)) builder.await_signal(0, other);
-    return builder.reclaim(order);
-  }
-
-  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), request.rank) - order.begin());
-  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), order.size());
-  const auto ring_of = [&](std::size_t at) { return at * rings / order.size(); };
-  const bool first = position == 0 || ring_of(position - 1) != ring_of(position);
-  const bool last = position + 1 == order.size() || ring_of(position + 1) != ring_of(position);
-  const auto pass_on = [&] {
-    if (!last) builder.signal(1, std::vector{order[position + 1]});
-  };
-  const auto regions = groups_of(request, topology::Level::numa);
-  const bool beside_root = &group_of(regions, request.rank) == &group_of(regions, request.root);
-  const bool local = builder.shares_memory_with(request.root);
-  const auto move = [&] {
-    const Operand mine = block(request.rank);
-    if (!up) {
-      builder.copy(mine, builder.take(0, request.root, Builder::input(mine.range), mine));
-    } else if (local) {
-      builder.copy(builder.output_of(request.root, mine.range), mine);
-    } else {
-      builder.give(0, root, mine);
-    }
-  };
-  builder.once();
-  if (!first) builder.await_signal(1, order[position - 1]);
-  if (beside_root) pass_on();
-  builder.loop(plan::Turns::but_last);
-  move();
-  if (!beside_root) {
-    builder.once();
-    pass_on();
-  }
-  builder.loop(plan::Turns::last);
-  move();
-  if (!up || !local) return;
-  builder.once();
-  builder.signal(0, root);
 }
 
 void share_blocks(Builder &builder, const Request &request, int area) {
@@ -399,11 +225,14 @@ void settle(Builder &builder, Operand place, const Sum &sum) {
 }
 
 void finish_tiles(Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own) {
-  const auto others = request.others();
-  const Operand mine = Builder::output(tile_of(request, request.rank));
-  const Operand result = builder.open(1, others, mine);
+  const Operand result = builder.open(1, request.others(), Builder::output(tile_of(request, request.rank)));
   fold(builder, result, items, own);
-  builder.copy(mine, result);
+  give_tile(builder, request, result);
+}
+
+void give_tile(Builder &builder, const Request &request, Operand result) {
+  const auto others = request.others();
+  builder.copy(Builder::output(tile_of(request, request.rank)), result);
   builder.post(1, others, result);
 
   builder.lag(1);

@@ -38,6 +38,8 @@ void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> item
 // Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others.
 // Area 1.
 void finish_tiles(plan::Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own);
+// The same, where `result` has been opened for all others, and lies there.
+void give_tile(plan::Builder &builder, const Request &request, plan::Operand result);
 
 // Inside a loop, of a message made of blocks: those of all ranks go up the tree to the output of its root, or down it
 // from the root's input. What a rank has for its branch is packed, in the order of ranks and with gaps where others

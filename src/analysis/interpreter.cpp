@@ -463,8 +463,13 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
   const auto in_scratch = [&](int owner, int number) {
     const auto scratches = scratches_.size() / ranks_.size();
     // A scratch of a whole message is not a scratch of fragments, unless they are the same.
-    const Ticket tag = loop || one ? ticket : -2 - static_cast<Ticket>(index);
-    return in_ring(scratches_[at(owner) * scratches + at(number)], tag);
+    const bool uncut = job(index).plans->front().whole_scratch;
+    const Ticket tag = (loop || one) && !uncut ? ticket : -2 - static_cast<Ticket>(index);
+    Place place = in_ring(scratches_[at(owner) * scratches + at(number)], tag);
+    if (!uncut) return place;
+    place.first = blocks == 0 ? part.first : place.first + static_cast<std::uint32_t>(fragment) * blocks;
+    place.whole = std::max(call.cuts.atoms(), place.first + place.count);
+    return place;
   };
   switch (operand.space) {
     case Space::none:
@@ -486,7 +491,7 @@ Interpreter::Place Interpreter::locate(int rank, const Operand& operand, bool lo
              "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");
         break;
       }
-      if (operand.space == Space::peer_scratch) return in_scratch(operand.rank, 0);
+      if (operand.space == Space::peer_scratch) return in_scratch(operand.rank, operand.area);
       return peers(operand.space == Space::peer_output);
   }
   return {};

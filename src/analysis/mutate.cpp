@@ -139,7 +139,7 @@ struct Maker {
         }
         wrong = right;
         if (right.space == Space::line || right.space == Space::slot) {
-          wrong.area = static_cast<std::uint8_t>((right.area + 1) % std::max<int>(plan.areas, 2));
+          wrong.area = static_cast<std::uint16_t>((right.area + 1) % std::max<int>(plan.areas, 2));
           put(wrong, "another area");
         } else {
           wrong.space = right.space == Space::peer_input ? Space::peer_output : Space::peer_input;

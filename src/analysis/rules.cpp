@@ -92,7 +92,10 @@ struct Rules {
         if (operand.space == Space::peer_input && !traits().one_buffer &&
             !traits().has_input(operand.rank, job().root))
           illegal("that rank has no input");
-        if (written && operand.space == Space::peer_scratch) illegal("writes a peer's scratch");
+        if (operand.space != Space::peer_scratch) break;
+        if (!plan.whole_scratch) illegal("a peer's scratch that holds no whole message");
+        if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
+          illegal("scratch beyond those of that rank");
         break;
     }
   }
@@ -142,7 +145,8 @@ struct Rules {
     if (plan.rank != rank || plan.ranks != subject.ranks) illegal("made for another rank or number of ranks");
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
     const plan::Plan& first = job().plans->front();
-    if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment)
+    if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment ||
+        plan.whole_scratch != first.whole_scratch)
       illegal("does not cut messages as rank 0 does");
     for (const plan::Section& each : plan.sections) {
       section = &each;

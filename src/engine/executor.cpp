@@ -159,7 +159,7 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
       return {static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message, 0, nullptr, count};
     case plan::Space::output: return {static_cast<std::byte *>(call.output) + in_message, 0, nullptr, count};
     case plan::Space::scratch:
-      return {scratch_.data() + ref.area * scratch_stride_ + in_fragment, 0, nullptr, count};
+      return {scratch_.data() + ref.area * scratch_stride_ + (ref.whole ? in_message : in_fragment), 0, nullptr, count};
     case plan::Space::line: {
       Line &line = ref.ring[fragment.ticket & (segment_.geometry().line_depth - 1)];
       return {line.payload + in_fragment, 0, nullptr, count};
@@ -168,8 +168,10 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
       return {segment_.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment, 0, nullptr, count};
     case plan::Space::peer_input: return published(addresses_[static_cast<std::size_t>(ref.rank)].input + in_message);
     case plan::Space::peer_output: return published(addresses_[static_cast<std::size_t>(ref.rank)].output + in_message);
-    case plan::Space::peer_scratch:
-      return published(addresses_[static_cast<std::size_t>(ref.rank)].scratch + in_fragment);
+    case plan::Space::peer_scratch: {
+      const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
+      return published(theirs.scratch + ref.area * theirs.scratch_stride + in_message);
+    }
   }
   return {};
 }
@@ -207,7 +209,7 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
-  Block entry{0, whole};
+  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // as in a scratch
   bool known = true;
   // Never more than the buffer's owner says there is: what the ranks say may differ.
   const auto look_up = [&](const Block *table) {
@@ -390,7 +392,7 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
   Line &line = op.ring[ticket & (segment_.geometry().line_depth - 1)];
   Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
                  reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
-                 reinterpret_cast<std::uintptr_t>(call.output_blocks), call.own};
+                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, call.own};
   if (call.one_way) {
     const Outcome outcome = carry(op, call, ticket, mine);
     if (outcome != Outcome::done) return outcome;

@@ -77,6 +77,7 @@ class Executor {
   struct Addresses {
     std::uintptr_t input = 0, output = 0, scratch = 0;
     std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
+    std::size_t scratch_stride = 0;
     // One-way calls: this rank's own block, and where its message is besides: nowhere, in a slot of that class, or behind
     // this in the line.
     std::size_t own = 0;

@@ -64,6 +64,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
     program.scratch_whole |= operand.space == plan::Space::scratch && !in_loop;
     Ref result;
     result.space = operand.space;
+    result.whole = plan.whole_scratch;
     result.area = operand.area;
     result.rank = operand.rank;
     result.range = operand.range;
@@ -76,6 +77,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   };
 
   program.scratches = plan.scratches;
+  program.scratch_whole = plan.whole_scratch;
   program.slots = plan.slots;
   program.one_fragment = plan.one_fragment;
   for (const plan::Section &section : plan.sections) {

@@ -13,7 +13,8 @@ namespace copse::engine {
 // An operand: for lines and slots, where their rings lie.
 struct Ref {
   plan::Space space = plan::Space::none;
-  std::uint8_t area = 0;
+  bool whole = false;  // a scratch that holds a message, not a fragment
+  std::uint16_t area = 0;
   std::int32_t rank = -1;
   std::int32_t local = -1;
   Line *ring = nullptr;
@@ -61,8 +62,8 @@ struct Program {
   std::vector<Section> sections;
   plan::Contents contents;
   std::int32_t ranks = 0;
-  std::uint8_t scratches = 0;
-  bool scratch_whole = false;  // a once-section uses scratch: it must hold the whole message
+  std::uint16_t scratches = 0;
+  bool scratch_whole = false;  // a once-section uses scratch, or others do: it must hold the whole message
   std::uint32_t scratch_blocks = 1;  // that a scratch must hold
   std::uint32_t pack = 1;            // that a slot must hold
   bool slots = false;          // a fragment must fit in a slot; alike on all ranks

@@ -85,8 +85,8 @@ Step &Builder::emit(Kind kind, int area, int peer) {
 Operand Builder::scratch(int number, Range range) { return scratch(number, range, origin_of(range)); }
 
 Operand Builder::scratch(int number, Range range, std::uint32_t origin) {
-  plan_.scratches = std::max<std::uint8_t>(plan_.scratches, static_cast<std::uint8_t>(number + 1));
-  return {Space::scratch, static_cast<std::uint8_t>(number), -1, range, origin};
+  plan_.scratches = std::max(plan_.scratches, static_cast<std::uint16_t>(number + 1));
+  return {Space::scratch, static_cast<std::uint16_t>(number), -1, range, origin};
 }
 
 // The blocks in the input of `owner`.
@@ -148,13 +148,15 @@ void Builder::post(int area, std::span<const std::int32_t> readers, Operand valu
   post(area, readers, std::vector<Operand>(readers.size(), value));
 }
 
-void Builder::post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values) {
+void Builder::post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values,
+                   std::span<const Operand> homes) {
   bool near = false;
   for (std::size_t i = 0; i < readers.size(); ++i) {
     if (!local(readers[i])) continue;
     near = true;
-    if (values[i].space == Space::line || values[i].space == Space::slot) continue;
-    if (carrier_ == Carrier::put) copy(output_of(readers[i], values[i].range), values[i]);
+    if (values[i].space == Space::line || values[i].space == Space::slot || values[i].rank == readers[i]) continue;
+    if (carrier_ == Carrier::put)
+      copy(at_peer(readers[i], homes.empty() ? output(values[i].range) : homes[i]), values[i]);
     publishes_ |= carrier_ == Carrier::get;
     read_in_place_.push_back(values[i]);
   }
@@ -169,10 +171,7 @@ namespace {
 
 std::vector<Operand> parts_of(Operand whole, std::span<const Range> parts) {
   std::vector<Operand> values;
-  for (const Range &part : parts) {
-    whole.range = part;
-    values.push_back(whole);
-  }
+  for (const Range &part : parts) values.push_back(part_of(whole, part));
   return values;
 }
 
@@ -189,16 +188,24 @@ void Builder::give(int area, std::span<const std::int32_t> readers, Operand valu
   post(area, readers, place);
 }
 
-void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value) {
+Operand Builder::open_for(int area, std::int32_t reader, Operand home, Operand there) {
+  return puts(reader) ? at_peer(reader, there) : open(area, {&reader, 1}, home);
+}
+
+void Builder::give_to(int area, std::int32_t reader, Operand value, Operand there) {
+  if (puts(reader)) return post(area, {&reader, 1}, {&value, 1}, {&there, 1});
+  give(area, {&reader, 1}, value);
+}
+
+void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value,
+                         std::span<const Operand> homes) {
   const auto near = locals(readers);
-  const auto part_of = [&](const Operand &whole, Range range) {
-    return Operand{whole.space, whole.area, whole.rank, range, whole.origin};
-  };
   if (near.empty() || (carrier_ == Carrier::get && value.space == Space::input)) {
     publishes_ |= !near.empty();
   } else if (carrier_ == Carrier::put) {
     for (std::size_t i = 0; i < readers.size(); ++i)
-      if (local(readers[i])) copy(output_of(readers[i], parts[i]), part_of(value, parts[i]));
+      if (local(readers[i]))
+        copy(at_peer(readers[i], homes.empty() ? output(parts[i]) : homes[i]), part_of(value, parts[i]));
     acquire(area, near, Space::line);
     emit(Kind::post, area);
   } else {
@@ -302,13 +309,15 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
     return home;
   }
   touch(from);
-  if (as.space == Space::scratch) return {Space::peer_scratch, kPublishArea, from, as.range, as.origin};
+  if (as.space == Space::scratch) return {Space::peer_scratch, as.area, from, as.range, as.origin};
   return {Space::peer_output, kPublishArea, from, as.range};
 }
 
-Operand Builder::output_of(int peer, Range range) {
+// What a peer calls its output or scratch.
+Operand Builder::at_peer(int peer, Operand home) {
   touch(peer);
-  return {Space::peer_output, kPublishArea, peer, range};
+  if (home.space == Space::scratch) return {Space::peer_scratch, home.area, peer, home.range, home.origin};
+  return {Space::peer_output, kPublishArea, peer, home.range};
 }
 
 void Builder::reclaim(std::span<const std::int32_t> readers) {

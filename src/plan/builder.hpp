@@ -45,9 +45,10 @@ class Builder {
 
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
-  // Likewise, that some ranks give from their scratch. Under get it is read there, as long as the readers like: a whole
-  // message, uncut.
-  void keep_in_scratch() { plan_.one_fragment |= carrier_ == Carrier::get; }
+  // Likewise, that some ranks give from their scratch (under get it is read there, as long as the readers like), or
+  // that some are given into it (under put): it holds whole messages.
+  void give_from_scratch() { plan_.whole_scratch |= carrier_ == Carrier::get; }
+  void put_into_scratch() { plan_.whole_scratch |= carrier_ == Carrier::put; }
   // Likewise, and alike for every root, that values of up to so many blocks are given at a time.
   void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 
@@ -64,12 +65,19 @@ class Builder {
   [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
   void post(int area, std::span<const std::int32_t> readers, Operand value);
   // Several parts at once, packed in one line or slot: values[i] is for readers[i], who may be named for several.
-  void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
+  // `homes[i]` is where it is put there, which its taker says too: the output, if there are none, or a scratch.
+  void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values,
+            std::span<const Operand> homes = {});
   void give(int area, std::span<const std::int32_t> readers, Operand value);
+  // To one rank, who takes it to `there`.
+  void give_to(int area, std::int32_t reader, Operand value, Operand there);
+  // Likewise, computed into its place: under put, that is there.
+  [[nodiscard]] Operand open_for(int area, std::int32_t reader, Operand home, Operand there);
 
   // Giving in parts: reader i gets parts[i] of `value`, and takes it as that part; a reader may be named for several.
-  // The value is all that the area gives: a line or slot keeps the parts of earlier portions.
-  void give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value);
+  // The value is all that the area gives: a line or slot keeps the parts of earlier portions. `homes` as above.
+  void give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value,
+                  std::span<const Operand> homes = {});
 
   // Sharing the input in parts, likewise; but under get and put it is read where it lies, so that `take_part` waits for
   // no more than the address.
@@ -80,7 +88,9 @@ class Builder {
   // peer writes there. The owner learns by a signal or a post when that is done.
   [[nodiscard]] bool shares_memory_with(int peer) const { return local(peer); }
   void expose_output() { publishes_ = true; }
-  [[nodiscard]] Operand output_of(int peer, Range range = {});
+  [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
+  // Do values between this rank and `peer` lie in their taker's memory when they are posted?
+  [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
 
   // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
   // (input, output, scratch or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
@@ -125,6 +135,7 @@ class Builder {
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
   void send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
   void touch(int peer);
+  [[nodiscard]] Operand at_peer(int peer, Operand home);
   void drain_before_writing(const Operand &target);
   void use_area(int area);
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }

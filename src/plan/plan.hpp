@@ -81,22 +81,27 @@ enum class Space : std::uint8_t {
   none,
   input,        // my send buffer
   output,       // my receive buffer
-  scratch,      // my private memory, number `area`; a fragment (once-section: a message) long
+  scratch,      // my private memory, number `area`; a fragment (once-section, or whole_scratch: a message) long
   line,         // the payload of line (rank, area) of the current ticket
   slot,         // slot (rank, area) of the current ticket
   peer_input,    // the send buffer of `rank`, through the address it published on `area`
   peer_output,   // the receive buffer of `rank`, likewise
-  peer_scratch,  // its scratch number 0, likewise
+  peer_scratch,  // its scratch number `area`, likewise
 };
 
 struct Operand {
   Space space = Space::none;
-  std::uint8_t area = 0;
+  std::uint16_t area = 0;  // or the number of a scratch
   std::int32_t rank = -1;  // owner of a line, slot or published buffer; -1 for my own private memory
   Range range{};
   std::uint32_t origin = 0;  // the chunk that a line, slot or scratch begins with
   friend bool operator==(const Operand &, const Operand &) = default;
 };
+
+[[nodiscard]] inline Operand part_of(Operand whole, Range part) {
+  whole.range = part;
+  return whole;
+}
 
 enum class Kind : std::uint8_t {
   acquire,     // wait until my line (and, if dst is a slot, my slot) of this ticket may be written again: the
@@ -148,8 +153,9 @@ struct Plan {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
   std::uint8_t areas = 0;     // areas used by this rank, lines and slots alike
-  std::uint8_t scratches = 0;
-  bool one_fragment = false;  // only works with F = 1; alike on all ranks, as is the next
+  std::uint16_t scratches = 0;
+  bool whole_scratch = false;  // scratches hold whole messages; alike on all ranks, as are the next two
+  bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one
   std::uint32_t pack = 1;     // blocks that a line or slot must hold, at most
   Contents contents{};

@@ -24,7 +24,7 @@ void write_operand(std::ostream &out, const Operand &operand) {
     case Space::slot: out << "slot " << operand.rank << '.' << area; break;
     case Space::peer_input: out << "input of " << operand.rank; break;
     case Space::peer_output: out << "output of " << operand.rank; break;
-    case Space::peer_scratch: out << "scratch of " << operand.rank; break;
+    case Space::peer_scratch: out << "scratch." << area << " of " << operand.rank; break;
   }
   write_range(out, operand.range);
   if (operand.origin != 0 && operand.origin != operand.range.first) out << " from " << operand.origin;
@@ -85,7 +85,8 @@ std::string to_text(const Plan &plan, const Step &step) {
 std::string to_text(const Plan &plan) {
   std::ostringstream out;
   out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
-      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "");
+      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "")
+      << (plan.whole_scratch ? " whole-scratch" : "");
   if (plan.pack > 1) out << " pack " << plan.pack;
   out << '\n';
   for (const Section &section : plan.sections) {

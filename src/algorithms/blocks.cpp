@@ -1,0 +1,211 @@
+// Blocks that go up and down trees, and blocks that are copied in turn.
+#include <algorithm>
+
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+using plan::Builder;
+using plan::Operand;
+
+namespace {
+
+// The branches of a tree over blocks.
+class Branches {
+ public:
+  explicit Branches(const shape::Tree &tree) : tree_(tree), extents_(shape::extents(tree)) {}
+
+  [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
+  // All blocks between the first and the last of a branch.
+  [[nodiscard]] plan::Range span(int top) const { return blocks(extent(top).low, extent(top).high); }
+  // Those of the branch, but for `without`, neighbours together.
+  [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
+    std::vector<int> ranks{top};
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const auto &children = tree_.children[static_cast<std::size_t>(ranks[i])];
+      ranks.insert(ranks.end(), children.begin(), children.end());
+    }
+    std::erase(ranks, without);
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<plan::Range> result;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (i > 0 && ranks[i] == ranks[i - 1] + 1) {
+        ++result.back().count;
+      } else {
+        result.push_back(blocks(ranks[i], ranks[i]));
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const shape::Extent &extent(int top) const { return extents_[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] plan::Range blocks(int first, int last) const {
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
+            static_cast<std::uint32_t>(tree_.size())};
+  }
+
+  const shape::Tree &tree_;
+  std::vector<shape::Extent> extents_;
+};
+
+}  // namespace
+
+void gather_up(Builder &builder, const shape::Tree &tree, int rank, int area) {
+  const auto me = static_cast<std::size_t>(rank);
+  const auto &children = tree.children[me];
+  const Branches branches(tree);
+  const bool is_root = rank == tree.root;
+  if (shape::depth(tree) > 1) {
+    builder.give_from_scratch();
+    builder.put_into_scratch();
+  }
+
+  const std::vector<int> up{tree.parent[me]};
+  // Where my parent has them, if I put them there.
+  const auto there = [&](plan::Range blocks) {
+    if (up.front() == tree.root) return Builder::output(blocks);
+    return Operand{plan::Space::scratch, 0, -1, blocks, branches.span(up.front()).first};
+  };
+  const plan::Range mine{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(tree.size())};
+  if (children.empty() && !is_root) {
+    builder.give_to(area, up.front(), Builder::input(mine), there(mine));
+    return builder.reclaim(up);
+  }
+  const plan::Range all = branches.span(rank);
+  const Operand place = is_root ? Builder::output(all) : builder.open(area, up, builder.scratch(0, all));
+  builder.copy(part_of(place, mine), Builder::input(mine));
+  for (int child : children) {
+    const plan::Range given = branches.span(child);
+    const plan::Space from = branches.is_leaf(child) ? plan::Space::input : plan::Space::scratch;
+    for (const plan::Range &run : branches.runs(child)) {
+      const Operand home = part_of(place, run);
+      builder.copy(home, builder.take(area, child, {from, 0, -1, run, given.first}, home, given));
+    }
+  }
+  if (is_root) return;
+  const auto runs = branches.runs(rank);
+  std::vector<Operand> homes;
+  for (const plan::Range &run : runs) homes.push_back(there(run));
+  builder.give_parts(area, std::vector<int>(runs.size(), up.front()), runs, place, homes);
+  builder.reclaim(up);
+}
+
+void scatter_down(Builder &builder, const shape::Tree &tree, int rank, int area) {
+  const auto me = static_cast<std::size_t>(rank);
+  const auto &children = tree.children[me];
+  const Branches branches(tree);
+  if (shape::depth(tree) > 1) {
+    builder.give_from_scratch();
+    builder.put_into_scratch();
+  }
+  builder.pack(branches.span(tree.root).count);
+
+  const auto block = [&](int of) {
+    return plan::Range{static_cast<std::uint32_t>(of), 1, static_cast<std::uint32_t>(tree.size())};
+  };
+  // A child's own block comes last: the ranks below it are waiting.
+  std::vector<int> readers;
+  std::vector<plan::Range> parts;
+  std::vector<Operand> homes;
+  for (int child : children) {
+    for (const plan::Range &run : branches.runs(child, child)) {
+      parts.push_back(run);
+      homes.push_back({plan::Space::scratch, 0, -1, run, branches.span(child).first});
+    }
+    parts.push_back(block(child));
+    homes.push_back(Builder::output(block(child)));
+    readers.resize(parts.size(), child);
+  }
+  if (rank == tree.root) {
+    if (!children.empty()) builder.give_parts(area, readers, parts, Builder::input(branches.span(rank)), homes);
+    builder.copy(Builder::output(block(rank)), Builder::input(block(rank)));
+  } else {
+    const int parent = tree.parent[me];
+    const plan::Range given = branches.span(parent);
+    const plan::Space from = parent == tree.root ? plan::Space::input : plan::Space::scratch;
+    const auto fetch = [&](const Operand &home) {
+      builder.copy(home, builder.take(area, parent, {from, 0, -1, home.range, given.first}, home, given));
+    };
+    if (!children.empty()) {
+      const plan::Range all = branches.span(rank);
+      const Operand place = builder.open(area, children, builder.scratch(0, all));
+      for (const plan::Range &run : branches.runs(rank, rank)) fetch(part_of(place, run));
+      builder.give_parts(area, readers, parts, place, homes);
+    }
+    fetch(Builder::output(block(rank)));
+  }
+  builder.reclaim(children);
+}
+
+void pass_tokens(Builder &builder, const Request &request, int tokens) {
+  const bool up = traits_of(request.collective).output_at_root;
+  const auto block = [&](int of) {
+    return up ? Builder::input(request.block(of)) : Builder::output(request.block(of));
+  };
+  // The ranks after the root, in their order.
+  std::vector<int> order;
+  for (int i = 1; i < request.ranks; ++i) order.push_back((request.root + i) % request.ranks);
+  const std::vector<int> root{request.root};
+
+  if (request.rank == request.root) {
+    builder.loop();
+    builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
+    if (up) builder.expose_output();
+    for (int other : order) {
+      if (builder.shares_memory_with(other)) {
+        if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+        continue;
+      }
+      builder.loop();  // the wire: one rank after the other, as the token comes to them
+      if (up) {
+        const Operand home = Builder::output(request.block(other));
+        builder.copy(home, builder.take(0, other, block(other), home));
+      } else {
+        builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+      }
+    }
+    builder.once();
+    for (int other : order)
+      if (up && builder.shares_memory_with(other)) builder.await_signal(0, other);
+    return builder.reclaim(order);
+  }
+
+  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), request.rank) - order.begin());
+  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), order.size());
+  const auto ring_of = [&](std::size_t at) { return at * rings / order.size(); };
+  const bool first = position == 0 || ring_of(position - 1) != ring_of(position);
+  const bool last = position + 1 == order.size() || ring_of(position + 1) != ring_of(position);
+  const auto pass_on = [&] {
+    if (!last) builder.signal(1, std::vector{order[position + 1]});
+  };
+  const auto regions = groups_of(request, topology::Level::numa);
+  const bool beside_root = &group_of(regions, request.rank) == &group_of(regions, request.root);
+  const bool local = builder.shares_memory_with(request.root);
+  const auto move = [&] {
+    const Operand mine = block(request.rank);
+    if (!up) {
+      builder.copy(mine, builder.take(0, request.root, Builder::input(mine.range), mine));
+    } else if (local) {
+      builder.copy(builder.output_of(request.root, mine.range), mine);
+    } else {
+      builder.give(0, root, mine);
+    }
+  };
+  builder.once();
+  if (!first) builder.await_signal(1, order[position - 1]);
+  if (beside_root) pass_on();
+  builder.loop(plan::Turns::but_last);
+  move();
+  if (!beside_root) {
+    builder.once();
+    pass_on();
+  }
+  builder.loop(plan::Turns::last);
+  move();
+  if (!up || !local) return;
+  builder.once();
+  builder.signal(0, root);
+}
+
+}  // namespace copse::algorithms
