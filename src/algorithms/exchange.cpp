@@ -365,6 +365,79 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
   builder.copy(result, partial(mine));
 }
 
+void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Space home, Operand result) {
+  const int rank = request.rank;
+  const auto sockets = groups_of(request, topology::Level::package);
+  const Group &here = group_of(sockets, rank);
+  const auto position_in = [](const Group &socket, int of) {
+    return static_cast<std::size_t>(std::find(socket.begin(), socket.end(), of) - socket.begin());
+  };
+  const std::size_t size = here.size(), me = position_in(here, rank);
+  const auto tiles_of = [&](std::size_t position) {  // that end there, in this socket
+    std::vector<Range> tiles;
+    for (const Group &socket : sockets)
+      for (std::size_t i = position; i < socket.size(); i += size) tiles.push_back(tile_of(request, socket[i]));
+    return tiles;
+  };
+  const Range whole = range(0, request.ranks, request.ranks), mine = tile_of(request, rank);
+  builder.pack(whole.count);
+  if (home == plan::Space::slot) builder.keep_in_slots();
+  const auto offered = [&](bool untouched, Range tile) {
+    return untouched ? Builder::input(tile) : Operand{home, 0, -1, tile};
+  };
+
+  std::vector<int> readers;  // of this socket's part of their tiles
+  std::vector<Range> parts;
+  for (const Range &tile : tiles_of(me)) {
+    if (tile == mine) continue;
+    readers.push_back(static_cast<int>(tile.first));
+    parts.push_back(tile);
+  }
+  Operand at_hand = Builder::input(mine);
+  if (size == 1) {
+    builder.give_parts(2, readers, parts, Builder::input(whole));
+  } else {
+    const int next = here[(me + 1) % size], previous = here[(me + size - 1) % size];
+    const auto first = tiles_of((me + size - 1) % size);
+    builder.give_parts(0, std::vector<int>(first.size(), next), first, Builder::input(whole));
+    std::vector<Operand> values;
+    for (std::size_t step = 0; step + 1 < size; ++step) {
+      const bool last = step + 2 == size;
+      builder.portion(static_cast<int>(step));
+      values.clear();
+      for (const Range &tile : tiles_of((me + 2 * size - 2 - step) % size)) {
+        const Operand theirs = builder.take(0, previous, offered(step == 0, tile), builder.scratch(0, tile), whole);
+        if (last && tile == mine) {
+          builder.reduce(result, theirs, Builder::input(tile));
+          at_hand = result;
+          continue;
+        }
+        const Operand all{home, 0, -1, whole};
+        values.push_back(
+            part_of(last ? builder.open(2, readers, all) : builder.open(0, std::vector{next}, all), tile));
+        builder.reduce(values.back(), theirs, Builder::input(tile));
+      }
+      builder.portion(last ? 0 : static_cast<int>(step) + 1);
+      if (!last) builder.post(0, std::vector<int>(values.size(), next), values);
+    }
+    builder.post(2, readers, values);
+  }
+
+  std::vector<Fetch> items;
+  for (const Group &socket : sockets) {
+    if (&socket == &here) {
+      items.emplace_back([at_hand] { return at_hand; });
+      continue;
+    }
+    const int from = socket[me % socket.size()];
+    const Operand given = offered(socket.size() == 1, mine);
+    items.emplace_back([&builder, from, given, mine, whole] {
+      return builder.take(2, from, given, builder.scratch(0, mine), whole);
+    });
+  }
+  fold(builder, result, items, static_cast<std::size_t>(&here - sockets.data()));
+}
+
 // Turns -------------------------------------------------------------------------------------------------------
 
 Turns::Turns(Builder &builder, const Request &request, int area, int rounds)

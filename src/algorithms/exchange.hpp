@@ -54,6 +54,12 @@ void reduce_scatter_in(plan::Builder &builder, const Request &request, int area,
                        const std::function<Rounds(int rank)> &rounds_of, From from, plan::Space home,
                        plan::Operand result);
 
+// Inside a loop: tile i of the message, or block i, is combined for rank i in every socket by itself, going round its
+// ranks, each of which adds its input (movement-avoiding, socket-aware: Peng et al. 2023). A socket's rank ends with
+// the tiles of those ranks that have its position in their sockets, and gives them these, to be combined in `result`.
+// `home` as above; areas 0 and 2. Not in rank order.
+void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan::Space home, plan::Operand result);
+
 // Blocks that are given one in each round, to a rank of the round: they take turns in two places, and whoever has
 // taken one says so, so that a line or slot holds but one block, whatever their number. Areas from `area` on: three.
 class Turns {
