@@ -1,7 +1,7 @@
 // gather, knomial: up a k-nomial tree over the ranks in order, wherever they sit, through intermediate buffers
-// (NUMACol 3.2, Figure 2; UPC BCOL, binomial). A branch is an interval of ranks, so what goes up is one piece. Under
-// get the buffers are scratch, whole messages long, kept from call to call up to 16 MiB, as there; NUMACol has no
-// halves for gathers either, for no rank can pass on its first half before it has most of its branch.
+// (NUMACol 3.2, Figure 2; UPC BCOL, binomial). A branch is an interval of ranks, so what goes up is one piece. Pull is
+// get, push is put: then the buffers are scratch, whole messages long, kept from call to call up to 16 MiB, as there.
+// Here fragments are pieces of every block, so that NUMACol's halves do overlap the levels.
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b at the root, after as much again below it: ranks of m blocks copy m n b
 // Wins: blocks of up to some hundred bytes on many ranks: the root has few to wait for
 #include "algorithms/patterns.hpp"
