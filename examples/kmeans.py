@@ -3,7 +3,8 @@
     mpirun -n 4 python examples/kmeans.py
     copse run --trace mpirun -n 4 python examples/kmeans.py
 
-The same script, unmodified, runs on any MPI with or without Copse, and prints the same centres.
+The same script, unmodified, runs on any MPI with or without Copse, and prints the same numbers. What share of its time
+the collective calls take: bench/share.py.
 """
 
 import sys
@@ -44,6 +45,7 @@ def main() -> None:
     if comm.rank == 0:
         error = np.abs(centres - true_centres).max()
         print(f"{comm.size} ranks: centres within {error:.3f} of the true ones; {counts.sum():.0f} points")
+        print("sums of the centres:", *(f"{total:.9f}" for total in centres.sum(axis=1)))
         print(f"{seconds / ROUNDS * 1e3:.1f} ms a round", file=sys.stderr)
 
 

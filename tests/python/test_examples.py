@@ -1,5 +1,8 @@
 """The MPI examples say the same on the bare MPI and under `copse run`, and Copse has really run them."""
 
+import re
+import sys
+
 import pytest
 
 from copse import flavours, paths
@@ -9,10 +12,9 @@ EXAMPLES = paths.ROOT / "examples"
 
 @pytest.fixture
 def both_ways(run, copse):
-    """Runs a program of 2 ranks on MPICH, bare and with Copse; what it printed both times, and the trace."""
+    """Runs a program of 2 ranks, bare and with Copse; what it printed both times, and the trace."""
 
-    def call(*program):
-        flavour = flavours.find("mpich")
+    def call(flavour, *program):
         command = flavour.command(2, program)
         bare = run(command, env=flavour.environment())
         assert bare.returncode == 0, bare.stderr
@@ -24,13 +26,26 @@ def both_ways(run, copse):
 
 
 def test_hello(compile_mpi, both_ways):
-    program = compile_mpi(flavours.find("mpich"), (EXAMPLES / "hello_allreduce.c").read_text())
-    bare, ours, trace = both_ways(program)
+    flavour = flavours.find("mpich")
+    program = compile_mpi(flavour, (EXAMPLES / "hello_allreduce.c").read_text())
+    bare, ours, trace = both_ways(flavour, program)
     assert bare.startswith("2 ranks: sum 1, ") and ours.startswith("2 ranks: sum 1, ")
     assert "copse: allreduce" in trace and " 20000 " in trace
 
 
-def test_kmeans(both_ways):
-    bare, ours, trace = both_ways(flavours.find("mpich").python, EXAMPLES / "kmeans.py")
-    assert bare == ours and "2 ranks: centres within 0.0" in bare
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_kmeans(both_ways, name):
+    flavour = flavours.find(name)
+    bare, ours, trace = both_ways(flavour, flavour.python, EXAMPLES / "kmeans.py")
+    assert bare == ours and "2 ranks: centres within 0.0" in bare and "sums of the centres: " in bare
     assert "copse: broadcast" in trace and "copse: allreduce" in trace
+
+
+def test_share_of_the_time(run):
+    """bench/share.py, which tells how much of a program's time is in collective calls, on one round of k-means."""
+    flavour = flavours.find("mpich")
+    command = flavour.command(2, [flavour.python, EXAMPLES / "kmeans.py"])
+    done = run([sys.executable, paths.ROOT / "bench" / "share.py", "--rounds", "1", *command], env=flavour.environment())
+    shares = re.findall(r"^(\w+) .* s, of which in collective calls .* s a rank: +([\d.]+) %$", done.stdout, re.MULTILINE)
+    assert [side for side, _ in shares] == ["bare", "Copse"], done.stdout + done.stderr
+    assert all(0 < float(percent) < 100 for _, percent in shares)
