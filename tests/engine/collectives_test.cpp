@@ -135,6 +135,23 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(all_cases()), name_of);
 
+// Whatever two nodes have for each other crosses the wire at once, packed or not.
+TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
+  constexpr int kRanks = 6;
+  for (const plan::Carrier carrier : {plan::Carrier::line, plan::Carrier::slot, plan::Carrier::get}) {
+    choose::Settings settings;
+    const auto *row = algorithms::find(Collective::alltoall, "hierarchical");
+    settings.forced.push_back({Collective::alltoall, row, carrier, {}});
+    settings.nodes = 2;
+    const std::uint64_t before = messages_sent.load();
+    const std::string wrong = run_ranks(Kind::threads, kRanks, settings, [](Communicator &comm) {
+      return CallUnderTest(comm, {Collective::alltoall, kRanks, 0, &operation(0), 3, false, false, 1}).run();
+    });
+    EXPECT_EQ(wrong, "") << plan::name_of(carrier);
+    EXPECT_EQ(messages_sent.load() - before, 2u) << plan::name_of(carrier);
+  }
+}
+
 // Elements of which a slot holds one, not one for each rank: the same as their parts, reduced one by one. As chosen, and
 // forced to an algorithm that needs no more room, and to one that does.
 constexpr std::size_t kWide = 5000;  // times 8 bytes
