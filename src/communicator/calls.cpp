@@ -217,7 +217,11 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
     case Collective::reduce_scatter: known(arguments.input_blocks); return bind(job);
     default: break;
   }
-  if (bind_one_way(job)) return;
+  if (Route *const route = bind_one_way(arguments, job.call)) {
+    job.route = route;
+    job.program = &program_of(*route, arguments.root);
+    return;
+  }
   write_letter(job);
   job.sizes.resize(static_cast<std::size_t>(ranks));
   job.letters.resize(static_cast<std::size_t>(ranks));
@@ -233,30 +237,41 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
 }
 
 // A gather or scatter in which every rank tells the one that it concerns how long its block is.
-bool Communicator::State::bind_one_way(Job &job) {
-  const Arguments &arguments = job.arguments;
+Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Call &call) {
   std::unique_ptr<Route> &route = one_way_routes[static_cast<std::size_t>(arguments.collective)];
   if (!route) {
     const auto way = choose::one_way(settings, situation, arguments.collective);
-    if (!way) return false;
+    if (!way) return nullptr;
     route = std::make_unique<Route>();
     route->decision = way->decision;
     route->carried = way->carried;
     open(*route, arguments.collective);
   }
-  job.call = call_of(arguments, rank);
-  job.call.ragged = job.call.one_way = true;
-  job.call.own = arguments.count;
-  job.call.carried = route->carried;
+  call = call_of(arguments, rank);
+  call.ragged = call.one_way = true;
+  call.own = arguments.count;
+  call.carried = route->carried;
   if (arguments.root == rank) {
-    job.call.input_blocks = arguments.input_blocks;
-    job.call.output_blocks = arguments.output_blocks;
+    call.input_blocks = arguments.input_blocks;
+    call.output_blocks = arguments.output_blocks;
     const Block *const blocks = arguments.input_blocks != nullptr ? arguments.input_blocks : arguments.output_blocks;
-    job.call.count = std::max(job.call.count, largest(blocks, ranks));
+    call.count = std::max(call.count, largest(blocks, ranks));
   }
-  job.route = route.get();
-  job.program = &program_of(*route, arguments.root);
-  return true;
+  return route.get();
+}
+
+// The same, blocking.
+Outcome Communicator::State::run_one_way(Route &route, const Arguments &arguments, const engine::Call &call) {
+  running = arguments.collective;
+  std::chrono::steady_clock::time_point start;
+  if (settings.trace) start = std::chrono::steady_clock::now();
+  const Outcome outcome = executor->run(program_of(route, arguments.root), call);
+  if (settings.trace)
+    route.tally->add(call.count, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (outcome != Outcome::done || executor->cut().from < 0) [[likely]] return outcome;
+  const engine::Executor::Cut &cut = executor->cut();
+  spare.cut_off = {cut.from, cut.to, cut.given, cut.room};
+  return Outcome::truncated;
 }
 
 namespace {
@@ -457,6 +472,10 @@ Outcome Communicator::run(const Arguments &arguments) {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
       return state.run(arguments);
+    }
+    if (arguments.ragged && state.ranks > 1 && algorithms::traits_of(arguments.collective).rooted()) {
+      engine::Call call;
+      if (Route *const route = state.bind_one_way(arguments, call)) return state.run_one_way(*route, arguments, call);
     }
     state.begin(state.spare, arguments);
     return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);

@@ -105,9 +105,10 @@ struct Communicator::State {
   [[nodiscard]] Cut cut(const Route &route, const engine::Program &program, std::size_t count, std::size_t element_bytes) const;
   void decide(const Arguments &arguments, Recent &recent);
   Outcome run(const Arguments &arguments);
+  Outcome run_one_way(Route &route, const Arguments &arguments, const engine::Call &call);
 
   void begin(Job &job, const Arguments &arguments);
-  bool bind_one_way(Job &job);
+  Route *bind_one_way(const Arguments &arguments, engine::Call &call);
   void write_letter(Job &job) const;
   bool read_letters(Job &job) const;
   void bind(Job &job);

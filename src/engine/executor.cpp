@@ -179,7 +179,7 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
 std::uint32_t Executor::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                std::uint32_t most) const {
   if (ref.space == plan::Space::none) return most;
-  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
+  if (fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
   if (ref.places == 0) return most;
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
@@ -243,15 +243,18 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
 
 // Messages that travel with their publication ---------------------------------------------------------------------------
 
-// A message of several blocks has their bytes before it, 32 bits each.
+// A message of several blocks has their bytes before it, 32 bits each; this rank's own stays at home.
 Outcome Executor::carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine) {
   const Block own{0, call.own};
   const bool several = call.input_blocks != nullptr;
   const Block *const blocks = several ? call.input_blocks : &own;
   const std::size_t count = several ? peers_.size() : 1, head = several ? count * sizeof(std::uint32_t) : 0;
+  const auto at_home = [&](std::size_t i) { return several && i == static_cast<std::size_t>(me_); };
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count && bytes <= call.carried; ++i)  // bytes stays small: no overflow
+  for (std::size_t i = 0; i < count && bytes <= call.carried; ++i) {  // bytes stays small: no overflow
+    if (at_home(i)) continue;
     bytes = blocks[i].count > call.carried ? call.carried + 1 : bytes + blocks[i].count * call.element_bytes;
+  }
   const Geometry &geometry = segment_.geometry();
   const int slot_class = geometry.class_for(head + bytes);
   if (bytes > call.carried || slot_class < 0) return Outcome::done;
@@ -266,7 +269,7 @@ Outcome Executor::carry(const Op &op, const Call &call, std::uint64_t ticket, Ad
   }
   std::byte *data = to + head;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t length = blocks[i].count * call.element_bytes;
+    const std::size_t length = at_home(i) ? 0 : blocks[i].count * call.element_bytes;
     if (several) {
       const auto short_length = static_cast<std::uint32_t>(length);
       std::memcpy(to + i * sizeof short_length, &short_length, sizeof short_length);
@@ -307,7 +310,11 @@ inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &f
   if (op.blocks == 0) [[likely]] return visit([&](const Ref &ref) { return place(ref, call, fragment); });
   for (std::uint32_t number = 0; number < op.blocks;) {
     std::uint32_t run = op.blocks - number;
-    for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
+    if (call.ragged) {
+      run = 1;
+    } else {
+      for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
+    }
     bool known = true;
     const bool moved = visit([&](const Ref &ref) {
       const Place where = block(ref, call, fragment, number, run);
@@ -559,8 +566,8 @@ Outcome Executor::end(Outcome outcome) {
   return outcome;
 }
 
-// A call of one fragment, with blocks that are all alike and an operator of Copse's: the frequent one, of which the short
-// ones take no longer than their instructions. It is run_steps with everything else left out.
+// A call of one fragment with an operator of Copse's: the frequent one, of which the short ones take no longer than their
+// instructions. It is run_steps with everything else left out.
 Outcome Executor::run_whole(const Program &program, const Call &call) {
   const std::uint64_t ticket = ticket_, mask = segment_.geometry().line_depth - 1;
   const std::size_t block_bytes = call.count * call.element_bytes;
@@ -583,12 +590,17 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
       Outcome outcome = Outcome::done;
       switch (op.kind) {
         case plan::Kind::await:
-          if (op.publication) outcome = step(op, call, whole, section.loop);
-          else outcome = wait_line(op, ticket);
+          outcome = wait_line(op, ticket);
+          if (op.publication && outcome == Outcome::done)
+            std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], op.ring[ticket & mask].payload, sizeof(Addresses));
+          break;
+        case plan::Kind::publish: outcome = publish(op, call, ticket); break;
+        case plan::Kind::await_done:
+          if (!carried_) outcome = wait_word(*op.ring, ticket, op.peer);
           break;
         case plan::Kind::copy:
         case plan::Kind::reduce: {
-          if (!op.plain) [[unlikely]] {
+          if (!op.plain || call.ragged) {
             outcome = step(op, call, whole, section.loop);
             break;
           }
@@ -619,10 +631,11 @@ Outcome Executor::run(const Program &program, const Call &call) {
   if (heap_only_ && program.publishes) return advance(program, call, false);
   const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
   const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
-  if (one && native && !call.ragged &&
+  if (one && native && (!call.ragged || call.one_way) &&
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
     carried_ = false;
+    cut_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);
     if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);
