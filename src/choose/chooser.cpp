@@ -73,7 +73,7 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
   d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 1) * kKiB, Carrier::put);
-  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::put;
+  if (kernel_pays(s, bytes, kKernelFrom / 2)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= 32 * kKiB / static_cast<std::size_t>(s.ranks))) {
@@ -98,6 +98,11 @@ Decision default_scan(const Situation &s, Collective collective, std::size_t byt
   d.algorithm = row(collective, rounds ? "recursive_doubling" : "chain");
   d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : Carrier::slot;
   if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
+  // By loads from where the rank before has it; taking turns, or with a kernel's copy at each rank, slots are no slower.
+  if (!rounds && s.direct && s.addressable && !s.oversubscribed && s.nodes == 1 && bytes >= 4 * kKiB) {
+    d.carrier = Carrier::get;
+    d.fragment_bytes = 64 * kKiB;
+  }
   return d;
 }
 
@@ -122,8 +127,9 @@ std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Coll
   const bool rooted = collective == Collective::gather || collective == Collective::scatter;
   if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
   const Onesided from = onesided_from(s, collective);
-  OneWay way{{row(collective, "flat"), Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
-  if (collective == Collective::scatter) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
+  const bool gathers = collective == Collective::gather;
+  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
+  if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
   return way;
 }
 

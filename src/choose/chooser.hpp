@@ -42,7 +42,7 @@ struct Needs {
 // How a gather or scatter with sizes that not all know is run without exchanging them first, if it is.
 struct OneWay {
   Decision decision;
-  std::size_t carried = 0;  // bytes up to which a rank's message travels with the publication of its address
+  std::size_t carried = 0;  // bytes up to which a rank's message travels with a signal
 };
 [[nodiscard]] std::optional<OneWay> one_way(const Settings &settings, const Situation &situation,
                                             algorithms::Collective collective);

@@ -250,7 +250,8 @@ Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Cal
   call = call_of(arguments, rank);
   call.ragged = call.one_way = true;
   call.own = arguments.count;
-  call.carried = route->carried;
+  const bool gathers = arguments.collective == Collective::gather;
+  call.carried = gathers != (arguments.root == rank) ? route->carried : 0;
   if (arguments.root == rank) {
     call.input_blocks = arguments.input_blocks;
     call.output_blocks = arguments.output_blocks;

@@ -33,7 +33,8 @@ struct Call {
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
   // A ragged gather or scatter whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's
-  // block, `count` that of the largest it knows of. A message of up to `carried` bytes goes along with the publication of where it lies (docs/decisions/one-way.md).
+  // block, `count` that of the largest it knows of. A message of up to `carried` bytes travels
+  // with a signal (docs/decisions/one-way.md); 0: this rank has none for others.
   bool one_way = false;
   std::size_t own = 0, carried = 0;
 

@@ -104,7 +104,7 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
   return acquire_ring(op, ticket, depth);
 }
 
-inline Outcome Executor::acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
+Outcome Executor::acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
   if (ticket < depth) return Outcome::done;
   if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket - depth)) >= 0) return Outcome::done;
   return acquire_long(op, ticket, depth);
@@ -179,7 +179,7 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
 std::uint32_t Executor::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                std::uint32_t most) const {
   if (ref.space == plan::Space::none) return most;
-  if (fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
+  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
   if (ref.places == 0) return most;
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
@@ -200,12 +200,8 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
   const std::size_t place = nth(ref.place, ref.places);
   if (call.one_way && ref.space == plan::Space::peer_input &&
       addresses_[static_cast<std::size_t>(ref.rank)].carried != kNowhere)
-    return carried(ref, fragment.ticket, place, size);
-  const auto one_way_size = [&] {  // the tables say it, or the block is this rank's own, or its owner's
-    if (ref.space == plan::Space::peer_input && ref.places == 1) return addresses_[static_cast<std::size_t>(ref.rank)].own;
-    return ref.places == 1 ? call.own : ~std::size_t{0};
-  };
-  std::size_t whole = call.one_way            ? one_way_size()
+    return carried_block(ref.rank, fragment.ticket, place);
+  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // else tables say it
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
@@ -241,80 +237,12 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
   return result;
 }
 
-// Messages that travel with their publication ---------------------------------------------------------------------------
-
-// A message of several blocks has their bytes before it, 32 bits each; this rank's own stays at home.
-Outcome Executor::carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine) {
-  const Block own{0, call.own};
-  const bool several = call.input_blocks != nullptr;
-  const Block *const blocks = several ? call.input_blocks : &own;
-  const std::size_t count = several ? peers_.size() : 1, head = several ? count * sizeof(std::uint32_t) : 0;
-  const auto at_home = [&](std::size_t i) { return several && i == static_cast<std::size_t>(me_); };
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count && bytes <= call.carried; ++i) {  // bytes stays small: no overflow
-    if (at_home(i)) continue;
-    bytes = blocks[i].count > call.carried ? call.carried + 1 : bytes + blocks[i].count * call.element_bytes;
-  }
-  const Geometry &geometry = segment_.geometry();
-  const int slot_class = geometry.class_for(head + bytes);
-  if (bytes > call.carried || slot_class < 0) return Outcome::done;
-
-  std::byte *to = op.ring[ticket & (geometry.line_depth - 1)].payload + sizeof mine;
-  mine.carried = kBehind;
-  if (head + bytes > plan::kLinePayloadBytes - sizeof mine) {
-    const Outcome outcome = acquire_ring(op, ticket, geometry.slots[slot_class].depth);
-    if (outcome != Outcome::done) return outcome;
-    to = segment_.slot(peers_[static_cast<std::size_t>(me_)].local, plan::kPublishArea, slot_class, ticket);
-    mine.carried = slot_class;
-  }
-  std::byte *data = to + head;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t length = at_home(i) ? 0 : blocks[i].count * call.element_bytes;
-    if (several) {
-      const auto short_length = static_cast<std::uint32_t>(length);
-      std::memcpy(to + i * sizeof short_length, &short_length, sizeof short_length);
-    }
-    if (length > 0) kernels::copy(data, static_cast<const std::byte *>(call.input) + blocks[i].place, length);
-    data += length;
-  }
-  return Outcome::done;
-}
-
-Executor::Place Executor::carried(const Ref &ref, std::uint64_t ticket, std::size_t block,
-                                  std::size_t element_bytes) const {
-  const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
-  const int local = peers_[static_cast<std::size_t>(ref.rank)].local;
-  const Line &line = segment_.lines(local, plan::kPublishArea)[ticket & (segment_.geometry().line_depth - 1)];
-  std::byte *const from = theirs.carried == kBehind
-                              ? const_cast<std::byte *>(line.payload) + sizeof theirs
-                              : segment_.slot(local, plan::kPublishArea, theirs.carried, ticket);
-  if (ref.places == 1) return {from, 0, nullptr, theirs.own};
-  std::byte *data = from + ref.places * sizeof(std::uint32_t);
-  std::uint32_t length = 0;
-  for (std::size_t i = 0;; ++i) {
-    std::memcpy(&length, from + i * sizeof length, sizeof length);
-    if (i == block) return {data, 0, nullptr, length / element_bytes};
-    data += length;
-  }
-}
-
-void Executor::note_cut(const Op &op, const Place &dst, const Place &src) {
-  const int from = op.a.rank < 0 ? me_ : op.a.rank;
-  if (src.count > dst.count && cut_.from < 0) cut_ = {from, me_, src.count, dst.count};
-}
-
-// Runs of blocks --------------------------------------------------------------------------------------------------------
-
 template <class Visit>
 inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
   if (op.blocks == 0) [[likely]] return visit([&](const Ref &ref) { return place(ref, call, fragment); });
   for (std::uint32_t number = 0; number < op.blocks;) {
     std::uint32_t run = op.blocks - number;
-    if (call.ragged) {
-      run = 1;
-    } else {
-      for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
-    }
+    for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
     bool known = true;
     const bool moved = visit([&](const Ref &ref) {
       const Place where = block(ref, call, fragment, number, run);
@@ -400,10 +328,9 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
   Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
                  reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
                  reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, call.own};
-  if (call.one_way) {
+  if (carries_) {
     const Outcome outcome = carry(op, call, ticket, mine);
     if (outcome != Outcome::done) return outcome;
-    carried_ = mine.carried != kNowhere;
   }
   std::memcpy(line.payload, &mine, sizeof mine);
   line.post(ticket);
@@ -486,16 +413,23 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
-    case plan::Kind::post: op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion); return Outcome::done;
+    case plan::Kind::post:
+      if (call.one_way) return publish(op, call, fragment.ticket);
+      op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
+      return Outcome::done;
     case plan::Kind::publish: return publish(op, call, fragment.ticket);
     case plan::Kind::await: {
+      if (carries_) return Outcome::done;  // and asks for no address
       const Outcome outcome = wait_line(op, fragment.ticket);
-      if (op.publication && outcome == Outcome::done)
+      if ((op.publication || call.one_way) && outcome == Outcome::done) {
         std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], op.ring[fragment.ticket & mask].payload, sizeof(Addresses));
+        if (!op.publication) deliver_carried(op.peer, call, fragment.ticket);
+      }
       return outcome;
     }
     case plan::Kind::copy:
     case plan::Kind::reduce: {
+      if (carries_ && op.dst.space == plan::Space::peer_output) return Outcome::done;
       const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
       const bool streams = op.last && result >= stream_from_;
       const bool moved =
@@ -507,7 +441,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
               : each_run(op, call, fragment,
                          [&](auto where) {
                            const Place dst = where(op.dst), src = where(op.a);
-                           if (call.one_way) note_cut(op, dst, src);
+                           if (call.one_way && op.dst.space == plan::Space::output)
+                             note_cut(op.a.rank < 0 ? me_ : op.a.rank, src.count, dst.count);
                            return copy(dst, src, call.element_bytes, streams);
                          });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
@@ -515,7 +450,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
     case plan::Kind::await_done:
-      if (carried_) return Outcome::done;
+      if (carries_) return Outcome::done;
       return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
     case plan::Kind::send: return wired(send(op, call, fragment));
     case plan::Kind::receive: return wired(receive(op, call, fragment));
@@ -538,7 +473,7 @@ void Executor::begin(const Program &program, const Call &call) {
   size_scratch(program, call);
   standing_ = {};
   standing_.begun = true;
-  carried_ = false;
+  carries_ = carries(call);
   cut_ = {};
 }
 
@@ -590,13 +525,8 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
       Outcome outcome = Outcome::done;
       switch (op.kind) {
         case plan::Kind::await:
-          outcome = wait_line(op, ticket);
-          if (op.publication && outcome == Outcome::done)
-            std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], op.ring[ticket & mask].payload, sizeof(Addresses));
-          break;
-        case plan::Kind::publish: outcome = publish(op, call, ticket); break;
-        case plan::Kind::await_done:
-          if (!carried_) outcome = wait_word(*op.ring, ticket, op.peer);
+          if (op.publication || call.one_way) [[unlikely]] outcome = step(op, call, whole, section.loop);
+          else outcome = wait_line(op, ticket);
           break;
         case plan::Kind::copy:
         case plan::Kind::reduce: {
@@ -617,7 +547,10 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
           break;
         }
         case plan::Kind::acquire: outcome = acquire(op, call, ticket); break;
-        case plan::Kind::post: op.ring[ticket & mask].post(ticket, op.portion); break;
+        case plan::Kind::post:
+          if (call.one_way) [[unlikely]] outcome = publish(op, call, ticket);
+          else op.ring[ticket & mask].post(ticket, op.portion);
+          break;
         case plan::Kind::done: op.ring->post(ticket); break;
         default: outcome = step(op, call, whole, section.loop);
       }
@@ -634,7 +567,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
   if (one && native && (!call.ragged || call.one_way) &&
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
-    carried_ = false;
+    carries_ = carries(call);
     cut_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);

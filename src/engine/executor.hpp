@@ -78,8 +78,8 @@ class Executor {
     std::uintptr_t input = 0, output = 0, scratch = 0;
     std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
     std::size_t scratch_stride = 0;
-    // One-way calls: this rank's own block, and where its message is besides: nowhere, in a slot of that class, or behind
-    // this in the line.
+    // One-way calls: how long this rank's own block is, and where its message is besides: nowhere, in a slot of that
+    // class, or behind this in the line.
     std::size_t own = 0;
     std::int32_t carried = kNowhere;
   };
@@ -125,9 +125,19 @@ class Executor {
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
   Outcome publish(const Op &op, const Call &call, std::uint64_t ticket);
+  // one_way.cpp
+  struct Gift {
+    const Block *blocks;
+    std::size_t count, at_home;
+  };
+  [[nodiscard]] Gift gift(const Call &call) const;
+  [[nodiscard]] bool carries(const Call &call) const;
+  [[nodiscard]] std::size_t carried_bytes(const Call &call) const;
   Outcome carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine);
-  [[nodiscard]] Place carried(const Ref &ref, std::uint64_t ticket, std::size_t block, std::size_t element_bytes) const;
-  void note_cut(const Op &op, const Place &dst, const Place &src);
+  [[nodiscard]] std::byte *carried_by(int rank, int area, std::uint64_t ticket) const;
+  [[nodiscard]] Place carried_block(int root, std::uint64_t ticket, std::size_t block) const;
+  void deliver_carried(int from, const Call &call, std::uint64_t ticket);
+  void note_cut(int from, std::size_t given, std::size_t room);
   void size_scratch(const Program &program, const Call &call);
 
   Segment segment_;
@@ -171,7 +181,7 @@ class Executor {
   Standing standing_;
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
-  bool carried_ = false;     // nobody reads what this rank published
+  bool carries_ = false;     // this rank's message travels with its signal in the current call
   Cut cut_;
   std::uint32_t ahead_ = 0;  // lines in a row that were there when they were wanted
 };
