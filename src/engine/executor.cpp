@@ -537,7 +537,7 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
           const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
           std::byte *const dst = where(op.dst), *const a = where(op.a);
           if (op.kind == plan::Kind::copy) {
-            kernels::copy(dst, a, blocks * block_bytes);
+            if (dst != a) kernels::copy(dst, a, blocks * block_bytes);  // in place it may be read at this moment
           } else if (op.dst2.space == plan::Space::none) {
             call.combine->kernel(dst, a, where(op.b), blocks * call.count);
           } else {
