@@ -23,7 +23,7 @@ import typer
 from rich.console import Console
 
 from . import flavours, paths, readme, run
-from .bench_report import PROGRAM_TITLES, Sample, draw, show, summarise, write
+from .bench_report import PROGRAM_TITLES, Sample, draw, show, size_text, summarise, write
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
