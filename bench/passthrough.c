@@ -1,13 +1,17 @@
 /* What a call costs that Copse passes on to the MPI: nanoseconds of the cheapest calls that it wraps.
  *
+ * passthrough collectives:
  *   barrier_self, allreduce_self  on MPI_COMM_SELF; passed on when COPSE_DISABLE=1
  *   bcast_intercomm               on an intercommunicator, which Copse never serves, in the root's group but not the
  *                                 root: a call without effect. Needs 3 ranks; the other two sleep meanwhile.
+ * passthrough messages: to and from MPI_PROC_NULL, and on null requests; first without any request of Copse's, then
+ *   ("known") with a persistent barrier, which is Copse's unless it runs bare.
  *
  * Run it bare and preloaded in turn, several times, and subtract the minima: bench/passthrough.py does.
  * Output is CSV on rank 1: call,ns (the minimum over batches). */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { kBatches = 200, kCalls = 1000, kWarmUp = 100, kSleepMicroseconds = 300000 };
@@ -28,6 +32,32 @@ static void bcast_intercomm(void) {
   MPI_Bcast(&value, 1, MPI_DOUBLE, rank == 0 ? MPI_ROOT : rank == 1 ? MPI_PROC_NULL : 0, across);
 }
 
+static void send_none(void) { MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD); }
+static void recv_none(void) { MPI_Recv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+
+static void isend_wait(void) {
+  MPI_Request request;
+  MPI_Isend(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void wait_null(void) {
+  MPI_Request none = MPI_REQUEST_NULL;
+  MPI_Wait(&none, MPI_STATUS_IGNORE);
+}
+
+static void test_null(void) {
+  MPI_Request none = MPI_REQUEST_NULL;
+  int flag;
+  MPI_Test(&none, &flag, MPI_STATUS_IGNORE);
+}
+
+static MPI_Request persistent;
+static void start_wait(void) {
+  MPI_Start(&persistent);
+  MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+}
+
 static double measure(void (*call)(void)) {
   double best = 1e9;
   for (int batch = 0; batch < kBatches; ++batch) {
@@ -37,6 +67,31 @@ static double measure(void (*call)(void)) {
     if (ns < best) best = ns;
   }
   return best;
+}
+
+#define PRINT(call, when) printf(#call when ",%.1f\n", measure(call))
+#define PRINT_MESSAGES(when)                                                                            \
+  PRINT(send_none, when), PRINT(recv_none, when), PRINT(isend_wait, when), PRINT(wait_null, when),      \
+      PRINT(test_null, when), PRINT(start_wait, when)
+
+static void messages(int rank) {
+  MPI_Request known;
+  MPI_Send_init(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &persistent);
+  if (rank == 1) PRINT_MESSAGES("");
+  MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &known);
+  if (rank == 1) PRINT_MESSAGES(" known");
+  MPI_Request_free(&known);
+  MPI_Request_free(&persistent);
+}
+
+static void collectives(int rank) {
+  if (rank == 1) {
+    PRINT(barrier_self, ""), PRINT(allreduce_self, ""), PRINT(bcast_intercomm, "");
+    fflush(stdout);
+    return;
+  }
+  usleep(kSleepMicroseconds);
+  for (int i = 0; i < kBatches * kCalls; ++i) bcast_intercomm();
 }
 
 int main(int argc, char** argv) {
@@ -54,16 +109,9 @@ int main(int argc, char** argv) {
   for (int i = 0; i < kWarmUp; ++i) bcast_intercomm();
 
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 1) {
-    printf("call,ns\n");
-    printf("barrier_self,%.1f\n", measure(barrier_self));
-    printf("allreduce_self,%.1f\n", measure(allreduce_self));
-    printf("bcast_intercomm,%.1f\n", measure(bcast_intercomm));
-    fflush(stdout);
-  } else {
-    usleep(kSleepMicroseconds);
-    for (int i = 0; i < kBatches * kCalls; ++i) bcast_intercomm();
-  }
+  if (rank == 1) printf("call,ns\n");
+  if (argc > 1 && strcmp(argv[1], "messages") == 0) messages(rank);
+  else collectives(rank);
   MPI_Comm_free(&across);
   MPI_Comm_free(&side);
   MPI_Finalize();

@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from copse import flavours, paths
+from copse import flavours
 from copse.errors import CopseError
 from copse.run import HEAP, preload_value
 
 RANKS = 2
-PROGRAM = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Finalize(); return 0; }\n"
+SOURCE = Path(__file__).with_suffix(".c")
 
 
 def milliseconds(command: list[str], environment: dict[str, str]) -> float:
@@ -29,21 +29,13 @@ def milliseconds(command: list[str], environment: dict[str, str]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def compile_program(flavour: flavours.Flavour) -> Path:
-    program = paths.BUILD / "bench" / "bin" / flavour.name / "startup"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([flavour.mpicc, "-x", "c", "-", "-o", program], input=PROGRAM, text=True,
-                   env=flavour.environment(), check=True)  # fmt: skip
-    return program
-
-
 def commands(name: str, libraries: list[str]) -> tuple[list[str], dict[str, str]]:
     """The command and environment that run a flavour's program, or `none`'s, with these preloaded."""
     variables = {"LD_PRELOAD": preload_value(libraries, None)} if libraries else {}
     if name == "none":
         return ["/bin/true"], variables
     flavour = flavours.find(name)
-    return flavour.command(RANKS, [compile_program(flavour)], crowded=True, variables=variables), flavour.environment()
+    return flavour.command(RANKS, [flavour.program(SOURCE)], crowded=True, variables=variables), flavour.environment()
 
 
 def main() -> None:

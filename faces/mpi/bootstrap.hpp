@@ -2,7 +2,7 @@
 #pragma once
 
 #include "communicator/bootstrap.hpp"
-#include "real.hpp"
+#include "requests.hpp"
 
 namespace copse::mpi {
 
@@ -15,8 +15,14 @@ class MpiBootstrap final : public communicator::Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
   bool allgather(const void *mine, void *all, std::size_t bytes) override {
+    int revoked = 0;  // then Open MPI's blocking calls return an error, but those that are started never end
+    if (real().Comm_is_revoked != nullptr) real().Comm_is_revoked(comm_, &revoked);
+    if (revoked != 0) return false;
     const int count = static_cast<int>(bytes);
-    return real().Allgather_(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm_) == MPI_SUCCESS;
+    const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
+    MPI_Request request = MPI_REQUEST_NULL;  // what else this rank has started goes on meanwhile
+    return real().Iallgather(mine, count, byte, all, count, byte, comm, &request) == MPI_SUCCESS &&
+           wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
 
  private:

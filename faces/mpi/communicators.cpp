@@ -2,12 +2,14 @@
 #include "communicators.hpp"
 
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "report.hpp"
+#include "requests.hpp"
 #include "wire.hpp"
 
 namespace copse::mpi {
@@ -24,7 +26,7 @@ int keyval = 0;  // of communicators: their CommState
 std::atomic<bool> is_finishing{false};
 
 std::mutex mutex;  // never held across a call of the MPI: two threads may make two states at once
-std::unordered_map<Raw, std::unique_ptr<CommState>> states;
+std::unordered_map<Raw, std::shared_ptr<CommState>> states;
 
 // The MPI may use its own collectives to make what we ask for; those must not come back to us.
 thread_local bool making = false;
@@ -52,8 +54,17 @@ bool needs_wire(communicator::Bootstrap &bootstrap) {
   return false;
 }
 
-std::unique_ptr<CommState> make(MPI_Comm comm) {
-  auto state = std::make_unique<CommState>();
+// What ran on it is told when its last call is over.
+void let_go(CommState *state) {
+  try {
+    remember(*state);
+  } catch (const std::bad_alloc &) {  // then the trace lacks this one
+  }
+  delete state;
+}
+
+std::shared_ptr<CommState> make(MPI_Comm comm) {
+  const std::shared_ptr<CommState> state(new CommState, let_go);
   state->comm = comm;
   int inter = 0;
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
@@ -66,14 +77,11 @@ std::unique_ptr<CommState> make(MPI_Comm comm) {
   } else if (state->ranks == 1) {
     state->why_not = "a communicator of one rank";
   } else {
-    try {
-      auto bootstrap = std::make_unique<MpiBootstrap>(comm);
-      std::unique_ptr<MpiWire> wire;
-      if (needs_wire(*bootstrap)) wire = std::make_unique<MpiWire>(comm);
-      state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not);
-    } catch (const std::exception &error) {  // the other ranks are waiting: there is no way back
-      give_up(*state, "making a communicator", error.what());
-    }
+    auto bootstrap = std::make_unique<MpiBootstrap>(comm);
+    std::unique_ptr<MpiWire> wire;
+    if (needs_wire(*bootstrap)) wire = std::make_unique<MpiWire>(comm);
+    state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not,
+                                                      progress());
   }
   return state;
 }
@@ -86,22 +94,22 @@ int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
 // The MPI frees a communicator (or disconnects, or finalises the world).
 int forget(MPI_Comm, int, void *value, void *) {
   if (is_finishing.load()) return MPI_SUCCESS;
-  std::unique_ptr<CommState> state;
+  std::shared_ptr<CommState> state;
   {
     const std::lock_guard lock(mutex);
     const auto at = states.find(raw_of(static_cast<CommState *>(value)->comm));
     if (at == states.end() || at->second.get() != value) return MPI_SUCCESS;
     state = std::move(at->second);
+    state->freed = true;
     states.erase(at);
     detail::generation.fetch_add(1, std::memory_order_release);
   }
-  remember(*state);
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
-CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot) {
+CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) {
   if (making) return passing_on("called by the MPI itself");
   if (comm == MPI_COMM_NULL) return passing_on("not a valid communicator");
   const Raw key = raw_of(comm);
@@ -111,8 +119,10 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot) {
     if (const auto at = states.find(key); at != states.end()) state = at->second.get();
   }
   if (state == nullptr) {
+    // The ranks meet in blocking calls only: a rank may legally start its call long after another.
+    if (!may_make) return passing_on("started before any blocking collective call on its communicator");
     const Making guard;
-    std::unique_ptr<CommState> made = make(comm);
+    std::shared_ptr<CommState> made = make(comm);
     if (!made) return passing_on("not a valid communicator");
     state = made.get();
     {
@@ -132,10 +142,9 @@ void prepare_communicators(const choose::Settings &chosen) {
 
 bool finishing() { return is_finishing.load(); }
 
-void finish_communicators(void (*visit)(const CommState &)) {
+void finish_communicators() {
   is_finishing.store(true);
   const std::lock_guard lock(mutex);
-  for (const auto &[key, state] : states) visit(*state);
   detail::generation.fetch_add(1, std::memory_order_release);
   states.clear();
 }

@@ -12,8 +12,10 @@
 
 namespace copse::mpi {
 
-struct CommState {
+// Calls under way keep it beyond the life of the MPI's communicator.
+struct CommState : std::enable_shared_from_this<CommState> {
   MPI_Comm comm{};
+  bool freed = false;  // the MPI's communicator, by the program
   int rank = 0, ranks = 1;
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // then
@@ -35,20 +37,21 @@ struct Remembered {
 inline constexpr unsigned kRememberedBits = 4;
 extern thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies: what threads remember is void then
-CommState &find_or_make(MPI_Comm comm, Remembered &slot);
+CommState &find_or_make(MPI_Comm comm, Remembered &slot, bool may_make);
 }  // namespace detail
 
-// Collective over the communicator at its first call. A handle that is no communicator gives a state that passes on.
-inline CommState &state_of(Raw raw) {
+// Collective over the communicator at its first call; or, if it may not make a state (`may_make`), passing on until another
+// call has made one. A handle that is no communicator gives a state that passes on.
+inline CommState &state_of(Raw raw, bool may_make = true) {
   const auto comm = handle<MPI_Comm>(raw);
   const Raw key = raw_of(comm);
   detail::Remembered &slot = detail::remembered[key * 0x9e3779b97f4a7c15u >> (64 - detail::kRememberedBits)];
   if (slot.comm == key && slot.generation == detail::generation.load(std::memory_order_acquire)) [[likely]]
     return *slot.state;
-  return detail::find_or_make(comm, slot);
+  return detail::find_or_make(comm, slot, may_make);
 }
 
-// At MPI_Finalize: `visit` sees every living state, then all are dropped. Nothing of the MPI is touched.
-void finish_communicators(void (*visit)(const CommState &));
+// At MPI_Finalize: all states are dropped. Nothing of the MPI is touched.
+void finish_communicators();
 
 }  // namespace copse::mpi

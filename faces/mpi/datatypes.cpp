@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/kernels/kernels.hpp"
@@ -117,6 +118,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
   }
   auto type = std::make_unique<Datatype>();
   type->handle = handle;
+  type->derived = true;
   type->size = static_cast<std::size_t>(size);
   type->extent = extent;
   type->true_lb = true_lb;
@@ -164,6 +166,25 @@ const Datatype *datatype_of(Raw raw, MPI_Comm comm) {
   auto examined = examine(type, comm);
   if (!examined || real().Type_set_attr_(type, keyval, examined.get()) != MPI_SUCCESS) return nullptr;
   return examined.release();
+}
+
+// One element of the type, as a type: a duplicate would call the program's functions that copy its attributes.
+std::shared_ptr<const Datatype> kept(const Datatype &type) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (auto known = type.copy.lock()) return known;
+  auto copy = std::make_unique<Datatype>(type);
+  if (real().Type_contiguous_(1, type.handle, &copy->handle) != MPI_SUCCESS ||
+      real().Type_commit_(&copy->handle) != MPI_SUCCESS) {
+    return nullptr;
+  }
+  const std::shared_ptr<const Datatype> made(copy.release(), [](const Datatype *unused) {
+    MPI_Datatype handle = unused->handle;
+    real().Type_free_(&handle);
+    delete unused;
+  });
+  type.copy = made;
+  return made;
 }
 
 namespace {

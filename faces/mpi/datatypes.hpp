@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "copse/types.h"
 #include "family.hpp"
@@ -18,6 +19,8 @@ struct Datatype {
   copse_type reducible = COPSE_TYPE_COUNT;  // what predefined operators take it for; COPSE_TYPE_COUNT: nothing
   std::uint16_t operators = 0;           // predefined operators that MPI-4.1 6.9.2 defines for it: bit 1 << copse_op
   std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
+  bool derived = false;                        // the program may free it
+  mutable std::weak_ptr<const Datatype> copy;  // what kept() has made; it keeps the MPI's type alive, and with it this
 };
 
 // Once, after MPI_Init.
@@ -25,6 +28,9 @@ void prepare_datatypes();
 
 // Null if the MPI refuses the type (MPI_DATATYPE_NULL, not committed ...): pass the call on for its error.
 const Datatype *datatype_of(Raw raw, MPI_Comm comm);
+
+// The same type, for calls that may outlive it: the program may free its own while they are under way.
+std::shared_ptr<const Datatype> kept(const Datatype &type);
 
 // Bytes of a message; false if that overflows.
 inline bool message_bytes(std::int64_t count, std::size_t size, std::size_t &bytes) {

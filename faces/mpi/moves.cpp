@@ -1,45 +1,65 @@
 // Calls that move data: broadcast, gather, scatter, allgather and alltoall, with the v and w forms.
+#include <optional>
+
 #include "wrappers.hpp"
 
 namespace copse::mpi {
 namespace {
 
+struct KeptSides;
+
 // What a rank gives and gets; null where it has no such side. In place it has but one, and the other lies in that.
 struct Sides {
   Side *in = nullptr, *out = nullptr;
   bool in_place = false;
+  int own = -1;  // in place, without an input: this rank's block of the output, or -1 for all
+
+  [[nodiscard]] bool prepare(std::size_t bytes) const {
+    for (Side *side : {in, out})
+      if (side != nullptr && !side->prepare(bytes)) return false;
+    return true;
+  }
+  [[nodiscard]] std::string_view load() const {
+    bool loaded = true;
+    if (in != nullptr) {
+      loaded = in->load();
+    } else if (in_place) {
+      loaded = own < 0 ? out->load() : out->load(own);
+    }
+    return loaded ? std::string_view() : "the MPI could not pack the message";
+  }
+  [[nodiscard]] std::string_view store(Outcome &outcome) const {
+    if ((outcome != Outcome::done && outcome != Outcome::truncated) || out == nullptr) return {};
+    if (!out->store()) return "the MPI could not unpack the message";
+    if (out->too_short()) outcome = Outcome::truncated;
+    return {};
+  }
+  [[nodiscard]] std::shared_ptr<const Sides> kept() const;
 };
 
+struct KeptSides {
+  std::optional<Side> in, out;
+  Sides sides;
+};
+std::shared_ptr<const Sides> Sides::kept() const {
+  const auto kept = std::make_shared<KeptSides>();
+  kept->sides = *this;
+  const auto keep = [](std::optional<Side> &copy, Side *&side) {
+    if (side != nullptr) side = &copy.emplace(*side);
+  };
+  keep(kept->in, kept->sides.in);
+  keep(kept->out, kept->sides.out);
+  return {kept, &kept->sides};
+}
+
 void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
-  for (Side *side : {sides.in, sides.out})
-    if (side != nullptr && !side->prepare(bytes)) site.fail("no memory to pack the message in");
-}
-
-void load(const Site &site, const Sides &sides) {
-  const bool whole = site.collective == Collective::alltoall;
-  bool loaded = true;
-  if (sides.in != nullptr) {
-    loaded = sides.in->load();
-  } else if (sides.in_place) {
-    loaded = whole ? sides.out->load() : sides.out->load(site.state.rank);
-  }
-  if (!loaded) site.fail("the MPI could not pack the message");
-}
-
-int store(const Site &site, const Sides &sides, Outcome outcome) {
-  const bool over = outcome == Outcome::done || outcome == Outcome::truncated;
-  if (over && sides.out != nullptr) {
-    if (!sides.out->store()) site.fail("the MPI could not unpack the message");
-    if (sides.out->too_short()) outcome = Outcome::truncated;
-  }
-  site.state.input.packed.trim();
-  site.state.output.packed.trim();
-  return site.end(outcome);
+  if (!sides.prepare(bytes)) site.fail("no memory to pack the message in");
 }
 
 // A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
 // where there are tables (`ragged`), of this rank's.
-int move(const Site &site, const Sides &sides, bool ragged, int root, std::size_t bytes) {
+int move(const Site &site, Sides sides, bool ragged, int root, std::size_t bytes) {
+  if (sides.in_place && site.collective != Collective::alltoall) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
   Arguments arguments;
@@ -64,9 +84,8 @@ int move(const Site &site, const Sides &sides, bool ragged, int root, std::size_
     arguments.output = sides.in->memory(site.state.rank);
   }
   if (settings().check) site.check(arguments, {});
-  if (!ragged && bytes == 0) return MPI_SUCCESS;
-  load(site, sides);
-  return store(site, sides, site.state.copse->run(arguments));
+  if (!ragged && bytes == 0) return site.nothing();
+  return site.carry_out(arguments, sides);
 }
 
 template <class Count>
@@ -78,10 +97,11 @@ int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, R
   const bool gives = site.state.rank == root;
   const Sides sides{gives ? &side : nullptr, gives ? nullptr : &side};
   prepare(site, sides, bytes);
-  if (settings().check) site.check({.collective = Collective::broadcast, .count = bytes, .root = root}, {});
-  if (bytes == 0) return MPI_SUCCESS;
-  load(site, sides);
-  return store(site, sides, site.state.copse->broadcast(side.memory(), bytes, root));
+  const Arguments arguments{.collective = Collective::broadcast, .input = side.memory(), .output = side.memory(),
+                            .count = bytes, .root = root};
+  if (settings().check) site.check(arguments, {});
+  if (bytes == 0) return site.nothing();
+  return site.carry_out(arguments, sides);
 }
 
 template <class Count>

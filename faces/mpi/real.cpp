@@ -17,7 +17,7 @@ StackedTools stacked_tools;
 }
 namespace {
 
-dl_find_object mpi_code{};
+dl_find_object mpi_code{}, fortran_code{};  // of the second, nothing where there is none
 void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
 void *scope_of(const void *caller) {
@@ -54,6 +54,10 @@ const void *definer_of(const void *found) {
   return symbol != nullptr && symbol->st_shndx == SHN_UNDEF ? nullptr : info.dli_fbase;
 }
 
+bool lies_in(const dl_find_object &code, const void *address) {
+  return address >= code.dlfo_map_start && address < code.dlfo_map_end;
+}
+
 // Looks for other tools that wrap `name`.
 template <class Function>
 void find_tools(Function &function, const char *name) {
@@ -76,7 +80,8 @@ void *mpi_symbol(const char *name) {
   return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
 }
 
-bool in_mpi(const void *address) { return address >= mpi_code.dlfo_map_start && address < mpi_code.dlfo_map_end; }
+bool in_mpi(const void *address) { return lies_in(mpi_code, address); }
+bool in_fortran(const void *address) { return lies_in(fortran_code, address); }
 
 bool find_real(const void *caller) {
   Real &r = detail::real_mpi;
@@ -90,15 +95,39 @@ bool find_real(const void *caller) {
     }
   }
   bool complete = find(r.Barrier, "PMPI_Barrier");
+  complete &= find(r.Ibarrier, "PMPI_Ibarrier");
+  find(r.Barrier_init, "PMPI_Barrier_init");
   complete &= find(r.Init_thread, "PMPI_Init_thread");
   complete &= find(r.Alloc_mem, "PMPI_Alloc_mem");
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
-#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
-  complete &= find(r.name, "PMPI_" #name);                        \
+  find(r.Comm_is_revoked, "PMPIX_Comm_is_revoked");
+#define COPSE_FIND(name)                   \
+  complete &= find(r.name, "PMPI_" #name); \
   find(r.name##_c, "PMPI_" #name "_c");
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+  COPSE_FIND(name)                                                                  \
+  COPSE_FIND(I##stem)                                                               \
+  find(r.name##_init, "PMPI_" #name "_init");                                       \
+  find(r.name##_init_c, "PMPI_" #name "_init_c");
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_FIND(name) COPSE_FIND(started)
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_FIND(name)
 #include "calls.def"
+#include "messages.def"
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
 #undef COPSE_CALL
+#undef COPSE_FIND
+  complete &= find(r.Probe, "PMPI_Probe");
+  complete &= find(r.Mprobe, "PMPI_Mprobe");
+  complete &= find(r.Win_test, "PMPI_Win_test");
+#define COPSE_COMPLETION(name, when, parameters, arguments) find(r.name, "PMPI_" #name);
+#include "completions.def"
+#undef COPSE_COMPLETION
+#define COPSE_WAIT(name, parameters, arguments) complete &= find(r.name, "PMPI_" #name);
+#include "waits.def"
+#undef COPSE_WAIT
+  complete &= r.Wait != nullptr && r.Start != nullptr && r.Request_get_status != nullptr;  // the newest may be missing
 #define COPSE_MPI_NEED(name) complete &= find(r.name##_, "PMPI_" #name);
   COPSE_MPI_NEEDS(COPSE_MPI_NEED)
 #undef COPSE_MPI_NEED
@@ -107,15 +136,37 @@ bool find_real(const void *caller) {
                  file_of_mpi().c_str(), kLibrary.data());
   }
   _dl_find_object(reinterpret_cast<void *>(r.Init), &mpi_code);
+  _dl_find_object(mpi_symbol("pmpi_init_"), &fortran_code);
   detail::next_mpi = r;
   find_tools(detail::next_mpi.Init, "MPI_Init");
   find_tools(detail::next_mpi.Init_thread, "MPI_Init_thread");
-  find_tools(detail::next_mpi.Barrier, "MPI_Barrier");
-#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
-  find_tools(detail::next_mpi.name, "MPI_" #name);                \
-  find_tools(detail::next_mpi.name##_c, "MPI_" #name "_c");
+#define COPSE_FIND_TOOLS(name) find_tools(detail::next_mpi.name, "MPI_" #name);
+#define COPSE_BOTH_TOOLS(name) COPSE_FIND_TOOLS(name) COPSE_FIND_TOOLS(name##_c)
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+  COPSE_BOTH_TOOLS(name)                                                            \
+  COPSE_BOTH_TOOLS(I##stem)                                                         \
+  COPSE_BOTH_TOOLS(name##_init)
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_BOTH_TOOLS(name)
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_TOOLS(name)
+#define COPSE_COMPLETION(name, when, parameters, arguments) COPSE_FIND_TOOLS(name)
+#define COPSE_WAIT(name, parameters, arguments) COPSE_FIND_TOOLS(name)
 #include "calls.def"
+#include "completions.def"
+#include "messages.def"
+#include "waits.def"
+#undef COPSE_WAIT
+#undef COPSE_COMPLETION
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
 #undef COPSE_CALL
+#undef COPSE_BOTH_TOOLS
+  COPSE_FIND_TOOLS(Barrier)
+  COPSE_FIND_TOOLS(Ibarrier)
+  COPSE_FIND_TOOLS(Barrier_init)
+  COPSE_FIND_TOOLS(Probe)
+  COPSE_FIND_TOOLS(Mprobe)
+  COPSE_FIND_TOOLS(Win_test)
+#undef COPSE_FIND_TOOLS
   return complete;
 }
 
@@ -163,6 +214,12 @@ const int *Narrow::fit(const std::int64_t *table) {
   std::vector<int> &narrow = tables_.emplace_back();
   for (int i = 0; i < ranks; ++i) narrow.push_back(fit(table[i]));
   return narrow.data();
+}
+
+int no_persistent(const char *name, Raw comm) {
+  std::fprintf(stderr, "copse: %s: this MPI has no persistent collectives, and Copse does not serve this communicator\n", name);
+  if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm), MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
 }
 
 int Narrow::too_large() {

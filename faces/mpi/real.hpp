@@ -13,37 +13,75 @@ namespace copse::mpi {
 // What Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                     \
   X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_create_keyval)     \
-  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type)  \
-  X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Isend) X(Irecv) X(Test) X(Abort)\
+  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_get_errhandler) X(Comm_set_errhandler)                      \
+  X(Comm_call_errhandler) X(Comm_split_type) X(Errhandler_free) X(Query_thread)                                \
+  X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
   X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \
-  X(Type_create_hindexed) X(Type_commit) X(Type_free)
+  X(Type_create_hindexed) X(Type_commit) X(Type_free) X(Type_contiguous) X(Grequest_start)                     \
+  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Iprobe) X(Improbe) X(Pack_size)
 
-// Wrapped calls as the process's MPI has them; a large-count one may be missing.
-#define COPSE_CALL(family, collective, name, function, parameters, arguments) using name = int(*) parameters;
+// Wrapped calls as the process's MPI has them; a large-count one, or a persistent one, may be missing.
+#define COPSE_LIST(...) __VA_ARGS__
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+  using name = int(*) parameters;                                                      \
+  using I##stem = int (*)(COPSE_LIST parameters, void *request);                    \
+  using name##_init = int (*)(COPSE_LIST parameters, Raw info, void *request);
+#define COPSE_STATUS(list, status) (COPSE_LIST list, status)
+#define COPSE_NO_STATUS(list, status) list
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) \
+  using name = int (*)with(parameters, MPI_Status *status);       \
+  using started = int (*)(COPSE_LIST parameters, void *request);
+#define COPSE_EXCHANGE(name, parameters, arguments) using name = int(*) parameters;
 struct PlainTypes {
   using Count = int;
   using Displacement = int;
 #include "calls.def"
+#include "messages.def"
 };
 struct LargeTypes {
   using Count = std::int64_t;
   using Displacement = std::int64_t;
 #include "calls.def"
+#include "messages.def"
 };
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
 #undef COPSE_CALL
 
 struct Real {
-#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
-  PlainTypes::name name = nullptr;                                \
+#define COPSE_BOTH_WIDTHS(name)     \
+  PlainTypes::name name = nullptr;  \
   LargeTypes::name name##_c = nullptr;
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_BOTH_WIDTHS(name) COPSE_BOTH_WIDTHS(started)
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_WIDTHS(name)
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+  COPSE_BOTH_WIDTHS(name)                                                           \
+  COPSE_BOTH_WIDTHS(I##stem)                                                        \
+  PlainTypes::name##_init name##_init = nullptr;                                    \
+  LargeTypes::name##_init name##_init_c = nullptr;
 #include "calls.def"
+#include "messages.def"
 #undef COPSE_CALL
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
+  int (*Probe)(int peer, int tag, Raw comm, MPI_Status *status) = nullptr;
+  int (*Mprobe)(int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status) = nullptr;
+  int (*Win_test)(Raw window, int *flag) = nullptr;
+#define COPSE_COMPLETION(name, when, parameters, arguments) int(*name) parameters = nullptr;
+#include "completions.def"
+#undef COPSE_COMPLETION
+#define COPSE_WAIT(name, parameters, arguments) int(*name) parameters = nullptr;
+#include "waits.def"
+#undef COPSE_WAIT
   int (*Barrier)(Raw comm) = nullptr;
+  int (*Ibarrier)(Raw comm, void *request) = nullptr;
+  int (*Barrier_init)(Raw comm, Raw info, void *request) = nullptr;
   int (*Init)(int *, char ***) = nullptr;
   int (*Init_thread)(int *, char ***, int, int *) = nullptr;
   int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
   int (*Free_mem)(void *) = nullptr;
+  int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // Open MPI 5 alone has it
   int (*Abi_get_version)(int *, int *) = nullptr;  // absent from Open MPI and from MPICH 4
 
 #define COPSE_MPI_NEED(name) decltype(&PMPI_##name) name##_ = nullptr;
@@ -67,8 +105,9 @@ inline const Real &real() { return detail::real_mpi; }
 inline const Real &next() { return detail::next_mpi; }
 inline const StackedTools &stacked_tools() { return detail::stacked_tools; }
 
-// Is the address in the MPI's own code?
+// Is the address in the MPI's own code? In that of its Fortran bindings?
 bool in_mpi(const void *address);
+bool in_fortran(const void *address);
 
 // Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
 // is visible only from there. Without any MPI, one line on standard error and the end; with one that lacks what is
@@ -79,21 +118,42 @@ bool find_real(const void *caller);
 // which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 
+// A persistent call for an MPI that has none.
+int no_persistent(const char *name, Raw comm);
+
 // real()'s or next()'s functions, in both forms: what a call that is passed on ends in.
 template <const Real &(*mpi)()>
 struct Plain {
   using Count = int;
   using Displacement = int;
-#define COPSE_CALL(family, collective, name, function, parameters, arguments) \
-  static int name parameters { return mpi().name arguments; }                 \
+#define COPSE_PASS(name, parameters, arguments)                \
+  static int name parameters { return mpi().name arguments; }  \
   static bool differs_in_##name() { return mpi().name != real().name; }
-  COPSE_CALL(, , Barrier, , (Raw comm), (comm))
+#define COPSE_PASS_INIT(name, parameters, arguments)                      \
+  static int name parameters {                                            \
+    if (mpi().name == nullptr) return no_persistent("MPI_" #name, comm);  \
+    return mpi().name arguments;                                          \
+  }                                                                       \
+  static bool differs_in_##name() { return mpi().name != real().name; }
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments)             \
+  COPSE_PASS(name, parameters, arguments)                                                       \
+  COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
+  COPSE_PASS_INIT(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))
+  COPSE_CALL(, , Barrier, barrier, , (Raw comm), (comm))
 #include "calls.def"
 #undef COPSE_CALL
+#define COPSE_MESSAGE(name, started, parameters, arguments, with)                       \
+  COPSE_PASS(name, with(parameters, MPI_Status *status), with(arguments, status))       \
+  COPSE_PASS(started, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_PASS(name, parameters, arguments)
+#include "messages.def"
+#undef COPSE_PASS
+#undef COPSE_PASS_INIT
 };
 
 // A large-count call for an MPI that has none: its arguments as those of the plain form. Values and tables must fit; a
-// table is read only where MPI says that it is significant.
+// table is read only where MPI says that it is significant. It is the MPI's for the length of the call alone: Open MPI,
+// the one that has no large-count forms, makes its schedule when a call is started, and does not look again.
 class Narrow {
  public:
   Narrow(const char *name, Raw comm) : name_(name), comm_(comm) {}
@@ -139,16 +199,23 @@ template <const Real &(*mpi)()>
 struct Large {
   using Count = std::int64_t;
   using Displacement = std::int64_t;
-#define COPSE_LIST(...) __VA_ARGS__
-#define COPSE_CALL(family, collective, name, function, parameters, arguments)                          \
-  static int name parameters {                                                             \
-    if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                        \
-    return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments);         \
-  }                                                                                        \
+#define COPSE_PASS(name, parameters, arguments)                                      \
+  static int name parameters {                                                       \
+    if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                  \
+    if (mpi().name == nullptr) return no_persistent("MPI_" #name "_c", comm);        \
+    return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments);   \
+  }                                                                                  \
   static bool differs_in_##name() { return mpi().name##_c != real().name##_c; }
+#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments)             \
+  COPSE_PASS(name, parameters, arguments)                                                       \
+  COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
+  COPSE_PASS(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))
 #include "calls.def"
+#include "messages.def"
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
 #undef COPSE_CALL
-#undef COPSE_LIST
+#undef COPSE_PASS
 };
 
 }  // namespace copse::mpi

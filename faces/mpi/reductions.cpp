@@ -17,9 +17,30 @@ struct Operands {
   std::vector<communicator::Block> *blocks = nullptr;
 };
 
+// What is packed before a reduction and unpacked after it, where the type has gaps.
+struct Operation {
+  const Datatype *type = nullptr;  // null: nothing
+  MPI_Comm comm{};
+  const void *input = nullptr;
+  void *output = nullptr;
+  std::size_t given = 0, got = 0;
+  void *packed = nullptr, *result = nullptr;
+
+  [[nodiscard]] std::string_view load() const {
+    if (type == nullptr || pack(*type, input, given, packed, comm)) return {};
+    return "the MPI could not pack the operands";
+  }
+  [[nodiscard]] std::string_view store(const Outcome &outcome) const {
+    if (type == nullptr || outcome != Outcome::done || got == 0 || unpack(*type, result, output, got, comm)) return {};
+    return "the MPI could not unpack the result";
+  }
+  [[nodiscard]] auto kept() const { return std::make_shared<const Operation>(*this); }
+};
+
 int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_op) {
   CommState &state = site.state;
-  const Datatype *type = datatype_of(raw_type, state.comm);
+  SideMemory &input_memory = site.input_memory(), &output_memory = site.output_memory();
+  const Datatype *type = input_memory.type(raw_type, state.comm);
   Operator op;
   const bool in_place = operands.input == MPI_IN_PLACE;
   if (type == nullptr || operands.given < 0 || operands.got < 0 || operands.output == MPI_IN_PLACE ||
@@ -28,7 +49,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
 
   engine::Combine combine;
-  UserReduction user{op.handle, type, state.comm};
+  UserReduction here, &user = site.request() != nullptr ? site.request()->user : here;
   std::size_t element_bytes = type->size, bytes = 0;
   bool dense = type->dense;
   if (op.predefined) {
@@ -40,6 +61,8 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
     combine.kernel = pair.one;
     combine.kernel_two = pair.two;
   } else {
+    user = {op.handle, type, input_memory.lasting(state.comm)};
+    if (site.request() != nullptr) site.request()->keep(op);
     combine.user = UserReduction::apply;
     combine.context = &user;
     combine.commutative = op.commutative;
@@ -61,26 +84,24 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
     arguments.input_blocks = operands.blocks->data();
   }
   if (settings().check) site.check(arguments, describe(op, *type));
-  if (bytes == 0) return MPI_SUCCESS;
+  if (bytes == 0) return site.nothing();
   if (element_bytes > communicator::Communicator::element_bytes_max())
     return site.pass_on("elements that are too large to be cut into fragments", bytes);
 
   arguments.input = in_place ? operands.output : operands.input;
   arguments.output = operands.output;
-  if (dense) return site.end(state.copse->run(arguments));
-
-  void *packed = state.input.packed.reserve(bytes);
-  void *result = operands.has_result ? state.output.packed.reserve(std::max<std::size_t>(1, got * element_bytes)) : nullptr;
-  if (packed == nullptr || (operands.has_result && result == nullptr)) site.fail("no memory to pack the operands in");
-  if (!pack(*type, arguments.input, given, packed, state.comm)) site.fail("the MPI could not pack the operands");
-  arguments.input = packed;
-  arguments.output = result;
-  const Outcome outcome = state.copse->run(arguments);
-  if (outcome == Outcome::done && gets && !unpack(*type, result, operands.output, got, state.comm))
-    site.fail("the MPI could not unpack the result");
-  state.input.packed.trim();
-  state.output.packed.trim();
-  return site.end(outcome);
+  Operation operation;
+  if (!dense) {
+    operation = {type, input_memory.lasting(state.comm), arguments.input, operands.output, given, gets ? got : 0};
+    operation.packed = input_memory.packed.reserve(bytes);
+    operation.result =
+        operands.has_result ? output_memory.packed.reserve(std::max<std::size_t>(1, got * element_bytes)) : nullptr;
+    if (operation.packed == nullptr || (operands.has_result && operation.result == nullptr))
+      site.fail("no memory to pack the operands in");
+    arguments.input = operation.packed;
+    arguments.output = operation.result;
+  }
+  return site.carry_out(arguments, operation);
 }
 
 template <class Count>
@@ -108,7 +129,7 @@ int reduce_scatter_block(const Site &site, const void *input, void *output, Coun
 template <class Count>
 int reduce_scatter(const Site &site, const void *input, void *output, const Count *counts, Raw type, Raw op, Raw) {
   if (counts == nullptr) return site.pass_on(kInvalid);
-  std::vector<communicator::Block> &blocks = site.state.input.blocks;
+  std::vector<communicator::Block> &blocks = site.input_memory().blocks;
   blocks.clear();
   std::int64_t all = 0;
   for (int rank = 0; rank < site.state.ranks; ++rank) {

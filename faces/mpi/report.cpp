@@ -3,11 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <new>
 #include <sstream>
 #include <vector>
 
@@ -20,6 +24,8 @@ std::mutex mutex;
 communicator::Trace trace;
 std::chrono::steady_clock::time_point begin;
 std::map<std::pair<std::string, std::string>, int> notes;  // how many ranks or communicators say so
+
+std::map<std::string, std::uint64_t> peaks;  // the most that a rank has of something
 
 // As lines of tab-separated fields, to travel to rank 0.
 std::string pack_trace() {
@@ -34,6 +40,7 @@ std::string pack_trace() {
   table('r', trace.ran);
   table('p', trace.passed_on);
   for (const auto &[key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
+  for (const auto &[what, most] : peaks) out << "m\t" << what << "\t-\t" << most << "\t0\t0\n";
   return out.str();
 }
 
@@ -46,6 +53,7 @@ void merge(const std::string &packed) {
     in.ignore();
     if (kind == "r") trace.ran[{first, second}] += tally;
     if (kind == "p") trace.passed_on[{first, second}] += tally;
+    if (kind == "m") peaks[first] = std::max(peaks[first], tally.calls);
     if (kind == "n") notes[{first, second}] += static_cast<int>(tally.calls);
   }
 }
@@ -76,6 +84,11 @@ void print(int ranks) {
                "copse: these calls took %.2f %% of the ranks' time, which was %d x %.3f seconds from MPI_Init to "
                "MPI_Finalize\n",
                100 * (seconds_in(trace.ran) + seconds_in(trace.passed_on)) / (ranks * seconds), ranks, seconds);
+  const auto most = [](const char *what) { return static_cast<unsigned long long>(peaks[what]); };
+  std::fprintf(stderr,
+               "copse: at MPI_Finalize no rank has more than %llu KiB of common memory, %llu KiB of shared heap and %llu "
+               "descriptors of these\n",
+               most("common"), most("heap"), most("descriptors"));
   for (const auto &[key, times] : notes)
     std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
 }
@@ -119,6 +132,28 @@ void remember(const CommState &state) {
   trace.merge(state.copse->trace());
 }
 
+void note_resources() {
+  static constexpr std::string_view kHeap = "/memfd:copse-heap", kCommon = "/memfd:copse";
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  std::uint64_t *counted = nullptr;
+  peaks = {{"common", 0}, {"heap", 0}, {"descriptors", 0}};
+  while (std::getline(maps, line)) {
+    unsigned long long kilobytes = 0;
+    if (line.find(kHeap) != std::string::npos) {
+      counted = &peaks["heap"];
+    } else if (line.find(kCommon) != std::string::npos) {
+      counted = &peaks["common"];
+    } else if (counted != nullptr && std::sscanf(line.c_str(), "Rss: %llu", &kilobytes) == 1) {
+      *counted += kilobytes;
+      counted = nullptr;
+    }
+  }
+  std::error_code unreadable;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable))
+    if (std::filesystem::read_symlink(entry, unreadable).string().starts_with(kCommon)) ++peaks["descriptors"];
+}
+
 void print_report() {
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
@@ -137,6 +172,7 @@ void print_report() {
   if (rank != 0) return;
   trace = {};
   notes.clear();
+  peaks.clear();
   merge(all);
   print(ranks);
 }
@@ -144,6 +180,20 @@ void print_report() {
 void give_up(const CommState &state, std::string_view call, std::string_view why) {
   say(state, call, why);
   abort_all();
+}
+
+void give_up(const char *call, const std::exception &error) {
+  int rank = 0, initialised = 0;
+  if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // it may have failed on the way there
+  if (initialised != 0) real().Comm_rank_(MPI_COMM_WORLD, &rank);
+  const bool memory = dynamic_cast<const std::bad_alloc *>(&error) != nullptr;
+  const char *why = memory ? "this rank has no memory left" : error.what();
+  if (initialised != 0) {
+    std::fprintf(stderr, "copse: rank %d: %s: %s\n", rank, call, why);
+    abort_all();
+  }
+  std::fprintf(stderr, "copse: %s: %s\n", call, why);
+  std::abort();  // not an exit: before MPI_Init, MPICH's launcher lets the others wait for one that has ended so
 }
 
 void give_up_together(const CommState &state, std::string_view call, std::string_view why) {

@@ -1,6 +1,7 @@
 // What Copse tells people: the trace at the end, and the line before an abort.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -16,11 +17,24 @@ void count_passed_on(algorithms::Collective collective, std::string_view why, st
 void note(std::string_view subject, std::string_view text);
 // Keeps the trace of a communicator that is about to go.
 void remember(const CommState &state);
+// What this rank has of the memory in common, and of descriptors: while its communicators are there.
+void note_resources();
 // Merges all ranks' traces on rank 0 of the world, which prints them. Collective.
 void print_report();
 
 // A run went wrong: one line, and the end of the program.
 [[noreturn]] void give_up(const CommState &state, std::string_view call, std::string_view why);
+// The same for what is thrown where no communicator is at hand: for want of memory, as a rule.
+[[noreturn]] void give_up(const char *call, const std::exception &error);
+// Runs what an exported function does: exceptions end here. The other ranks do not know, so there is no way back.
+template <class Body>
+auto guarded(const char *call, Body &&body) {
+  try {
+    return body();
+  } catch (const std::exception &error) {
+    give_up(call, error);
+  }
+}
 // The ranks differ in what they call (COPSE_CHECK): every rank knows, rank 0 says it.
 [[noreturn]] void give_up_together(const CommState &state, std::string_view call, std::string_view why);
 

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "communicator/card.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
 #include "operators.hpp"
 #include "report.hpp"
+#include "requests.hpp"
 #include "topology/binding.hpp"
 
 namespace copse::mpi {
@@ -72,10 +75,14 @@ void say_mistake(const std::string &mistake) {
 }
 
 int finish(MPI_Comm, int, void *, void *) {
-  set(Phase::passing);
-  finish_communicators([](const CommState &state) { remember(state); });
-  if (chosen.trace) print_report();
-  return MPI_SUCCESS;
+  return guarded("MPI_Finalize", [] {
+    finish_requests();
+    set(Phase::passing);
+    if (chosen.trace) note_resources();
+    finish_communicators();
+    if (chosen.trace) print_report();
+    return MPI_SUCCESS;
+  });
 }
 
 int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
@@ -87,6 +94,7 @@ void work() {
   begin_trace();
   prepare_datatypes();
   prepare_operators();
+  prepare_requests();
   prepare_communicators(chosen);
   // MPI-4.1 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
   // works; and it does so whatever language it was called from.
@@ -120,17 +128,7 @@ void bind(MPI_Comm world) {
   }
 }
 
-}  // namespace
-
-const choose::Settings &settings() { return chosen; }
-
-bool before_init(const void *caller) {
-  const std::lock_guard lock(mutex);
-  initialising = true;
-  return find_mpi(caller);
-}
-
-void after_init() {
+void begin() {
   const std::lock_guard lock(mutex);
   initialising = false;
   if (phase() != Phase::asleep) return;
@@ -140,14 +138,18 @@ void after_init() {
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   real().Comm_size_(MPI_COMM_WORLD, &ranks);
   const std::string needless = why_binding_is_needless();
-  const int mine[4] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1,
-                       needless.empty() ? 0 : 1};
-  int all[4] = {0, 0, 0, 0};  // the first rank that found a mistake; do all want Copse, none the trace, none binding?
-  real().Allreduce_(mine, all, 4, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  const std::string no_heap = communicator::heap_preloaded() ? communicator::heap_why_not() : "";
+  const int mine[5] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1,
+                       needless.empty() ? 0 : 1, no_heap.empty() ? ranks : rank};
+  // The first rank that found a mistake; do all want Copse, none the trace, none binding? The first without its heap.
+  int all[5] = {0, 0, 0, 0, 0};
+  real().Allreduce_(mine, all, 5, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (all[0] == rank) say_mistake(mistake);
   chosen.disable = all[1] == 0;
   chosen.trace = all[2] == 0;
   if (all[0] < ranks || is_idle()) return set(Phase::passing);
+  if (all[4] == rank)
+    std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program runs on without\n", rank, no_heap.c_str());
   if (all[3] == 0) {
     bind(MPI_COMM_WORLD);
   } else {
@@ -156,8 +158,7 @@ void after_init() {
   work();
 }
 
-bool wake(const void *caller) {
-  if (phase() != Phase::asleep) return phase() != Phase::passing;
+bool begin_late(const void *caller) {
   const std::lock_guard lock(mutex);
   if (phase() != Phase::asleep) return phase() != Phase::passing;
   if (initialising || !find_mpi(caller)) return false;
@@ -173,6 +174,21 @@ bool wake(const void *caller) {
   }
   work();
   return true;
+}
+
+}  // namespace
+
+const choose::Settings &settings() { return chosen; }
+
+bool before_init(const void *caller) {
+  const std::lock_guard lock(mutex);
+  return !std::exchange(initialising, true) && guarded("MPI_Init", [&] { return find_mpi(caller); });
+}
+
+void after_init() { guarded("MPI_Init", begin); }
+
+bool wake(const void *caller) {
+  return phase() == Phase::asleep ? guarded("waking up", [&] { return begin_late(caller); }) : phase() != Phase::passing;
 }
 
 }  // namespace copse::mpi

@@ -24,12 +24,13 @@ inline Phase phase() { return detail::phase.load(std::memory_order_acquire); }
 // initialised (MPI_Init itself may have bypassed the wrapper). True if this call is Copse's now.
 bool wake(const void *caller);
 
-// Is a call of PMPI_Name Copse's? Only if it may come from another tool; never from the MPI itself.
-inline bool awake_for_tool(const void *caller) {
-  return wake(caller) && stacked_tools().any() && !in_mpi(caller);
+// Is a call of PMPI_Name Copse's? Only if it may come from another tool, or comes from Fortran (Open MPI's bindings call
+// PMPI_Name, with everything converted to C's); never from the MPI itself, nor from a program that wants the MPI's own.
+inline bool awake_for_pmpi(const void *caller) {
+  return wake(caller) && !in_mpi(caller) && (stacked_tools().any() || in_fortran(caller));
 }
 
-// Around the real MPI_Init. The second is collective over the world.
+// Around the real MPI_Init. The first is true if the second is to follow, which is collective over the world.
 bool before_init(const void *caller);
 void after_init();
 

@@ -8,7 +8,7 @@ namespace copse::mpi {
 bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
   blocks_ = blocks;
   if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
-  const Datatype *type = datatype_of(raw_type, comm_);
+  const Datatype *type = kept_.type(raw_type, comm_);
   if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
   first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
   dense_ = type->dense;
@@ -28,7 +28,7 @@ void Side::begin_table(const void *buffer) {
 }
 
 bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
-  const Datatype *type = datatype_of(raw_type, comm_);
+  const Datatype *type = kept_.type(raw_type, comm_);
   if (type == nullptr || count < 0) return false;
   const auto index = static_cast<std::size_t>(rank);
   communicator::Block &block = kept_.blocks[index];
@@ -67,7 +67,7 @@ bool Side::prepare(std::size_t block_bytes) {
 
 bool Side::load(int rank) {
   const Piece from = piece(rank);
-  return dense_ || from.count == 0 || pack(*from.type, from.at, from.count, memory(rank), comm_);
+  return dense_ || from.count == 0 || pack(*from.type, from.at, from.count, memory(rank), lasting());
 }
 
 bool Side::load() {
@@ -81,7 +81,7 @@ bool Side::store() {
     const Piece to = piece(i);
     if (to.count == 0 || to.type->size == 0) continue;
     const std::size_t come = tabled_ ? to.count : std::min(to.count, given_ / to.type->size);
-    if (come > 0 && !unpack(*to.type, memory(i), to.at, come, comm_)) return false;
+    if (come > 0 && !unpack(*to.type, memory(i), to.at, come, lasting())) return false;
   }
   return true;
 }

@@ -45,11 +45,23 @@ struct Piece {
   char *at = nullptr;     // where element 0 lies
 };
 
-// What sides need of memory, kept from call to call.
+// What sides need of memory: kept from call to call, or by a request, for one call that may outlive the program's types and
+// communicator (`outlives`).
 struct SideMemory {
   Scratch packed;
   std::vector<Piece> pieces;
   std::vector<communicator::Block> blocks;
+  bool outlives = false;
+  std::vector<std::shared_ptr<const Datatype>> types;
+
+  // As datatype_of; the type lives as long as its call.
+  const Datatype *type(Raw raw, MPI_Comm comm) {
+    const Datatype *found = datatype_of(raw, comm);
+    if (!outlives || found == nullptr || !found->derived) return found;
+    return types.emplace_back(kept(*found)).get();
+  }
+  // For packing, where any communicator does.
+  [[nodiscard]] MPI_Comm lasting(MPI_Comm comm) const { return outlives ? MPI_COMM_SELF : comm; }
 };
 
 class Side {
@@ -84,13 +96,14 @@ class Side {
   bool load();
   bool load(int rank);
   bool store();
-  void release() { kept_.packed.trim(); }
 
  private:
   bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
   void begin_table(const void *buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
   [[nodiscard]] Piece piece(int index) const;
+
+  [[nodiscard]] MPI_Comm lasting() const { return kept_.lasting(comm_); }
 
   SideMemory &kept_;
   MPI_Comm comm_;

@@ -1,33 +1,30 @@
-// Messages between nodes: isend and irecv of the MPI, waited for with a yield in between.
+// Messages between nodes: isend and irecv of the MPI, tested as often as the executor asks.
 #include "wire.hpp"
-
-#include <sched.h>
 
 #include <algorithm>
 
 #include "communicators.hpp"
+#include "requests.hpp"
 
 namespace copse::mpi {
 namespace {
 
+using engine::Wired;
+
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
-constexpr int kSpins = 64;                                 // tests before the processor is offered to others
 
 // The MPI's own blocking calls may spin for whole time slices when ranks outnumber processors.
-bool finish(MPI_Request &request) {
-  for (int tries = 0;; ++tries) {
-    int done = 0;
-    if (real().Test_(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (done != 0) return true;
-    if (tries >= kSpins) sched_yield();
-  }
+Wired ask(MPI_Request &request) {
+  int done = 0;
+  if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Wired::failed;
+  return done != 0 ? Wired::done : Wired::pending;
 }
 
 }  // namespace
 
 MpiWire::MpiWire(MPI_Comm comm) {
   // Not a duplicate: that would call the program's own functions that copy its attributes.
-  real().Comm_split_(comm, 0, 0, &comm_);
+  helped([&] { return real().Comm_split_(comm, 0, 0, &comm_); });
   real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
 }
 
@@ -40,7 +37,7 @@ bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
     sending_.push_back({tag, MPI_REQUEST_NULL});
-    if (real().Isend_(from, static_cast<int>(now), MPI_BYTE, peer, tag, comm_, &sending_.back().request) != MPI_SUCCESS) {
+    if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), peer, tag, raw_of(comm_), &sending_.back().request) != MPI_SUCCESS) {
       sending_.pop_back();
       return false;
     }
@@ -50,30 +47,29 @@ bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
   return true;
 }
 
-bool MpiWire::receive(void *data, std::size_t bytes, int peer, int tag) {
-  auto *to = static_cast<char *>(data);
-  do {
-    const std::size_t now = std::min(bytes, kMessageMax);
-    MPI_Request request;
-    if (real().Irecv_(to, static_cast<int>(now), MPI_BYTE, peer, tag, comm_, &request) != MPI_SUCCESS ||
-        !finish(request)) {
-      return false;
-    }
-    to += now;
-    bytes -= now;
-  } while (bytes > 0);
-  return true;
+Wired MpiWire::receive(void *data, std::size_t bytes, int peer, int tag) {
+  if (receiving_.empty()) {
+    auto *to = static_cast<char *>(data);
+    do {
+      const std::size_t now = std::min(bytes, kMessageMax);
+      if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), peer, tag, raw_of(comm_), &receiving_.emplace_back()) != MPI_SUCCESS)
+        return Wired::failed;
+      to += now;
+      bytes -= now;
+    } while (bytes > 0);
+  }
+  for (MPI_Request &request : receiving_)
+    if (const Wired answer = ask(request); answer != Wired::done) return answer;
+  receiving_.clear();
+  return Wired::done;
 }
 
-bool MpiWire::drain(int tag) {
-  bool all = true;
-  const auto drained = [&](Sending &sending) {
-    if (sending.tag != tag) return false;
-    all = finish(sending.request) && all;
-    return true;
-  };
-  sending_.erase(std::remove_if(sending_.begin(), sending_.end(), drained), sending_.end());
-  return all;
+Wired MpiWire::drain(int tag) {
+  for (Sending &sending : sending_)
+    if (sending.tag == tag)
+      if (const Wired answer = ask(sending.request); answer != Wired::done) return answer;
+  std::erase_if(sending_, [&](const Sending &sending) { return sending.tag == tag; });
+  return Wired::done;
 }
 
 }  // namespace copse::mpi

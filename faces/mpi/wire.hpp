@@ -18,8 +18,8 @@ class MpiWire final : public engine::Wire {
   MpiWire &operator=(const MpiWire &) = delete;
 
   bool send(const void *data, std::size_t bytes, int peer, int tag) override;
-  bool receive(void *data, std::size_t bytes, int peer, int tag) override;
-  bool drain(int tag) override;
+  engine::Wired receive(void *data, std::size_t bytes, int peer, int tag) override;
+  engine::Wired drain(int tag) override;
 
  private:
   MPI_Comm comm_{};
@@ -28,6 +28,7 @@ class MpiWire final : public engine::Wire {
     MPI_Request request;
   };
   std::vector<Sending> sending_;
+  std::vector<MPI_Request> receiving_;  // the parts of one message
 };
 
 }  // namespace copse::mpi

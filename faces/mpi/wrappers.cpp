@@ -25,31 +25,54 @@ int Site::end_badly(Outcome outcome) const {
   return MPI_ERR_TRUNCATE;
 }
 
+namespace {
+
+struct NoData {
+  static std::string_view load() { return {}; }
+  static std::string_view store(Outcome &) { return {}; }
+  static const NoData *kept() {
+    static const NoData none;
+    return &none;
+  }
+};
+
+int barrier(const Site &site, Raw) {
+  const Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
+  if (settings().check) site.check(arguments, {});
+  return site.carry_out(arguments, NoData());
+}
+
+// MPI_Init, or PMPI_Init, which is what Open MPI's Fortran calls, and a tool's MPI_Init: the outermost of them counts.
+template <class Init>
+int around_init(const void *caller, Init &&init) {
+  const bool ours = before_init(caller);
+  const int result = init();
+  if (ours && result == MPI_SUCCESS) after_init();
+  return result;
+}
+
+}  // namespace
+
 extern "C" {
 
-static int serve_Barrier(Raw comm) {
-  const auto to_mpi = [=] { return Plain<real>::Barrier(comm); };
-  const Call call(comm, Collective::barrier, "MPI_Barrier", to_mpi);
-  if (!call.state.copse) return call.pass_on(call.state.why_not);
-  if (settings().check) call.check({.collective = Collective::barrier, .element_bytes = 0}, {});
-  return call.end(call.state.copse->barrier());
-}
-COPSE_EXPORT_CALL(Barrier, , (Raw comm), (comm), Plain)
+COPSE_CALL_HERE(barrier, Barrier, barrier, , barrier, (Raw comm), (comm), Plain)
 
 int exported_Init(int *argc, char ***argv) COPSE_EXPORT("MPI_Init");
 int exported_Init(int *argc, char ***argv) {
-  const bool ours = before_init(__builtin_return_address(0));
-  const int result = next().Init(argc, argv);
-  if (ours && result == MPI_SUCCESS) after_init();
-  return result;
+  return around_init(__builtin_return_address(0), [&] { return next().Init(argc, argv); });
+}
+int exported_PInit(int *argc, char ***argv) COPSE_EXPORT("PMPI_Init");
+int exported_PInit(int *argc, char ***argv) {
+  return around_init(__builtin_return_address(0), [&] { return real().Init(argc, argv); });
 }
 
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) COPSE_EXPORT("MPI_Init_thread");
 int exported_Init_thread(int *argc, char ***argv, int required, int *provided) {
-  const bool ours = before_init(__builtin_return_address(0));
-  const int result = next().Init_thread(argc, argv, required, provided);
-  if (ours && result == MPI_SUCCESS) after_init();
-  return result;
+  return around_init(__builtin_return_address(0), [&] { return next().Init_thread(argc, argv, required, provided); });
+}
+int exported_PInit_thread(int *argc, char ***argv, int required, int *provided) COPSE_EXPORT("PMPI_Init_thread");
+int exported_PInit_thread(int *argc, char ***argv, int required, int *provided) {
+  return around_init(__builtin_return_address(0), [&] { return real().Init_thread(argc, argv, required, provided); });
 }
 
 }  // extern "C"

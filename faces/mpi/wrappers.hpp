@@ -6,6 +6,7 @@
 
 #include "communicator/arguments.hpp"
 #include "report.hpp"
+#include "requests.hpp"
 #include "session.hpp"
 
 namespace copse::mpi {
@@ -21,10 +22,19 @@ inline constexpr std::string_view kTooMany = "more bytes than there are addresse
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
-// A call under way; `name` is MPI's.
+// How a call is made: it waits for its end; it is started; or it is described, to be started by and by.
+enum class Form : std::uint8_t { blocking, started, persistent };
+
+// A call under way; `name` is MPI's. Where it is not blocking it has a request, which has memory for it.
 class Site {
  public:
-  Site(Raw comm, Collective which, const char *mpi_name) : state(state_of(comm)), collective(which), name(mpi_name) {}
+  Site(Raw comm, Collective which, const char *mpi_name, Form form, void *handle)
+      : state(state_of(comm, form != Form::started)), collective(which), name(mpi_name), handle_(handle) {
+    if (form != Form::blocking && state.copse)
+      request_ = std::make_unique<Request>(state, mpi_name, form == Form::persistent);
+  }
+  Site(const Site &) = delete;
+  Site &operator=(const Site &) = delete;
 
   CommState &state;
   const Collective collective;
@@ -34,15 +44,35 @@ class Site {
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
   // COPSE_CHECK: ends the program if the ranks are about to call different things.
   void check(const Arguments &arguments, const std::string &operation) const;
-  // The call's result for the program.
-  [[nodiscard]] int end(Outcome outcome) const {
-    return outcome == Outcome::done ? MPI_SUCCESS : end_badly(outcome);
+  // Ends a call for which no rank has anything to do.
+  [[nodiscard]] int nothing() const {
+    return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
+  }
+  // Makes the call, between work.load() and work.store(), which say what went wrong. work.kept() is the same for a call
+  // that goes on when the wrapper has returned.
+  template <class Work>
+  int carry_out(const Arguments &arguments, Work &&work) const {
+    if (!request_) [[likely]] {
+      demand(work.load());
+      Outcome outcome = state.copse->run(arguments);
+      demand(work.store(outcome));
+      state.input.packed.trim();
+      state.output.packed.trim();
+      return outcome == Outcome::done ? MPI_SUCCESS : end_badly(outcome);
+    }
+    const auto kept = work.kept();
+    return Request::open(
+        std::move(request_), arguments, [kept] { return kept->load(); },
+        [kept](Outcome &outcome) { return kept->store(outcome); }, handle_);
   }
   [[noreturn]] void fail(std::string_view why) const { give_up(state, name, why); }
 
   [[nodiscard]] bool is_rank(int root) const { return root >= 0 && root < state.ranks; }
-  [[nodiscard]] Side input() const { return {state.input, state.ranks, state.comm}; }
-  [[nodiscard]] Side output() const { return {state.output, state.ranks, state.comm}; }
+  [[nodiscard]] SideMemory &input_memory() const { return request_ ? request_->input : state.input; }
+  [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->output : state.output; }
+  [[nodiscard]] Side input() const { return {input_memory(), state.ranks, state.comm}; }
+  [[nodiscard]] Side output() const { return {output_memory(), state.ranks, state.comm}; }
+  [[nodiscard]] Request *request() const { return request_.get(); }
 
  protected:
   ~Site() = default;
@@ -50,12 +80,20 @@ class Site {
  private:
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome) const;
+  void demand(std::string_view problem) const {
+    if (!problem.empty()) [[unlikely]] fail(problem);
+  }
+
+  mutable std::unique_ptr<Request> request_;  // until the call is made
+  void *handle_;                              // where its handle goes
 };
 
 template <class ToMpi>
 class Call final : public Site {
  public:
-  Call(Raw comm, Collective which, const char *mpi_name, ToMpi to_mpi) : Site(comm, which, mpi_name), to_mpi_(to_mpi) {}
+  Call(Raw comm, Collective which, const char *mpi_name, ToMpi to_mpi, Form form = Form::blocking,
+       void *handle = nullptr)
+      : Site(comm, which, mpi_name, form, handle), to_mpi_(to_mpi) {}
 
  private:
   int call_mpi() const override { return to_mpi_(); }
@@ -66,30 +104,68 @@ class Call final : public Site {
 // these take handles of any (Raw).
 #define COPSE_EXPORT(symbol) asm(symbol) __attribute__((visibility("default")))
 
-// An exported call, which is Copse's `function` where the communicator is.
-#define COPSE_LIST(...) __VA_ARGS__
-#define COPSE_CALL_HERE(collective, name, suffix, function, parameters, arguments, Form)               \
-  static int serve_##name##suffix parameters {                                                         \
-    const auto to_mpi = [&] { return Form<real>::name arguments; };                                    \
-    const Call call(comm, Collective::collective, "MPI_" #name #suffix, to_mpi);                       \
-    return call.state.copse ? function(call, COPSE_LIST arguments) : call.pass_on(call.state.why_not); \
-  }                                                                                                    \
-  COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Form)
+template <class Start>
+int finish_of(Start &&start, MPI_Status *status = MPI_STATUS_IGNORE) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = start(&request);
+  return result == MPI_SUCCESS ? wait_for_mpi(&request, status) : result;
+}
+
+// MPI_Name and PMPI_Name: Copse's while calls of its own are pending; a tool behind that has MPI_Name comes first.
+#define COPSE_EXPORT_BOTH(name, suffix, parameters, ours, next_mpi, real_mpi, differs)      \
+  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                \
+  int exported_##name##suffix parameters {                                                  \
+    if (requests_pending() && !differs) [[unlikely]]                                        \
+      return guarded("MPI_" #name #suffix, [&] { return ours; });                           \
+    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));             \
+    return next_mpi;                                                                        \
+  }                                                                                         \
+  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);              \
+  int exported_P##name##suffix parameters {                                                 \
+    if (requests_pending() && !in_mpi(__builtin_return_address(0))) [[unlikely]]            \
+      return guarded("MPI_" #name #suffix, [&] { return ours; });                           \
+    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));             \
+    return real_mpi;                                                                        \
+  }
+
+// One form of a call: Copse's `function` where the communicator is, else `to_mpi`. What follows the arguments: form and
+// handle, as Call takes them.
+#define COPSE_FORM(collective, mpi, suffix, parameters, arguments, to_mpi_call, function, function_arguments, Width, ...) \
+  static int serve_##mpi##suffix parameters {                                                                        \
+    return guarded("MPI_" #mpi #suffix, [&] {                                                                        \
+      const auto to_mpi = [&] { return to_mpi_call; };                                                               \
+      const Call call(comm, Collective::collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);          \
+      return call.state.copse ? function(call, COPSE_LIST function_arguments) : call.pass_on(call.state.why_not);    \
+    });                                                                                                              \
+  }                                                                                                                  \
+  COPSE_EXPORT_CALL(mpi, suffix, parameters, arguments, Width)
 // MPI_Name and PMPI_Name, which are serve_Name if this call is Copse's. A tool behind that has MPI_Name comes first: its
 // PMPI_Name is Copse's then.
-#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Form)                                   \
+#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Width)                                  \
   int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                           \
   int exported_##name##suffix parameters {                                                             \
     if (phase() != Phase::working &&                                                                   \
-        (!wake(__builtin_return_address(0)) || Form<next>::differs_in_##name())) [[unlikely]]          \
-      return Form<next>::name arguments;                                                               \
+        (!wake(__builtin_return_address(0)) || Width<next>::differs_in_##name())) [[unlikely]]         \
+      return Width<next>::name arguments;                                                              \
     return serve_##name##suffix arguments;                                                             \
   }                                                                                                    \
   int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);                         \
   int exported_P##name##suffix parameters {                                                            \
-    if (!awake_for_tool(__builtin_return_address(0))) return Form<real>::name arguments;               \
+    if (!awake_for_pmpi(__builtin_return_address(0))) return Width<real>::name arguments;              \
     return serve_##name##suffix arguments;                                                             \
   }
-#define COPSE_CALL_ELSEWHERE(collective, name, suffix, function, parameters, arguments, Form)
+// The MPI's own blocking call. Not its started form, while something of Copse's is pending: other ranks may have nothing
+// pending, and the two forms do not match.
+#define COPSE_WAITING(name, arguments, Width) helped([&] { return Width<real>::name arguments; })
+// All three forms of a call.
+#define COPSE_CALL_HERE(collective, name, stem, suffix, function, parameters, arguments, Width)                       \
+  COPSE_FORM(collective, name, suffix, parameters, arguments, COPSE_WAITING(name, arguments, Width), function,        \
+             arguments, Width)                                                                                        \
+  COPSE_FORM(collective, I##stem, suffix, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request),    \
+             Width<real>::I##stem(COPSE_LIST arguments, request), function, arguments, Width, Form::started, request) \
+  COPSE_FORM(collective, name##_init, suffix, (COPSE_LIST parameters, Raw info, void *request),                       \
+             (COPSE_LIST arguments, info, request), Width<real>::name##_init(COPSE_LIST arguments, info, request),    \
+             function, arguments, Width, Form::persistent, request)
+#define COPSE_CALL_ELSEWHERE(collective, name, stem, suffix, function, parameters, arguments, Width)
 
 }  // namespace copse::mpi

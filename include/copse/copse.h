@@ -172,9 +172,10 @@ COPSE_COLLECTIVE(alltoallv, copse_comm *comm, const void *input, const size_t *i
  * communicator; all ranks must start them, and make blocking calls among them, in the same order. Until then buffers
  * may not be touched (inputs: not written); `sizes` and `places` are free at once.
  *
- * Calls go on while this rank is in copse_test, copse_wait or any other call on the same communicator, and not
- * otherwise: a rank that computes for long should now and then call copse_test. A blocking call first finishes those
- * that were started. Under COPSE_CHECK=1 starting a call waits for the other ranks to start it.
+ * Calls go on while this rank is in copse_test, copse_wait or any other call on this communicator or another that the
+ * same thread has made; with COPSE_PROGRESS=thread a thread of Copse's own moves them on as well, and else a rank that
+ * computes for long should now and then call copse_test. A blocking call first finishes those that were started on its
+ * communicator. Under COPSE_CHECK=1 starting a call waits for the other ranks to start it.
  *
  * A start that fails sets *request to null. A request that is over is freed, and *request set to null; a null
  * request is over already. One whose communicator was freed is COPSE_ERROR_ARGUMENT. */

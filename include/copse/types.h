@@ -53,11 +53,18 @@ extern "C" {
 #define COPSE_OPS(X) X(SUM) X(PROD) X(MIN) X(MAX) X(LAND) X(LOR) X(LXOR) X(BAND) X(BOR) X(BXOR) X(MINLOC) X(MAXLOC)
 
 #define COPSE_TYPE_ENUM_(name, c_type, type_class) COPSE_##name,
-typedef enum copse_type { COPSE_TYPES(COPSE_TYPE_ENUM_) COPSE_TYPE_COUNT } copse_type;
+/* In C any number may come as an enum; C++ must be told so, or the library could not look at a wrong one. */
+#ifdef __cplusplus
+#define COPSE_ANY_INT_ : int
+#else
+#define COPSE_ANY_INT_
+#endif
+
+typedef enum copse_type COPSE_ANY_INT_ { COPSE_TYPES(COPSE_TYPE_ENUM_) COPSE_TYPE_COUNT } copse_type;
 #undef COPSE_TYPE_ENUM_
 
 #define COPSE_OP_ENUM_(name) COPSE_##name,
-typedef enum copse_op { COPSE_OPS(COPSE_OP_ENUM_) COPSE_OP_COUNT } copse_op;
+typedef enum copse_op COPSE_ANY_INT_ { COPSE_OPS(COPSE_OP_ENUM_) COPSE_OP_COUNT } copse_op;
 #undef COPSE_OP_ENUM_
 
 #ifdef __cplusplus

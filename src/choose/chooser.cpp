@@ -50,7 +50,7 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
   if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
   // The root's share of the work shrinks with the number of ranks.
-  if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 16 * kKiB)
+  if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 8 * kKiB)
     d.algorithm = row(Collective::broadcast, "shared");
   if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   if (d.carrier == Carrier::get && d.algorithm->name == "hierarchical_flat") d.fragment_bytes = 64 * kKiB;
@@ -59,8 +59,8 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
 
 Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  const std::size_t direct_from = (s.oversubscribed ? 96 : 4) * kKiB;
-  d.carrier = carrier_for(s, bytes, direct_from, bytes >= 16 * kKiB ? Carrier::put : Carrier::get);
+  const std::size_t direct_from = s.oversubscribed ? 96 * kKiB : 4 * kKiB + 1;
+  d.carrier = carrier_for(s, bytes, direct_from, bytes >= 8 * kKiB ? Carrier::put : Carrier::get);
   const bool flat = one_round(s) && (bytes <= 4 * kKiB || s.ranks <= 2);
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
   if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
@@ -72,7 +72,8 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, (s.oversubscribed ? 24 : 1) * kKiB, Carrier::put);
+  d.carrier = carrier_for(s, bytes, s.oversubscribed ? 24 * kKiB : kKiB + 1, Carrier::put);
+  // It saves a copy in each of two stages.
   if (kernel_pays(s, bytes, kKernelFrom / 2)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
@@ -121,20 +122,6 @@ Onesided onesided_from(const Situation &s, Collective collective) {
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
 }
 
-}  // namespace
-
-std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
-  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
-  if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
-  const Onesided from = onesided_from(s, collective);
-  const bool gathers = collective == Collective::gather;
-  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
-  if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
-  return way;
-}
-
-namespace {
-
 // `bytes`: of a block.
 Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;
@@ -172,6 +159,16 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 }
 
 }  // namespace
+
+std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
+  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+  if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
+  const Onesided from = onesided_from(s, collective);
+  const bool gathers = collective == Collective::gather;
+  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
+  if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
+  return way;
+}
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes,
                 Needs needs, std::size_t pack) {

@@ -61,11 +61,22 @@ struct Reader {
   void ignored(std::string_view, std::string_view) {}
   void topology(std::string_view, std::string_view value) { settings.topology = value; }
 
+  // Which of the words it is: the first if it is none.
+  std::size_t one_of(std::string_view name, std::string_view value, std::string_view what,
+                     const std::vector<std::string> &known) {
+    const auto at = std::find(known.begin(), known.end(), value);
+    if (at != known.end()) return static_cast<std::size_t>(at - known.begin());
+    unknown_word(name, value, what, value, known);
+    return 0;
+  }
+
   void bind(std::string_view name, std::string_view value) {
-    static const std::vector<std::string> known{"numa", "core", "none"};
-    if (std::find(known.begin(), known.end(), value) == known.end())
-      return unknown_word(name, value, "binding", value, known);
+    one_of(name, value, "binding", {"numa", "core", "none"});
     settings.bind = value;
+  }
+
+  void progress(std::string_view name, std::string_view value) {
+    settings.progress_thread = one_of(name, value, "kind of progress", {"calls", "thread"}) == 1;
   }
 
   void nodes(std::string_view name, std::string_view value) {
@@ -75,10 +86,7 @@ struct Reader {
   }
 
   void reach(std::string_view name, std::string_view value) {
-    static const std::vector<std::string> known{"any", "staged", "kernel", "direct"};
-    const auto at = std::find(known.begin(), known.end(), value);
-    if (at == known.end()) return unknown_word(name, value, "reach", value, known);
-    settings.reach = static_cast<ReachLimit>(at - known.begin());
+    settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }
 
   void fragment(std::string_view name, std::string_view value) {

@@ -32,6 +32,7 @@ struct Settings {
   bool disable = false;
   bool check = false;
   bool trace = false;
+  bool progress_thread = false;
   std::vector<Forced> forced;
   Fragmentation fragment;
   ReachLimit reach = ReachLimit::any;

@@ -26,6 +26,16 @@ copse_status fail_creation(copse_status status, std::string why) {
   return status;
 }
 
+// What this rank's communicators share. Ranks may be threads, and a forked process is another rank.
+std::shared_ptr<Progress> my_progress(bool helped) {
+  thread_local std::shared_ptr<Progress> progress;
+  thread_local pid_t process = 0;
+  if (process != getpid()) progress = std::make_shared<Progress>();
+  process = getpid();
+  if (helped && !progress->helped()) progress->ask_for_help();
+  return progress;
+}
+
 copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **comm) {
   std::string why;
   const auto settings = copse::choose::read_settings(environ, why);
@@ -33,7 +43,7 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **
   auto result = std::make_unique<copse_comm>();
   *result->self = result.get();
   result->check = settings->check;
-  result->communicator = Communicator::create(std::move(bootstrap), nullptr, *settings, why);
+  result->communicator = Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
   *comm = result.release();
   return COPSE_OK;

@@ -195,13 +195,27 @@ copse_status fail(std::string &message, std::string why) {
   return COPSE_ERROR_ARGUMENT;
 }
 
+// Runs `body`, in which this rank does its part of a call: without memory for that, it tells the others.
+template <class Body>
+copse_status take_part(copse_comm &comm, Body &&body) noexcept {
+  return guarded(comm.message, [&] {
+    if (comm.broken != COPSE_OK) return comm.broken;
+    try {
+      return body();
+    } catch (const std::bad_alloc &) {
+      comm.communicator->give_up();
+      comm.broken = COPSE_ERROR_MEMORY;
+      throw;
+    }
+  });
+}
+
 // Hands sound arguments, alike on all ranks, to `go`.
 template <class Go>
 copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
   if (comm == nullptr)
     return guarded(creation_message, [] { return fail(creation_message, "the communicator is null"); });
-  return guarded(comm->message, [&] {
-    if (comm->broken != COPSE_OK) return comm->broken;
+  return take_part(*comm, [&] {
     Binding binding(*comm, asked);
     try {
       binding.bind();

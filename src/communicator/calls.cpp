@@ -128,6 +128,15 @@ inline engine::Call call_of(const Arguments &arguments, int rank) {
   return call;
 }
 
+// A short call waits for its buffers most, where they are cold. (Not inlined, the compiler takes it for nothing.)
+[[gnu::always_inline]] inline void fetch_ahead(const engine::Call &call) {
+  constexpr std::size_t kLine = 64, kShort = 512;
+  const std::size_t bytes = std::min(call.count * call.element_bytes, kShort);
+  const auto *const input = static_cast<const std::byte *>(call.input), *const output = static_cast<std::byte *>(call.output);
+  for (std::size_t at = 0; input != nullptr && at < bytes; at += kLine) __builtin_prefetch(input + at);
+  for (std::size_t at = 0; output != nullptr && at < bytes; at += kLine) __builtin_prefetch(output + at, 1);
+}
+
 void set_cut(engine::Call &call, const Cut &cut) {
   call.fragment_count = cut.fragment_count;
   call.slot_class = cut.slot_class;
@@ -174,6 +183,18 @@ void Communicator::State::decide(const Arguments &arguments, Recent &known) {
            cut(route, program, arguments.count, arguments.element_bytes)};
 }
 
+// A blocking call, all in one go.
+inline Outcome Communicator::State::run_now(Collective collective, const Route &route, const engine::Program &program,
+                                            const engine::Call &call) {
+  running = collective;
+  if (!settings.trace) [[likely]] return executor->run(program, call);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = executor->run(program, call);
+  route.tally->add(call.count * call.element_bytes,
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return outcome;
+}
+
 // A call without tables, which is all there is to most of them.
 inline Outcome Communicator::State::run(const Arguments &arguments) {
   Recent &known = recent[static_cast<std::size_t>(arguments.collective)];
@@ -181,15 +202,10 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   if (known.count != arguments.count || known.element_bytes != arguments.element_bytes ||
       known.root != arguments.root || known.strict != strict) [[unlikely]]
     decide(arguments, known);
-  running = arguments.collective;
   engine::Call call = call_of(arguments, rank);
+  fetch_ahead(call);
   set_cut(call, known.cut);
-  if (!settings.trace) [[likely]] return executor->run(*known.program, call);
-  const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = executor->run(*known.program, call);
-  known.route->tally->add(call.count * call.element_bytes,
-                          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  return outcome;
+  return run_now(arguments.collective, *known.route, *known.program, call);
 }
 
 // A job begins -------------------------------------------------------------------------------------------------
@@ -199,6 +215,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   job.outcome = Outcome::pending;
   job.sizes.clear();
   job.program = nullptr;
+  job.seconds = 0;
   job.stage = Job::Stage::running;
   if (ranks == 1) {
     run_alone(arguments);
@@ -263,15 +280,9 @@ Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Cal
 
 // The same, blocking.
 Outcome Communicator::State::run_one_way(Route &route, const Arguments &arguments, const engine::Call &call) {
-  running = arguments.collective;
-  std::chrono::steady_clock::time_point start;
-  if (settings.trace) start = std::chrono::steady_clock::now();
-  const Outcome outcome = executor->run(program_of(route, arguments.root), call);
-  if (settings.trace)
-    route.tally->add(call.count, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  if (outcome != Outcome::done || executor->cut().from < 0) [[likely]] return outcome;
-  const engine::Executor::Cut &cut = executor->cut();
-  spare.cut_off = {cut.from, cut.to, cut.given, cut.room};
+  const Outcome outcome = run_now(arguments.collective, route, program_of(route, arguments.root), call);
+  if (outcome != Outcome::done || executor->cut_off().from < 0) [[likely]] return outcome;
+  spare.cut_off = executor->cut_off();
   return Outcome::truncated;
 }
 
@@ -382,19 +393,28 @@ void Communicator::State::bind(Job &job) {
 
 // A job goes on as far as it comes (`polling`: without waiting).
 Outcome Communicator::State::advance(Job &job, bool polling) {
+  running = job.arguments.collective;
+  if (!settings.trace) return advance_untold(job, polling);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = advance_untold(job, polling);
+  job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (job.stage == Job::Stage::over) {
+    Tally &tally = job.program == nullptr
+                       ? trace.ran[{std::string(algorithms::name_of(running)), "with the sizes line"}]
+                       : *job.route->tally;
+    tally.add(job.call.count * job.call.element_bytes, job.seconds);
+  }
+  return outcome;
+}
+
+Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   const Arguments &arguments = job.arguments;
-  running = arguments.collective;
-  std::chrono::steady_clock::time_point start;
-  if (settings.trace) start = std::chrono::steady_clock::now();
-  Tally *tally = nullptr;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
     if (read_letters(job)) {
       job.stage = Job::Stage::over;
-      job.outcome = Outcome::done;
-      if (settings.trace)
-        tally = &trace.ran[{std::string(algorithms::name_of(arguments.collective)), "with the sizes line"}];
+      job.program = nullptr;  // none but that of the letters was needed
     } else {
       bind(job);
     }
@@ -403,14 +423,10 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
     job.outcome = executor->advance(*job.program, job.call, polling);
     if (job.outcome != Outcome::done) return job.outcome;
     job.stage = Job::Stage::over;
-    tally = job.route->tally;
     if (arguments.collective == Collective::reduce_scatter && displaced(arguments) && !job.memory.empty())
       std::memcpy(arguments.output, job.memory.data(), job.memory.size());
     if (job.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.memory);
   }
-  if (settings.trace && tally != nullptr)
-    tally->add(job.call.count * job.call.element_bytes,
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return job.outcome = verdict(job);
 }
 
@@ -418,9 +434,8 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
 Outcome Communicator::State::verdict(Job &job) const {
   const Arguments &arguments = job.arguments;
   if (job.call.one_way) {
-    const engine::Executor::Cut &cut = executor->cut();
-    job.cut_off = {cut.from, cut.to, cut.given, cut.room};
-    return cut.from < 0 ? Outcome::done : Outcome::truncated;
+    job.cut_off = executor->cut_off();
+    return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
   const bool gathers = arguments.collective == Collective::gather;
   if (!arguments.ragged || arguments.root != rank || !(gathers || arguments.collective == Collective::scatter))
@@ -456,19 +471,44 @@ Outcome Communicator::State::attempt(Body &&body) {
 
 // Calls that were started run one after the other, in the order in which all ranks have started them: so nothing that
 // plans rely on is different for them.
-void Communicator::State::progress(bool polling) {
+Progress::Went Communicator::State::go_on(bool helper) {
+  auto went = Progress::Went::nowhere;
   while (!started.empty()) {
     Job &job = *started.front();
-    const Outcome outcome = attempt([&] { return advance(job, polling); });
-    if (outcome == Outcome::pending) return;
+    if (helper && !is_for_helper(job)) return went;
+    const Outcome outcome = attempt([&] { return advance(job, true); });
+    if (executor->moved()) went = Progress::Went::on;
+    if (outcome == Outcome::pending) return went;
     job.outcome = outcome;
+    job.over.store(true, std::memory_order_release);
     started.pop_front();
   }
+  return Progress::Went::over;
+}
+
+// A user's operator expects to be called in the user's threads; and the MPI, perhaps, in one of them alone.
+bool Communicator::State::is_for_helper(const Job &job) const {
+  const bool users = job.arguments.combine != nullptr && job.arguments.combine->user != nullptr;
+  return !users && (wire == nullptr || progress->any_thread_may_send());
+}
+
+// Moves the job on, if nobody else does at the moment, and says whether it has ended.
+bool Communicator::State::has_ended(const Job &job) {
+  const auto ended = [&] { return job.over.load(std::memory_order_acquire); };
+  if (!ended()) progress->move(*this);
+  return ended();
+}
+
+void Communicator::State::finish_started() {
+  progress->until([&] {
+    progress->move(*this);
+    return !under_way();
+  });
 }
 
 Outcome Communicator::run(const Arguments &arguments) {
   State &state = *state_;
-  if (!state.started.empty()) state.progress(false);
+  if (state.under_way()) [[unlikely]] state.finish_started();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
@@ -487,13 +527,13 @@ std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
   State &state = *state_;
   auto job = std::make_shared<Job>();
   job->arguments.collective = arguments.collective;
-  job->outcome = state.attempt([&] {
-    Arguments kept = arguments;
-    const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
-      if (blocks == nullptr) return;
-      copies.assign(blocks, blocks + state.ranks);
-      blocks = copies.data();
-    };
+  Arguments kept = arguments;
+  const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
+    if (blocks == nullptr) return;
+    copies.assign(blocks, blocks + state.ranks);
+    blocks = copies.data();
+  };
+  const auto begin = [&] {
     if (arguments.ragged) {
       keep(kept.input_blocks, job->tables[0]);
       keep(kept.output_blocks, job->tables[1]);
@@ -503,20 +543,25 @@ std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
       kept.combine = &job->combine;
     }
     state.begin(*job, kept);
-    if (job->stage != Job::Stage::over) state.started.push_back(job);
-    return job->outcome;
-  });
-  state.progress(true);
+    if (job->stage == Job::Stage::over) return job->outcome;
+    state.started.push_back(job);  // may throw: then it is over
+    job->over.store(false, std::memory_order_relaxed);
+    return Outcome::pending;
+  };
+  state.progress->give(state, [&] { job->outcome = state.attempt(begin); });
   return job;
 }
 
+Outcome Communicator::poll(const Job &job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }
+
 Outcome Communicator::test(const Job &job) {
-  if (job.outcome == Outcome::pending) state_->progress(true);
-  return job.outcome;
+  const Outcome outcome = poll(job);
+  if (outcome == Outcome::pending) state_->progress->idle();
+  return outcome;
 }
 
 Outcome Communicator::wait(const Job &job) {
-  while (job.outcome == Outcome::pending) state_->progress(false);
+  state_->progress->until([&] { return state_->has_ended(job); });
   return job.outcome;
 }
 

@@ -137,6 +137,8 @@ bool oversubscribed(const std::vector<Card> &cards) {
   });
 }
 
+bool heap_preloaded() { return dlsym(RTLD_DEFAULT, heap::kWhyNotQueryName) != nullptr; }
+
 std::string heap_why_not() {
   const auto query = reinterpret_cast<heap::WhyNotQuery>(dlsym(RTLD_DEFAULT, heap::kWhyNotQueryName));
   if (query == nullptr) return "libcopse-heap.so is not preloaded (copse run --shared-heap does that)";

@@ -39,6 +39,8 @@ struct Card {
 // Are there nodes with more ranks than processors that they may use?
 [[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
 
+// Is the shared heap's library in this process, whether or not it is active?
+[[nodiscard]] bool heap_preloaded();
 // Why this process has no shared heap, in words; empty if it has one.
 [[nodiscard]] std::string heap_why_not();
 

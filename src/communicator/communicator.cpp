@@ -53,6 +53,23 @@ engine::Geometry geometry_for(bool oversubscribed) {
   return geometry;
 }
 
+// The other ranks begin to call when they have agreed: where the rest fails on this one, they must not wait for it.
+class Pledge {
+ public:
+  Pledge(const engine::Segment &segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
+  Pledge(const Pledge &) = delete;
+  Pledge &operator=(const Pledge &) = delete;
+  ~Pledge() {
+    if (!kept_) given_up_.store(rank_ + 1, std::memory_order_relaxed);
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  std::atomic<std::int32_t> &given_up_;
+  int rank_;
+  bool kept_ = false;
+};
+
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -62,12 +79,15 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->capabilities; }
 const Trace &Communicator::trace() const { return state_->trace; }
+void Communicator::give_up() { state_->executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return geometry_for(false).slots.back().bytes; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::unique_ptr<engine::Wire> wire,
-                                                   const choose::Settings &settings, std::string &why_not) {
+                                                   const choose::Settings &settings, std::string &why_not,
+                                                   std::shared_ptr<Progress> progress) {
   auto state = std::make_unique<State>();
+  state->progress = std::move(progress);
   const int rank = bootstrap->rank(), ranks = bootstrap->ranks();
   const auto me = static_cast<std::size_t>(rank);
   const auto refuse = [&](std::string why) {
@@ -188,13 +208,16 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   for (std::size_t other = 0; other < offers.size(); ++other)
     if (offers[other].fd < 0 && offers[other].error != 0)
       return refuse("rank " + std::to_string(other) + " could not make common memory (memfd_create: " +
-                    std::strerror(offers[other].error) + "); let the sandbox allow it, or raise the memory limit");
+                    std::strerror(offers[other].error) +
+                    "); let the sandbox allow it, or raise the limits on memory and file sizes (ulimit -f)");
   if (!agreed.memory)
     for (std::size_t other = 0; other < all.size(); ++other)
       if (!all[other].memory)
         return refuse("rank " + std::to_string(other) + " could not open or map the common memory of its node (" +
                       (other == me ? std::strerror(memory_error) : "it knows why") +
                       "); its processes need one user, one /proc and one PID namespace");
+  const engine::Segment segment(state->memory->base(), geometry);
+  Pledge pledge(segment, peers[me].local, rank);
   if (!agreed.heap)
     for (engine::Peer &peer : peers) peer.heap_bytes = 0;
 
@@ -226,13 +249,16 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->rank = rank;
   state->ranks = ranks;
   state->settings = settings;
-  state->executor = std::make_unique<engine::Executor>(engine::Segment(state->memory->base(), geometry),
-                                                       std::move(peers), rank, policy, wire.get(), lost);
+  state->executor = std::make_unique<engine::Executor>(segment, std::move(peers), rank, policy, wire.get(), lost);
+  state->executor->while_waiting([everything = state->progress.get()] { everything->idle(); });
+  if (crowded) state->progress->set_crowded();
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
-  return std::unique_ptr<Communicator>(new Communicator(std::move(state)));
+  std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));
+  pledge.keep();
+  return communicator;
 }
 
 }  // namespace copse::communicator

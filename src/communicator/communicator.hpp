@@ -9,6 +9,7 @@
 #include "choose/settings.hpp"
 #include "communicator/arguments.hpp"
 #include "communicator/bootstrap.hpp"
+#include "communicator/progress.hpp"
 #include "communicator/trace.hpp"
 #include "engine/combine.hpp"
 #include "engine/executor.hpp"
@@ -35,8 +36,10 @@ class Communicator {
   // Collective over the bootstrap's ranks. Null, with the reason, when Copse cannot help these ranks: every rank
   // then gets null. `wire` may be null; then all ranks must sit on one node. `bootstrap` and `wire` are kept.
   // `settings` must be the same on all ranks (it comes from the environment; differences are found and refused).
+  // `progress` is what this rank's communicators share.
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
-                                              const choose::Settings &settings, std::string &why_not);
+                                              const choose::Settings &settings, std::string &why_not,
+                                              std::shared_ptr<Progress> progress = std::make_shared<Progress>());
   ~Communicator();
   Communicator(const Communicator &) = delete;
   Communicator &operator=(const Communicator &) = delete;
@@ -50,11 +53,15 @@ class Communicator {
   Outcome run(const Arguments &arguments);
 
   // Non-blocking: everything that the arguments point to, tables and operator apart, must stay until the call is over.
-  // All ranks start calls, blocking ones included, in the same order. They go on in test, wait and other calls; test
-  // says Outcome::pending as long as there is something left.
+  // All ranks start calls, blocking ones included, in the same order. They go on in any call on any communicator with the
+  // same Progress; test says Outcome::pending as long as there is something left. Several threads may test and wait.
   std::shared_ptr<Job> start(const Arguments &arguments);
   Outcome test(const Job &job);
+  Outcome poll(const Job &job);  // as test, but moves no other communicator on
   Outcome wait(const Job &job);
+
+  // This rank makes no more calls: those of ranks of its node that wait for it end with peer_failed.
+  void give_up();
 
   // The commonest, spelt out.
   Outcome barrier();

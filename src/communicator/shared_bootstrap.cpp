@@ -30,6 +30,7 @@ constexpr std::size_t kPinnedBytes = 440;
 struct alignas(64) Board {
   std::atomic<std::uint64_t> posted, read;
   std::atomic<pid_t> process;  // 0 until the rank has come
+  std::atomic<bool> left;      // it takes part in no further round
   std::byte pinned[kPinnedBytes];
 };
 
@@ -43,6 +44,7 @@ class MemoryBootstrap final : public Bootstrap {
       : boards_(boards), rank_(rank), ranks_(ranks), timeout_(timeout_seconds), keep_(std::move(keep)) {
     boards_[rank_].process.store(getpid(), std::memory_order_relaxed);
   }
+  ~MemoryBootstrap() override { boards_[rank_].left.store(true, std::memory_order_release); }  // partner: gone
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
@@ -70,12 +72,13 @@ class MemoryBootstrap final : public Bootstrap {
     for (int other = 0; other < ranks_; ++other) {
       const auto there = [&] { return (boards_[other].*word).load(std::memory_order_acquire) >= round; };
       const bool seen = engine::wait_until(engine::WaitPolicy::oversubscribed(), there,
-                                           [&] { return Clock::now() < end && !ended(other); });
-      if (!seen && !there()) return false;  // it may have posted, and then ended
+                                           [&] { return Clock::now() < end && !gone(other); });
+      if (!seen && !there()) return false;  // it may have posted, and then gone
     }
     return true;
   }
-  [[nodiscard]] bool ended(int other) const {
+  [[nodiscard]] bool gone(int other) const {
+    if (boards_[other].left.load(std::memory_order_acquire)) return true;
     const pid_t process = boards_[other].process.load(std::memory_order_relaxed);
     return process != 0 && process != getpid() && engine::process_ended(process);
   }
@@ -105,12 +108,20 @@ int milliseconds_until(Clock::time_point end) {
   return static_cast<int>(std::max<long long>(0, left));
 }
 
+// Is there something to read before the end? Signals do not cut the wait short.
+bool readable(const engine::Descriptor &descriptor, Clock::time_point end) {
+  pollfd state{descriptor.get(), POLLIN, 0};
+  int found;
+  do found = poll(&state, 1, milliseconds_until(end));
+  while (found < 0 && errno == EINTR);
+  return found > 0;
+}
+
 // Rank 0: invites the others; returns the number of those who came.
 int invite(const engine::Descriptor &listener, const Invitation &invitation, Clock::time_point end) {
   int came = 0;
   while (came < invitation.ranks - 1) {
-    pollfd state{listener.get(), POLLIN, 0};
-    if (poll(&state, 1, milliseconds_until(end)) <= 0) break;
+    if (!readable(listener, end)) break;
     const engine::Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (caller && send(caller.get(), &invitation, sizeof invitation, MSG_NOSIGNAL) == sizeof invitation) ++came;
   }
@@ -155,8 +166,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int r
     while (true) {
       const engine::Descriptor line(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (line && connect(line.get(), generic, length) == 0) {
-        pollfd state{line.get(), POLLIN, 0};
-        if (poll(&state, 1, milliseconds_until(end)) > 0 &&
+        if (readable(line, end) &&
             recv(line.get(), &invitation, sizeof invitation, MSG_WAITALL) == sizeof invitation)
           break;
       }

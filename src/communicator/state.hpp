@@ -12,6 +12,7 @@
 
 #include "choose/chooser.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/progress.hpp"
 #include "engine/executor.hpp"
 #include "engine/reach/shared_memory.hpp"
 
@@ -66,13 +67,13 @@ struct Job {
   const Route *route = nullptr;
   const engine::Program *program = nullptr;
   Outcome outcome = Outcome::done;
-  struct {  // truncated: `given` elements go from one rank to another, which has room for fewer
-    int from = 0, to = 0;
-    std::size_t given = 0, room = 0;
-  } cut_off;
+  double seconds = 0;           // spent on it so far; under COPSE_TRACE
+  std::atomic<bool> over{true};  // of a call that was started: the outcome stands
+  engine::CutOff cut_off;        // of one that was truncated
 };
 
-struct Communicator::State {
+struct Communicator::State final : Progress::Task {
+  std::shared_ptr<Progress> progress;
   std::unique_ptr<Bootstrap> bootstrap;
   std::unique_ptr<engine::Wire> wire;
   choose::Settings settings;
@@ -91,11 +92,12 @@ struct Communicator::State {
   Trace trace;
   int rank = 0, ranks = 1;
   algorithms::Collective running{};
-  std::deque<std::shared_ptr<Job>> started;  // not over yet, in order
+  std::deque<std::shared_ptr<Job>> started;  // not over yet, in order; whoever has the turn may look
   Job spare;                                 // of blocking calls
   Outcome broken = Outcome::done;            // how the communicator became unusable
   int error = 0;                             // errno at that time
 
+  ~State() override { progress->remove(*this); }
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
   void open(Route &route, algorithms::Collective collective);
@@ -105,6 +107,7 @@ struct Communicator::State {
   [[nodiscard]] Cut cut(const Route &route, const engine::Program &program, std::size_t count, std::size_t element_bytes) const;
   void decide(const Arguments &arguments, Recent &recent);
   Outcome run(const Arguments &arguments);
+  Outcome run_now(algorithms::Collective collective, const Route &route, const engine::Program &program, const engine::Call &call);
   Outcome run_one_way(Route &route, const Arguments &arguments, const engine::Call &call);
 
   void begin(Job &job, const Arguments &arguments);
@@ -113,8 +116,12 @@ struct Communicator::State {
   bool read_letters(Job &job) const;
   void bind(Job &job);
   Outcome advance(Job &job, bool polling);
+  Outcome advance_untold(Job &job, bool polling);
   [[nodiscard]] Outcome verdict(Job &job) const;
-  void progress(bool polling);
+  Progress::Went go_on(bool helper) override;
+  [[nodiscard]] bool is_for_helper(const Job &job) const;
+  bool has_ended(const Job &job);
+  void finish_started();
   // Runs `body`, which returns an Outcome. After one that breaks the communicator every later call gets the same.
   template <class Body>
   Outcome attempt(Body &&body);

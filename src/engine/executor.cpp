@@ -39,8 +39,11 @@ inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int r
 Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                                    std::uint32_t portion) {
   if (polling_) {
-    constexpr std::uint32_t kLookEvery = 4096;  // polls in vain before a look at whether the other still lives
-    if (++polls_ % kLookEvery != 0) return Outcome::pending;
+    // Whether the other still lives is looked at by the clock, as in wait_until: a poll may take a turn of the processor.
+    if (++polls_ % 32 != 0) return Outcome::pending;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return Outcome::pending;
+    next_look_ = now + kWatchEvery;
     const Outcome news = bad_news(rank);
     if (line.reached(ticket, portion)) return Outcome::done;
     return news == Outcome::done ? Outcome::pending : news;
@@ -51,7 +54,8 @@ Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, co
       [&] {
         news = bad_news(rank);
         return news == Outcome::done || line.reached(ticket, portion);  // it may have posted, and then died
-      });
+      },
+      idle_);
   return reached || line.reached(ticket, portion) ? Outcome::done : news;
 }
 
@@ -86,16 +90,15 @@ Outcome Executor::bad_news(int rank) {
   return Outcome::peer_lost;
 }
 
-// Has every rank of the node passed `ticket`? Looks only when what is known does not suffice.
 bool Executor::all_passed(std::uint64_t ticket) {
-  if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0) return true;
+  if (known_passed(ticket)) return true;
   std::uint64_t least = plan::word_of(ticket_);
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const std::uint64_t theirs = segment_.progress(static_cast<int>(local)).word.load(std::memory_order_acquire);
     if (static_cast<std::int64_t>(theirs - least) < 0) least = theirs;
   }
   passed_ = least;
-  return static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0;
+  return known_passed(ticket);
 }
 
 inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
@@ -105,8 +108,7 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
 }
 
 Outcome Executor::acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
-  if (ticket < depth) return Outcome::done;
-  if (static_cast<std::int64_t>(passed_ - plan::word_of(ticket - depth)) >= 0) return Outcome::done;
+  if (ticket < depth || known_passed(ticket - depth)) return Outcome::done;
   return acquire_long(op, ticket, depth);
 }
 
@@ -267,11 +269,22 @@ bool Executor::store(const Peer &peer, const std::byte *here, std::uintptr_t the
   return false;
 }
 
+// Before stores to another process's heap: its pages become mapped here at their first touch, by a store one at a time,
+// by a load all that lie around it (the kernel's fault-around).
+void Executor::meet_pages(const Place &place, std::size_t bytes) {
+  constexpr std::uintptr_t kAround = 65536;
+  if (place.peer == nullptr || place.peer->same_process || bytes == 0) return;
+  const std::byte *const end = place.here + bytes;
+  for (const std::byte *at = place.here; at < end; at += kAround - reinterpret_cast<std::uintptr_t>(at) % kAround)
+    static_cast<void>(*static_cast<const volatile std::byte *>(at));
+}
+
 bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams) {
   if (!dst.known || !src.known) return false;
   const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (bytes == 0) return true;
   if (dst.here != nullptr && src.here != nullptr) {
+    meet_pages(dst, bytes);
     if (dst.here != src.here) (streams ? kernels::copy_streaming : kernels::copy)(dst.here, src.here, bytes);
     return true;
   }
@@ -288,6 +301,8 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   const bool two = op.dst2.space != plan::Space::none;
   if (a.count == 0) return true;
   if (dst.here && a.here && b.here && (!two || dst2.here)) {
+    meet_pages(dst, a.count * size);
+    if (two) meet_pages(dst2, a.count * size);
     if (two && combine.kernel_two != nullptr) {
       combine.kernel_two(dst.here, dst2.here, a.here, b.here, a.count);
     } else {
@@ -337,11 +352,19 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
   return Outcome::done;
 }
 
-namespace {
-Outcome wired(bool worked) { return worked ? Outcome::done : Outcome::wire_failed; }
-}  // namespace
-
 // The wire ------------------------------------------------------------------------------------------------
+
+// Asks the wire until it has an answer, or once if nobody waits.
+template <class Ask>
+inline Outcome Executor::wired(Ask &&ask) {
+  Wired answer = ask();
+  if (answer == Wired::pending && !polling_) {
+    wait_until(
+        policy_, [&] { return (answer = ask()) != Wired::pending; }, [] { return true; }, idle_);
+  }
+  if (answer == Wired::pending) return Outcome::pending;
+  return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
+}
 
 Executor::Message &Executor::message_of(const Op &op) {
   if (messages_.size() <= op.message_number) messages_.resize(op.message_number + 1);
@@ -373,30 +396,36 @@ void Executor::find_pieces(const std::vector<WirePart> &parts, const Call &call,
 
 // One message, packed where it does not lie together: a message costs more than the copy of many small pieces, and the
 // other side may have them elsewhere. Memory of an earlier iteration is free: all was drained at its end.
-bool Executor::send(const Op &op, const Call &call, const Fragment &fragment) {
+Outcome Executor::send(const Op &op, const Call &call, const Fragment &fragment) {
+  const auto go = [&](const void *data, std::size_t bytes) {
+    return wire_->send(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
+  };
   find_pieces(op.message, call, fragment);
-  if (pieces_.empty()) return wire_->send(nullptr, 0, op.peer, op.area);
-  if (pieces_.size() == 1) return wire_->send(pieces_[0].at, pieces_[0].bytes, op.peer, op.area);
+  if (pieces_.empty()) return go(nullptr, 0);
+  if (pieces_.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
   std::vector<std::byte> &bytes = message_of(op).bytes;
   bytes.clear();
   for (const Piece &piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
-  return wire_->send(bytes.data(), bytes.size(), op.peer, op.area);
+  return go(bytes.data(), bytes.size());
 }
 
-bool Executor::receive(const Op &op, const Call &call, const Fragment &fragment) {
+// After a pause it asks for the same message again.
+Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragment) {
   Message &message = message_of(op);
+  const auto take = [&](void *data, std::size_t bytes) {
+    return wired([&] { return wire_->receive(data, bytes, op.peer, op.area); });
+  };
   const bool begins = !op.message.empty() || op.dst.space == plan::Space::none;
   if (begins) {
     find_pieces(op.message, call, fragment);
-    if (pieces_.empty()) return wire_->receive(nullptr, 0, op.peer, op.area);
+    if (pieces_.empty()) return take(nullptr, 0);
     // A later part's place may not be written yet.
-    if (pieces_.size() == 1 && op.message.size() == 1)
-      return wire_->receive(pieces_[0].at, pieces_[0].bytes, op.peer, op.area);
+    if (pieces_.size() == 1 && op.message.size() == 1) return take(pieces_[0].at, pieces_[0].bytes);
     std::size_t bytes = 0;
     for (const Piece &piece : pieces_) bytes += piece.bytes;
     message.bytes.resize(bytes);
     message.taken = 0;
-    if (!wire_->receive(message.bytes.data(), bytes, op.peer, op.area)) return false;
+    if (const Outcome outcome = take(message.bytes.data(), bytes); outcome != Outcome::done) return outcome;
   }
   pieces_.clear();
   add_pieces({op.dst, op.blocks}, call, fragment);
@@ -404,7 +433,7 @@ bool Executor::receive(const Op &op, const Call &call, const Fragment &fragment)
     kernels::copy(piece.at, message.bytes.data() + message.taken, piece.bytes);
     message.taken += piece.bytes;
   }
-  return true;
+  return Outcome::done;
 }
 
 // Steps ---------------------------------------------------------------------------------------------------
@@ -442,7 +471,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                          [&](auto where) {
                            const Place dst = where(op.dst), src = where(op.a);
                            if (call.one_way && op.dst.space == plan::Space::output)
-                             note_cut(op.a.rank < 0 ? me_ : op.a.rank, src.count, dst.count);
+                             note_cut_off(op.a.rank < 0 ? me_ : op.a.rank, src.count, dst.count);
                            return copy(dst, src, call.element_bytes, streams);
                          });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
@@ -452,9 +481,9 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::await_done:
       if (carries_) return Outcome::done;
       return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
-    case plan::Kind::send: return wired(send(op, call, fragment));
-    case plan::Kind::receive: return wired(receive(op, call, fragment));
-    case plan::Kind::drain: return wired(wire_->drain(op.area));
+    case plan::Kind::send: return send(op, call, fragment);
+    case plan::Kind::receive: return receive(op, call, fragment);
+    case plan::Kind::drain: return wired([&] { return wire_->drain(op.area); });
   }
   return Outcome::done;
 }
@@ -474,7 +503,7 @@ void Executor::begin(const Program &program, const Call &call) {
   standing_ = {};
   standing_.begun = true;
   carries_ = carries(call);
-  cut_ = {};
+  cut_off_ = {};
 }
 
 Outcome Executor::end(Outcome outcome) {
@@ -522,39 +551,22 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
   for (const Program::Section &section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
-      Outcome outcome = Outcome::done;
-      switch (op.kind) {
-        case plan::Kind::await:
-          if (op.publication || call.one_way) [[unlikely]] outcome = step(op, call, whole, section.loop);
-          else outcome = wait_line(op, ticket);
-          break;
-        case plan::Kind::copy:
-        case plan::Kind::reduce: {
-          if (!op.plain || call.ragged) {
-            outcome = step(op, call, whole, section.loop);
-            break;
-          }
-          const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
-          std::byte *const dst = where(op.dst), *const a = where(op.a);
-          if (op.kind == plan::Kind::copy) {
-            if (dst != a) kernels::copy(dst, a, blocks * block_bytes);  // in place it may be read at this moment
-          } else if (op.dst2.space == plan::Space::none) {
-            call.combine->kernel(dst, a, where(op.b), blocks * call.count);
-          } else {
-            call.combine->kernel_two(dst, where(op.dst2), a, where(op.b), blocks * call.count);
-          }
-          if (op.posts) op.ring[ticket & mask].post(ticket, op.portion);
-          break;
-        }
-        case plan::Kind::acquire: outcome = acquire(op, call, ticket); break;
-        case plan::Kind::post:
-          if (call.one_way) [[unlikely]] outcome = publish(op, call, ticket);
-          else op.ring[ticket & mask].post(ticket, op.portion);
-          break;
-        case plan::Kind::done: op.ring->post(ticket); break;
-        default: outcome = step(op, call, whole, section.loop);
+      const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
+      if (!moves || !op.plain || call.ragged) {
+        const Outcome outcome = step(op, call, whole, section.loop);
+        if (outcome != Outcome::done) [[unlikely]] return outcome;
+        continue;
       }
-      if (outcome != Outcome::done) [[unlikely]] return outcome;
+      const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
+      std::byte *const dst = where(op.dst), *const a = where(op.a);
+      if (op.kind == plan::Kind::copy) {
+        if (dst != a) kernels::copy(dst, a, blocks * block_bytes);  // in place it may be read at this moment
+      } else if (op.dst2.space == plan::Space::none) {
+        call.combine->kernel(dst, a, where(op.b), blocks * call.count);
+      } else {
+        call.combine->kernel_two(dst, where(op.dst2), a, where(op.b), blocks * call.count);
+      }
+      if (op.posts) op.ring[ticket & mask].post(ticket, op.portion);
     }
   }
   return Outcome::done;
@@ -568,7 +580,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
     carries_ = carries(call);
-    cut_.from = -1;
+    cut_off_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);
     if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);
@@ -594,6 +606,7 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
   const Outcome outcome = run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
   polling_ = false;
   if (outcome == Outcome::pending) return outcome;
+  moved_ = true;
   if (stand_ins_ && outcome == Outcome::done) stand_ins_->deliver();
   stand_ins_.reset();
   return end(outcome);
@@ -602,9 +615,9 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
 Outcome Executor::run_steps(const Program &program, const Call &call) {
   // What is in hand when a wait does not end is done again from this operation on.
   const auto pause = [&](std::size_t section, std::size_t op, std::uint64_t iteration) {
-    standing_.section = section;
-    standing_.op = op;
-    standing_.iteration = iteration;
+    const Standing now{true, section, op, iteration};
+    moved_ = now != standing_;
+    standing_ = now;
   };
   std::size_t op = standing_.op;
   std::uint64_t iteration = standing_.iteration;

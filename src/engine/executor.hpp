@@ -1,6 +1,7 @@
 // The executor: runs one rank's program in real memory.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,12 @@ enum class Outcome : std::uint8_t {
   done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed, no_memory
 };
 
+// A block that is longer than its taker has room for: `given` elements go from one rank to another.
+struct CutOff {
+  int from = -1, to = -1;
+  std::size_t given = 0, room = 0;
+};
+
 class Executor {
  public:
   // `peers[r]` is rank r; `me` this rank. `wire` may be null when all ranks share the node. `lost` is asked now
@@ -40,6 +47,9 @@ class Executor {
   // not push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
 
+  // From now on called now and then while a call waits long: for what must go on meanwhile.
+  void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
+
   // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the
   // other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
@@ -47,6 +57,8 @@ class Executor {
   // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
   // called again with the same arguments as long as it is `pending`; no other call may begin in between.
   Outcome advance(const Program &program, const Call &call, bool polling);
+  // Did the last advance() come further than the one before?
+  [[nodiscard]] bool moved() const { return moved_; }
 
   // Tells the other ranks of the node that this one will not go on, so that nobody waits for it for ever.
   void give_up() const { give_up_for(me_); }
@@ -54,12 +66,8 @@ class Executor {
   // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
 
-  // The block that was cut in the last one-way call, for its taker had room for less.
-  struct Cut {
-    int from = -1, to = -1;
-    std::size_t given = 0, room = 0;
-  };
-  [[nodiscard]] const Cut &cut() const { return cut_; }
+  // The first block that was cut off in the last one-way call; from rank -1: none was.
+  [[nodiscard]] const CutOff &cut_off() const { return cut_off_; }
   [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
 
  private:
@@ -96,8 +104,10 @@ class Executor {
   bool each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit);
   void add_pieces(const WirePart &part, const Call &call, const Fragment &fragment);
   void find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment);
-  bool send(const Op &op, const Call &call, const Fragment &fragment);
-  bool receive(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome send(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome receive(const Op &op, const Call &call, const Fragment &fragment);
+  template <class Ask>
+  Outcome wired(Ask &&ask);
   [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
                          std::size_t in_message, std::size_t count);
   Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
@@ -118,10 +128,15 @@ class Executor {
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
   Outcome wait_line(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
+  // Is it known that every rank of the node has passed `ticket`? If not, all_passed() looks.
+  [[nodiscard]] bool known_passed(std::uint64_t ticket) const {
+    return static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0;
+  }
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
   // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.
   bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
+  static void meet_pages(const Place &place, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
   Outcome publish(const Op &op, const Call &call, std::uint64_t ticket);
@@ -137,7 +152,7 @@ class Executor {
   [[nodiscard]] std::byte *carried_by(int rank, int area, std::uint64_t ticket) const;
   [[nodiscard]] Place carried_block(int root, std::uint64_t ticket, std::size_t block) const;
   void deliver_carried(int from, const Call &call, std::uint64_t ticket);
-  void note_cut(int from, std::size_t given, std::size_t room);
+  void note_cut_off(int from, std::size_t given, std::size_t room);
   void size_scratch(const Program &program, const Call &call);
 
   Segment segment_;
@@ -147,6 +162,7 @@ class Executor {
   WaitPolicy policy_;
   Wire *wire_;
   std::function<bool(int)> lost_;
+  std::function<void()> idle_ = [] {};
   int lost_rank_ = -1;
   const Peer *unreached_ = nullptr;  // whom the kernel did not reach
 
@@ -177,12 +193,15 @@ class Executor {
     bool begun = false;
     std::size_t section = 0, op = 0;
     std::uint64_t iteration = 0;
+    bool operator==(const Standing &) const = default;
   };
   Standing standing_;
+  bool moved_ = false;
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
+  std::chrono::steady_clock::time_point next_look_{};  // at the lives of others, while polling
   bool carries_ = false;     // this rank's message travels with its signal in the current call
-  Cut cut_;
+  CutOff cut_off_;
   std::uint32_t ahead_ = 0;  // lines in a row that were there when they were wanted
 };
 

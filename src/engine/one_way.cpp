@@ -90,14 +90,14 @@ Executor::Place Executor::carried_block(int root, std::uint64_t ticket, std::siz
 void Executor::deliver_carried(int from, const Call &call, std::uint64_t ticket) {
   const Addresses &theirs = addresses_[static_cast<std::size_t>(from)];
   const Block &to = call.output_blocks[from];
-  note_cut(from, theirs.own, to.count);
+  note_cut_off(from, theirs.own, to.count);
   const std::size_t bytes = std::min(theirs.own, to.count) * call.element_bytes;
   if (theirs.carried == kNowhere || bytes == 0) return;
   kernels::copy(static_cast<std::byte *>(call.output) + to.place, carried_by(from, kGatherArea, ticket), bytes);
 }
 
-void Executor::note_cut(int from, std::size_t given, std::size_t room) {
-  if (given > room && cut_.from < 0) cut_ = {from, me_, given, room};
+void Executor::note_cut_off(int from, std::size_t given, std::size_t room) {
+  if (given > room && cut_off_.from < 0) cut_off_ = {from, me_, given, room};
 }
 
 }  // namespace copse::engine

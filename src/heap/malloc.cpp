@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -141,7 +142,22 @@ int search_text(dl_phdr_info* object, size_t, void* argument) {
   return 0;
 }
 
+// Of the program, or preloaded before this library: null if malloc is ours.
+const char* other_allocator() {
+  static char text[200];
+  Dl_info first{}, mine{};
+  ElfW(Sym)* symbol = nullptr;
+  if (dladdr1(dlsym(RTLD_DEFAULT, "malloc"), &first, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) == 0 ||
+      dladdr(&state, &mine) == 0 || first.dli_fbase == mine.dli_fbase) {
+    return nullptr;
+  }
+  if (symbol != nullptr && symbol->st_shndx == SHN_UNDEF) return nullptr;  // a program's mere entry for ours
+  snprintf(text, sizeof text, "%s has an allocator of its own, which comes first", first.dli_fname);
+  return text;
+}
+
 const char* start() {
+  if (const char* why = other_allocator()) return why;
   TextSearch glibc{reinterpret_cast<uintptr_t>(&__libc_malloc)};
   if (dl_iterate_phdr(search_text, &glibc) == 0) return "the C library's code is not found";
   if (const char* why = open_region(&state.region)) return why;

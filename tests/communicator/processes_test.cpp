@@ -3,14 +3,18 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -325,6 +329,57 @@ TEST(Faults, NoAffinityAndNoPidfd) {
   });
   if (complaints[0] == "skip") GTEST_SKIP() << "no seccomp here";
   EXPECT_EQ(all_well(complaints), "");
+}
+
+// A timer's signals, whose handler does nothing and restarts nothing: they interrupt whatever the system is doing.
+TEST(Faults, SignalsInterruptEverything) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(3,
+                                  [&](int rank) -> std::string {
+                                    static std::atomic<int> came{0};
+                                    struct sigaction action {};
+                                    action.sa_handler = [](int) { came.fetch_add(1); };
+                                    sigaction(SIGALRM, &action, nullptr);
+                                    const itimerval every{{0, 100}, {0, 100}};
+                                    setitimer(ITIMER_REAL, &every, nullptr);
+                                    for (int turn = 0; turn < 5; ++turn)
+                                      if (std::string wrong = join_and_exercise(name + std::to_string(turn), rank, 3, 50000);
+                                          !wrong.empty())
+                                        return wrong;
+                                    return came > 20 ? "" : "hardly a signal came";
+                                  })),
+            "");
+}
+
+// One rank may have no more: files as large as the common memory, descriptors, addresses. No rank gets a communicator.
+TEST(Faults, LimitsOfOneRank) {
+  struct Limit {
+    int rank;
+    __rlimit_resource which;
+    rlim_t more;  // than it has
+    const char *says;
+  };
+  for (const Limit &limit : {Limit{0, RLIMIT_FSIZE, 1 << 20, "File too large"}, Limit{1, RLIMIT_NOFILE, 0, "in time"},
+                             Limit{2, RLIMIT_AS, 1 << 20, "could not open or map the common memory"}}) {
+    const std::string name = fresh_name();
+    EXPECT_EQ(all_well(in_processes(3,
+                                    [&](int rank) {
+                                      if (rank == limit.rank) {
+                                        rlim_t has = 0;
+                                        if (limit.which == RLIMIT_AS) {
+                                          std::ifstream("/proc/self/statm") >> has;
+                                          has *= static_cast<rlim_t>(getpagesize());
+                                        }
+                                        const rlimit most{has + limit.more, has + limit.more};
+                                        setrlimit(limit.which, &most);
+                                      }
+                                      copse_comm *comm = nullptr;
+                                      return refused(copse_comm_join(name.c_str(), rank, 3, 1, &comm),
+                                                     COPSE_ERROR_UNREACHABLE, {limit.says});
+                                    })),
+              "")
+        << limit.says;
+  }
 }
 
 // In a file system of its own with 1 MiB of /dev/shm and of /tmp: all works, and nothing is left, not even by a rank

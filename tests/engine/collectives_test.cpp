@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -134,6 +135,28 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(all_cases()), name_of);
+
+// The harness itself: one rank finds something wrong, or throws, while the others sit in a call with it. They come to an
+// end, and the first complaint is the one that is told.
+class Harness : public testing::TestWithParam<Kind> {};
+
+TEST_P(Harness, EndsRanksThatWait) {
+  if (std::getenv("TEST_SPMD_NAME") != nullptr) GTEST_SKIP() << "there a complaint ends the process";
+  for (const bool throws : {false, true}) {
+    choose::Settings settings;
+    settings.nodes = GetParam() == Kind::threads && throws ? 2 : 1;
+    const std::string wrong = run_ranks(GetParam(), 4, settings, [&](Communicator &comm) -> std::string {
+      const bool planted = comm.rank() == 2;
+      if (planted && throws) throw std::runtime_error("planted");
+      if (planted) return "planted";
+      return comm.barrier() == communicator::Outcome::done ? "a barrier of three among four" : "an end that followed";
+    });
+    EXPECT_EQ(wrong, "rank 2: planted\n");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Harness, testing::ValuesIn(kKinds),
+                         [](const auto &info) { return std::string("of_") + name_of(info.param); });
 
 // Whatever two nodes have for each other crosses the wire at once, packed or not.
 TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {

@@ -245,17 +245,18 @@ TEST(Lines, PlantedFaultsAreFound) {
 
 TEST(Lines, AnOrderTooWeakIsFound) { EXPECT_TRUE(every_order<RelaxedAtomic>(1, 5, Planted::nothing).wrong); }
 
-WaitPolicy short_policy(std::uint32_t spins, std::uint32_t yields, std::uint32_t nap_us) {
+WaitPolicy short_policy(std::uint32_t spins, std::uint32_t stays, std::uint32_t yields, std::uint32_t nap_us) {
   WaitPolicy policy;
   policy.spins = spins;
+  policy.stays = stays;
   policy.yields = yields;
   policy.nap_us = nap_us;
   return policy;
 }
 
 TEST(Waiting, EndsWhenReadyOnEveryPathOfThePolicy) {
-  const WaitPolicy policy = short_policy(10, 20, 1);
-  for (int ready_after : {0, 1, 10, 11, 30, 31, 40}) {  // spinning, yielding, napping
+  const WaitPolicy policy = short_policy(10, 10, 20, 1);
+  for (int ready_after : {0, 1, 10, 11, 20, 21, 40, 41, 50}) {  // spinning, staying, yielding, napping
     int polls = 0;
     EXPECT_TRUE(wait_until(policy, [&] { return polls++ == ready_after; }, [] { return true; }));
     EXPECT_EQ(polls, ready_after + 1);
@@ -263,7 +264,7 @@ TEST(Waiting, EndsWhenReadyOnEveryPathOfThePolicy) {
 }
 
 TEST(Waiting, TheWatchEndsIt) {
-  for (const WaitPolicy policy : {WaitPolicy::dedicated(), WaitPolicy::oversubscribed(), short_policy(1, 1, 100)}) {
+  for (const WaitPolicy policy : {WaitPolicy::dedicated(), WaitPolicy::oversubscribed(), short_policy(1, 1, 1, 100)}) {
     int asked = 0;
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_FALSE(wait_until(policy, [] { return false; }, [&] { return ++asked < 3; }));

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "communicator/card.hpp"
@@ -41,6 +42,25 @@ class Common {
  private:
   std::size_t bytes_;
   void *base_;
+};
+
+// What the first rank that found something wrong says. What the others say after that comes of it.
+class FirstComplaint {
+ public:
+  FirstComplaint() : common_(sizeof(Text)) {}
+  void make(int rank, const std::string &wrong) {
+    if (text().taken.exchange(true)) return;
+    std::snprintf(text().bytes, sizeof text().bytes, "rank %d: %s\n", rank, wrong.c_str());
+  }
+  [[nodiscard]] std::string made() const { return text().bytes; }
+
+ private:
+  struct Text {
+    std::atomic<bool> taken;
+    char bytes[kComplaintBytes];
+  };
+  [[nodiscard]] Text &text() const { return *reinterpret_cast<Text *>(common_.at(0)); }
+  Common common_;
 };
 
 // Shows a rank to all, itself among them, as a process of its own. (The common memory then still is mapped once for
@@ -77,6 +97,7 @@ struct Mail {
   };
   std::mutex mutex;
   std::list<Letter> letters;
+  bool closed = false;  // a rank will not go on
 };
 
 class MailWire final : public engine::Wire {
@@ -89,9 +110,9 @@ class MailWire final : public engine::Wire {
     messages_sent.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
-  bool receive(void *data, std::size_t bytes, int peer, int tag) override {
-    bool fits = false;
-    const bool came = look_until([&] {
+  engine::Wired receive(void *data, std::size_t bytes, int peer, int tag) override {
+    bool fits = true;
+    const engine::Wired came = look([&] {
       const auto letter = std::find_if(mail_.letters.begin(), mail_.letters.end(), [&](const Mail::Letter &each) {
         return each.from == peer && each.to == rank_ && each.tag == tag;
       });
@@ -101,31 +122,33 @@ class MailWire final : public engine::Wire {
       mail_.letters.erase(letter);
       return true;
     });
-    return came && fits;
+    return fits ? came : engine::Wired::failed;
   }
-  bool drain(int tag) override {
-    return look_until([&] {
+  engine::Wired drain(int tag) override {
+    return look([&] {
       return std::none_of(mail_.letters.begin(), mail_.letters.end(),
                           [&](const Mail::Letter &each) { return each.from == rank_ && each.tag == tag; });
     });
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   template <class Look>
-  bool look_until(Look &&look) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kTimeout);
-    while (std::chrono::steady_clock::now() < end) {
-      {
-        const std::lock_guard lock(mail_.mutex);
-        if (look()) return true;
-      }
-      std::this_thread::yield();
+  engine::Wired look(Look &&look) {
+    const std::lock_guard lock(mail_.mutex);
+    if (look()) {
+      asked_.reset();
+      return engine::Wired::done;
     }
-    return false;
+    if (mail_.closed) return engine::Wired::failed;
+    const auto now = Clock::now();
+    if (!asked_) asked_ = now;
+    return now - *asked_ < std::chrono::duration<double>(kTimeout) ? engine::Wired::pending : engine::Wired::failed;
   }
 
   Mail &mail_;
   int rank_;
+  std::optional<Clock::time_point> asked_;  // in vain, since
 };
 
 }  // namespace
@@ -182,9 +205,11 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
 
   std::vector<Mail> mail(settings.size());
 
-  const auto run_rank = [&](int rank) -> std::string {
-    try {
-      std::vector<std::unique_ptr<communicator::Communicator>> comms;
+  FirstComplaint complaint;
+
+  const auto run_rank = [&](int rank) {
+    std::vector<std::unique_ptr<communicator::Communicator>> comms;
+    const auto body_of_rank = [&]() -> std::string {
       for (std::size_t i = 0; i < settings.size(); ++i) {
         std::string why;
         auto bootstrap = communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, kTimeout);
@@ -195,23 +220,27 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
         if (!comms.back()) return why;
       }
       return body(comms);
+    };
+    std::string wrong;
+    try {
+      wrong = body_of_rank();
     } catch (const std::exception &error) {
-      return error.what();
+      wrong = error.what();
+    }
+    if (wrong.empty()) return;
+    complaint.make(rank, wrong);
+    for (const auto &comm : comms)  // nobody is to wait for this rank
+      if (comm) comm->give_up();
+    for (Mail &each : mail) {
+      const std::lock_guard lock(each.mutex);
+      each.closed = true;
     }
   };
   // Threads as the ranks [first, end).
   const auto run_threads = [&](int first, int end) {
-    std::vector<std::string> complaints(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
-    for (int rank = first; rank < end; ++rank)
-      threads.emplace_back([&, rank] { complaints[static_cast<std::size_t>(rank)] = run_rank(rank); });
+    for (int rank = first; rank < end; ++rank) threads.emplace_back(run_rank, rank);
     for (std::thread &thread : threads) thread.join();
-    std::string result;
-    for (int rank = first; rank < end; ++rank) {
-      const std::string &complaint = complaints[static_cast<std::size_t>(rank)];
-      if (!complaint.empty()) result += "rank " + std::to_string(rank) + ": " + complaint + "\n";
-    }
-    return result;
   };
 
   if (const char *name = std::getenv("TEST_SPMD_NAME"); name != nullptr && kind == Kind::processes) {
@@ -233,16 +262,19 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     return {};
   }
 
-  if (kind == Kind::threads || kind == Kind::apart) return run_threads(0, ranks);
+  if (kind == Kind::threads || kind == Kind::apart) {
+    run_threads(0, ranks);
+    return complaint.made();
+  }
   const int processes = kind == Kind::mixed ? std::min(2, ranks) : ranks;
-  const std::vector<std::string> complaints = in_processes(processes, [&](int i) {
-    if (kind == Kind::mixed) return run_threads(i * ranks / processes, (i + 1) * ranks / processes);
-    return run_rank(i);
+  const std::vector<std::string> ends = in_processes(processes, [&](int i) {
+    kind == Kind::mixed ? run_threads(i * ranks / processes, (i + 1) * ranks / processes) : run_rank(i);
+    return std::string{};
   });
-  std::string result;
-  for (std::size_t i = 0; i < complaints.size(); ++i)
-    if (!complaints[i].empty()) result += "process " + std::to_string(i) + ": " + complaints[i] + "\n";
-  return result;
+  std::string result;  // a process that ends without a word comes before those that noticed
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    if (!ends[i].empty()) result += "process " + std::to_string(i) + ": " + ends[i] + "\n";
+  return result + complaint.made();
 }
 
 std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,

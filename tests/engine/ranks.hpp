@@ -21,8 +21,9 @@ const char *name_of(Kind kind);
 
 using Communicators = std::span<const std::unique_ptr<communicator::Communicator>>;
 
-// Runs `body` on every rank and gathers what it says was wrong (nothing: empty). A rank that crashes or throws is an
-// error too. Every rank has one communicator for each of `settings`.
+// Runs `body` on every rank and returns what the first says that finds something wrong (nothing: empty); the calls of
+// the others fail then. A rank that crashes or throws is an error too. Every rank has one communicator for each of
+// `settings`.
 //
 // Threads may pretend to sit on several nodes (settings): they have a wire between them, which counts messages.
 //

@@ -1,5 +1,5 @@
-// Measures an allocator; not a test. Run it bare (glibc), with LD_PRELOAD=libmimalloc.so.2, and with the shared heap:
-// the same figures, one per line, best of seven batches.
+// Measures an allocator; not a test. bench/heap.py runs it bare (glibc), with LD_PRELOAD=libmimalloc.so.2, and with the
+// shared heap: the same figures, one per line: times (best of seven batches), and memory in use.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,34 @@ void report(const char* what, const char* unit, double per, const std::function<
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   printf("%-52s %9.2f %s\n", what, best / per * 1e9, unit);
+}
+
+double resident_mib() {
+  long pages = 0;
+  FILE* const file = fopen("/proc/self/statm", "r");
+  if (file == nullptr || fscanf(file, "%*d %ld", &pages) != 1) pages = -1;
+  if (file != nullptr) fclose(file);
+  return static_cast<double>(pages) * 4096 / (1 << 20);
+}
+
+// Of so many blocks of random sizes: what they take for each MiB asked for, and what is left of it when they are freed.
+void report_memory(const char* what, size_t count, size_t largest) {
+  std::mt19937 random(7);
+  std::vector<char*> blocks(count);
+  const double before = resident_mib();
+  double asked = 0;
+  for (char*& block : blocks) {
+    const size_t bytes = 1 + random() % largest;
+    asked += static_cast<double>(bytes) / (1 << 20);
+    block = static_cast<char*>(malloc(bytes));
+    memset(block, 1, bytes);
+  }
+  const double live = resident_mib() - before;
+  for (char* block : blocks) free(block);
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // some keep it for a moment, until something happens
+  free(malloc(size_t{64} << 20));
+  printf("%-52s %9.3f MiB\n", what, live / asked);
+  printf("%-52s %9.3f MiB\n", "  and of it left when they are freed", (resident_mib() - before) / asked);
 }
 
 void churn(unsigned seed, size_t operations, size_t largest) {
@@ -81,4 +109,5 @@ int main() {
   free(one);
   free(from);
   free(to);
+  report_memory("1,000,000 blocks to 1 KiB, per MiB asked for", 1000000, 1024);
 }

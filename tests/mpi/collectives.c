@@ -1,13 +1,10 @@
 /* Calls MPI_ functions, which the preload wraps, and PMPI_ functions, which it does not: the MPI itself is the oracle,
  * or what must come out is reckoned here.
  *
- * Usage: collectives PART [SEED CALLS]. Prints "PART: N checks" on rank 0; on a difference prints it and exits with 1.
- * This file: main, and the parts about everything but data; moves.c and reductions.c have the others. */
+ * Usage: collectives PART [ARGUMENTS]. Prints "PART: N checks" on rank 0; on a difference prints it and exits with 1.
+ * This file: main, and the parts about everything but data and requests; the other files have those. Names of parts that
+ * make rounds may begin with "started-" or "persistent-": then the calls are of that form. */
 #include "collectives.h"
-
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
 int rank, ranks, bare;
 long checks;
@@ -86,69 +83,6 @@ static void part_communicators(void) {
   MPI_Comm_free(&half);
 }
 
-static void *thread_main(void *argument) {
-  MPI_Comm comm = *(MPI_Comm *)argument;
-  for (int i = 0; i < 200; ++i) {
-    int in = rank + i, out = -1;
-    MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm);
-    if (out != ranks * (ranks - 1) / 2 + ranks * i) return "wrong sum";
-    int value = rank == i % ranks ? i : -1;
-    MPI_Bcast(&value, 1, MPI_INT, i % ranks, comm);
-    if (value != i) return "wrong broadcast";
-  }
-  return NULL;
-}
-static void part_threads(void) {
-  enum { kThreads = 3 };
-  MPI_Comm comms[kThreads];
-  pthread_t threads[kThreads];
-  for (int i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, thread_main, &comms[i]);
-  for (int i = 0; i < kThreads; ++i) {
-    void *wrong;
-    pthread_join(threads[i], &wrong);
-    EXPECT(wrong == NULL, "thread %d: %s", i, (char *)wrong);
-    MPI_Comm_free(&comms[i]);
-  }
-}
-
-/* Calls in a random order, with random roots and sizes, replayable by seed. */
-static void part_random(long calls) {
-  static int in[20000], mine[20000], oracle[20000];
-  MPI_Comm sub, comms[2] = {MPI_COMM_WORLD, MPI_COMM_NULL};
-  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 && ranks > 2, -rank, &sub);
-  comms[1] = sub;
-  for (long call = 0; call < calls; ++call) {
-    unsigned kind = next_random() % 8, which = next_random() % 8 == 0, pick = next_random();
-    int size, me;
-    PMPI_Comm_size(comms[which], &size);
-    PMPI_Comm_rank(comms[which], &me);
-    int count = (int)(next_random() % (1u << next_random() % 15)), root = (int)(pick % (unsigned)size);
-    for (int i = 0; i < count; ++i) in[i] = (int)(pick ^ (unsigned)(me * 77 + i));
-    memset(mine, 0, 4 * (size_t)count);
-    memset(oracle, 0, 4 * (size_t)count);
-    if (kind == 0) MPI_Barrier(comms[which]);
-    if (kind >= 6) random_reduction(comms[which], call);
-    else if (kind >= 4) random_move(comms[which], call);
-    if (kind == 1) {
-      if (me == root) memcpy(mine, in, 4 * (size_t)count), memcpy(oracle, in, 4 * (size_t)count);
-      MPI_Bcast(mine, count, MPI_INT, root, comms[which]);
-      PMPI_Bcast(oracle, count, MPI_INT, root, comms[which]);
-    }
-    if (kind == 2) {
-      MPI_Reduce(in, mine, count, MPI_INT, MPI_BXOR, root, comms[which]);
-      PMPI_Reduce(in, oracle, count, MPI_INT, MPI_BXOR, root, comms[which]);
-      if (me != root) continue;
-    }
-    if (kind == 3) {
-      MPI_Allreduce(in, mine, count, MPI_INT, MPI_MAX, comms[which]);
-      PMPI_Allreduce(in, oracle, count, MPI_INT, MPI_MAX, comms[which]);
-    }
-    EXPECT(memcmp(mine, oracle, 4 * (size_t)count) == 0, "call %ld: kind %u, count %d, root %d", call, kind, count, root);
-  }
-  MPI_Comm_free(&sub);
-}
-
 /* Errors are the MPI's: classes as without Copse. */
 static void part_errors(void) {
   int in = 1, out = 0, class;
@@ -203,6 +137,16 @@ static void part_memory(void) {
     MPI_Free_mem(in);
     MPI_Free_mem(out);
   }
+  int *window, *sum = malloc(kCount * sizeof(int)); /* the memory of a window */
+  MPI_Win win;
+  MPI_Win_allocate(kCount * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win);
+  for (int k = 0; k < kCount; ++k) window[k] = k + rank;
+  MPI_Allreduce(window, sum, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Bcast(window, kCount, MPI_INT, ranks - 1, MPI_COMM_WORLD);
+  for (int k = 0; k < kCount; ++k) EXPECT(sum[k] == ranks * k + ranks * (ranks - 1) / 2, "sum %d", k);
+  for (int k = 0; k < kCount; ++k) EXPECT(window[k] == k + ranks - 1, "element %d of the window", k);
+  MPI_Win_free(&win);
+  free(sum);
 }
 
 /* For COPSE_CHECK: rank 1 calls something else. */
@@ -229,52 +173,40 @@ static void part_mismatch(const char *what) {
   }
 }
 
-/* The last rank dies in the middle of a collective. */
-static void part_killed(void) {
-  int value = rank, sum;
-  for (int i = 0; i < 100; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == ranks - 1) raise(SIGKILL);
-  MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Barrier(MPI_COMM_WORLD);
-}
-static void *kill_soon(void *unused) {
-  usleep(300000);
-  raise(SIGKILL);
-  return unused;
-}
-static void part_killed_amid(void) { /* somewhere in the fragments of a long message */
-  enum { kCount = 1 << 20 };
-  double *in = calloc(kCount, sizeof *in), *out = calloc(kCount, sizeof *out);
-  pthread_t killer;
-  if (rank == ranks - 1) pthread_create(&killer, NULL, kill_soon, NULL);
-  for (;;) MPI_Allreduce(in, out, kCount, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
 int main(int argc, char **argv) {
-  const char *part = argc > 1 ? argv[1] : "types";
+  const char *name = argc > 1 ? argv[1] : "types", *part = name;
+  if (strncmp(part, "started-", 8) == 0) form = kStarted, part += 8;
+  if (strncmp(part, "persistent-", 11) == 0) form = HAS_PERSISTENT ? kPersistent : kStarted, part += 11;
   int provided;
-  if (strcmp(part, "threads") == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (strstr(part, "threads") != NULL) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   else MPI_Init(&argc, &argv);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   bare = getenv("COLLECTIVES_BARE") != NULL;
-  random_state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  random_state = 1;
+  if (form != kBlocking) MPI_Barrier(MPI_COMM_WORLD); /* Copse meets in blocking calls */
   if (strcmp(part, "types") == 0) part_types();
   else if (strcmp(part, "derived") == 0) part_derived();
-  else if (strcmp(part, "moves") == 0) part_moves();
+  else if (strcmp(part, "matrix") == 0) part_matrix(argc > 2 ? argv[2] : NULL);
   else if (strcmp(part, "sparse") == 0) part_sparse();
   else if (strcmp(part, "truncated") == 0) part_truncated();
-  else if (strcmp(part, "operators") == 0) part_operators();
   else if (strcmp(part, "communicators") == 0) part_communicators();
+  else if (strcmp(part, "rounds") == 0) part_rounds();
   else if (strcmp(part, "threads") == 0) part_threads();
-  else if (strcmp(part, "random") == 0) part_random(argc > 3 ? atol(argv[3]) : 1000);
+  else if (strcmp(part, "random") == 0) 
+    part_programs(argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3 ? atol(argv[3]) : 300, argc > 4 ? atol(argv[4]) : 1);
   else if (strcmp(part, "errors") == 0) part_errors();
   else if (strcmp(part, "memory") == 0) part_memory();
+  else if (strcmp(part, "requests") == 0) part_requests();
+  else if (strcmp(part, "progress") == 0) part_progress();
+  else if (strncmp(part, "waits", 5) == 0) part_waits(); /* "waits-threads": with MPI_THREAD_MULTIPLE */
+  else if (strncmp(part, "moved", 5) == 0) part_moved();
+  else if (strcmp(part, "request-threads") == 0) part_request_threads();
   else if (strcmp(part, "mismatch") == 0) part_mismatch(argv[2]);
   else if (strcmp(part, "killed") == 0) part_killed();
-  else if (strcmp(part, "killed-amid") == 0) part_killed_amid();
+  else if (strcmp(part, "killed-amid") == 0) part_killed_amid(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   else return fprintf(stderr, "unknown part %s\n", part), 2;
-  if (rank == 0) printf("%s: %ld checks\n", part, checks);
+  if (rank == 0) printf("%s: %ld checks\n", name, checks);
   MPI_Finalize();
   return 0;
 }

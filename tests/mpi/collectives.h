@@ -28,25 +28,62 @@ unsigned next_random(void);
     }                                                                             \
   } while (0)
 
-/* Large-count forms come with MPI 4: LARGE(MPI_Scan, large, arguments) calls MPI_Scan_c where it exists and is asked for. */
+/* CALL(Scan, scan, , arguments) makes the call in the form that `form` says: MPI_Scan, MPI_Iscan or MPI_Scan_init; the
+ * request goes to `slot`. The third argument is _c for the large-count form. */
+enum form { kBlocking, kStarted, kPersistent };
+extern enum form form;
+extern _Thread_local MPI_Request *slot;
+#define CALL(name, stem, C, ...)                                     \
+  (form == kBlocking  ? MPI_##name##C(__VA_ARGS__)                   \
+   : form == kStarted ? MPI_I##stem##C(__VA_ARGS__, slot)            \
+                      : PERSISTENT(MPI_##name##_init##C, __VA_ARGS__))
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#define HAS_PERSISTENT 1
+#define HAS_SESSIONS 1
+#define PERSISTENT(name, ...) name(__VA_ARGS__, MPI_INFO_NULL, slot)
+#else
+#define HAS_PERSISTENT 0
+#define HAS_SESSIONS 0
+#define PERSISTENT(...) MPI_ERR_OTHER
+#endif
+/* Large-count forms come with MPI 4: LARGE(Scan, scan, large, arguments) calls MPI_Scan_c where it exists and is asked
+ * for. */
 #if MPI_VERSION >= 4
 #define HAS_LARGE 1
-#define LARGE(name, large, ...) ((large) ? name##_c(__VA_ARGS__) : name(__VA_ARGS__))
+#define LARGE(name, stem, large, ...) ((large) ? CALL(name, stem, _c, __VA_ARGS__) : CALL(name, stem, , __VA_ARGS__))
 #else
 #define HAS_LARGE 0
-#define LARGE(name, large, ...) ((void)(large), name(__VA_ARGS__))
+#define LARGE(name, stem, large, ...) ((void)(large), CALL(name, stem, , __VA_ARGS__))
 #endif
 
 /* reductions.c */
 void part_types(void);
-void part_operators(void);
-void random_reduction(MPI_Comm comm, long call);
+
+/* requests.c */
+void part_requests(void);
+void part_progress(void);
+void part_waits(void);
+void part_moved(void);
+void part_request_threads(void);
+/* Completes all in one of MPI's ways. */
+enum { kWays = 9 };
+void complete(int count, MPI_Request *requests, unsigned way);
+int safe_way(unsigned way, int of_the_mpis); /* for persistent calls: where the MPI's own requests of that kind work */
+void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis);
+
+/* rounds.c */
+void part_rounds(void);
+void part_threads(void);
+void part_killed(void);
+void part_killed_amid(uint64_t seed);
 
 /* moves.c */
 void part_derived(void);
-void part_moves(void);
 void part_sparse(void);
 void part_truncated(void);
-void random_move(MPI_Comm comm, long call);
+
+/* trials.c, programs.c */
+void part_matrix(const char *only);
+void part_programs(uint64_t seed, long steps, long programs);
 
 #endif

@@ -4,8 +4,14 @@ import re
 import subprocess
 from pathlib import Path
 
-SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "reductions.c")]
+import pytest
+
+SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "programs.c", "reductions.c", "requests.c",
+                                                  "rooms.c", "rounds.c", "trials.c")]
 BARE = {"COLLECTIVES_BARE": "1"}  # where Copse passes every call on: leaves out what the MPIs themselves get wrong
+ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full one
+    "name", ["mpich", *(pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi"))]
+)
 # As Copse's trace names them.
 EVERY = ("barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
          "exscan")  # fmt: skip

@@ -1,5 +1,6 @@
-/* Reductions: every predefined type with every predefined operator, and operators of the user's that may not commute. */
-#include "collectives.h"
+/* Reductions: every predefined type with every predefined operator, and trials with those and with operators of the user's
+ * that may not commute. */
+#include "trials.h"
 
 /* A type: one or two members. i: integer of `bytes`; f: floating; h, b: the two halves; o: logical. */
 struct member { char kind; int bytes, offset; };
@@ -250,98 +251,30 @@ static void add_ints(void *in, void *inout, int *count, MPI_Datatype *type) {
   for (int i = 0; i < *count; ++i) ((int *)inout)[i] += ((int *)in)[i];
 }
 
-enum reduction { kAllreduce, kReduce, kReduceScatter, kReduceScatterBlock, kScan, kExscan, kReductions };
-static const char *const reduction_names[kReductions] = {"allreduce", "reduce", "reduce_scatter", "reduce_scatter_block",
-                                                         "scan", "exscan"};
+/* Trials of reductions ------------------------------------------------------------------------------------------- */
 
-/* One reduction of `count` elements of `size` bytes by `combine`, checked against a fold in rank order on this rank.
- * Blocks of reduce_scatter are ragged; of reduce_scatter_block the largest equal ones. Gaps hold kUntouched. */
-enum { kUntouched = 0x55 };
+enum { kUntouched = 0x55, kUsers = 3, kAlgebras = 1000 };
 struct algebra {
-  const char *name;
+  const char *name, *operator;
   MPI_Datatype type;
   MPI_Op op;
   size_t size;
-  void (*combine)(void *, void *, int *, MPI_Datatype *);
-  int bytes[4], members; /* that hold data: offset, length, offset, length */
+  void (*combine)(void *, void *, int *, MPI_Datatype *); /* of the user's, else null */
+  int commutes;
+  int bytes[4], members;     /* that hold data: offset, length, offset, length */
+  const struct type *values; /* a predefined type's */
 };
+static struct algebra algebras[kAlgebras];
+static int algebra_count;
 
-static int equal(const struct algebra *a, const unsigned char *x, const unsigned char *y, int count) {
-  for (int i = 0; i < count; ++i, x += a->size, y += a->size)
-    for (int m = 0; m < a->members; ++m)
-      if (memcmp(x + a->bytes[2 * m], y + a->bytes[2 * m], (size_t)a->bytes[2 * m + 1]) != 0) return 0;
-  return 1;
-}
-
-static void test_reduction(enum reduction kind, const struct algebra *a, MPI_Comm comm, int root, int count, int in_place,
-                           int large, long call) {
-  int me, size, counts[kRanksMax], at = 0;
-  MPI_Count large_counts[kRanksMax];
-  PMPI_Comm_rank(comm, &me);
-  PMPI_Comm_size(comm, &size);
-  const size_t bytes = a->size * (size_t)count;
-  unsigned char *operands = malloc(bytes * (size_t)size + 1), *want = malloc(bytes + 1), *gets = malloc(bytes + 1), *gives = malloc(bytes + 1);
-  for (int r = 0; r < size; ++r) /* every rank knows what all of them give */
-    for (size_t i = 0; i < bytes; i += 2) {
-      const unsigned short v = (unsigned short)((call * 31 + r * 7 + (long)i * 13) % 11);
-      memcpy(operands + bytes * (size_t)r + i, &v, 2);
-    }
-  for (int r = 0, left = count; r < size; ++r) {
-    counts[r] = kind == kReduceScatterBlock ? count / size : r == size - 1 ? left : (int)((call + r * 3) % 4) * left / 5;
-    large_counts[r] = counts[r];
-    left -= counts[r];
-    if (r < me) at += counts[r];
-  }
-  if (kind == kReduceScatterBlock) count = counts[0] * size;
-  const int to = kind == kScan ? me + 1 : kind == kExscan ? me : size;
-  const int own = kind == kReduceScatter || kind == kReduceScatterBlock ? counts[me] : count;
-  const int has_result = (kind != kReduce || me == root) && to > 0;
-  if (kind != kReduceScatter && kind != kReduceScatterBlock) at = 0;
-  if (to > 0) memcpy(want, operands + bytes * (size_t)(to - 1), bytes);
-  for (int r = to - 2; r >= 0; --r) a->combine(operands + bytes * (size_t)r, want, &count, NULL);
-
-  memcpy(gives, operands + bytes * (size_t)me, bytes);
-  memset(gets, kUntouched, bytes);
-  const int replaced = in_place && (kind != kReduce || me == root);
-  if (replaced) memcpy(gets, gives, bytes);
-  void *from = replaced ? MPI_IN_PLACE : gives, *result = kind == kReduce && me != root ? NULL : gets;
-  int code = MPI_ERR_OTHER;
-  (void)large_counts; /* where the MPI has no large-count forms */
-  switch (kind) {
-    case kAllreduce: code = LARGE(MPI_Allreduce, large, from, result, count, a->type, a->op, comm); break;
-    case kReduce: code = LARGE(MPI_Reduce, large, from, result, count, a->type, a->op, root, comm); break;
-    case kScan: code = LARGE(MPI_Scan, large, from, result, count, a->type, a->op, comm); break;
-    case kExscan: code = LARGE(MPI_Exscan, large, from, result, count, a->type, a->op, comm); break;
-    case kReduceScatterBlock:
-      code = LARGE(MPI_Reduce_scatter_block, large, from, result, counts[0], a->type, a->op, comm);
-      break;
-    case kReduceScatter:
-#if HAS_LARGE
-      if (large) {
-        code = MPI_Reduce_scatter_c(from, result, large_counts, a->type, a->op, comm);
-        break;
-      }
-#endif
-      code = MPI_Reduce_scatter(from, result, counts, a->type, a->op, comm);
-      break;
-    case kReductions: break;
-  }
-#define ABOUT "%s%s of %d %s, root %d of %d, call %ld", reduction_names[kind], in_place ? " in place" : "", count, a->name, \
-              root, size, call
-  EXPECT(code == MPI_SUCCESS, ABOUT);
-  EXPECT(!has_result || equal(a, gets, want + a->size * (size_t)at, own), ABOUT);
-  for (int i = 0; has_result && !replaced && !bare && a->members > 1 && i < own; ++i)
-    EXPECT(memcmp(gets + a->size * (size_t)i + 2, "\x55\x55", 2) == 0, ABOUT);
-  EXPECT(memcmp(gives, operands + bytes * (size_t)me, bytes) == 0, ABOUT);
-#undef ABOUT
-  free(operands), free(want), free(gets), free(gives);
-}
-
-/* Operators of the user's: one that does not commute, one on a type with gaps, one on plain integers. */
-enum { kAlgebras = 3 };
-static void make_algebras(struct algebra *to) {
+/* First those of the user's: one that does not commute, one on a type with gaps, one on plain integers. Then all that MPI
+ * defines, but those of half floats. */
+static void list_algebras(void) {
   MPI_Datatype matrix, gaps;
   MPI_Op product, add, plain;
+  struct operator ops[12];
+  const int op_count = list_operators(ops);
+  if (algebra_count > 0) return;
   MPI_Type_contiguous(4, MPI_UNSIGNED, &matrix);
   MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 4, 8}, (MPI_Datatype[]){MPI_SHORT, MPI_INT, MPI_SHORT},
                          &gaps);
@@ -350,41 +283,150 @@ static void make_algebras(struct algebra *to) {
   MPI_Op_create(matrix_product, 0, &product);
   MPI_Op_create(add_gappy, 1, &add);
   MPI_Op_create(add_ints, 1, &plain);
-  struct algebra all[kAlgebras] = {
-    {"matrices", matrix, product, 16, matrix_product, {0, 16}, 1},
-    {"structs with gaps", gaps, add, sizeof(struct gappy), add_gappy, {0, 2, 4, 6}, 2},
-    {"ints", MPI_INT, plain, 4, add_ints, {0, 4}, 1}};
-  memcpy(to, all, sizeof all);
-}
-static void free_algebras(struct algebra *all) {
-  for (int i = 0; i < kAlgebras; ++i) MPI_Op_free(&all[i].op);
-  MPI_Type_free(&all[0].type);
-  MPI_Type_free(&all[1].type);
-}
-
-void part_operators(void) {
-  struct algebra algebras[kAlgebras];
-  static const int counts[] = {0, 1, 2, 7, 300, 5000};
-  long call = 0;
-  make_algebras(algebras);
-  for (int kind = 0; kind < kReductions; ++kind)
-    for (int root = 0; root < (kind == kReduce ? ranks : 1); ++root)
-      for (size_t n = 0; n < sizeof counts / sizeof *counts; ++n)
-        for (int in_place = 0; in_place < 2; ++in_place)
-          for (int a = 0; a < kAlgebras; ++a)
-            for (int large = 0; large <= HAS_LARGE; ++large) {
-              test_reduction(kind, &algebras[a], MPI_COMM_WORLD, root, counts[n], in_place, large, ++call);
-              if (call % 5 == 0) test_reduction(kind, &algebras[a], MPI_COMM_SELF, 0, counts[n], in_place, large, call);
-            }
-  free_algebras(algebras);
+  const struct algebra users[kUsers] = {
+    {"matrices", "product", matrix, product, 16, matrix_product, 0, {0, 16}, 1, NULL},
+    {"structs with gaps", "sum", gaps, add, sizeof(struct gappy), add_gappy, 1, {0, 2, 4, 6}, 2, NULL},
+    {"ints", "sum of the user's", MPI_INT, plain, 4, add_ints, 1, {0, 4}, 1, NULL}};
+  memcpy(algebras, users, sizeof users);
+  algebra_count = kUsers;
+  if (type_count == 0) list_types();
+  for (int t = 0; t < type_count; ++t)
+    for (int o = 0; o < op_count && algebra_count < kAlgebras; ++o)
+      if (is_defined(&types[t], ops[o].name) && types[t].member[0].kind != 'h' && types[t].member[0].kind != 'b')
+        algebras[algebra_count++] = (struct algebra){types[t].name, ops[o].name, types[t].handle, ops[o].handle, types[t].extent,
+                                                     NULL, 1, {0}, 1, &types[t]};
 }
 
-void random_reduction(MPI_Comm comm, long call) {
-  static struct algebra algebras[kAlgebras];
-  if (algebras[0].name == NULL) make_algebras(algebras);
-  int size;
-  PMPI_Comm_size(comm, &size);
-  unsigned pick = next_random(), root = next_random(), length = next_random();
-  test_reduction(pick % kReductions, &algebras[pick / 8 % kAlgebras], comm, (int)(root % (unsigned)size),
-                 (int)(length % (1u << root / 64 % 14)), pick / 32 % 3 == 0, pick / 128 % 2, call);
+const char *describe_reduction(const struct trial *t) {
+  static char text[100];
+  snprintf(text, sizeof text, "%s of %s", t->algebra->operator, t->algebra->name);
+  return text;
+}
+
+static int equal(const struct algebra *a, const unsigned char *x, const unsigned char *y, int count) {
+  if (a->values != NULL) return same(x, y, a->values, count);
+  for (int i = 0; i < count; ++i, x += a->size, y += a->size)
+    for (int m = 0; m < a->members; ++m)
+      if (memcmp(x + a->bytes[2 * m], y + a->bytes[2 * m], (size_t)a->bytes[2 * m + 1]) != 0) return 0;
+  return 1;
+}
+
+/* What the rank of that number gives: every rank knows it. */
+static void write_operand(const struct trial *t, int number, unsigned char *to, int count) {
+  const struct algebra *a = t->algebra;
+  const unsigned range = ranks > 5 ? 2 : 4;
+  memset(to, 0, a->size * (size_t)count);
+  if (a->values == NULL) {
+    for (size_t i = 0; i < a->size * (size_t)count; i += 2) {
+      const unsigned short v = (unsigned short)((t->values * 31 + number * 7 + (long)i * 13) % 11);
+      memcpy(to + i, &v, 2);
+    }
+    return;
+  }
+  for (int i = 0; i < count; ++i)
+    for (int m = 0; m < a->values->members; ++m)
+      put(to + (size_t)i * a->size, &a->values->member[m], mixed((uint64_t)t->values, (uint64_t)number, (uint64_t)(2 * i + m)) % range);
+}
+
+static int scattered(enum call call) { return call == kReduceScatter || call == kReduceScatterBlock; }
+static int replaced(const struct trial *t) { return t->in_place && (t->call != kReduce || t->room->me == t->root); }
+static int gets_result(const struct trial *t) {
+  const struct room *room = t->room;
+  if (t->call == kReduce) return room->me == t->root && room->base == t->root_base;
+  return t->call != kExscan || room->me > 0;
+}
+
+/* send.items[0]: elements given; receive.counts[r]: what rank r gets of a scattered result. */
+void make_reduction(struct trial *t) {
+  const struct room *room = t->room;
+  int count = t->length;
+  list_algebras();
+  /* The user's own are as likely as all others. */
+  t->algebra = &algebras[t->seed % 2 ? mixed(t->seed, 10, 0) % kUsers : kUsers + mixed(t->seed, 11, 0) % (unsigned)(algebra_count - kUsers)];
+  if (t->call == kReduceScatterBlock) count -= count % (room->kind == kInter ? room->size * room->peers : room->size);
+  for (int r = 0, left = count; r < room->size; ++r) {
+    int *const gets = &t->receive.counts[r];
+    *gets = t->call == kReduceScatterBlock ? count / room->size : r == room->size - 1 ? left : (int)((t->seed + (unsigned)r * 3) % 4) * left / 5;
+    t->receive.large_counts[r] = *gets;
+    left -= *gets;
+  }
+  t->send.items[0] = count;
+  t->send.bytes = t->receive.bytes = t->algebra->size * (size_t)count;
+  unsigned char **const buffers[] = {&t->send.memory, &t->receive.memory, &t->sent, &t->want};
+  for (int i = 0; i < 4; ++i) *buffers[i] = malloc(t->send.bytes + 1);
+}
+
+void fill_reduction(struct trial *t) {
+  const struct room *room = t->room;
+  const struct algebra *a = t->algebra;
+  int count = t->send.items[0];
+  const int operands = t->call == kScan ? room->me + 1 : t->call == kExscan ? room->me : room->peers;
+  unsigned char *operand = malloc(t->send.bytes + 1);
+  for (int r = operands - 1; r >= 0; --r) {
+    write_operand(t, room->peer_base + r, r == operands - 1 ? t->want : operand, count);
+    if (r == operands - 1) continue;
+    if (a->combine != NULL) a->combine(operand, t->want, &count, NULL);
+    else PMPI_Reduce_local(operand, t->want, count, a->type, a->op);
+  }
+  free(operand);
+  write_operand(t, room->base + room->me, t->send.memory, count);
+  memcpy(t->sent, t->send.memory, t->send.bytes);
+  memset(t->receive.memory, kUntouched, t->receive.bytes);
+  if (replaced(t)) memcpy(t->receive.memory, t->sent, t->send.bytes);
+}
+
+int issue_reduction(struct trial *t) {
+  const struct room *room = t->room;
+  const struct algebra *a = t->algebra;
+  const MPI_Comm comm = room->comm;
+  const int large = t->large, count = t->send.items[0], in_root_group = room->kind == kInter && room->base == t->root_base;
+  const int root = !in_root_group ? t->root : t->lone ? MPI_PROC_NULL : MPI_ROOT;
+  void *const from = replaced(t) ? MPI_IN_PLACE : t->send.memory, *const to = t->call == kReduce && !gets_result(t) ? NULL : t->receive.memory;
+  const int each = t->receive.counts[0];
+  MPI_Op op = a->op;
+  MPI_Datatype type = a->type;
+  int code = MPI_ERR_OTHER;
+  const int fresh = a->combine != NULL && !t->theirs;
+  if (fresh) MPI_Op_create(a->combine, a->commutes, &op), MPI_Type_dup(a->type, &type);
+  switch (t->call) {
+    case kAllreduce: code = LARGE(Allreduce, allreduce, large, from, to, count, type, op, comm); break;
+    case kReduce: code = LARGE(Reduce, reduce, large, from, to, count, type, op, root, comm); break;
+    case kScan: code = LARGE(Scan, scan, large, from, to, count, type, op, comm); break;
+    case kExscan: code = LARGE(Exscan, exscan, large, from, to, count, type, op, comm); break;
+    case kReduceScatterBlock: code = LARGE(Reduce_scatter_block, reduce_scatter_block, large, from, to, each, type, op, comm); break;
+    case kReduceScatter:
+#if HAS_LARGE
+      if (large) {
+        code = CALL(Reduce_scatter, reduce_scatter, _c, from, to, t->receive.large_counts, type, op, comm);
+        break;
+      }
+#endif
+      code = CALL(Reduce_scatter, reduce_scatter, , from, to, t->receive.counts, type, op, comm);
+      break;
+    default: break;
+  }
+  if (fresh) MPI_Op_free(&op), MPI_Type_free(&type); /* early, if the call goes on */
+  return code;
+}
+
+int reduction_is_right(const struct trial *t) {
+  const struct algebra *a = t->algebra;
+  int at = 0, own = t->send.items[0];
+  if (!gets_result(t)) return 1;
+  if (scattered(t->call)) {
+    for (int r = 0; r < t->room->me; ++r) at += t->receive.counts[r];
+    own = t->receive.counts[t->room->me];
+  }
+  const unsigned char *got = t->receive.memory;
+  const int has_gaps = !replaced(t) && !t->theirs && a->members > 1;
+  for (int i = 0; has_gaps && i < own; ++i)
+    if (memcmp(got + a->size * (size_t)i + 2, "\x55\x55", 2) != 0) return 0;
+  uint64_t hash = (uint64_t)own;
+  for (size_t i = 0; a->members == 1 && a->values == NULL && i < a->size * (size_t)own; i += 4) {
+    uint32_t word;
+    memcpy(&word, got + i, 4);
+    hash = (hash ^ word) * 0x100000001b3u;
+  }
+  add_to_digest(hash, t->values);
+  return equal(a, got, t->want + a->size * (size_t)at, own);
 }

@@ -86,6 +86,29 @@ static void buffers(long n) {
   munmap(arena, kArena);
 }
 
+/* Buffers that change behind addresses which ranks have read before: mapped anew, moved by realloc, or in a part of the
+ * program break that was given back. */
+static void remapped(long n) {
+  char *fixed = mmap(NULL, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *grown = NULL;
+  for (long i = 0; i < n; ++i) {
+    const size_t bytes = kBufferBytes / 2 + (size_t)(i % 8) * (kBufferBytes / 16);
+    grown = realloc(grown, bytes << i % 4);
+    char *top = sbrk(kBufferBytes), *buffers[] = {fixed, grown, top};
+    for (int b = 0; b < 3; ++b) {
+      const int root = (int)((i + b) % ranks);
+      if (buffers[b] == (char *)-1) continue; /* the break cannot grow */
+      memset(buffers[b], rank == root ? (char)(i + b) : -1, bytes);
+      MPI_Bcast(buffers[b], (int)bytes, MPI_CHAR, root, MPI_COMM_WORLD);
+      expect(buffers[b][0] == (char)(i + b) && buffers[b][bytes - 1] == (char)(i + b), "broadcast", i);
+    }
+    munmap(fixed, kBufferBytes);
+    expect(mmap(fixed, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == fixed, "map", i);
+    if (sbrk(0) == top + kBufferBytes) sbrk(-kBufferBytes); /* nobody else has moved it */
+  }
+  free(grown);
+  munmap(fixed, kBufferBytes);
+}
+
 static void begin(void) {
   kilobytes_before = kilobytes();
   files_before = files();
@@ -119,6 +142,7 @@ int main(int argc, char **argv) {
   begin();
   if (strcmp(what, "pairs") == 0) pairs(n), report(what, n);
   else if (strcmp(what, "buffers") == 0) buffers(n), report(what, n);
+  else if (strcmp(what, "remapped") == 0) remapped(n), report(what, n);
   else live(n, what), live(n, what);
   use(MPI_COMM_WORLD, n);
   MPI_Finalize();

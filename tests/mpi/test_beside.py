@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from collectives import ONE_OR_ALL
 
 from copse import flavours, paths
 
@@ -71,12 +72,17 @@ def ran(done, call: str) -> int:
     return sum(map(int, rows))
 
 
-@pytest.mark.parametrize("profiler_comes", ["before", "behind"])
+@pytest.mark.parametrize("profiler_comes", ["before", "behind", pytest.param("in the program", marks=pytest.mark.full)])
 def test_profiler(launch, compile_mpi, tmp_path, flavour, profiler_comes):
-    program, profiler = compile_mpi(flavour, PROGRAM), tmp_path / "libprofiler.so"
+    """In the program: as Score-P's compiler wrapper links it there."""
+    inside = profiler_comes == "in the program"
+    program = compile_mpi(flavour, PROGRAM + (PROFILER.read_text() if inside else ""))
+    profiler = tmp_path / "libprofiler.so"
     subprocess.run([flavour.mpicc, "-O2", "-shared", "-fPIC", PROFILER, "-o", profiler], env=flavour.environment(),
                    check=True, timeout=60)  # fmt: skip
-    order = [profiler, flavour.preload] if profiler_comes == "before" else [flavour.preload, profiler]
+    order = {"before": [profiler, flavour.preload], "behind": [flavour.preload, profiler]}.get(
+        profiler_comes, [flavour.preload]
+    )
     done = launch(flavour, RANKS, program=[program], LD_PRELOAD=":".join(map(str, order)), COPSE_TRACE="1")
     assert all_right(done), done.stdout + done.stderr
     assert "profiler: 7 allreduces, 5 broadcasts, 3 barriers" in done.stdout
@@ -104,17 +110,29 @@ def test_a_program_without_mpi(run, copse, tmp_path, options):
     assert (ours.returncode, ours.stdout, ours.stderr) == (bare.returncode, bare.stdout, bare.stderr) and "out" in ours.stdout
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        ["gdb", "-q", "-batch", "-ex", "run", "-ex", "info inferiors", "--args"],
-        # A search for leaks would read all of the heap's addresses.
-        pytest.param(["valgrind", "-q", "--leak-check=no"], marks=pytest.mark.full),
-    ],
-    ids=lambda tool: tool[0],
-)
+def test_a_program_linked_statically_with_its_mpi(run, copse, tmp_path):
+    """Copse says that it cannot help, and the program runs."""
+    flavour, source, program = flavours.find("mpich-debian"), tmp_path / "program.c", tmp_path / "program"
+    source.write_text(PROGRAM)
+    libraries = run(["pkg-config", "--static", "--libs", "mpich"]).stdout.replace("-lmpich", "-l:libmpich.a").split()
+    done = run([flavour.mpicc, "-c", source, "-o", source.with_suffix(".o")], env=flavour.environment())
+    assert done.returncode == 0, done.stderr
+    done = run(["gcc", source.with_suffix(".o"), *libraries, "-o", program])
+    assert done.returncode == 0, done.stderr
+    done = copse("run", "--trace", *flavour.command(RANKS, [program]), env=flavour.environment())
+    assert all_right(done) and done.stderr.count("copse: ") == 1, done.stdout + done.stderr
+    assert f"{program} is linked statically with its MPI" in done.stderr
+
+
+GDB = ["gdb", "-q", "-batch", "-ex", "set breakpoint pending on", "-ex", "tbreak MPI_Allreduce", "-ex", "run",
+       "-ex", "backtrace", "-ex", "continue", "--args"]  # fmt: skip
+VALGRIND = ["valgrind", "-q", "--leak-check=no"]  # a search for leaks would read all of the heap's addresses
+
+
+@pytest.mark.parametrize("tool", [GDB, pytest.param(VALGRIND, marks=pytest.mark.full)], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("heap", [False, True])
 def test_under_a_debugger(launch, compile_mpi, tool, heap):
+    """Which stops in a collective, and goes on. Valgrind finds nothing in Copse, whose kernel reach works under it too."""
     if shutil.which(tool[0]) is None:
         pytest.skip(f"{tool[0]} is not installed")
     flavour = flavours.find("mpich")
@@ -122,4 +140,28 @@ def test_under_a_debugger(launch, compile_mpi, tool, heap):
     done = launch(flavour, RANKS, program=[*tool, compile_mpi(flavour, PROGRAM)], LD_PRELOAD=preload, COPSE_TRACE="1")
     assert all_right(done), done.stdout + done.stderr
     assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr
-    assert re.search(r"^==.*copse", done.stdout + done.stderr, re.MULTILINE) is None, done.stderr  # valgrind's complaints
+    assert re.search(r"^copse: broadcast +\w+ (get|put)", done.stderr, re.MULTILINE), done.stderr
+    # Valgrind's complaints: of Copse, or of what Copse called. Others come up from within the MPI that it calls.
+    assert re.search(r"^==\d+== +at .*(\n==\d+== +by .*)?copse", done.stdout + done.stderr, re.MULTILINE) is None, done.stderr
+    assert tool is not GDB or re.search(r"hit Temporary breakpoint 1\b", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("whose", ["of all ranks", "of each rank"])
+@ONE_OR_ALL
+def test_in_a_user_namespace(run, compile_mpi, name, whose):
+    """Ranks in namespaces of their own may not reach each other's memory: then all calls are passed on, and the trace says
+    why."""
+    alone = ["unshare", "-U", "-r"]
+    tried = run([*alone, "true"])
+    if tried.returncode != 0:
+        pytest.skip(f"no user namespaces here: {tried.stderr.strip()}")
+    flavour = flavours.find(name)
+    each = whose == "of each rank"
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # MPICH aborts
+    command = flavour.command(RANKS, [*(alone if each else []), compile_mpi(flavour, PROGRAM)], variables=variables)
+    done = run([*([] if each else alone), *command], env=flavour.environment())
+    assert all_right(done), done.stdout + done.stderr
+    if each:
+        assert ran(done, "allreduce") == 0 and "could not open or map the common memory" in done.stderr, done.stderr
+    else:
+        assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr

@@ -1,6 +1,7 @@
 """mpi4py's own test-suite gives with Copse what it gives without (mpi4py_suite.py); and that comparison finds what
 differs, tests that hang or kill their rank included."""
 
+import dataclasses
 import shutil
 
 import mpi4py_suite
@@ -45,7 +46,9 @@ def outcomes(comparison: mpi4py_suite.Comparison, names: list[str]) -> dict[str,
 def test_the_comparison_finds_what_is_planted(tmp_path):
     shutil.copy(mpi4py_suite.SUITE / "main.py", tmp_path)
     (tmp_path / "test_planted.py").write_text(PLANTED)
-    suite = mpi4py_suite.Suite(flavours.find("mpich"), 2, "planted", folder=tmp_path, patience=4)
+    suite = mpi4py_suite.Suite(flavours.find("mpich"), 2, "planted", tmp_path, patience=6, records=tmp_path / "records")
+    with pytest.raises(mpi4py_suite.OutOfTime):
+        list(mpi4py_suite.compare(dataclasses.replace(suite, deadline=0), ("plain",)))
     [found] = mpi4py_suite.compare(suite, ("plain",))
     assert set(found.bare.outcomes.values()) == {("ok", "ok")} and len(found.bare.outcomes) == 7
     assert outcomes(found, found.different) == {
@@ -54,12 +57,15 @@ def test_the_comparison_finds_what_is_planted(tmp_path):
     assert outcomes(found, found.unsteady) == {"unsteady": ("failed", "failed")}
     assert [found.ours.outcomes[f"test_planted.Test.test_{name}_same"] for name in "ag"] == [("ok", "ok")] * 2
     assert found.ours.calls > 0
+    # What is recorded is not run again.
+    assert list(mpi4py_suite.compare(dataclasses.replace(suite, deadline=0), ("plain",))) == [found]
+    assert mpi4py_suite.table([suite], ("plain", "heap")).splitlines()[2].endswith("| 2 | 7 | 2 / 4 / 1 | not run |")
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
-def test_collective_part(name):
+def test_collective_part(name, tmp_path):
     """With the shared heap, which takes the same ways as without it, and more."""
-    suite = mpi4py_suite.Suite(flavours.find(name), 2)
+    suite = mpi4py_suite.Suite(flavours.find(name), 2, records=tmp_path)
     [found] = mpi4py_suite.compare(suite, ("heap",), trusting=True)
     assert [found.explain(test) for test in found.different] == []
     assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
@@ -68,6 +74,7 @@ def test_collective_part(name):
 @pytest.mark.full
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
-def test_whole_suite(name, ranks):
-    for found in mpi4py_suite.compare(mpi4py_suite.Suite(flavours.find(name), ranks, mpi4py_suite.WHOLE)):
+def test_whole_suite(name, ranks, tmp_path):
+    suite = mpi4py_suite.Suite(flavours.find(name), ranks, mpi4py_suite.WHOLE, records=tmp_path)
+    for found in mpi4py_suite.compare(suite):
         assert [found.explain(test) for test in found.different] == []

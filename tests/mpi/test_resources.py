@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from collectives import ONE_OR_ALL
 
 from copse import flavours
 from copse.run import HEAP, preload_value
@@ -59,6 +60,14 @@ def test_communicators(ask, name):
 @HEAP_OR_NOT
 def test_fresh_buffers(ask, heap):
     [buffers] = ask("openmpi", "buffers", 2000, heap=heap)
+    assert buffers.kilobytes < KILOBYTES and buffers.files == 0, buffers
+
+
+@HEAP_OR_NOT
+@ONE_OR_ALL
+def test_buffers_that_come_back_elsewhere(ask, name, heap):
+    """No rank reads through what it knew of an address before."""
+    [buffers] = ask(name, "remapped", 1000, heap=heap)
     assert buffers.kilobytes < KILOBYTES and buffers.files == 0, buffers
 
 

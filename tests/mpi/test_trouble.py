@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from collectives import BARE, passed
+from collectives import BARE, ONE_OR_ALL, passed
 
 from copse import flavours, paths
 
-REFUSE = Path(__file__).with_name("refuse.c")
+REFUSE, STARVE = (Path(__file__).with_name(name) for name in ("refuse.c", "starve.c"))
 NOT_PERMITTED = 77
 
 
@@ -158,14 +158,18 @@ def left_behind() -> set[Path]:
     return {path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob("*copse*")}
 
 
-@pytest.mark.parametrize("part", ["killed", "killed-amid"])
-def test_killed_rank(launch, programs, flavour, part):
+AMID = [pytest.param(part, seed, marks=pytest.mark.full) for part in ("killed-amid", "started-killed-amid",
+        "persistent-killed-amid") for seed in range(3, 12)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "seed"), [("killed", 1), ("started-killed-amid", 2), *AMID])
+def test_killed_rank(launch, programs, flavour, part, seed):
     """The others say who has died. A shell hides the death from the launcher for a while: else that ends the others,
     often before they can speak."""
     before = left_behind()
-    done = launch(flavour, 3, part, timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 2', programs(flavour)])
+    done = launch(flavour, 3, part, seed, timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 2', programs(flavour)])
     assert done.returncode != 0
-    assert re.search(r"copse: rank [01]: MPI_\w+ on a communicator of 3 ranks: .*rank [012] \(process \d+\) has ended "
+    assert re.search(r"copse: rank [012]: MPI_\w+ on a communicator of 3 ranks: .*rank [012] \(process \d+\) has ended "
                      "before it took its part", done.stderr), done.stderr  # fmt: skip
     assert left_behind() <= before
 
@@ -175,6 +179,38 @@ def test_killed_rank_that_the_launcher_sees(launch, flavour):
     done = launch(flavour, 3, "killed", timeout=60)
     assert done.returncode != 0 and (done.stdout + done.stderr).strip()
     assert left_behind() <= before
+
+
+# Signals, and no memory ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["rounds", *(pytest.param(f"{form}-rounds", marks=pytest.mark.full)
+                                              for form in ("started", "persistent"))])  # fmt: skip
+@ONE_OR_ALL
+def test_signals_interrupt_everything(launch, name, part):
+    done = launch(flavours.find(name), 3, part, COLLECTIVES_SIGNALS="1")
+    assert passed(done, part), done.stdout + done.stderr
+
+
+IN_INIT = {"impi": 5}  # whose launcher lets the others wait for a rank that dies before MPI_Init
+
+
+@pytest.mark.parametrize(
+    ("part", "allocations"),
+    [("rounds", 0), ("rounds", 300), ("started-rounds", 700),
+     *(pytest.param(f"{form}rounds", n, marks=pytest.mark.full)
+       for form in ("", "started-", "persistent-") for n in range(10, 2400, 97))],
+)  # fmt: skip
+@ONE_OR_ALL
+def test_no_memory(launch, run, tmp_path, name, part, allocations):
+    """The program runs on, or ends with a line that says why."""
+    flavour, library = flavours.find(name), tmp_path / "libstarve.so"
+    assert run(["gcc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", STARVE, "-o", library]).returncode == 0
+    variables = {"STARVE_FOR_GOOD": "1"} if allocations % 2 else {}
+    variables["STARVE_AT"] = str(max(allocations, IN_INIT.get(name, 0)))
+    done = launch(flavour, 3, part, LD_PRELOAD=f"{library}:{flavour.preload}", timeout=60, **variables)
+    assert passed(done, part) or (done.returncode != 0 and re.search(
+        "copse: .*no memory", done.stderr)), done.stdout + done.stderr  # fmt: skip
 
 
 # Refusals -----------------------------------------------------------------------------------------------------------
@@ -188,8 +224,8 @@ NO_PINNING = {"I_MPI_PIN": "0"}
 def test_kernel_reach_refused_on_one_rank(launch, programs, refuse, name):
     flavour = flavours.find(name)
     program = [*refuse("1", "kernel"), programs(flavour)]
-    done = launch(flavour, 3, "random", 3, 300, program=program, COPSE_TRACE="1", **ORACLE_STAYS_AWAY)
-    assert passed(done, "random"), done.stdout + done.stderr
+    done = launch(flavour, 3, "matrix", "world", program=program, COPSE_TRACE="1", **ORACLE_STAYS_AWAY)
+    assert passed(done, "matrix"), done.stdout + done.stderr
     assert re.search(r"no kernel reach: process_vm_readv of rank \d failed on rank 1: Operation not permitted",
                      done.stderr), done.stderr  # fmt: skip
     assert re.search(r"^copse: allreduce +\w+ slot", done.stderr, re.MULTILINE), done.stderr
@@ -213,16 +249,17 @@ def test_small_shared_memory(run, programs, name, variables):
     if tried.returncode != 0:
         pytest.skip(f"no mount namespaces here: {tried.stderr.strip()}")
     variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables}
-    command = flavour.command(3, [programs(flavour), "random", "3", "300"], variables=variables)
+    command = flavour.command(3, [programs(flavour), "matrix", "world"], variables=variables)
     done = run(["unshare", "-m", "sh", "-c", f'{small} && exec "$0" "$@"', *command], env=flavour.environment())
-    assert passed(done, "random"), done.stdout + done.stderr
+    assert passed(done, "matrix"), done.stdout + done.stderr
     assert re.search(r"^copse: allreduce +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
 
 
 def test_shared_heap_refused(launch):
-    """The trace gives the heap's own reason."""
+    """The heap's own reason is said once, and told in the trace."""
     flavour = flavours.find("mpich")
     preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
     done = launch(flavour, 2, "random", 3, 50, LD_PRELOAD=preload, COPSE_TRACE="1", MIMALLOC_RESERVE_OS_MEMORY="1GiB")
     assert passed(done, "random"), done.stdout + done.stderr
+    assert done.stderr.count("copse: rank 0 has no shared heap: MIMALLOC_RESERVE_* gives mimalloc") == 1, done.stderr
     assert "no direct reach: no shared heap: MIMALLOC_RESERVE_* gives mimalloc memory of its own" in done.stderr

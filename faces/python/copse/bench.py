@@ -61,9 +61,9 @@ class Side:
             return self.flavour.name
         return f"{self.flavour.name}+copse" + ("+heap" if run.HEAP in self.preload else "")
 
-    def start(self, ranks: int, program: list[str]) -> str:
-        """Runs `program` to its end and returns what it printed."""
-        variables = {} if self.peer else {"LD_PRELOAD": run.preload_value(self.preload, None)}
+    def start(self, ranks: int, program: list[str], **ours: str) -> str:
+        """Runs `program` to its end and returns what it printed. `ours` are variables for Copse."""
+        variables = {} if self.peer else {"LD_PRELOAD": run.preload_value(self.preload, None), **ours}
         pinned = ranks <= len(os.sched_getaffinity(0))
         command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
         job = subprocess.Popen(
@@ -96,13 +96,7 @@ Reading = tuple[str, int, str, int, float]  # call, bytes, mode, batch, microsec
 
 def measure_own(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
     """bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer."""
-    program = paths.BUILD / "bench" / "bin" / side.flavour.name / SOURCE.stem
-    if not program.exists() or program.stat().st_mtime < SOURCE.stat().st_mtime:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        command = [side.flavour.mpicc, "-O2", "-std=gnu11", SOURCE, "-o", program]
-        done = subprocess.run(command, env=side.flavour.environment(), capture_output=True, text=True)
-        if done.returncode:
-            raise CopseError(f"{side.flavour.mpicc} cannot compile {SOURCE.name}: {done.stderr}", "run: make setup")
+    program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
     printed = side.start(ranks, [str(program), *arguments, "--batches", str(grid.batches)])
@@ -207,10 +201,12 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
-    into_readme: Annotated[bool, typer.Option("--readme", help="write the result into README.md (takes --own)")] = False,
+    into: Annotated[
+        Path | None, typer.Option("--readme", help="write the result into this README.md, between its marks (takes --own)")
+    ] = None,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse: a table, results.json, CSV files and plots."""
-    if into_readme and imb is not False:
+    if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:
         batches, launches = 1, 1
@@ -251,8 +247,9 @@ def bench_command(
     rows = summarise(samples, all_sides)
     show(console, rows)
     files = write(output, grid, all_sides, samples, rows) + draw(rows, output)
-    if into_readme:
+    if into is not None:
         result = json.loads((output / "results.json").read_text())
-        command = "build/bin/copse bench " + " ".join(sys.argv[2:])
-        readme.write(paths.ROOT / "README.md", readme.section(rows, result, command, size_text))
+        words = (into.name if word == str(into) else word for word in sys.argv[2:])  # no path of this machine's
+        command = "build/bin/copse bench " + " ".join(words)
+        readme.write(into, readme.section(rows, result, command, size_text))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)

@@ -123,6 +123,17 @@ class Flavour:
     def title(self) -> str:
         return f"{self.family.title} {self.version}"
 
+    def program(self, source: Path) -> Path:
+        """The program of that C file, compiled when the source is newer."""
+        program = paths.BUILD / "bench" / "bin" / self.name / source.stem
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            program.parent.mkdir(parents=True, exist_ok=True)
+            command = [self.mpicc, "-O2", "-std=gnu11", source, "-o", program]
+            done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
+            if done.returncode:
+                raise CopseError(f"{self.mpicc} cannot compile {source.name}: {done.stderr}", "run: make setup")
+        return program
+
     @cached_property
     def libmpi(self) -> Path:
         """The classic ABI's library file."""

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from .errors import CopseError
 
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
-
-
 TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of its preloads
 
 
@@ -76,8 +73,10 @@ def section(rows: list, result: dict, command: str, size_text) -> str:
     return "\n".join(lines)
 
 
-def write(readme: Path, text: str) -> None:
-    old = readme.read_text()
-    if BEGIN not in old or END not in old:
-        raise CopseError(f"{readme} has no place for the table", f"put back the lines {BEGIN} and {END}")
-    readme.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{text}\n{END}", old, flags=re.DOTALL))
+def write(document: Path, text: str, name: str = "peers") -> None:
+    """Puts the text between the document's two lines of that name."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    old = document.read_text()
+    if begin not in old or end not in old:
+        raise CopseError(f"{document} has no place for the table", f"put back the lines {begin} and {end}")
+    document.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", old, flags=re.DOTALL))

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,18 @@ def linked_mpi(program: Path) -> str | None:
         if b"\0" + soname.encode() + b"\0" in content:
             return soname
     return None
+
+
+def brings_mpi(program: Path) -> bool:
+    """Does an executable hold an MPI of its own? Then its calls never leave it."""
+    content = program.read_bytes()
+    return content.startswith(b"\x7fELF") and b"\0PMPI_Init\0" in content
+
+
+def static_program(arguments: Sequence[str]) -> Path | None:
+    """The first of a launcher's arguments that is linked statically with its MPI."""
+    found = (shutil.which(argument) for argument in arguments if not argument.startswith("-"))
+    return next((Path(file) for file in found if file and linked_mpi(Path(file)) is None and brings_mpi(Path(file))), None)
 
 
 def find_program(arguments: Sequence[str]) -> tuple[Path, str] | None:
@@ -208,6 +221,9 @@ def run_command(
     if algorithm is not None:
         environment["COPSE_ALGORITHM"] = algorithm
 
+    if static := static_program(command[1:]):
+        print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without; "
+              "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
     names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if shared_heap else [])
     preload = preload_value(names, environment.get("LD_PRELOAD"))
     final, environment = launch_command(launcher, command[1:], preload, environment)

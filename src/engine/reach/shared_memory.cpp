@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 namespace copse::engine {
@@ -23,6 +25,11 @@ Mapping::~Mapping() {
 }
 
 Descriptor make_shared_memory(const char *name, std::size_t bytes) {
+  rlimit file_size{};  // a file that would grow past it does not merely fail to: SIGXFSZ ends the process
+  if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < bytes) {
+    errno = EFBIG;
+    return Descriptor{};
+  }
   Descriptor memory(memfd_create(name, MFD_CLOEXEC));
   if (memory && ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return Descriptor{};
   return memory;

@@ -5,9 +5,16 @@
 #include <time.h>
 
 namespace copse::engine {
+namespace {
+constexpr int kPausesOfAStay = 16;
+}
 
 void wait_slowly(const WaitPolicy &policy, std::uint64_t round) {
-  if (round < policy.yields) {
+  if (round < policy.stays) {
+    for (int pause = 0; pause < kPausesOfAStay; ++pause) relax();
+    return;
+  }
+  if (round < policy.stays + policy.yields) {
     sched_yield();
     return;
   }

@@ -1,4 +1,4 @@
-// Waiting as a policy: poll, then yield, then sleep.
+// Waiting as a policy: poll, stay a while, then yield, then sleep.
 //
 // A rank that waits while others want its processor must get out of the way; a rank alone on its processor
 // must not. So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit,
@@ -12,16 +12,18 @@
 namespace copse::engine {
 
 struct WaitPolicy {
-  std::uint32_t spins = 1000;    // polls before the first yield
+  std::uint32_t spins = 1000;    // polls one right after the other
   std::uint32_t pauses = 1;      // between two of them
+  std::uint32_t stays = 4000;    // polls a quarter of a microsecond or more apart, before the first yield
   std::uint32_t yields = 20000;  // yields before naps begin
   std::uint32_t nap_us = 100;    // length of a nap
 
-  static WaitPolicy dedicated() { return {1000, 1, 20000, 100}; }
+  // A yield costs a time slice where other programs want the processor: staying pays for waits of up to a millisecond.
+  static WaitPolicy dedicated() { return {1000, 1, 4000, 20000, 100}; }
   // Any pause would be taken from those who have work (bench: copse-hardware crowded).
-  static WaitPolicy oversubscribed() { return {0, 0, 200000, 50}; }
+  static WaitPolicy oversubscribed() { return {0, 0, 0, 200000, 50}; }
   // For a rank that has run far ahead: every poll of a word costs its owner a miss at the next store.
-  [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, yields, nap_us}; }
+  [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, stays, yields, nap_us}; }
 };
 
 inline void relax() {
@@ -32,15 +34,18 @@ inline void relax() {
 #endif
 }
 
-// One step of the slow path after `spins` failed polls: yields, or naps. `round` counts the calls.
+// One step of the slow path after `spins` failed polls: pauses, yields, or naps. `round` counts the calls.
 void wait_slowly(const WaitPolicy &policy, std::uint64_t round);
 
 inline constexpr std::chrono::milliseconds kWatchEvery{50};
 
+inline constexpr std::uint64_t kIdleEvery = 8;  // rounds of the slow path
+
 // Polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
-// yield takes is other processes' affair) and may end the wait by returning false; then the result is false.
-template <class Ready, class Watch>
-bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
+// yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
+// called on the slow path every few rounds and before every nap: for what must go on meanwhile.
+template <class Ready, class Watch, class Idle>
+bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   for (std::uint32_t i = 0; i < policy.spins; ++i) {
     if (ready()) return true;
     for (std::uint32_t p = 0; p < policy.pauses; ++p) relax();
@@ -55,8 +60,13 @@ bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
         next = now + kWatchEvery;
       }
     }
+    if (round % kIdleEvery == kIdleEvery - 1 || round >= policy.stays + policy.yields) idle();
     wait_slowly(policy, round);
   }
+}
+template <class Ready, class Watch>
+bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
+  return wait_until(policy, ready, watch, [] {});
 }
 
 }  // namespace copse::engine

@@ -1,0 +1,247 @@
+"""The real programs of bench/programs.py: for each the package that brings it, its input, and how to read its results.
+
+No input is downloaded: HPCC's and LAMMPS's are a page of text each, and the pseudopotential of Quantum ESPRESSO is made by
+its own ld1.x. Results are names with numbers: everything a program writes that does not depend on time.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from copse import flavours, paths
+from copse.errors import CopseError
+
+Results = Mapping[str, Sequence[float]]
+Command = Sequence[str | Path]
+DEBIAN = "openmpi-debian"  # the MPI that Debian's programs are linked with
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with an input."""
+
+    name: str
+    package: str  # of Debian, or empty
+    executable: str
+    about: str
+    # Writes the input for this many ranks into a folder, small or as measured; returns the program and its arguments.
+    prepare: Callable[[Path, flavours.Flavour, int, bool], Command]
+    results: Callable[[Path, str], Results]  # of the folder that it ran in, and its standard output
+    # The difference that the program itself lets pass, relative where numbers are larger than one: the ranks' sums may be
+    # taken in another order.
+    tolerance: float
+    mpis: tuple[str, ...] = (DEBIAN,)
+
+    @property
+    def missing(self) -> bool:
+        return bool(self.package) and shutil.which(self.executable) is None
+
+    @property
+    def origin(self) -> str:
+        command = ["dpkg-query", "-W", "-f", "${Package} ${Version}", self.package]
+        return subprocess.run(command, capture_output=True, text=True).stdout if self.package else "of this repository"
+
+
+def numbers(text: str) -> list[float]:
+    return [float(found) for found in re.findall(NUMBER, text)]
+
+
+# HPCC: HPL, transposition, random access, FFT and bandwidth, each with checks of its own.
+
+HPCC_INPUT = """HPLinpack benchmark input file
+Innovative Computing Laboratory, University of Tennessee
+HPL.out      output file name (if any)
+8            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+{size}       Ns
+1            # of NBs
+80           NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+{rows}       Ps
+{columns}    Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+1            DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+##### This line (no. 32) is ignored (it serves as a separator). ######
+0            Number of additional problem sizes for PTRANS
+1200         values of N
+0            number of additional blocking sizes for PTRANS
+40           values of NB
+"""
+HPCC_CHECKS = r"^(\w*(?:RnormI|Anorm[1I]|Xnorm[1I]|residual|Errors\w*|maxErr|Success|_N|_n)\w*)=(\S+)$"
+
+
+def prepare_hpcc(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+    rows = max(n for n in range(1, ranks + 1) if ranks % n == 0 and n * n <= ranks)
+    text = HPCC_INPUT.format(size=400 if small else 2000, rows=rows, columns=ranks // rows)
+    (folder / "hpccinf.txt").write_text(text)
+    return ["hpcc"]
+
+
+def hpcc_results(folder: Path, printed: str) -> Results:
+    text = (folder / "hpccoutf.txt").read_text()
+    checks = {name: numbers(value) for name, value in re.findall(HPCC_CHECKS, text, re.MULTILINE)}
+    if checks.get("Success") != [1.0] or "FAILED" in text or "PASSED" not in text:
+        raise CopseError(f"HPCC's own checks failed in {folder}", "look at its hpccoutf.txt")
+    return checks  # how many tests pass depends on time: transposition repeats as time allows
+
+
+# LAMMPS: a liquid of Lennard-Jones atoms, its usual benchmark, and a salt whose long range is summed by FFTs.
+
+LAMMPS_ENDS = """
+thermo_modify format float %.17g
+run {steps}
+write_dump all custom final.dump id x y z vx vy vz modify sort id format float %.17g
+"""
+MELT = """units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 {cells} 0 {cells} 0 {cells}
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+neigh_modify delay 0 every 20 check no
+fix 1 all nve
+thermo 20
+"""
+SALT = """units lj
+atom_style charge
+lattice custom 1.0 basis 0 0 0 basis 0.5 0.5 0 basis 0.5 0 0.5 basis 0 0.5 0.5 &
+  basis 0.5 0 0 basis 0 0.5 0 basis 0 0 0.5 basis 0.5 0.5 0.5
+region box block 0 {cells} 0 {cells} 0 {cells}
+create_box 2 box
+create_atoms 1 box basis 5 2 basis 6 2 basis 7 2 basis 8 2
+mass * 1.0
+set type 1 charge 1.0
+set type 2 charge -1.0
+velocity all create 1.0 87287 loop geom
+pair_style lj/cut/coul/long 2.5
+pair_coeff * * 1.0 0.9 2.5
+kspace_style pppm 1.0e-4
+fix 1 all npt temp 1.0 1.0 0.5 iso 1.0 1.0 5.0
+timestep 0.002
+thermo 10
+"""
+
+
+def lammps(text: str, cells: tuple[int, int], steps: tuple[int, int]) -> Callable[..., Command]:
+    """Cells and steps: of the small input, and of the measured one."""
+
+    def prepare(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+        which = 0 if small else 1
+        (folder / "in.txt").write_text((text + LAMMPS_ENDS).format(cells=cells[which], steps=steps[which]))
+        return ["lmp", "-in", "in.txt", "-screen", "none"]
+
+    return prepare
+
+
+def lammps_results(folder: Path, printed: str) -> Results:
+    thermo = re.findall(r"^Step .*?\n(.*?)^Loop time", (folder / "log.lammps").read_text(), re.MULTILINE | re.DOTALL)
+    atoms = (folder / "final.dump").read_text().partition("ITEM: ATOMS")[2].partition("\n")[2]
+    return {"thermo": numbers(thermo[-1]), "atoms": numbers(atoms)}
+
+
+# Quantum ESPRESSO: silicon, scf with forces and stress.
+
+SILICON_ATOM = """&input
+  title='Si', prefix='Si', zed=14.0, rel=1, config='[Ne] 3s2 3p2 3d-2', iswitch=3, dft='PBE'
+/
+&inputp
+  lloc=2, pseudotype=1, file_pseudopw='Si.UPF', tm=.true.
+/
+3
+3S 1 0  2.00  0.00 2.10 2.10 0.0
+3P 2 1  2.00  0.00 2.10 2.10 0.0
+3D 3 2 -2.00  0.30 2.10 2.10 0.0
+"""
+SILICON = """&control
+  calculation='scf', prefix='si', pseudo_dir='.', outdir='.', tprnfor=.true., tstress=.true.
+/
+&system
+  ibrav=2, celldm(1)=10.2, nat=2, ntyp=1, ecutwfc={cutoff}
+/
+&electrons
+  conv_thr=1.0e-10
+/
+ATOMIC_SPECIES
+Si 28.086 Si.UPF
+ATOMIC_POSITIONS alat
+Si 0.00 0.00 0.00
+Si 0.26 0.24 0.25
+K_POINTS automatic
+{mesh} {mesh} {mesh} 1 1 1
+"""
+
+
+def pseudopotential(flavour: flavours.Flavour, scratch: Path) -> str:
+    """Made once in a scratch folder: ld1.x writes the date into it."""
+    made = scratch / "Si.UPF"
+    if not made.exists():
+        done = subprocess.run(flavour.command(1, ["ld1.x"]), env=flavour.environment(), cwd=scratch, input=SILICON_ATOM,
+                              capture_output=True, text=True, timeout=120)  # fmt: skip
+        if done.returncode or not made.exists():
+            raise CopseError(f"ld1.x made no pseudopotential: {(done.stdout + done.stderr)[-300:]}", "run it by hand")
+    return made.read_text()
+
+
+def prepare_silicon(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+    (folder / "Si.UPF").write_text(pseudopotential(flavour, folder.parent))
+    (folder / "si.in").write_text(SILICON.format(cutoff=12 if small else 24, mesh=2 if small else 4))
+    return ["pw.x", "-in", "si.in"]
+
+
+def silicon_results(folder: Path, printed: str) -> Results:
+    text = (folder / "si.xml").read_text()
+    found = {
+        name: numbers(" ".join(re.findall(rf"<{name}\b[^>]*>(.*?)</{name}>", text, re.DOTALL)))
+        for name in ("etot", "eigenvalues", "forces", "stress")
+    }
+    if "convergence has been achieved" not in printed or not all(found.values()):
+        raise CopseError(f"pw.x did not converge in {folder}", "look at what it printed")
+    return found
+
+
+# k-means in mpi4py.
+
+
+def prepare_kmeans(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
+    return [flavour.python, paths.ROOT / "examples" / "kmeans.py"]
+
+
+CASES = (
+    Case("HPCC", "hpcc", "hpcc", "its whole suite, HPL of 2000 unknowns",
+         prepare_hpcc, hpcc_results, 1e-6),
+    Case("LAMMPS melt", "lammps", "lmp", "32,000 Lennard-Jones atoms, 200 steps",
+         lammps(MELT, (6, 20), (50, 200)), lammps_results, 1e-8),
+    Case("LAMMPS salt", "lammps", "lmp", "4,096 ions with PPPM at constant pressure, 100 steps",
+         lammps(SALT, (4, 8), (30, 100)), lammps_results, 1e-8),
+    Case("Quantum ESPRESSO", "quantum-espresso", "pw.x", "silicon, scf with forces and stress",
+         prepare_silicon, silicon_results, 1e-7),
+    Case("k-means", "", "", "examples/kmeans.py",
+         prepare_kmeans, lambda folder, printed: {"printed": numbers(printed)}, 1e-9, flavours.NAMES),
+)  # fmt: skip

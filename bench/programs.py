@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Real programs, unmodified: what Copse changes in their results and in their time.
+
+Each program (bench/program_cases.py) runs bare, with Copse, and with Copse and the shared heap, in turn, several times.
+Printed is a table of the whole run's seconds (minimum and median), of the seconds that a rank spends in collective calls
+(waiting for slower ranks included), of the calls that Copse ran, and of how the results compare with the bare run's: bit
+for bit, or within the program's own tolerance. Exit code 1 if a result differs by more. Programs that are not installed
+are left out and named, with their Debian package.
+
+    build/venv/bin/python bench/programs.py                        # all, on 2 and 4 ranks
+    build/venv/bin/python bench/programs.py --programs hpcc,lammps --ranks 8 --rounds 5
+    build/venv/bin/python bench/programs.py --small --rounds 1     # seconds: only whether results are the same
+    build/venv/bin/python bench/programs.py --document             # rewrites the table of docs/programs.md
+"""
+
+import argparse
+import math
+import os
+import shlex
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from program_cases import CASES, Case, Results
+from share import Reading, launch, reading_of
+
+from copse import flavours, paths, readme
+from copse.errors import CopseError
+from copse.run import HEAP, preload_value
+
+DOCUMENT = paths.ROOT / "docs" / "programs.md"
+SIDES = ("bare", "Copse", "Copse, shared heap")
+SAME = "the same bits"
+
+
+def difference(bare: Results, ours: Results) -> tuple[float, str]:
+    """The largest difference, relative where numbers are larger than one, and the name of the result that has it."""
+    worst = (0.0, "")
+    if bare.keys() != ours.keys():
+        return math.inf, "what is printed at all"
+    for name, ones in bare.items():
+        others = ours[name]
+        if len(ones) != len(others):
+            return math.inf, name
+        for one, other in zip(ones, others, strict=True):
+            apart = 0.0 if one == other else abs(one - other) / max(1.0, abs(one), abs(other))
+            worst = max(worst, (math.inf if math.isnan(apart) else apart, name))
+    return worst
+
+
+@dataclass
+class Side:
+    """What the runs of one side gave."""
+
+    walls: list[float] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    apart: tuple[float, str] = (0.0, "")  # from the first bare run
+
+    def middle(self, name: str) -> float:
+        return statistics.median(getattr(reading, name) for reading in self.readings)
+
+    def verdict(self, tolerance: float) -> str:
+        apart, name = self.apart
+        if apart <= tolerance:
+            return f"within {apart:.0e}" if apart else SAME
+        return f"DIFFERENT: {name} by {apart:.2g}, where {tolerance:.0e} is allowed"
+
+
+@dataclass
+class Measurement:
+    """A program on so many ranks of an MPI."""
+
+    case: Case
+    flavour: flavours.Flavour
+    ranks: int
+    sides: dict[str, Side] = field(default_factory=lambda: {side: Side() for side in SIDES})
+
+    def run(self, scratch: Path, rounds: int, small: bool) -> None:
+        first: Results | None = None
+        for number in range(rounds):
+            for title, side in self.sides.items():
+                folder = scratch / f"{self.flavour.name}-{self.ranks}-{number}-{list(self.sides).index(title)}"
+                folder.mkdir()
+                program = self.case.prepare(folder, self.flavour, self.ranks, small)
+                for variables in self._variables(title):
+                    command = self.flavour.command(self.ranks, program, variables={"OMP_NUM_THREADS": "1", **variables})
+                    done = launch(command, self.flavour.environment(), folder)
+                    if variables:
+                        side.readings.append(reading_of(done, command))
+                    if variables.get("COPSE_DISABLE"):
+                        continue
+                    results = self.case.results(folder, done.output)
+                    first = results if first is None else first
+                    side.walls.append(done.wall)
+                    side.apart = max(side.apart, difference(first, results))
+
+    def _variables(self, side: str) -> list[dict[str, str]]:
+        """Of the runs of a side in each round. The bare program runs once as it is, and once to have its calls counted."""
+        libraries = [self.flavour.preload.name, *([HEAP] if side == SIDES[-1] else [])]
+        preload = {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1"}
+        return [{}, {**preload, "COPSE_DISABLE": "1"}] if side == SIDES[0] else [preload]
+
+    def rows(self) -> Iterator[list[str]]:
+        bare = self.sides[SIDES[0]]
+        for title, side in self.sides.items():
+            calls = side.readings[-1].calls
+            ran = f"{calls['ran'] / max(1, sum(calls.values())):.0%}" if sum(calls.values()) else "none seen"
+            gain = "" if title == SIDES[0] else f"{min(bare.walls) / min(side.walls):.2f}"
+            yield [
+                self.case.name, self.flavour.title, str(self.ranks), title,
+                f"{min(side.walls):.2f} / {statistics.median(side.walls):.2f}", gain,
+                f"{side.middle('inside'):.3f} ({side.middle('percent'):.1f} %)",
+                f"{sum(calls.values()) // self.ranks}" if title == SIDES[0] else ran, side.verdict(self.case.tolerance),
+            ]  # fmt: skip
+
+    @property
+    def different(self) -> bool:
+        return any(side.apart[0] > self.case.tolerance for side in self.sides.values())
+
+
+COLUMNS = ["program", "MPI", "ranks", "side", "s, minimum / median", "gain", "s in collectives", "calls", "results"]
+
+
+def chosen(names: Sequence[str]) -> list[Case]:
+    """The installed ones of the programs whose name has one of the words; says what is missing."""
+    cases = [case for case in CASES if any(name.lower() in case.name.lower() for name in names)]
+    for package in dict.fromkeys(case.package for case in cases if case.missing):
+        print(f"programs: {package} is not installed; to have it measured: apt-get install {package}", file=sys.stderr)
+    present = [case for case in cases if not case.missing]
+    if not present:
+        raise CopseError("there is nothing to run", f"choose from: {', '.join(case.name for case in CASES)}")
+    return present
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", default="", help="words of their names: hpcc,salt; all by default")
+    parser.add_argument("--ranks", default="2,4", help="2,4")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="inputs of a second or two: for the results, not the times")
+    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
+    options = parser.parse_args()
+    cases = chosen(options.programs.split(","))
+    lines, different = [], False
+
+    def put(cells: Sequence[str]) -> None:
+        lines.append(f"| {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+
+    put(COLUMNS)
+    put(["---"] * len(COLUMNS))
+    for case in cases:
+        for flavour in map(flavours.find, case.mpis):
+            for ranks in map(int, options.ranks.split(",")):
+                measured = Measurement(case, flavour, ranks)
+                with tempfile.TemporaryDirectory(prefix="copse-programs-") as scratch:
+                    measured.run(Path(scratch), options.rounds, options.small)
+                for row in measured.rows():
+                    put(row)
+                different |= measured.different
+    if options.document:
+        command = shlex.join(["bench/programs.py", *sys.argv[1:]])
+        about = [f"- {case.name}: {case.about} ({case.origin})" for case in cases]
+        cores = f"Written by `{command}` on a machine of {len(os.sched_getaffinity(0))} cores."
+        readme.write(DOCUMENT, "\n".join([cores, "", *about, "", *lines]), "programs")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CopseError as error:
+        sys.exit(f"programs: {error}")

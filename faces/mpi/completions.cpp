@@ -1,0 +1,238 @@
+// MPI's calls on requests. While a call of Copse's is under way, those that wait become loops in which both Copse and the
+// MPI go on; what has ended, the MPI itself reports (requests.hpp).
+#include "wrappers.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// Ends those among the requests that have come to their end; true if none of Copse's is pending any more.
+bool settle(int count, const MPI_Request *requests) {
+  bool all = true;
+  for (int i = 0; i < count; ++i)
+    if (Request *const ours = Request::find(requests[i])) all = ours->settle() && all;
+  return all;
+}
+bool settle(MPI_Request request) { return settle(1, &request); }
+
+// For a call that does not wait: everything else goes on a bit.
+void go_on() {
+  end_given_away();
+  progress()->idle();
+}
+
+// For a call that waits: `done` is asked until it holds, or until nothing of Copse's is pending: then false.
+template <class Done>
+bool wait_for(Done &&done) {
+  bool held = false;
+  progress()->until([&] {
+    end_given_away();
+    held = done();
+    return held || !requests_pending();
+  });
+  return held;
+}
+
+namespace ours {
+
+int Test(MPI_Request *request, int *flag, MPI_Status *status) {
+  if (settle(*request)) {
+    const int result = real().Test(request, flag, status);
+    if (*flag == 0) go_on();
+    return result;
+  }
+  *flag = 0;
+  go_on();
+  return MPI_SUCCESS;
+}
+
+int Wait(MPI_Request *request, MPI_Status *status) {
+  int flag = 0, result = MPI_SUCCESS;
+  const auto done = [&] {
+    if (!settle(*request)) return false;
+    result = real().Test(request, &flag, status);
+    return flag != 0 || result != MPI_SUCCESS;
+  };
+  return wait_for(done) ? result : real().Wait(request, status);
+}
+
+int Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  *flag = 0;
+  int result = MPI_SUCCESS;
+  if (settle(count, requests)) result = real().Testall(count, requests, flag, statuses);
+  if (*flag == 0 && result == MPI_SUCCESS) go_on();
+  return result;
+}
+
+// Not by Testall: that of MPICH 5 fails for persistent collectives of its own.
+int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+  int ready = 0;
+  wait_for([&] {
+    if (!settle(count, requests)) return false;
+    int flag = 1, result = MPI_SUCCESS;
+    for (; ready < count; ++ready) {
+      result = real().Request_get_status(raw_of(requests[ready]), &flag, MPI_STATUS_IGNORE);
+      if (flag == 0 || result != MPI_SUCCESS) break;
+    }
+    return flag != 0 || result != MPI_SUCCESS;
+  });
+  return real().Waitall(count, requests, statuses);
+}
+
+// A persistent call of Copse's that is pending looks inactive to the MPI: that nothing is active is for Copse to say.
+int Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  const bool all = settle(count, requests);
+  const int result = real().Testany(count, requests, index, flag, status);
+  if (result != MPI_SUCCESS) return result;
+  if (*flag != 0 && *index == MPI_UNDEFINED && !all) *flag = 0;
+  if (*flag == 0) go_on();
+  return result;
+}
+
+int Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+  int flag = 0, result = MPI_SUCCESS;
+  const auto done = [&] {
+    const bool all = settle(count, requests);
+    result = real().Testany(count, requests, index, &flag, status);
+    return result != MPI_SUCCESS || (flag != 0 && (*index != MPI_UNDEFINED || all));
+  };
+  return wait_for(done) ? result : real().Waitany(count, requests, index, status);
+}
+
+int Testsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  const bool all = settle(count, requests);
+  const int result = real().Testsome(count, requests, done, indices, statuses);
+  if (result != MPI_SUCCESS) return result;
+  if (*done == MPI_UNDEFINED && !all) *done = 0;
+  if (*done == 0) go_on();
+  return result;
+}
+
+int Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  int result = MPI_SUCCESS;
+  const auto some = [&] {
+    const bool all = settle(count, requests);
+    result = real().Testsome(count, requests, done, indices, statuses);
+    return result != MPI_SUCCESS || (*done != 0 && (*done != MPI_UNDEFINED || all));
+  };
+  return wait_for(some) ? result : real().Waitsome(count, requests, done, indices, statuses);
+}
+
+int Request_get_status(Raw request, int *flag, MPI_Status *status) {
+  *flag = 0;
+  int result = MPI_SUCCESS;
+  if (settle(handle<MPI_Request>(request))) result = real().Request_get_status(request, flag, status);
+  if (*flag == 0 && result == MPI_SUCCESS) go_on();
+  return result;
+}
+
+// Of these, an MPI before 4.1 has none: then one request is asked after the other.
+int Request_get_status_all(int count, const MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  *flag = 1;
+  for (int i = 0; i < count && *flag != 0; ++i) {
+    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+    if (const int result = Request_get_status(raw_of(requests[i]), flag, status); result != MPI_SUCCESS) return result;
+  }
+  return MPI_SUCCESS;
+}
+
+int Request_get_status_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+  bool all = settle(count, requests);
+  if (real().Request_get_status_some != nullptr) {
+    const int result = real().Request_get_status_some(count, requests, done, indices, statuses);
+    if (result == MPI_SUCCESS && *done == MPI_UNDEFINED && !all) *done = 0;
+    if (*done == 0) go_on();
+    return result;
+  }
+  *done = 0;
+  for (int i = 0; i < count; ++i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    all = false;
+    int flag = 0;
+    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[*done];
+    if (const int result = Request_get_status(raw_of(requests[i]), &flag, status); result != MPI_SUCCESS) return result;
+    if (flag != 0) indices[(*done)++] = i;
+  }
+  if (all) *done = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+int Request_get_status_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  const bool all = settle(count, requests);
+  if (real().Request_get_status_any != nullptr) {
+    const int result = real().Request_get_status_any(count, requests, index, flag, status);
+    if (result == MPI_SUCCESS && *flag != 0 && *index == MPI_UNDEFINED && !all) *flag = 0;
+    if (*flag == 0) go_on();
+    return result;
+  }
+  *flag = 0;
+  *index = MPI_UNDEFINED;
+  bool none = true;
+  for (int i = 0; i < count && *flag == 0; ++i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    none = false;
+    if (const int result = Request_get_status(raw_of(requests[i]), flag, status); result != MPI_SUCCESS) return result;
+    if (*flag != 0) *index = i;
+  }
+  if (!none) return MPI_SUCCESS;
+  if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;  // of an empty status; Open MPI leaves it as it was
+  return Request_get_status(raw_of(MPI_REQUEST_NULL), flag, status);
+}
+
+int Start(MPI_Request *request) {
+  Request *const ours = Request::find(*request);
+  if (ours == nullptr || !ours->persistent() || ours->pending()) return real().Start(request);
+  ours->start();
+  return MPI_SUCCESS;
+}
+
+int Startall(int count, MPI_Request *requests) {
+  int result = MPI_SUCCESS;
+  for (int i = 0; i < count && result == MPI_SUCCESS; ++i) result = Start(&requests[i]);
+  return result;
+}
+
+int Request_free(MPI_Request *request) {
+  Request *const ours = Request::find(*request);
+  return ours != nullptr ? ours->free(request) : real().Request_free(request);
+}
+
+int Cancel(MPI_Request *request) {
+  if (Request::find(*request) == nullptr) return real().Cancel(request);
+  real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);  // collective calls cannot be cancelled
+  return MPI_ERR_REQUEST;
+}
+
+int Op_free(MPI_Op *op) {
+  if (!free_later(*op)) return real().Op_free(op);
+  *op = MPI_OP_NULL;
+  return MPI_SUCCESS;
+}
+
+}  // namespace ours
+}  // namespace
+
+int wait_for_mpi(MPI_Request *request, MPI_Status *status) { return ours::Wait(request, status); }
+
+extern "C" {
+
+#define COPSE_COMPLETION(name, when, parameters, arguments)                           \
+  int exported_##name parameters COPSE_EXPORT("MPI_" #name);                          \
+  int exported_##name parameters {                                                    \
+    if (requests_##when() && next().name == real().name) [[unlikely]]                 \
+      return guarded("MPI_" #name, [&] { return ours::name arguments; });             \
+    if (next().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));       \
+    return next().name != nullptr ? next().name arguments : ours::name arguments;     \
+  }                                                                                   \
+  int exported_P##name parameters COPSE_EXPORT("PMPI_" #name);                        \
+  int exported_P##name parameters {                                                   \
+    if (requests_##when() && !in_mpi(__builtin_return_address(0))) [[unlikely]]       \
+      return guarded("MPI_" #name, [&] { return ours::name arguments; });             \
+    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));       \
+    return real().name != nullptr ? real().name arguments : ours::name arguments;     \
+  }
+#include "completions.def"
+#undef COPSE_COMPLETION
+
+}  // extern "C"
+
+}  // namespace copse::mpi

@@ -1,0 +1,105 @@
+// Calls of the MPI's own that wait for a message. MPI's rule of progress (MPI-4.1 3.5, 6.12): what this rank has started
+// goes on while it sits in any of them. So as long as calls of Copse's are under way, they become a start and a wait.
+//
+// Rendezvous is the sender's affair once a message is matched: MPI_Mrecv needs nothing of the kind.
+#include <vector>
+
+#include "wrappers.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// Asks `probe` until it has found something.
+template <class Probe>
+int found(Probe &&probe) {
+  int flag = 0, result = MPI_SUCCESS;
+  progress()->until([&] {
+    end_given_away();
+    result = probe(&flag);
+    return flag != 0 || result != MPI_SUCCESS;
+  });
+  return result;
+}
+
+namespace ours {
+
+template <class Width, class Count>
+int Sendrecv(const void *out, Count given, Raw out_type, int to, int out_tag, void *in, Count taken, Raw in_type, int from,
+             int in_tag, Raw comm, MPI_Status *status) {
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int result = Width::Irecv(in, taken, in_type, from, in_tag, comm, &requests[0]);
+  if (result == MPI_SUCCESS) result = Width::Isend(out, given, out_type, to, out_tag, comm, &requests[1]);
+  if (result != MPI_SUCCESS) return result;
+  const int sent = wait_for_mpi(&requests[1], MPI_STATUS_IGNORE);
+  const int received = wait_for_mpi(&requests[0], status);
+  return received != MPI_SUCCESS ? received : sent;
+}
+
+// What is sent travels packed, which matches any type.
+template <class Width, class Count>
+int Sendrecv_replace(void *buffer, Count count, Raw type, int to, int out_tag, int from, int in_tag, Raw comm, MPI_Status *status) {
+  const Datatype *known = datatype_of(type, handle<MPI_Comm>(comm));
+  std::size_t bytes = 0;
+  if (known == nullptr || count < 0 || !message_bytes(count, known->size, bytes) || bytes > kLongest)
+    return Width::Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status);
+  int size = 0, at = 0;
+  real().Pack_size_(static_cast<int>(count), known->handle, handle<MPI_Comm>(comm), &size);
+  std::vector<char> packed(static_cast<std::size_t>(size));
+  const int result = real().Pack_(buffer, static_cast<int>(count), known->handle, packed.data(), size, &at, handle<MPI_Comm>(comm));
+  if (result != MPI_SUCCESS) return result;
+  return Sendrecv<Width, Count>(packed.data(), at, raw_of(MPI_PACKED), to, out_tag, buffer, count, type, from, in_tag,
+                                comm, status);
+}
+
+}  // namespace ours
+}  // namespace
+
+#define COPSE_STATUS_OF_COPSE_STATUS status
+#define COPSE_STATUS_OF_COPSE_NO_STATUS MPI_STATUS_IGNORE
+#define COPSE_EXPORT_MESSAGE(name, started, suffix, parameters, arguments, with, Width)                               \
+  COPSE_EXPORT_BOTH(                                                                                                  \
+      name, suffix, with(parameters, MPI_Status *status),                                                             \
+      finish_of([&](void *request) { return Width<real>::started(COPSE_LIST arguments, request); },                   \
+                COPSE_STATUS_OF_##with),                                                                              \
+      Width<next>::name with(arguments, status), Width<real>::name with(arguments, status),                           \
+      Width<next>::differs_in_##name())
+#define COPSE_EXPORT_EXCHANGE(name, suffix, parameters, arguments, Width)                                              \
+  COPSE_EXPORT_BOTH(name, suffix, parameters, ours::name<Width<real>> arguments, Width<next>::name arguments,          \
+                    Width<real>::name arguments, Width<next>::differs_in_##name())
+
+extern "C" {
+
+using Count = Plain<real>::Count;
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) \
+  COPSE_EXPORT_MESSAGE(name, started, , parameters, arguments, with, Plain)
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_EXPORT_EXCHANGE(name, , parameters, arguments, Plain)
+#include "messages.def"
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
+
+COPSE_EXPORT_BOTH(Probe, , (int peer, int tag, Raw comm, MPI_Status *status),
+                  found([&](int *flag) { return real().Iprobe_(peer, tag, handle<MPI_Comm>(comm), flag, status); }),
+                  next().Probe(peer, tag, comm, status), real().Probe(peer, tag, comm, status),
+                  (next().Probe != real().Probe))
+COPSE_EXPORT_BOTH(Mprobe, , (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status),
+                  found([&](int *flag) {
+                    return real().Improbe_(peer, tag, handle<MPI_Comm>(comm), flag, message, status);
+                  }),
+                  next().Mprobe(peer, tag, comm, message, status), real().Mprobe(peer, tag, comm, message, status),
+                  (next().Mprobe != real().Mprobe))
+
+}  // extern "C"
+
+namespace large {
+extern "C" {
+using Count = Large<real>::Count;
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) \
+  COPSE_EXPORT_MESSAGE(name, started, _c, parameters, arguments, with, Large)
+#define COPSE_EXCHANGE(name, parameters, arguments) COPSE_EXPORT_EXCHANGE(name, _c, parameters, arguments, Large)
+#include "messages.def"
+#undef COPSE_EXCHANGE
+#undef COPSE_MESSAGE
+}
+}  // namespace large
+
+}  // namespace copse::mpi

@@ -1,0 +1,267 @@
+// The life of a request: its handle, its start, its end, and what the program frees too early.
+#include "requests.hpp"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "report.hpp"
+#include "request_table.hpp"
+#include "session.hpp"
+
+namespace copse::mpi {
+
+using engine::Outcome;
+
+namespace detail {
+std::atomic<int> pending_requests{0}, known_requests{0};
+}
+
+namespace {
+
+std::mutex mutex;  // of what follows; never held across a call of the MPI
+RequestTable<Request> table;
+std::vector<Request *> given_away;  // by MPI_Request_free, while pending
+std::atomic<bool> any_given_away{false};
+struct HeldOp {
+  MPI_Op op;
+  bool freed = false;
+  explicit HeldOp(MPI_Op held) : op(held) {}
+  HeldOp(const HeldOp &) = delete;
+  HeldOp &operator=(const HeldOp &) = delete;
+  ~HeldOp() {
+    if (freed) real().Op_free(&op);
+  }
+};
+std::unordered_map<Raw, std::weak_ptr<HeldOp>> held_ops;
+
+// Open MPI 5 notices a message that is too long for a receive of none, but not for one of a byte; Intel MPI, the reverse.
+constexpr int kRoom = kFamily == "Open MPI" ? 0 : 1;
+
+MPI_Comm alone{};  // this process's own, for what persistent requests wait for
+
+// The MPI goes on when one of its requests is tested; this one never ends.
+MPI_Request never{};
+int answer_nothing(void *, MPI_Status *) { return MPI_SUCCESS; }
+int drop_nothing(void *) { return MPI_SUCCESS; }
+int cancel_nothing(void *, int) { return MPI_SUCCESS; }
+
+void poke_mpi() {
+  static std::atomic<bool> poking{false};
+  if (poking.exchange(true, std::memory_order_acquire)) return;
+  int flag = 0;
+  real().Test(&never, &flag, MPI_STATUS_IGNORE);
+  poking.store(false, std::memory_order_release);
+}
+
+void copy_errhandler(MPI_Comm from, MPI_Comm to) {
+  MPI_Errhandler handler{};
+  real().Comm_get_errhandler_(from, &handler);
+  real().Comm_set_errhandler_(to, handler);
+  real().Errhandler_free_(&handler);
+}
+
+}  // namespace
+
+const std::shared_ptr<communicator::Progress> &progress() {
+  static const auto all = std::make_shared<communicator::Progress>();
+  return all;
+}
+
+void prepare_requests() {
+  real().Grequest_start_(answer_nothing, drop_nothing, cancel_nothing, nullptr, &never);
+  real().Comm_split_(MPI_COMM_SELF, 0, 0, &alone);
+  progress()->set_other(poke_mpi);
+  int level = MPI_THREAD_SINGLE;
+  real().Query_thread_(&level);
+  if (level == MPI_THREAD_MULTIPLE) progress()->let_any_thread_send();
+  if (!settings().progress_thread) return;
+  note("progress", !progress()->ask_for_help()        ? "in calls alone: the system gave no thread"
+                   : level == MPI_THREAD_MULTIPLE ? "by a thread of Copse's own"
+                                                  : "by a thread of Copse's own; between nodes only if the program asks "
+                                                    "for MPI_THREAD_MULTIPLE");
+}
+
+void finish_requests() {
+  progress()->until([] {
+    end_given_away();
+    const std::lock_guard lock(mutex);
+    return given_away.empty();
+  });
+  progress()->dismiss_helper();
+  progress()->set_other(nullptr);
+  real().Grequest_complete_(never);
+  real().Request_free(&never);
+  real().Comm_free_(&alone);
+}
+
+// Handles -----------------------------------------------------------------------------------------------------------
+
+Request::Request(CommState &state, const char *name, bool persistent)
+    : state_(state.shared_from_this()), name_(name), persistent_(persistent) {
+  input.outlives = output.outlives = true;
+}
+
+void Request::keep(const Operator &op) {
+  if (op.predefined) return;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<HeldOp> &known = held_ops[raw_of(op.handle)];
+  std::shared_ptr<HeldOp> held = known.lock();
+  if (!held) known = held = std::make_shared<HeldOp>(op.handle);
+  op_ = std::move(held);
+}
+
+bool free_later(MPI_Op op) {
+  const std::lock_guard lock(mutex);
+  const auto at = held_ops.find(raw_of(op));
+  if (at == held_ops.end()) return false;
+  const std::shared_ptr<HeldOp> held = at->second.lock();
+  held_ops.erase(at);
+  if (!held) return false;
+  held->freed = true;
+  return true;
+}
+
+Request *Request::find(MPI_Request handle) {
+  const std::lock_guard lock(mutex);
+  return table.find(raw_of(handle));
+}
+
+int Request::make_handle(MPI_Request *handle) {
+  const int result = persistent_ ? real().Recv_init_(&room_, kRoom, MPI_BYTE, 0, 0, alone, handle)
+                                 : real().Grequest_start_(query, drop, cancel, this, handle);
+  if (result != MPI_SUCCESS) return result;
+  handle_ = *handle;
+  const std::lock_guard lock(mutex);
+  table.insert(raw_of(handle_), this);
+  detail::known_requests.fetch_add(1, std::memory_order_release);
+  return result;
+}
+
+int Request::open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
+                  void *handle) {
+  request->arguments_ = arguments;
+  if (arguments.combine != nullptr) {
+    request->combine_ = *arguments.combine;
+    request->arguments_.combine = &request->combine_;
+  }
+  request->load_ = std::move(load);
+  request->store_ = std::move(store);
+  return open_idle(std::move(request), handle);
+}
+
+int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
+  const int result = request->make_handle(static_cast<MPI_Request *>(handle));
+  if (result != MPI_SUCCESS) return result;
+  Request *const opened = request.release();  // its handle's
+  if (!opened->persistent_) opened->start();
+  return MPI_SUCCESS;
+}
+
+void Request::start() {
+  if (load_) {
+    if (const std::string_view problem = load_(); !problem.empty()) give_up(*state_, name_, problem);
+    job_ = state_->copse->start(arguments_);
+  }
+  detail::pending_requests.fetch_add(1, std::memory_order_release);
+  stage_.store(Stage::pending, std::memory_order_release);
+}
+
+bool Request::settle() {
+  Stage stage = stage_.load(std::memory_order_acquire);
+  if (stage == Stage::pending) {
+    if (job_ && state_->copse->poll(*job_) == Outcome::pending) return false;
+    if (stage_.compare_exchange_strong(stage, Stage::ending, std::memory_order_acquire)) {
+      end();
+      return true;
+    }
+  }
+  return stage == Stage::idle;
+}
+
+void Request::end() {
+  Outcome outcome = Outcome::done;
+  if (job_) {
+    outcome = state_->copse->poll(*job_);
+    if (const std::string_view problem = store_(outcome); !problem.empty()) give_up(*state_, name_, problem);
+    if (outcome != Outcome::done && outcome != Outcome::truncated)
+      give_up(*state_, name_, state_->copse->explain(outcome, job_.get()));
+    job_.reset();
+  }
+  if (persistent_) {
+    // More than there is room for, and the MPI says of this message what is to be said of the call.
+    const char bytes[kRoom + 1]{};
+    const int count = outcome == Outcome::truncated ? kRoom + 1 : 0;
+    if (count != 0 && !state_->freed) copy_errhandler(state_->comm, alone);
+    real().Start(&handle_);
+    real().Send(bytes, count, raw_of(MPI_BYTE), 0, 0, raw_of(alone));
+    stage_.store(Stage::idle, std::memory_order_release);
+    detail::pending_requests.fetch_sub(1, std::memory_order_release);
+    return;
+  }
+  if (outcome == Outcome::truncated) error_ = MPI_ERR_TRUNCATE;
+  load_ = nullptr;
+  store_ = nullptr;
+  input = {};
+  output = {};
+  op_.reset();
+  state_.reset();
+  MPI_Request handle = handle_;  // when the MPI knows, another thread may end this object
+  stage_.store(Stage::idle, std::memory_order_release);
+  real().Grequest_complete_(handle);
+  detail::pending_requests.fetch_sub(1, std::memory_order_release);
+}
+
+int Request::free(MPI_Request *handle) {
+  if (!settle()) {
+    const std::lock_guard lock(mutex);
+    given_away.push_back(this);
+    any_given_away.store(true, std::memory_order_release);
+    *handle = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+  }
+  const bool mine = persistent_;  // of the others, the MPI says itself when they end
+  const int result = real().Request_free(handle);
+  if (mine) drop(this);
+  return result;
+}
+
+void end_given_away() {
+  if (!any_given_away.load(std::memory_order_acquire)) return;
+  std::vector<Request *> waiting;
+  {
+    const std::lock_guard lock(mutex);
+    waiting.swap(given_away);
+    any_given_away.store(false, std::memory_order_release);
+  }
+  for (Request *request : waiting) request->free_pending();
+}
+
+void Request::free_pending() {
+  MPI_Request handle = handle_;
+  free(&handle);
+}
+
+// What the MPI asks of a generalized request ------------------------------------------------------------------------
+
+int Request::query(void *self, MPI_Status *status) {
+  real().Status_set_elements_(status, MPI_BYTE, 0);
+  real().Status_set_cancelled_(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return static_cast<const Request *>(self)->error_;
+}
+
+int Request::drop(void *self) {
+  auto *const request = static_cast<Request *>(self);
+  {
+    const std::lock_guard lock(mutex);
+    table.erase(raw_of(request->handle_));
+  }
+  detail::known_requests.fetch_sub(1, std::memory_order_release);
+  delete request;
+  return MPI_SUCCESS;
+}
+
+int Request::cancel(void *, int) { return MPI_ERR_REQUEST; }
+
+}  // namespace copse::mpi

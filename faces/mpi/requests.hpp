@@ -1,0 +1,106 @@
+// Calls that were started, and persistent ones: what lies behind an MPI_Request of Copse's
+// (docs/decisions/requests.md).
+//
+// The handle is one of the MPI's own, so that every call of the MPI's may have it: of a call that was started a
+// generalized request, which Copse completes; of a persistent one a persistent receive from this process
+// itself, which Copse starts, and sends to, when the call is over (from MPI_PROC_NULL would be simpler, but MPICH then
+// never takes it for active, and Intel MPI always does). So what completes requests must only see to it that Copse's calls come
+// to their end, and can then leave everything else to the MPI.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "communicators.hpp"
+#include "operators.hpp"
+
+namespace copse::mpi {
+
+class Request {
+ public:
+  // What a call does before it runs and after it: packs and unpacks. Both return what went wrong, or nothing.
+  using Load = std::function<std::string_view()>;
+  using Store = std::function<std::string_view(engine::Outcome &)>;
+
+  Request(CommState &state, const char *name, bool persistent);
+  Request(const Request &) = delete;
+  Request &operator=(const Request &) = delete;
+
+  // Memory of the call's own, for as long as it needs it.
+  SideMemory input, output;
+  UserReduction user{};
+  void keep(const Operator &op);
+
+  // The call is known: gives the program a handle, and starts the call unless it is persistent. The request then belongs to
+  // that handle. Returns what MPI is to return.
+  static int open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
+                  void *handle);
+  // The same for a call that has nothing to do.
+  static int open_idle(std::unique_ptr<Request> request, void *handle);
+
+  // The living request behind a handle, or null.
+  static Request *find(MPI_Request handle);
+  // Persistent: begins anew.
+  void start();
+  [[nodiscard]] bool persistent() const { return persistent_; }
+  [[nodiscard]] bool pending() const { return stage_.load(std::memory_order_acquire) == Stage::pending; }
+  // Lets a pending call go on; if it is over, ends it and tells the MPI. True if it is not pending any more.
+  bool settle();
+  // The program gives its handle away. What is pending comes to its end all the same.
+  int free(MPI_Request *handle);
+  void free_pending();
+
+ private:
+  enum class Stage : std::uint8_t { idle, pending, ending };
+
+  static int query(void *self, MPI_Status *status);
+  static int drop(void *self);
+  static int cancel(void *self, int complete);
+  int make_handle(MPI_Request *handle);
+  void end();
+
+  std::shared_ptr<CommState> state_;
+  const char *name_;
+  bool persistent_;
+  communicator::Arguments arguments_;
+  engine::Combine combine_;
+  Load load_;
+  Store store_;
+  std::shared_ptr<void> op_;
+  std::shared_ptr<communicator::Job> job_;
+  MPI_Request handle_{};
+  std::atomic<Stage> stage_{Stage::idle};
+  int error_ = MPI_SUCCESS;
+  char room_ = 0;  // of the receive behind a persistent call, which gets nothing unless that was truncated
+};
+
+namespace detail {
+extern std::atomic<int> pending_requests, known_requests;
+}
+// Calls that have been started and not ended: as long as there are none, nothing on requests concerns Copse.
+inline bool requests_pending() { return detail::pending_requests.load(std::memory_order_acquire) != 0; }
+inline bool requests_known() { return detail::known_requests.load(std::memory_order_acquire) != 0; }
+
+// Once, after MPI_Init; and in MPI_Finalize, to end what the program has given away.
+void prepare_requests();
+void finish_requests();
+
+// What this process has under way; waits, and what MPI's other calls must do when they wait.
+const std::shared_ptr<communicator::Progress> &progress();
+void end_given_away();
+// For a request of the MPI's own.
+int wait_for_mpi(MPI_Request *request, MPI_Status *status);
+// A call of the MPI's own that waits, and has no form that does not.
+template <class Call>
+int helped(Call &&call) {
+  const bool helps = requests_pending() && progress()->ask_for_help();
+  const int result = call();
+  if (helps) progress()->end_help();
+  return result;
+}
+
+// An operator that the program frees while calls need it goes when they are over. True: it was freed, or will be.
+bool free_later(MPI_Op op);
+
+}  // namespace copse::mpi

@@ -1,0 +1,32 @@
+// MPI's calls that wait in its own way. MPI's rule of progress holds there, too: what this rank has started goes on. So as
+// long as calls of Copse's are under way its own thread moves them on, as far as it may (Progress::ask_for_help).
+#include "wrappers.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// Others may have come to Copse's barrier without their MPI's going on, or this one's: it gets the turns that it would have
+// had in a barrier of its own.
+template <class Test>
+int asked(Test &&test, Raw window, int *flag) {
+  constexpr int kTurns = 16;
+  int result = test(window, flag);
+  for (int turn = 1; turn < kTurns && result == MPI_SUCCESS && *flag == 0; ++turn) result = test(window, flag);
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define COPSE_WAIT(name, parameters, arguments)                                                               \
+  COPSE_EXPORT_BOTH(name, , parameters, helped([&] { return real().name arguments; }), next().name arguments, \
+                    real().name arguments, (next().name != real().name))
+#include "waits.def"
+#undef COPSE_WAIT
+COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked(real().Win_test, window, flag),
+                  asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
+                  (next().Win_test != real().Win_test))
+
+}  // extern "C"
+}  // namespace copse::mpi

@@ -1,0 +1,115 @@
+// Looking, napping, sleeping; and what a fork leaves behind.
+#include "communicator/mover.hpp"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+
+#include "communicator/progress.hpp"
+
+namespace copse::communicator {
+namespace {
+
+constexpr std::chrono::microseconds kShortestNap{10}, kLongestNap{1000};
+
+Mover *mover = nullptr;
+
+// Signals are the program's: none of its handlers runs in a thread that it does not know.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Mover &Mover::here() {
+  static const bool made = [] {
+    mover = new Mover;  // never destroyed: its thread may outlive this library's other statics
+    pthread_atfork([] { mover->mutex_.lock(); }, [] { mover->mutex_.unlock(); },
+                   [] { mover = new Mover; });  // the parent's has waiters that are not here, and would wait for them
+    return true;
+  }();
+  static_cast<void>(made);
+  return *mover;
+}
+
+bool Mover::join(Progress &progress) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(joined_.begin(), joined_.end(), &progress) != joined_.end()) return true;
+  if (!thread_.joinable()) {
+    const SignalsBlocked guard;
+    try {
+      thread_ = std::thread([this, era = era_] { run(era); });
+    } catch (const std::system_error &) {  // no more threads: calls alone move calls on
+      return false;
+    }
+  }
+  joined_.push_back(&progress);
+  return true;
+}
+
+void Mover::leave(Progress &progress) {
+  std::thread last;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(joined_, &progress);
+    if (!joined_.empty() || !thread_.joinable()) return;
+    last = std::move(thread_);
+    ++era_;
+    wanted_.notify_all();
+  }
+  last.join();
+}
+
+// While it is awake it will look before it sleeps; and before it looks, it counts as asleep.
+void Mover::wake() {
+  while (asleep_.load() != 0) {
+    if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) return wanted_.notify_all();
+    std::this_thread::yield();
+  }
+}
+
+bool Mover::any() const {
+  return std::any_of(joined_.begin(), joined_.end(), [](const Progress *one) { return one->helped() && one->any(); });
+}
+
+bool Mover::sweep() {
+  bool moved = false;
+  for (Progress *const progress : joined_)
+    if (progress->helped()) moved = progress->sweep(true) || moved;
+  return moved;
+}
+
+void Mover::run(std::uint64_t era) {
+  prctl(PR_SET_TIMERSLACK, 1UL);  // else the shortest nap takes 60 us
+  std::unique_lock lock(mutex_);
+  auto nap = kShortestNap;
+  while (era == era_) {
+    asleep_.fetch_add(1);
+    bool woken = true;
+    if (any()) {
+      woken = wanted_.wait_for(lock, nap) == std::cv_status::no_timeout;
+    } else {
+      wanted_.wait(lock);
+    }
+    asleep_.fetch_sub(1);
+    if (era != era_) return;
+    nap = sweep() || woken ? kShortestNap : std::min(2 * nap, kLongestNap);
+  }
+}
+
+}  // namespace copse::communicator

@@ -1,0 +1,74 @@
+// Taking turns.
+#include "communicator/progress.hpp"
+
+#include <algorithm>
+
+namespace copse::communicator {
+
+void Progress::take(Task &task) {
+  engine::wait_until(policy_, [&] { return task.try_take(); }, [] { return true; });
+}
+
+// A turn ends with the task in the list if something is left, and else with it gone from there.
+void Progress::end_turn(Task &task, Went went) {
+  const bool over = went == Went::over, changes = task.under_way() == over;
+  {
+    const struct End {  // also if the list cannot grow
+      Task &task;
+      ~End() { task.taken_.store(false, std::memory_order_release); }
+    } end{task};
+    if (changes) {
+      const std::lock_guard lock(mutex_);
+      if (over) {
+        std::erase(tasks_, &task);
+      } else {
+        tasks_.push_back(&task);
+      }
+      count_.store(tasks_.size());
+      task.under_way_.store(!over, std::memory_order_release);
+    }
+  }
+  if (changes && !over && helped()) Mover::here().wake();
+}
+
+bool Progress::sweep(bool helper) {
+  bool moved = false;
+  for (std::size_t i = 0;; ++i) {
+    Task *task = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (i >= tasks_.size()) return moved;
+      task = tasks_[i];
+      if (!task->try_take()) continue;  // with the list locked: remove() waits for the turn
+    }
+    const Went went = task->go_on(helper);
+    moved = moved || went != Went::nowhere;
+    end_turn(*task, went);
+  }
+}
+
+void Progress::remove(Task &task) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(tasks_, &task);
+    count_.store(tasks_.size());
+  }
+  take(task);
+}
+
+bool Progress::ask_for_help() {
+  if (!joined_.load()) {
+    if (!Mover::here().join(*this)) return false;
+    joined_.store(true);
+  }
+  helped_.fetch_add(1);
+  if (any()) Mover::here().wake();
+  return true;
+}
+
+void Progress::dismiss_helper() {
+  helped_.store(0);
+  if (joined_.exchange(false)) Mover::here().leave(*this);
+}
+
+}  // namespace copse::communicator

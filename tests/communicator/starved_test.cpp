@@ -1,0 +1,149 @@
+// One rank's memory runs out, at every allocation in turn. It does not crash, and every rank comes to an end of its own
+// within seconds, although the one without memory lives on.
+//
+// Replacing malloc for the whole program is how: in a test of its own. What is done once in a process, is done before:
+// libhwloc (2.9) crashes when it has no memory, and glibc ends a thread's first use of what must be destroyed with it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "c_ranks.hpp"
+
+extern "C" {
+void *__libc_malloc(std::size_t);
+void *__libc_calloc(std::size_t, std::size_t);
+void *__libc_realloc(void *, std::size_t);
+void *__libc_memalign(std::size_t, std::size_t);
+}
+
+namespace {
+
+// How many allocations succeed from now on; then one fails, or (`for_good`) all.
+constexpr long kPlenty = 1L << 60;
+std::atomic<long> left{kPlenty};
+bool for_good = false;
+
+bool starved() {
+  const long now = left.fetch_sub(1);
+  if (now > 0 || (now < 0 && !for_good)) return false;
+  errno = ENOMEM;
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+void *malloc(std::size_t bytes) { return starved() ? nullptr : __libc_malloc(bytes); }
+void *calloc(std::size_t count, std::size_t bytes) { return starved() ? nullptr : __libc_calloc(count, bytes); }
+void *realloc(void *old, std::size_t bytes) { return starved() ? nullptr : __libc_realloc(old, bytes); }
+void *aligned_alloc(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
+void *memalign(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
+int posix_memalign(void **out, std::size_t align, std::size_t bytes) {
+  *out = starved() ? nullptr : __libc_memalign(align, bytes);
+  return *out == nullptr ? ENOMEM : 0;
+}
+}
+
+namespace copse::test {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr int kRanks = 3;
+constexpr double kMeetSeconds = 2, kSeconds = 4;
+
+// What one rank came to.
+struct End {
+  std::atomic<bool> over;
+  copse_status status;
+  double seconds;
+  long allocations;
+};
+
+struct Common {
+  End ends[kRanks];
+};
+
+copse_status make_calls(copse_comm *comm, std::vector<double> &in, std::vector<double> &out) {
+  const int root = 1;
+  const std::size_t sizes[kRanks] = {8, 800, 80}, counts[kRanks] = {1, 100, 10}, places[kRanks] = {0, 1000, 5000};
+  const std::size_t me = static_cast<std::size_t>(copse_comm_rank(comm));
+  for (const std::size_t n : {std::size_t{1}, std::size_t{300}, in.size() / kRanks}) {
+    const std::size_t bytes = n * sizeof(double);
+    copse_request *requests[2] = {};
+    for (const copse_status status :
+         {copse_barrier(comm), copse_broadcast(comm, in.data(), bytes, root),
+          copse_reduce(comm, in.data(), out.data(), n, COPSE_DOUBLE, COPSE_SUM, root),
+          copse_allreduce(comm, in.data(), out.data(), n, COPSE_DOUBLE, COPSE_SUM),
+          copse_scan(comm, in.data(), out.data(), n, COPSE_DOUBLE, COPSE_SUM),
+          copse_gather(comm, in.data(), bytes, out.data(), root), copse_allgather(comm, in.data(), bytes, out.data()),
+          copse_gatherv(comm, in.data(), sizes[me], out.data(), sizes, places, root),
+          copse_allgatherv(comm, in.data(), out.data(), sizes, places), copse_alltoall(comm, in.data(), out.data(), bytes),
+          copse_reduce_scatter(comm, in.data(), out.data(), counts, COPSE_DOUBLE, COPSE_SUM),
+          copse_start_allreduce(comm, in.data(), out.data(), n, COPSE_DOUBLE, COPSE_SUM, &requests[0]),
+          copse_start_broadcast(comm, in.data(), 8, root, &requests[1]), copse_wait_all(2, requests)})
+      if (status != COPSE_OK) return status;
+  }
+  return COPSE_OK;
+}
+
+// Rank 1 has memory for so many allocations.
+std::string starve(Common &common, long allocations, bool later_too) {
+  const std::string name = fresh_name();
+  for (End &end : common.ends) end.over = false;
+  std::string wrong = all_well(in_processes(kRanks, [&](int rank) -> std::string {
+    alarm(20);
+    End &mine = common.ends[rank];
+    std::vector<double> in(9000), out(9000);
+    copse_comm *comm = nullptr;
+    const auto begin = Steady::now();
+    if (rank == 1) {
+      for_good = later_too;
+      left = allocations;
+    }
+    mine.status = copse_comm_join(name.c_str(), rank, kRanks, kMeetSeconds, &comm);
+    if (mine.status == COPSE_OK) mine.status = make_calls(comm, in, out);
+    mine.allocations = allocations - left.exchange(kPlenty);
+    mine.seconds = std::chrono::duration<double>(Steady::now() - begin).count();
+    mine.over = true;
+    for (const End &other : common.ends)
+      while (!other.over) usleep(1000);
+    copse_comm_free(comm);
+    return {};
+  }));
+  bool all = true, some = false;
+  for (const End &end : common.ends) {
+    all &= end.status == COPSE_OK;
+    some |= end.status == COPSE_OK;
+    if (end.seconds > kSeconds) wrong += "a rank ended after " + std::to_string(end.seconds) + " s; ";
+  }
+  if (some && !all) wrong += "some ranks went on alone; ";
+  return wrong.empty() ? wrong : "after " + std::to_string(allocations) + " allocations: " + wrong;
+}
+
+TEST(Starved, AtEveryAllocation) {
+  void *memory = mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Common &common = *new (memory) Common;
+  copse_comm *alone = nullptr;
+  ASSERT_EQ(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &alone), COPSE_OK);
+  copse_comm_free(alone);
+  ASSERT_EQ(starve(common, kPlenty / 2, false), "");
+  ASSERT_EQ(common.ends[1].status, COPSE_OK);
+  const long most = common.ends[1].allocations;
+  EXPECT_GT(most, 100);
+  const bool full = std::getenv("TEST_SWEEP") != nullptr;
+  const long samples = 24;
+  for (long i = 0; i < (full ? most : samples); ++i)
+    EXPECT_EQ(starve(common, full ? i : most * i / samples, i % 3 == 0), "");
+}
+
+}  // namespace
+}  // namespace copse::test

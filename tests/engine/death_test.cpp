@@ -1,0 +1,207 @@
+// A rank dies after any step of any algorithm: whoever waits for it, or for a rank that waits for it, learns so.
+//
+// The dying rank's program is cut off after a step. It runs what is left, which may come to a wait that never ends, and
+// is killed there or at its end. The others call on and on, until a call ends as it must.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/executor.hpp"
+#include "engine/reach/process.hpp"
+#include "model.hpp"
+#include "topology/layout.hpp"
+
+namespace copse::test {
+namespace {
+
+using algorithms::Algorithm;
+using engine::Outcome;
+
+constexpr std::size_t kAtOnce = 6;        // groups of ranks
+constexpr unsigned kSecondsToNotice = 60;  // on a busy machine; by itself it takes 50 ms
+
+struct Death {
+  const Algorithm *algorithm;
+  plan::Carrier carrier;
+  int ranks, victim;
+  std::size_t step;  // that is not taken any more
+
+  [[nodiscard]] std::string text() const {
+    return std::string(algorithms::name_of(algorithm->collective)) + " " + std::string(algorithm->name) + " by " +
+           plan::name_of(carrier) + ", rank " + std::to_string(victim) + " of " + std::to_string(ranks) +
+           " dies before step " + std::to_string(step);
+  }
+};
+
+std::size_t steps_of(const engine::Program &program) {
+  std::size_t steps = 0;
+  for (const auto &section : program.sections) steps += section.ops.size();
+  return steps;
+}
+
+void cut_off(engine::Program &program, std::size_t left) {
+  for (auto &section : program.sections) {
+    const std::size_t kept = std::min(left, section.ops.size());
+    section.ops.resize(kept);
+    left -= kept;
+  }
+}
+
+const topology::Placement &places_of(int ranks) {
+  static const topology::Machine machine = topology::Machine::from("numa:2 core:2 pu:1");
+  static topology::Placement places;
+  if (places.size() != static_cast<std::size_t>(ranks)) places = topology::place_block(machine, 1, ranks);
+  return places;
+}
+
+// Processes over one segment; what a rank has to say is its exit code.
+class Group {
+ public:
+  explicit Group(const Death &death)
+      : death_(death),
+        bytes_(kHead + engine::Segment::bytes(geometry_, death.ranks)),
+        memory_(static_cast<std::byte *>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    for (int rank = 0; rank < death.ranks; ++rank) {
+      const pid_t child = fork();
+      if (child == 0) _exit(run(rank));
+      children_.push_back(child);
+    }
+  }
+  Group(const Group &) = delete;
+  Group &operator=(const Group &) = delete;
+  ~Group() { munmap(memory_, bytes_); }
+
+  // What is wrong, or nothing.
+  std::string wait() {
+    std::string wrong;
+    for (int rank = 0; rank < death_.ranks; ++rank) {
+      int status = 0;
+      waitpid(children_[static_cast<std::size_t>(rank)], &status, 0);
+      const int expected = rank == death_.victim ? SIGKILL : kLost << 8;
+      if (status == expected) continue;
+      wrong += ": rank " + std::to_string(rank);
+      if (WIFSIGNALED(status)) wrong += WTERMSIG(status) == SIGALRM ? " hangs" : " gets signal " + std::to_string(WTERMSIG(status));
+      if (WIFEXITED(status)) wrong += " ends with " + std::to_string(WEXITSTATUS(status));
+    }
+    return wrong.empty() ? wrong : death_.text() + wrong;
+  }
+
+ private:
+  static constexpr std::size_t kHead = 4096;
+  static constexpr int kLost = 100, kAnother = 101, kNotLost = 110;
+
+  std::atomic<pid_t> &process(int rank) const {
+    return reinterpret_cast<std::atomic<pid_t> *>(memory_)[rank];
+  }
+
+  int run(int rank) {
+    alarm(kSecondsToNotice);
+    process(rank).store(getpid());
+    std::vector<engine::Peer> peers(static_cast<std::size_t>(death_.ranks));
+    for (int other = 0; other < death_.ranks; ++other) {
+      while (process(other).load() == 0) usleep(100);
+      peers[static_cast<std::size_t>(other)].local = other;
+      peers[static_cast<std::size_t>(other)].pid = process(other).load();
+    }
+    const bool dies = rank == death_.victim;
+    const auto lost = [&](int other) {
+      if (dies) raise(SIGKILL);  // in a wait
+      return other != rank && engine::process_ended(process(other).load());
+    };
+    engine::Executor executor(engine::Segment(memory_ + kHead, geometry_), peers, rank, {0, 0, 64, 100}, nullptr, lost);
+    algorithms::Request request;
+    request.rank = rank;
+    request.ranks = death_.ranks;
+    request.carrier = death_.carrier;
+    request.places = &places_of(death_.ranks);
+    engine::Program program = executor.prepare(death_.algorithm->plan(request));
+
+    const bool in_lines = death_.carrier == plan::Carrier::line;
+    ModelCall model{.collective = death_.algorithm->collective, .ranks = death_.ranks, .count = in_lines ? std::size_t{1} : kCount};
+    if (model.collective == algorithms::Collective::barrier) model.count = 0;
+    CallBuffers buffers(rank, model);
+    const communicator::Arguments arguments = buffers.arguments();
+    engine::Call call;
+    call.input = arguments.input;
+    call.output = arguments.output;
+    call.count = arguments.count;
+    call.element_bytes = arguments.element_bytes;
+    call.combine = arguments.combine;
+    if (death_.algorithm->fragments && !in_lines && !program.one_fragment) call.fragment_count = kCount / 3;
+    if (program.slots) call.slot_class = geometry_.class_for(kCount * program.pack * call.element_bytes);
+
+    if (dies) {
+      cut_off(program, death_.step);
+      static_cast<void>(executor.run(program, call));
+      raise(SIGKILL);
+    }
+    Outcome outcome = Outcome::done;
+    while (outcome == Outcome::done) outcome = executor.run(program, call);
+    if (outcome == Outcome::peer_lost) return executor.lost_rank() == death_.victim ? kLost : kAnother;
+    return kNotLost + static_cast<int>(outcome);
+  }
+
+  static constexpr std::size_t kCount = 90;
+  Death death_;
+  engine::Geometry geometry_{};
+  std::size_t bytes_;
+  std::byte *memory_;
+  std::vector<pid_t> children_;
+};
+
+// Steps of a rank's plan, as the engine takes them.
+std::size_t steps_of(const Death &death) {
+  algorithms::Request request;
+  request.rank = death.victim;
+  request.ranks = death.ranks;
+  request.carrier = death.carrier;
+  request.places = &places_of(death.ranks);
+  std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
+  for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
+  return steps_of(engine::compile(death.algorithm->plan(request), engine::Segment(nullptr, {}), peers));
+}
+
+// All of them in the full sweep; else one for each algorithm and carrier, another each time.
+std::vector<Death> deaths() {
+  const bool full = std::getenv("TEST_SWEEP") != nullptr;
+  std::vector<Death> result;
+  std::size_t number = 0;
+  for (const Algorithm &algorithm : algorithms::all())
+    for (int c = 0; c < plan::kCarriers; ++c) {
+      const auto carrier = static_cast<plan::Carrier>(c);
+      if (!algorithm.carries(carrier)) continue;
+      for (const int ranks : full ? std::vector<int>{2, 3, 4, 5} : std::vector<int>{4}) {
+        Death death{&algorithm, carrier, ranks, static_cast<int>(number % static_cast<std::size_t>(ranks)), 0};
+        const std::size_t steps = steps_of(death);
+        if (full) {
+          for (death.step = 0; death.step <= steps; ++death.step) result.push_back(death);
+        } else {
+          death.step = number * 7 % (steps + 1);
+          result.push_back(death);
+        }
+        ++number;
+      }
+    }
+  return result;
+}
+
+TEST(Death, IsNoticedAtEveryStep) {
+  const std::vector<Death> all = deaths();
+  for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
+    std::vector<std::unique_ptr<Group>> groups;
+    for (std::size_t i = first; i < std::min(all.size(), first + kAtOnce); ++i)
+      groups.push_back(std::make_unique<Group>(all[i]));
+    for (const auto &group : groups) EXPECT_EQ(group->wait(), "");
+  }
+}
+
+}  // namespace
+}  // namespace copse::test

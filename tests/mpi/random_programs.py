@@ -1,0 +1,153 @@
+"""Random MPI programs, each from its seed (programs.c): checked by what must come out, and compared with the bare MPI.
+
+    build/venv/bin/python tests/mpi/random_programs.py --minutes 30 --mpi mpich,openmpi --ranks 2,3,4
+
+Takes turns among the MPIs, the numbers of ranks and the ways of running Copse. What fails is named with its seed and the
+least number of steps with which it still fails; programs on which the bare MPI fails as well do not count.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "faces" / "python"))
+
+import collectives  # noqa: E402
+
+from copse import flavours, paths  # noqa: E402
+
+MODES: dict[str, dict[str, str]] = {
+    "plain": {},
+    "heap": {},
+    "nodes": {"COPSE_NODES": "2"},
+    "check": {"COPSE_CHECK": "1"},
+    "thread": {"COPSE_PROGRESS": "thread"},
+}
+PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as some programs
+LAUNCH_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Run:
+    """One launch: of a flavour's program, with Copse in one of the MODES, or bare."""
+
+    flavour: flavours.Flavour
+    program: Path
+    ranks: int
+    mode: str | None
+
+    def variables(self) -> dict[str, str]:
+        if self.mode is None:
+            return collectives.BARE
+        libraries = [self.flavour.preload] + [paths.PRELOAD_FOLDER / "libcopse-heap.so"] * (self.mode == "heap")
+        return {"LD_PRELOAD": ":".join(map(str, libraries)), **MODES[self.mode]}
+
+    def digests(self, seed: int, steps: int, programs: int) -> tuple[dict[int, str], str]:
+        """What came of each program, by its seed, up to the first that fails; and what was said of that one, if any."""
+        command = self.flavour.command(
+            self.ranks, [self.program, "random", str(seed), str(steps), str(programs)], variables=self.variables(),
+            crowded=True,
+        )  # fmt: skip
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with subprocess.Popen(
+            command, env=self.flavour.environment(), text=True, errors="replace", start_new_session=True, **pipes
+        ) as process:
+            try:
+                output, _ = process.communicate("\n", timeout=LAUNCH_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output = process.communicate()[0] + f"\nno end after {LAUNCH_SECONDS} s"
+        found = {int(number): digest for number, digest in re.findall(r"^program (\d+): (\w+)$", output, re.MULTILINE)}
+        fine = process.returncode == 0 and len(found) == programs
+        return found, "" if fine else output[-3000:]
+
+
+@dataclass
+class Tally:
+    programs: int = 0
+    not_compared: list[str] = field(default_factory=list)  # the bare MPI failed
+    failures: list[str] = field(default_factory=list)
+
+
+def least_steps(run: Run, seed: int, steps: int) -> int:
+    """Halving: a program's first steps are the same, however many there are."""
+    works = 0
+    while steps - works > 1:
+        middle = (works + steps) // 2
+        if run.digests(seed, middle, 1)[1]:
+            steps = middle
+        else:
+            works = middle
+    return steps
+
+
+def compare(run: Run, seed: int, tally: Tally, shrink: bool) -> None:
+    bare = Run(run.flavour, run.program, run.ranks, None)
+    name = f"{run.flavour.name}, {run.ranks} ranks, {run.mode}"
+    got, said = run.digests(seed, STEPS, PROGRAMS)
+    expected, complaint = bare.digests(seed, STEPS, PROGRAMS)
+    tally.programs += len(got)
+    for number, digest in got.items():
+        if expected.get(number, digest) != digest:
+            tally.failures.append(f"{name}: program {number} differs from the bare MPI's")
+    if complaint:
+        tally.not_compared.append(f"{name}: program {seed + len(expected)}")
+    if not said:
+        return
+    failed = seed + len(got)
+    if len(expected) == len(got) or bare.digests(failed, STEPS, 1)[1]:  # the bare MPI stopped at that one
+        tally.not_compared.append(f"{name}: program {failed}")
+        return
+    steps = least_steps(run, failed, STEPS) if shrink else STEPS
+    tally.failures.append(f"{name}: program {failed}, {steps} steps:\n{said}")
+
+
+def runs(flavour_names: list[str], ranks: list[int], modes: list[str], folder: Path) -> Iterator[Run]:
+    made: dict[str, Path] = {}
+    for turn in count():
+        name, mode = flavour_names[turn % len(flavour_names)], modes[turn // len(flavour_names) % len(modes)]
+        flavour = flavours.find(name)
+        if name not in made:
+            made[name] = collectives.compile_with(flavour.mpicc, folder / name, flavour.environment())
+        yield Run(flavour, made[name], ranks[turn % len(ranks)], mode)
+
+
+def run_for(seconds: float, flavour_names: list[str], ranks: list[int], modes: list[str], seed: int, shrink: bool = True) -> Tally:
+    tally, start = Tally(), time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for turn, run in enumerate(runs(flavour_names, ranks, modes, Path(folder))):
+            if turn > 0 and time.monotonic() - start > seconds:
+                return tally
+            compare(run, seed + turn * PROGRAMS, tally, shrink)
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, help="of the first program")
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--mpi", default=",".join(flavours.NAMES), help="which, separated by commas")
+    parser.add_argument("--ranks", default="2,3,4")
+    parser.add_argument("--mode", default=",".join(MODES), help=f"of {', '.join(MODES)}")
+    chosen = parser.parse_args()
+    tally = run_for(60 * chosen.minutes, chosen.mpi.split(","), [int(n) for n in chosen.ranks.split(",")],
+                    chosen.mode.split(","), chosen.seed)  # fmt: skip
+    for failure in tally.failures:
+        print(failure)
+    for skipped in tally.not_compared:
+        print(f"the bare MPI fails too: {skipped}")
+    print(f"{tally.programs} programs of {STEPS} steps, {len(tally.failures)} failures, {len(tally.not_compared)} left out")
+    return 1 if tally.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,500 @@
+/* Requests: calls that are started and persistent calls in all ways that MPI has of completing them, mixed with messages,
+ * many in flight; what the program may free early; and that everything goes on whatever a rank waits for. */
+#include "collectives.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+static MPI_Status *volatile unneeded; /* gcc and MPICH 4.0's header do not agree on MPI_STATUSES_IGNORE itself */
+
+void complete(int count, MPI_Request *requests, unsigned way) {
+  MPI_Status statuses[64], status;
+  int flag = 0, index, done, indices[64];
+  unneeded = MPI_STATUSES_IGNORE;
+  switch (way % kWays) {
+    case 0: MPI_Waitall(count, requests, unneeded); break;
+    case 1: while (!flag) MPI_Testall(count, requests, &flag, statuses); break;
+    case 2: for (int i = 0; i < count; ++i) MPI_Waitany(count, requests, &index, &status); break;
+    case 3: do MPI_Testany(count, requests, &index, &flag, &status); while (!flag || index != MPI_UNDEFINED); break;
+    case 4: do MPI_Waitsome(count, requests, &done, indices, statuses); while (done != MPI_UNDEFINED); break;
+    case 5: do MPI_Testsome(count, requests, &done, indices, statuses); while (done != MPI_UNDEFINED); break;
+    case 6: for (int i = 0; i < count; ++i) MPI_Wait(&requests[i], &status); break;
+    case 7:
+      for (int i = count - 1; i >= 0; --i)
+        for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+      break;
+    case 8:
+      for (int i = 0; i < count; ++i) {
+        for (flag = 0; !flag;) MPI_Request_get_status(requests[i], &flag, &status);
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+      }
+  }
+}
+
+/* With persistent collectives of their own, MPICH 5 fails in Testall, 4.0 in Testany. */
+int safe_way(unsigned way, int of_the_mpis) { return (int)(!of_the_mpis ? way % kWays : way % 3 == 0 ? 0 : 5 + way % 3); }
+
+void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis) {
+  if (comm == MPI_COMM_NULL) return complete(count, requests, (unsigned)safe_way((unsigned)rank, of_the_mpis));
+  static int sent = 1;
+  static unsigned ways; /* of completing; ranks may differ */
+  int got = 0, me;
+  MPI_Comm_rank(comm, &me);
+  MPI_Request all[4];
+  memcpy(all, requests, sizeof *all * (size_t)count);
+  MPI_Irecv(&got, 1, MPI_INT, me, 77, comm, &all[count]);
+  MPI_Isend(&sent, 1, MPI_INT, me, 77, comm, &all[count + 1]);
+  complete(count + 2, all, (unsigned)safe_way(++ways + (unsigned)rank, of_the_mpis));
+  memcpy(requests, all, sizeof *all * (size_t)count);
+  EXPECT(got == 1, "a message beside a call");
+}
+
+/* Many in flight ----------------------------------------------------------------------------------------------- */
+
+enum { kComms = 3, kFlight = 12, kInts = 3000 };
+
+struct flight {
+  MPI_Comm comm;
+  int length, me, size; /* elements; this rank of so many */
+};
+static struct flight flight_of(MPI_Comm *comms, unsigned turn, int call) {
+  struct flight flight = {comms[(turn + (unsigned)call) % kComms], call % 4 == 3 ? kInts : call % 4 + 1, -1, -1};
+  PMPI_Comm_rank(flight.comm, &flight.me);
+  PMPI_Comm_size(flight.comm, &flight.size);
+  return flight;
+}
+
+/* Started in the same order by all, completed in whatever way and order: sums, copies and blocks come out right. */
+static void test_flight(MPI_Comm *comms, unsigned turn) {
+  static int in[kFlight][kInts], out[kFlight][kInts * kRanksMax], note, news;
+  MPI_Request requests[kFlight + 2];
+  int count = 0;
+  for (int i = 0; i < kFlight; ++i) {
+    const struct flight flight = flight_of(comms, turn, i);
+    const MPI_Comm comm = flight.comm;
+    const int length = flight.length, me = flight.me, size = flight.size;
+    for (int k = 0; k < length; ++k) in[i][k] = me + k + (int)turn, out[i][k] = -1;
+    switch (((unsigned)i + turn) % 6) {
+      case 0: MPI_Iallreduce(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]); break;
+      case 1: if (me == 0) memcpy(out[i], in[i], sizeof(int) * (size_t)length);
+              MPI_Ibcast(out[i], length, MPI_INT, 0, comm, &requests[count++]); break;
+      case 2: MPI_Ibarrier(comm, &requests[count++]); break;
+      case 3: MPI_Iallgather(in[i], length, MPI_INT, out[i], length, MPI_INT, comm, &requests[count++]); break;
+      case 4: MPI_Ireduce(in[i], out[i], length, MPI_INT, MPI_MAX, size - 1, comm, &requests[count++]); break;
+      case 5: MPI_Iscan(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]); break;
+    }
+    if (i == kFlight / 2) {
+      if (turn % 3 == 0) { /* a blocking call among them */
+        int sum = -1, mine = me;
+        MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+        EXPECT(sum == size * (size - 1) / 2, "blocking among started: %d", sum);
+      }
+      note = 1000 + rank;
+      MPI_Irecv(&news, 1, MPI_INT, (rank + 1) % ranks, 5, MPI_COMM_WORLD, &requests[count++]);
+      MPI_Isend(&note, 1, MPI_INT, (rank + ranks - 1) % ranks, 5, MPI_COMM_WORLD, &requests[count++]);
+    }
+  }
+  complete(count, requests, turn / 2 + (unsigned)rank);
+  for (int i = 0; i < count; ++i) EXPECT(requests[i] == MPI_REQUEST_NULL, "request %d is left, turn %u", i, turn);
+  EXPECT(news == 1000 + (rank + 1) % ranks, "message: %d", news);
+  for (int i = 0; i < kFlight; ++i) {
+    const struct flight flight = flight_of(comms, turn, i);
+    const int length = flight.length, me = flight.me, size = flight.size;
+    for (int k = 0; k < length; ++k) {
+      const int base = k + (int)turn, all = size * base + size * (size - 1) / 2;
+      const int kind = (int)(((unsigned)i + turn) % 6);
+      int want = kind == 0 ? all : kind == 1 ? base : kind == 4 ? (me == size - 1 ? size - 1 + base : -1)
+                 : kind == 5 ? (me + 1) * base + me * (me + 1) / 2 : -1;
+      if (kind == 3)
+        for (int r = 0; r < size; ++r)
+          EXPECT(out[i][r * length + k] == r + base, "allgather, turn %u, call %d, rank %d, element %d", turn, i, r, k);
+      else if (kind != 2)
+        EXPECT(out[i][k] == want, "kind %d, turn %u, call %d, element %d: %d, not %d", kind, turn, i, k, out[i][k], want);
+    }
+  }
+}
+
+static void add_pairs(void *in, void *inout, int *count, MPI_Datatype *type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i)
+    for (int k = 0; k < 2; ++k) ((int *)inout)[3 * i + 2 * k] += ((int *)in)[3 * i + 2 * k];
+}
+
+/* The program frees types, operators and communicators as soon as a call has begun. */
+static void test_freed_early(void) {
+  for (int turn = 0; turn < 20; ++turn) {
+    MPI_Comm comm;
+    MPI_Datatype gappy, bare_type;
+    MPI_Op op;
+    MPI_Request requests[3];
+    int in[30], sum[30], got[30];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Barrier(comm); /* Open MPI itself crashes when a communicator is freed too early */
+    MPI_Type_vector(2, 1, 2, MPI_INT, &bare_type); /* an int, a gap, an int */
+    MPI_Type_create_resized(bare_type, 0, 12, &gappy);
+    MPI_Type_commit(&gappy);
+    MPI_Type_free(&bare_type);
+    MPI_Op_create(add_pairs, turn % 3 != 0, &op);
+    for (int i = 0; i < 30; ++i) in[i] = i + rank, sum[i] = -1, got[i] = rank == ranks - 1 ? i : -1;
+    MPI_Iallreduce(in, sum, 10, gappy, op, comm, &requests[0]);
+    MPI_Ibcast(got, 10, gappy, ranks - 1, comm, &requests[1]);
+    MPI_Iallreduce(in, sum + 15, 0, gappy, op, comm, &requests[2]);
+    MPI_Type_free(&gappy);
+    MPI_Op_free(&op);
+    MPI_Comm_free(&comm);
+    EXPECT(op == MPI_OP_NULL && gappy == MPI_DATATYPE_NULL && comm == MPI_COMM_NULL, "a handle is left");
+    complete(3, requests, (unsigned)(turn + rank));
+    for (int i = 0; i < 30; ++i) {
+      const int gap = i % 3 == 1;
+      EXPECT(sum[i] == (gap ? -1 : ranks * i + ranks * (ranks - 1) / 2), "element %d: %d", i, sum[i]);
+      EXPECT(got[i] == (gap && rank != ranks - 1 ? -1 : i), "element %d: %d", i, got[i]);
+    }
+  }
+}
+
+static void test_persistent(MPI_Comm *comms) {
+#if HAS_PERSISTENT
+  enum { kRounds = 12, kLength = 500 };
+  static int in[kLength], sum[kLength], all[kLength * kRanksMax], got, value;
+  MPI_Request requests[5];
+  MPI_Datatype pairs, copies;
+  int flag = 0;
+  MPI_Type_vector(kLength / 2, 1, 2, MPI_INT, &pairs);
+  MPI_Type_commit(&pairs);
+  MPI_Type_contiguous(kLength, MPI_INT, &copies);
+  MPI_Type_commit(&copies);
+  MPI_Allreduce_init(in, sum, kLength, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  MPI_Gather_init(in, 1, pairs, all, kLength / 2, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+  MPI_Send_init(&value, 1, MPI_INT, (rank + 1) % ranks, 3, MPI_COMM_WORLD, &requests[2]);
+  MPI_Recv_init(&got, 1, MPI_INT, (rank + ranks - 1) % ranks, 3, MPI_COMM_WORLD, &requests[3]);
+  MPI_Barrier_init(comms[1], MPI_INFO_NULL, &requests[4]);
+  MPI_Type_free(&pairs);
+  MPI_Type_free(&copies);
+  for (int i = 0; i < 5; ++i) { /* inactive ones are complete */
+    MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+    EXPECT(flag, "an inactive request %d is not complete", i);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kLength; ++i) in[i] = i * round + rank, sum[i] = -1;
+    value = 10 * round + rank;
+    memset(all, -1, sizeof all);
+    if (round % 2) MPI_Startall(5, requests);
+    else for (int i = 0; i < 5; ++i) MPI_Start(&requests[i]);
+    complete(5, requests, (unsigned)(round + rank));
+    for (int i = 0; i < 5; ++i) EXPECT(requests[i] != MPI_REQUEST_NULL, "a persistent request is gone");
+    for (int i = 0; i < kLength; ++i)
+      EXPECT(sum[i] == ranks * i * round + ranks * (ranks - 1) / 2, "round %d, element %d: %d", round, i, sum[i]);
+    for (int i = 0; rank == 0 && i < ranks * kLength / 2; ++i)
+      EXPECT(all[i] == i % (kLength / 2) * 2 * round + i / (kLength / 2), "round %d, element %d: %d", round, i, all[i]);
+    EXPECT(got == 10 * round + (rank + ranks - 1) % ranks, "round %d: message %d", round, got);
+  }
+  for (int i = 0; i < 5; ++i) MPI_Request_free(&requests[i]);
+  EXPECT(requests[0] == MPI_REQUEST_NULL, "a freed request is left");
+#else
+  (void)comms;
+#endif
+}
+
+/* Too little room: the rank that has it is told where it waits for the call. */
+static void test_cut_off(void) {
+  static int mine[4], all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
+  for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
+  for (int persistent = 0; persistent <= HAS_PERSISTENT; ++persistent) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (!persistent) MPI_Igatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD, &request);
+#if HAS_PERSISTENT
+    if (persistent) MPI_Gatherv_init(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+#endif
+    for (int turn = 0; turn <= persistent; ++turn) {
+      int class;
+      if (persistent) MPI_Start(&request);
+      MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class);
+      EXPECT(class == (rank == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "persistent %d, turn %d: class %d", persistent, turn, class);
+    }
+    if (persistent) MPI_Request_free(&request);
+  }
+}
+
+/* Collective calls cannot be cancelled; and one whose request is freed comes to its end all the same. */
+static void test_misuse(void) {
+  if (bare) return;
+  int in = rank, sum = -1, code;
+  MPI_Request request;
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (!getenv("COPSE_CHECK")) test_cut_off(); /* what that is there to refuse */
+  MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  code = MPI_Cancel(&request);
+  EXPECT(code != MPI_SUCCESS, "a call was cancelled");
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT(sum == ranks * (ranks - 1) / 2, "sum %d", sum);
+  sum = -1;
+  MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Request_free(&request);
+  EXPECT(request == MPI_REQUEST_NULL, "a freed request is left");
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT(sum == ranks * (ranks - 1) / 2, "sum %d", sum);
+}
+
+void part_requests(void) {
+  MPI_Comm comms[kComms] = {MPI_COMM_WORLD};
+  MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 && ranks > 2, -rank, &comms[2]);
+  for (int i = 0; i < kComms; ++i) MPI_Barrier(comms[i]);
+  for (unsigned turn = 0; turn < 40; ++turn) test_flight(comms, turn);
+  test_freed_early();
+  test_persistent(comms);
+  MPI_Comm_free(&comms[1]);
+  MPI_Comm_free(&comms[2]);
+  test_misuse();
+}
+
+/* Everything goes on --------------------------------------------------------------------------------------------- */
+
+enum { kLong = 1 << 19 };
+
+static void start_some(int kind, int *in, int *out, int count, MPI_Comm comm, MPI_Request *request) {
+  if (kind == 0) MPI_Ibcast(in, count, MPI_INT, 0, comm, request);
+  if (kind == 1) MPI_Iallreduce(in, out, count, MPI_INT, MPI_SUM, comm, request);
+  if (kind == 2) MPI_Ibarrier(comm, request);
+}
+
+/* Rank r gets to its own wait when rank r + 1 has got through its: until then it sits in another call. */
+static void sit(int how, int from, MPI_Comm comm) {
+  int token = -1, mine = rank;
+  MPI_Status status;
+  MPI_Message message;
+  switch (how) {
+    case 0: MPI_Recv(&token, 1, MPI_INT, from, 9, comm, &status); break;
+    case 1: MPI_Probe(from, 9, comm, &status); MPI_Recv(&token, 1, MPI_INT, from, 9, comm, MPI_STATUS_IGNORE); break;
+    case 2: MPI_Mprobe(from, 9, comm, &message, &status); MPI_Mrecv(&token, 1, MPI_INT, &message, &status); break;
+    case 3: MPI_Sendrecv(&mine, 1, MPI_INT, rank, 8, &mine, 1, MPI_INT, rank, 8, comm, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(&mine, 1, MPI_INT, MPI_PROC_NULL, 8, &token, 1, MPI_INT, from, 9, comm, &status); break;
+    case 4: token = rank;
+            MPI_Sendrecv_replace(&token, 1, MPI_INT, MPI_PROC_NULL, 8, from, 9, comm, &status); break;
+  }
+  EXPECT(token == from, "a message from %d, not %d", token, from);
+  if (how != 1) EXPECT(status.MPI_SOURCE == from && status.MPI_TAG == 9, "status: %d %d", status.MPI_SOURCE, status.MPI_TAG);
+}
+
+void part_progress(void) {
+  MPI_Comm one, two;
+  int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
+  MPI_Request request, requests[2];
+  MPI_Comm_dup(MPI_COMM_WORLD, &one);
+  MPI_Comm_dup(MPI_COMM_WORLD, &two);
+  MPI_Barrier(one);
+  MPI_Barrier(two);
+  for (int how = 0; how < 5; ++how)
+    for (int kind = 0; kind < 3; ++kind)
+      for (int large = 0; large < 2; ++large) {
+        const int count = large ? kLong : 1;
+        for (int i = 0; i < count; ++i) in[i] = kind == 0 && rank > 0 ? -1 : i;
+        start_some(kind, in, out, count, one, &request);
+        if (rank < ranks - 1) sit(how, rank + 1, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank > 0) MPI_Send(&rank, 1, MPI_INT, rank - 1, 9, MPI_COMM_WORLD);
+        for (int i = 0; i < count; ++i) EXPECT(kind != 0 || in[i] == i, "element %d", i);
+        for (int i = 0; i < count; ++i) EXPECT(kind != 1 || out[i] == ranks * i, "element %d", i);
+      }
+  for (int turn = 0; turn < 30; ++turn) { /* ranks wait for two communicators in different orders */
+    const int count = turn % 3 ? 10 : kLong / 4;
+    start_some(turn % 3, in, out, count, one, &requests[0]);
+    start_some(2, in, out, count, two, &requests[1]);
+    const int first = (rank + turn) % 2;
+    MPI_Wait(&requests[first], MPI_STATUS_IGNORE);
+    MPI_Send(&turn, 1, MPI_INT, rank, 4, MPI_COMM_WORLD);
+    MPI_Recv(&in[0], 1, MPI_INT, rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[!first], MPI_STATUS_IGNORE);
+    /* or sit in a blocking call of the other */
+    start_some(1, in, out, count, one, &requests[0]);
+    if (first) MPI_Barrier(two);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    if (!first) MPI_Barrier(two);
+  }
+  for (int turn = 0; turn < 10; ++turn) { /* the MPI's own long messages, while ranks are in Copse's calls */
+    const int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+    MPI_Isend(in, kLong, MPI_INT, to, 6, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(out, kLong, MPI_INT, from, 6, MPI_COMM_WORLD, &requests[1]);
+    if (rank % 2) MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    if (turn % 2) {
+      MPI_Barrier(one);
+    } else {
+      MPI_Ibarrier(one, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    complete(2, requests, 0);
+  }
+  MPI_Comm_free(&one);
+  MPI_Comm_free(&two);
+  free(in), free(out);
+}
+
+/* Calls of the MPI's that wait for all ranks: rank 0 is in one while the others wait for what it has started. */
+enum { kWaits = 9 };
+static MPI_Comm between; /* even and odd ranks: calls on it are passed on */
+
+static void wait_in_mpi(int how) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Win window;
+  int extent = ranks, periods = 1, neighbours[2], *memory;
+  switch (how) {
+    case 0: MPI_Comm_dup(MPI_COMM_WORLD, &made); break;
+    case 1: MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &made); break;
+    case 2: MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made); break;
+    case 3:
+    case 4:
+      MPI_Cart_create(MPI_COMM_WORLD, 1, &extent, &periods, 0, &made);
+      if (how == 4) MPI_Neighbor_allgather(&rank, 1, MPI_INT, neighbours, 1, MPI_INT, made);
+      EXPECT(how != 4 || neighbours[0] == (rank + ranks - 1) % ranks, "neighbour %d", neighbours[0]);
+      break;
+    case 5: {
+      MPI_Group all, two;
+      MPI_Comm_group(MPI_COMM_WORLD, &all);
+      MPI_Group_incl(all, 2, (const int[]){0, 1}, &two);
+      if (rank < 2) MPI_Comm_create_group(MPI_COMM_WORLD, two, 3, &made);
+      MPI_Group_free(&two);
+      MPI_Group_free(&all);
+      break;
+    }
+    case 6: MPI_Win_create(&extent, sizeof extent, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window); break;
+    case 8: MPI_Barrier(between); break;
+    default:
+      MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+      MPI_Win_fence(0, window); /* no more: MPICH 4.0.2 puts wrongly into windows of its own */
+  }
+  if (how == 6 || how == 7) MPI_Win_free(&window);
+  if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
+}
+
+/* The ranks meet in barriers, and the MPI has had no turn when MPI_Win_test is asked, once. */
+static void test_window(void) {
+  static int memory;
+  const int first = 0;
+  int closed = 0;
+  MPI_Win window;
+  MPI_Group all, others;
+  if (ranks == 1) return;
+  MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Win_get_group(window, &all);
+  if (rank == 0) {
+    MPI_Group_excl(all, 1, &first, &others);
+    MPI_Win_start(others, 0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_complete(window);
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else {
+    MPI_Group_incl(all, 1, &first, &others);
+    MPI_Win_post(others, 0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_test(window, &closed);
+    EXPECT(closed, "the window is still open");
+    if (!closed) MPI_Win_wait(window);
+  }
+  MPI_Group_free(&others);
+  MPI_Group_free(&all);
+  MPI_Win_free(&window);
+}
+
+void part_waits(void) {
+  MPI_Comm one, half;
+  int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
+  MPI_Request request;
+  MPI_Comm_dup(MPI_COMM_WORLD, &one);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 5, &between);
+  MPI_Barrier(one);
+  for (int how = 0; how < kWaits; ++how) {
+    for (int i = 0; i < kLong; ++i) in[i] = i, out[i] = -1;
+    start_some(1, in, out, kLong, one, &request);
+    if (rank == 0) wait_in_mpi(how);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank != 0) wait_in_mpi(how);
+    for (int i = 0; i < kLong; ++i) EXPECT(out[i] == ranks * i, "element %d", i);
+  }
+  test_window();
+  MPI_Comm_free(&one);
+  MPI_Comm_free(&half);
+  MPI_Comm_free(&between);
+  free(in), free(out);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* All ranks compute: calls come to their end by a thread of Copse's own, or not at all. */
+void part_moved(void) {
+  const char *progress = getenv("COPSE_PROGRESS");
+  const int thread = progress != NULL && strcmp(progress, "thread") == 0;
+  int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
+  MPI_Request request;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int turn = 0; turn < 12; ++turn) {
+    const int count = turn % 3 == 0 ? 1 : turn % 3 == 1 ? kInts : kLong, kind = turn % 2, last = count - 1;
+    for (int i = 0; i < count; ++i) in[i] = kind == 0 && rank > 0 ? -1 : i, out[i] = -1;
+    volatile int *const result = kind == 0 ? &in[last] : &out[last];
+    const int wanted = kind == 0 ? last : ranks * last;
+    if (turn / 6 && rank == 1) usleep(5000); /* after the others have long been asleep */
+    start_some(kind, in, out, count, MPI_COMM_WORLD, &request);
+    const double end = seconds() + (thread ? 30 : 0.1);
+    while (*result != wanted && seconds() < end) usleep(100);
+    int moved = *result == wanted, flag = 0, all = 0;
+    for (; thread && !flag && seconds() < end; usleep(100)) /* what was seen may be all but done */
+      MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    EXPECT(!thread || (moved && flag), "turn %d: %d, test says %d", turn, moved, flag);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT(*result == wanted, "turn %d: %d", turn, *result);
+    PMPI_Allreduce(&moved, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    EXPECT(all == thread || kind == 0, "turn %d: it ended without anybody", turn);
+  }
+  free(in), free(out);
+}
+
+/* Threads: each has a communicator of its own, and waits for what another has started. */
+enum { kThreads = 3, kTurns = 100 };
+static MPI_Comm thread_comms[kThreads];
+static MPI_Request handed[kThreads];
+static int sums[kThreads], operands[kThreads];
+static pthread_barrier_t together;
+
+static void *request_thread(void *argument) {
+  const int me = (int)(intptr_t)argument, next = (me + 1) % kThreads;
+  const char *wrong = NULL;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    MPI_Request mine[3];
+    int sent = turn, got = -1, value = rank == turn % ranks ? turn : -1;
+    operands[me] = rank + turn + me, sums[me] = -1;
+    MPI_Iallreduce(&operands[me], &sums[me], 1, MPI_INT, MPI_SUM, thread_comms[me], &handed[me]);
+    MPI_Ibcast(&value, 1, MPI_INT, turn % ranks, thread_comms[me], &mine[0]);
+    MPI_Irecv(&got, 1, MPI_INT, rank, me, thread_comms[me], &mine[1]);
+    MPI_Isend(&sent, 1, MPI_INT, rank, me, thread_comms[me], &mine[2]);
+    pthread_barrier_wait(&together);
+    MPI_Wait(&handed[next], MPI_STATUS_IGNORE);
+    if (sums[next] != ranks * (ranks - 1) / 2 + ranks * (turn + next)) wrong = "wrong sum";
+    complete(3, mine, (unsigned)(turn + me + rank));
+    if (value != turn || got != turn) wrong = "wrong value";
+    pthread_barrier_wait(&together);
+  }
+  return (void *)wrong;
+}
+
+void part_request_threads(void) {
+  pthread_t threads[kThreads];
+  pthread_barrier_init(&together, NULL, kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &thread_comms[i]);
+    MPI_Barrier(thread_comms[i]);
+  }
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, request_thread, (void *)(intptr_t)i);
+  for (int i = 0; i < kThreads; ++i) {
+    void *wrong;
+    pthread_join(threads[i], &wrong);
+    EXPECT(wrong == NULL, "thread %d: %s", i, (char *)wrong);
+    MPI_Comm_free(&thread_comms[i]);
+  }
+}

@@ -1,0 +1,59 @@
+"""Programs in Fortran, through each of MPI's bindings: right, as without Copse, and every call really ran in it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from collectives import EVERY
+
+from copse import flavours, paths
+
+sys.path.insert(0, str(Path(__file__).with_name("fortran")))
+import generate  # noqa: E402
+
+# Intel's mpi_f08 is for its own compiler alone; the MPIs of PyPI have no Fortran.
+BUILDS = [
+    (name, binding)
+    for name in ("openmpi-debian", "mpich-debian", "impi")
+    for binding in generate.BINDINGS
+    if (name, binding) != ("impi", "mpi_f08")
+]
+
+
+def compare(launch, tmp_path, name, binding, types, longest, ranks, modes):
+    flavour = flavours.find(name)
+    program = generate.build(flavour, binding, types, tmp_path)
+    counted = set()
+    for preload in modes:
+        bare = preload == []
+        variables = {"LD_PRELOAD": ":".join(map(str, preload)), "COPSE_TRACE": "1"}
+        arguments = [longest] if not bare else [longest, "bare"]
+        done = launch(flavour, ranks, *arguments, program=[program], **variables)
+        fine = re.search(r"^ *(fine: \d+ checks)", done.stdout, re.MULTILINE)
+        assert done.returncode == 0 and fine, done.stdout + done.stderr
+        counted.add(fine[1])
+        if bare:
+            continue
+        for call in EVERY:
+            assert re.search(rf"^copse: {call} +[a-z ]+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+        for why in re.findall(r"^copse: \w+ +(.+?)  +\d+ +\d+ +[\d.]+ +[\d.]+$", done.stderr, re.MULTILINE):
+            assert re.search(r" (line|slot|get|put)$", why) or why == "a communicator of one rank", done.stderr
+    if "pairs" not in types:
+        assert len(counted) == 1
+
+
+def modes(name):
+    preload = flavours.find(name).preload
+    return {"bare": [], "copse": [preload], "heap": [preload, paths.PRELOAD_FOLDER / "libcopse-heap.so"]}
+
+
+@pytest.mark.parametrize(("name", "binding"), BUILDS)
+def test_every_call(launch, tmp_path, name, binding):
+    compare(launch, tmp_path, name, binding, ["INTEGER"], 50, 2, [modes(name)["copse"]])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "binding"), BUILDS)
+def test_every_call_of_every_type(launch, tmp_path, name, binding):
+    compare(launch, tmp_path, name, binding, list(generate.TYPES), 5000, 3, modes(name).values())

@@ -1,0 +1,21 @@
+"""Random programs under every MPI: a short while of them in the quick set, half an hour in the full one."""
+
+import pytest
+import random_programs
+
+from copse import flavours
+
+
+def check(tally: random_programs.Tally, least: int) -> None:
+    assert tally.failures == [], "\n\n".join(tally.failures)
+    assert tally.programs >= least, tally.not_compared
+
+
+def test_random_programs():
+    """Under the MPIs whose own calls, which are among them, have not been seen to fail."""
+    check(random_programs.run_for(60, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
+
+
+@pytest.mark.full
+def test_random_programs_for_half_an_hour():
+    check(random_programs.run_for(1800, list(flavours.NAMES), [2, 3, 4, 5], list(random_programs.MODES), 1), 500)
