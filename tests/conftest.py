@@ -1,7 +1,6 @@
 """Fixtures that every Python test may use: the MPI flavours, and running commands with a limit."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faces" / "python"))
+
+from limited import run_limited  # noqa: E402
 
 from copse import flavours, paths  # noqa: E402
 
@@ -23,22 +24,13 @@ def flavour(request: pytest.FixtureRequest) -> flavours.Flavour:
 
 @pytest.fixture
 def run():
-    """Runs a command, and returns what came of it with its output as text; fails the test if it hangs.
-
-    Standard input is never empty: Open MPI 5 does not pass the end of an empty input on, and a rank that reads hangs.
-    """
+    """Runs a command, and returns what came of it with its output as text; fails the test if it hangs."""
 
     def run_command(command, *, env=None, timeout=STEP_SECONDS, input="\n") -> subprocess.CompletedProcess[str]:
-        command = [str(part) for part in command]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, env=env, text=True, start_new_session=True, **pipes) as process:
-            try:
-                output, errors = process.communicate(input, timeout=timeout)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)  # the ranks too, not the launcher alone
-                output, errors = process.communicate()
-                pytest.fail(f"no end after {timeout} s: {' '.join(command)}\n{output}\n{errors}")
-        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+        done, late = run_limited(command, timeout, env=env, input=input)
+        if late:
+            pytest.fail(f"no end after {timeout} s: {' '.join(done.args)}\n{done.stdout}\n{done.stderr}")
+        return done
 
     return run_command
 

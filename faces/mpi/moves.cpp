@@ -56,12 +56,27 @@ void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
   if (!sides.prepare(bytes)) site.fail("no memory to pack the message in");
 }
 
+// MPI's error if what this rank gets overlaps anything.
+int refuse_overlap(const Site &site, const Sides &sides) {
+  const int rank = site.state.rank;
+  const bool twice = sides.in != nullptr && (site.collective == Collective::scatter
+                                                 ? sides.out->memory() == sides.in->memory(rank)
+                                                 : sides.in->memory() == sides.out->memory(rank));
+  std::vector<communicator::Span> spans;
+  sides.out->add_spans(spans, true, kReceived);
+  if (sides.in != nullptr && !(kTwiceIsInPlace && twice && site.collective != Collective::alltoall))
+    sides.in->add_spans(spans, false, kSent);
+  return site.refuse_overlap(spans);
+}
+
 // A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
 // where there are tables (`ragged`), of this rank's.
 int move(const Site &site, Sides sides, bool ragged, int root, std::size_t bytes) {
   if (sides.in_place && site.collective != Collective::alltoall) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
+  if (sides.out != nullptr && sides.out->may_overlap(sides.in)) [[unlikely]]
+    if (const int error = refuse_overlap(site, sides); error != MPI_SUCCESS) return error;
   Arguments arguments;
   arguments.collective = site.collective;
   arguments.root = root;

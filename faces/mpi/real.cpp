@@ -17,7 +17,7 @@ StackedTools stacked_tools;
 }
 namespace {
 
-dl_find_object mpi_code{}, fortran_code{};  // of the second, nothing where there is none
+dl_find_object own_code{}, mpi_code{}, fortran_code{};  // of the last, nothing where there is none
 void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
 void *scope_of(const void *caller) {
@@ -33,41 +33,31 @@ bool find(Function &function, const char *name) {
   return found != nullptr;
 }
 
-template <class Function>
-Dl_info file_of(Function *function) {
-  Dl_info info{};
-  dladdr(reinterpret_cast<const void *>(function), &info);
-  return info;
-}
-
 std::string file_of_mpi() {
-  const Dl_info info = file_of(real().Init);
-  return info.dli_fname == nullptr ? "its MPI" : info.dli_fname;
-}
-
-// The file that defines what was looked up; null for a program's mere entry for a function of a library.
-const void *definer_of(const void *found) {
   Dl_info info{};
-  ElfW(Sym) *symbol = nullptr;
-  if (found == nullptr || dladdr1(found, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) == 0)
-    return nullptr;
-  return symbol != nullptr && symbol->st_shndx == SHN_UNDEF ? nullptr : info.dli_fbase;
+  dladdr(reinterpret_cast<const void *>(real().Init), &info);
+  return info.dli_fname == nullptr ? "its MPI" : info.dli_fname;
 }
 
 bool lies_in(const dl_find_object &code, const void *address) {
   return address >= code.dlfo_map_start && address < code.dlfo_map_end;
 }
 
+// Is what was looked up neither Copse's, nor the MPI's, nor a program's mere entry for a function of a library?
+bool is_tools(void *found) {
+  if (found == nullptr || lies_in(own_code, found) || lies_in(mpi_code, found)) return false;  // dladdr1 takes its time
+  Dl_info info{};
+  ElfW(Sym) *symbol = nullptr;
+  return dladdr1(found, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) != 0 &&
+         (symbol == nullptr || symbol->st_shndx != SHN_UNDEF);
+}
+
 // Looks for other tools that wrap `name`.
 template <class Function>
 void find_tools(Function &function, const char *name) {
-  static const void *const copse = file_of(&find_real).dli_fbase;
-  static const void *const mpi = file_of(real().Init).dli_fbase;
-  const void *first = definer_of(dlsym(RTLD_DEFAULT, name));
-  if (first != nullptr && first != copse && first != mpi) detail::stacked_tools.before = true;
+  if (is_tools(dlsym(RTLD_DEFAULT, name))) detail::stacked_tools.before = true;
   void *behind = dlsym(RTLD_NEXT, name);
-  const void *definer = definer_of(behind);
-  if (definer == nullptr || definer == mpi) return;
+  if (!is_tools(behind)) return;
   function = reinterpret_cast<Function>(behind);
   detail::stacked_tools.behind = true;
 }
@@ -94,11 +84,7 @@ bool find_real(const void *caller) {
       std::_Exit(1);  // there is nothing to pass the call on to
     }
   }
-  bool complete = find(r.Barrier, "PMPI_Barrier");
-  complete &= find(r.Ibarrier, "PMPI_Ibarrier");
-  find(r.Barrier_init, "PMPI_Barrier_init");
-  complete &= find(r.Init_thread, "PMPI_Init_thread");
-  complete &= find(r.Alloc_mem, "PMPI_Alloc_mem");
+  bool complete = find(r.Alloc_mem, "PMPI_Alloc_mem");
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
   find(r.Comm_is_revoked, "PMPIX_Comm_is_revoked");
@@ -118,16 +104,18 @@ bool find_real(const void *caller) {
 #undef COPSE_MESSAGE
 #undef COPSE_CALL
 #undef COPSE_FIND
-  complete &= find(r.Probe, "PMPI_Probe");
-  complete &= find(r.Mprobe, "PMPI_Mprobe");
-  complete &= find(r.Win_test, "PMPI_Win_test");
+#define COPSE_APART(name, parameters) find(r.name, "PMPI_" #name);
+  COPSE_MPI_APART(COPSE_APART)
+#undef COPSE_APART
 #define COPSE_COMPLETION(name, when, parameters, arguments) find(r.name, "PMPI_" #name);
 #include "completions.def"
 #undef COPSE_COMPLETION
 #define COPSE_WAIT(name, parameters, arguments) complete &= find(r.name, "PMPI_" #name);
 #include "waits.def"
 #undef COPSE_WAIT
-  complete &= r.Wait != nullptr && r.Start != nullptr && r.Request_get_status != nullptr;  // the newest may be missing
+  // The newest may be missing.
+  complete &= r.Wait != nullptr && r.Start != nullptr && r.Request_get_status != nullptr && r.Ibarrier != nullptr &&
+              r.Mprobe != nullptr;
 #define COPSE_MPI_NEED(name) complete &= find(r.name##_, "PMPI_" #name);
   COPSE_MPI_NEEDS(COPSE_MPI_NEED)
 #undef COPSE_MPI_NEED
@@ -135,11 +123,10 @@ bool find_real(const void *caller) {
     std::fprintf(stderr, "copse: %s lacks functions of MPI-3.0 that %s needs; use one of the MPIs in Copse's README\n",
                  file_of_mpi().c_str(), kLibrary.data());
   }
+  _dl_find_object(reinterpret_cast<void *>(&find_real), &own_code);
   _dl_find_object(reinterpret_cast<void *>(r.Init), &mpi_code);
   _dl_find_object(mpi_symbol("pmpi_init_"), &fortran_code);
   detail::next_mpi = r;
-  find_tools(detail::next_mpi.Init, "MPI_Init");
-  find_tools(detail::next_mpi.Init_thread, "MPI_Init_thread");
 #define COPSE_FIND_TOOLS(name) find_tools(detail::next_mpi.name, "MPI_" #name);
 #define COPSE_BOTH_TOOLS(name) COPSE_FIND_TOOLS(name) COPSE_FIND_TOOLS(name##_c)
 #define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
@@ -160,12 +147,9 @@ bool find_real(const void *caller) {
 #undef COPSE_MESSAGE
 #undef COPSE_CALL
 #undef COPSE_BOTH_TOOLS
-  COPSE_FIND_TOOLS(Barrier)
-  COPSE_FIND_TOOLS(Ibarrier)
-  COPSE_FIND_TOOLS(Barrier_init)
-  COPSE_FIND_TOOLS(Probe)
-  COPSE_FIND_TOOLS(Mprobe)
-  COPSE_FIND_TOOLS(Win_test)
+#define COPSE_APART(name, parameters) COPSE_FIND_TOOLS(name)
+  COPSE_MPI_APART(COPSE_APART)
+#undef COPSE_APART
 #undef COPSE_FIND_TOOLS
   return complete;
 }

@@ -21,6 +21,14 @@ namespace copse::mpi {
   X(Type_create_hindexed) X(Type_commit) X(Type_free) X(Type_contiguous) X(Grequest_start)                     \
   X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Iprobe) X(Improbe) X(Pack_size)
 
+// Wrapped calls that no table describes: they have neither data nor a large-count form.
+#define COPSE_MPI_APART(X)                                                                                \
+  X(Barrier, (Raw comm)) X(Ibarrier, (Raw comm, void *request)) X(Barrier_init, (Raw comm, Raw info, void *request)) \
+  X(Probe, (int peer, int tag, Raw comm, MPI_Status *status))                                              \
+  X(Mprobe, (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status))                       \
+  X(Win_test, (Raw window, int *flag))                                                                     \
+  X(Init, (int *, char ***)) X(Init_thread, (int *, char ***, int, int *))
+
 // Wrapped calls as the process's MPI has them; a large-count one, or a persistent one, may be missing.
 #define COPSE_LIST(...) __VA_ARGS__
 #define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
@@ -65,20 +73,15 @@ struct Real {
 #undef COPSE_CALL
 #undef COPSE_EXCHANGE
 #undef COPSE_MESSAGE
-  int (*Probe)(int peer, int tag, Raw comm, MPI_Status *status) = nullptr;
-  int (*Mprobe)(int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status) = nullptr;
-  int (*Win_test)(Raw window, int *flag) = nullptr;
+#define COPSE_APART(name, parameters) int(*name) parameters = nullptr;
+  COPSE_MPI_APART(COPSE_APART)
+#undef COPSE_APART
 #define COPSE_COMPLETION(name, when, parameters, arguments) int(*name) parameters = nullptr;
 #include "completions.def"
 #undef COPSE_COMPLETION
 #define COPSE_WAIT(name, parameters, arguments) int(*name) parameters = nullptr;
 #include "waits.def"
 #undef COPSE_WAIT
-  int (*Barrier)(Raw comm) = nullptr;
-  int (*Ibarrier)(Raw comm, void *request) = nullptr;
-  int (*Barrier_init)(Raw comm, Raw info, void *request) = nullptr;
-  int (*Init)(int *, char ***) = nullptr;
-  int (*Init_thread)(int *, char ***, int, int *) = nullptr;
   int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
   int (*Free_mem)(void *) = nullptr;
   int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // Open MPI 5 alone has it

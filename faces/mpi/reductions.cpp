@@ -73,6 +73,14 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (dense && bytes > 0 && ((in_place ? operands.output : operands.input) == nullptr || (gets && operands.output == nullptr)))
     return site.pass_on(kInvalid);
 
+  const auto input_at = reinterpret_cast<std::uintptr_t>(operands.input), output_at = reinterpret_cast<std::uintptr_t>(operands.output);
+  if (dense && gets && !in_place && input_at < output_at + got * element_bytes && output_at < input_at + bytes &&
+      !(kTwiceIsInPlace && input_at == output_at)) [[unlikely]] {
+    std::vector<communicator::Span> spans{{input_at, input_at + bytes, false, kSent},
+                                          {output_at, output_at + got * element_bytes, true, kReceived}};
+    return site.refuse_overlap(spans);
+  }
+
   Arguments arguments{.collective = site.collective, .count = got, .element_bytes = element_bytes, .combine = &combine, .root = operands.root};
   if (operands.blocks != nullptr) {
     arguments.ragged = true;

@@ -38,6 +38,10 @@ bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place,
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
   bytes_ += block.count;  // of all
   if (block.count == 0) return true;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at), end = begin + block.count;
+  if (begin < end_) rising_ = false;
+  begin_ = std::min(begin_, begin);
+  end_ = std::max(end_, end);
   if (!type->dense) dense_ = false;
   return !type->dense || at != nullptr;
 }
@@ -63,6 +67,31 @@ bool Side::prepare(std::size_t block_bytes) {
     at += static_cast<std::ptrdiff_t>(block.count);
   }
   return memory_ != nullptr;
+}
+
+Side::Range Side::range() const {
+  if (!dense_) return {0, 0};
+  if (tabled_) return {begin_, end_};
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first_.at);
+  return {begin, begin + bytes_ * static_cast<std::size_t>(blocks_)};
+}
+
+bool Side::may_overlap(const Side *other) const {
+  if (dense_ && !rising_) return true;
+  if (other == nullptr) return false;
+  const Range here = range(), there = other->range();
+  return here.begin < there.end && there.begin < here.end;
+}
+
+void Side::add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const {
+  const auto add = [&](std::uintptr_t begin, std::uintptr_t end) {
+    if (dense_ && begin < end) spans.push_back({begin, end, written, name});
+  };
+  if (!tabled_) add(range().begin, range().end);
+  for (int rank = 0; tabled_ && rank < ranks_; ++rank) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory(rank));
+    add(begin, begin + bytes(rank));
+  }
 }
 
 bool Side::load(int rank) {

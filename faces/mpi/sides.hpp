@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "communicator/arguments.hpp"
+#include "communicator/spans.hpp"
 #include "datatypes.hpp"
 
 namespace copse::mpi {
@@ -89,6 +90,9 @@ class Side {
                               : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
   [[nodiscard]] const communicator::Block *blocks() const { return tabled_ ? kept_.blocks.data() : nullptr; }
+  // The program's memory that the call itself reads or writes: none of it where the blocks are packed.
+  [[nodiscard]] bool may_overlap(const Side *other) const;  // a quick look: false is certain
+  void add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const;
   // More comes than fits.
   [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
 
@@ -98,6 +102,10 @@ class Side {
   bool store();
 
  private:
+  struct Range {
+    std::uintptr_t begin, end;
+  };
+  [[nodiscard]] Range range() const;
   bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
   void begin_table(const void *buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
@@ -108,7 +116,8 @@ class Side {
   SideMemory &kept_;
   MPI_Comm comm_;
   int ranks_, blocks_ = 0;
-  bool tabled_ = false, dense_ = true;
+  bool tabled_ = false, dense_ = true, rising_ = true;  // rising: the blocks of a table lie in the order of ranks
+  std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // of the blocks of a table
   Piece first_;  // of `one` and `row`
   std::size_t bytes_ = 0, given_ = 0;
   char *memory_ = nullptr;

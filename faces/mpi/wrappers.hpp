@@ -22,6 +22,8 @@ inline constexpr std::string_view kTooMany = "more bytes than there are addresse
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
+inline constexpr const char *kSent = "the send buffer", *kReceived = "the receive buffer";
+
 // How a call is made: it waits for its end; it is started; or it is described, to be started by and by.
 enum class Form : std::uint8_t { blocking, started, persistent };
 
@@ -42,6 +44,9 @@ class Site {
 
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
+  // Ends a call whose buffers overlap, if they do: with MPI's error for that, or, under COPSE_CHECK, in words. Sorts the
+  // spans; 0 if nothing overlaps.
+  int refuse_overlap(std::vector<communicator::Span> &spans) const;
   // COPSE_CHECK: ends the program if the ranks are about to call different things.
   void check(const Arguments &arguments, const std::string &operation) const;
   // Ends a call for which no rank has anything to do.

@@ -2,24 +2,17 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "communicator/communicator.hpp"
+#include "communicator/spans.hpp"
 #include "copse/copse.h"
 #include "topology/error.hpp"
 
 namespace copse::communicator::c_api {
-
-// Bytes that a call reads or writes.
-struct Span {
-  std::uintptr_t begin, end;
-  bool written;
-  const char *name;  // of the buffer
-};
 
 // What went wrong without a communicator.
 extern thread_local std::string creation_message;
@@ -65,7 +58,7 @@ struct copse_comm {
   // Of the call that is being made.
   copse::engine::Combine combine;
   std::vector<copse::communicator::Block> input_blocks, output_blocks;
-  std::vector<copse::communicator::c_api::Span> spans;
+  std::vector<copse::communicator::Span> spans;
 };
 
 struct copse_request {

@@ -157,23 +157,9 @@ class Binding {
   }
 
   void check_overlap() {
-    std::vector<Span> &spans = comm_.spans;
-    if (spans.size() < 2) return;
-    if (spans.size() == 2 && (spans[0].end <= spans[1].begin || spans[1].end <= spans[0].begin)) [[likely]] return;
-    std::sort(spans.begin(), spans.end(), [](const Span &a, const Span &b) { return a.begin < b.begin; });
-    const Span *reaches[2] = {nullptr, nullptr};  // the furthest so far, read and written
-    for (const Span &span : spans) {
-      for (const bool written : {false, true}) {
-        const Span *other = reaches[written];
-        if (other == nullptr || !(written || span.written) || other->end <= span.begin) continue;
-        if (other->name == span.name) refuse(asked_, std::string("blocks of ") + span.name + " overlap");
-        refuse(asked_, std::string(other->name) + " and " + span.name + " overlap by " +
-                           std::to_string(std::min(other->end, span.end) - span.begin) +
-                           " bytes; expected other memory, or the form in place that copse.h describes");
-      }
-      const Span *&furthest = reaches[span.written];
-      if (furthest == nullptr || span.end > furthest->end) furthest = &span;
-    }
+    if (const auto overlap = first_overlap(comm_.spans)) [[unlikely]]
+      refuse(asked_, overlap->text() + (overlap->first->name == overlap->second->name
+                                            ? "" : "; expected other memory, or the form in place that copse.h describes"));
   }
 
   copse_comm &comm_;

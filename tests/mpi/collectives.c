@@ -95,7 +95,7 @@ static void part_errors(void) {
   CLASS(MPI_ERR_OP, MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD));
   CLASS(MPI_ERR_OP, MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
   CLASS(MPI_ERR_COMM, MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
-  int many[kRanksMax] = {0}, ones[kRanksMax], places[kRanksMax], bad[kRanksMax];
+  int many[3 * kRanksMax] = {0}, ones[kRanksMax], places[kRanksMax], bad[kRanksMax];
   MPI_Datatype types[kRanksMax];
   for (int r = 0; r < ranks; ++r) ones[r] = 1, places[r] = r, bad[r] = -1, types[r] = MPI_INT;
   const MPI_Comm world = MPI_COMM_WORLD;
@@ -115,6 +115,27 @@ static void part_errors(void) {
   CLASS(MPI_ERR_OP, MPI_Scan(&in, &out, 1, MPI_DOUBLE, MPI_BAND, world));
   CLASS(MPI_ERR_OP, MPI_Exscan(&in, &out, 1, MPI_INT, MPI_OP_NULL, world));
   CLASS(MPI_ERR_COMM, MPI_Alltoall(many, 1, MPI_INT, many + ranks, 1, MPI_INT, MPI_COMM_NULL));
+  /* Buffers that overlap, which no MPI sees in all of these. */
+  if (!bare) {
+    int *const at = many + 1;
+    for (int r = 0; r < ranks; ++r) bad[r] = 2;
+    CLASS(MPI_ERR_BUFFER, MPI_Allreduce(many, at, 4, MPI_INT, MPI_SUM, world));
+    CLASS(MPI_ERR_BUFFER, MPI_Scan(at, many, 4, MPI_INT, MPI_SUM, world));
+    CLASS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(many, at, 2, MPI_INT, MPI_SUM, world));
+    if (rank == 0) { /* it takes no part, nor does any other rank */
+      CLASS(MPI_ERR_BUFFER, MPI_Gather(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
+      CLASS(MPI_ERR_BUFFER, MPI_Scatter(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
+    }
+    CLASS(MPI_ERR_BUFFER, MPI_Allgather(many + 2 * rank + 1, 2, MPI_INT, many, 2, MPI_INT, world));
+    CLASS(MPI_ERR_BUFFER, MPI_Alltoall(many, 2, MPI_INT, many + 2 * ranks - 1, 2, MPI_INT, world));
+    CLASS(MPI_ERR_BUFFER, MPI_Alltoallv(many, ones, places, MPI_INT, at, ones, places, MPI_INT, world));
+    MPI_Request request = MPI_REQUEST_NULL;
+    CLASS(MPI_ERR_BUFFER, MPI_Iallreduce(many, at, 4, MPI_INT, MPI_SUM, world, &request));
+    CLASS(MPI_ERR_BUFFER, MPI_Allgatherv(&in, 1, MPI_INT, many, bad, places, MPI_INT, world));
+  }
+  for (int r = 0; r < ranks; ++r) places[r] = 2 * (ranks - r), many[2 * (ranks - r) + 1] = r; /* none does here */
+  MPI_Alltoallv(many + 1, ones, places, MPI_INT, many, ones, places, MPI_INT, world);
+  for (int r = 0; r < ranks; ++r) EXPECT(many[places[r]] == rank, "%d between the blocks, from %d", many[places[r]], r);
   MPI_Datatype type;
   MPI_Type_vector(2, 1, 2, MPI_INT, &type);
   int four[4] = {0};
@@ -167,6 +188,7 @@ static void part_mismatch(const char *what) {
   if (strcmp(what, "count") == 0) MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
   if (strcmp(what, "operator") == 0)
     MPI_Allreduce(a, b, 4, MPI_INT, rank == 1 ? MPI_MIN : MPI_SUM, MPI_COMM_WORLD);
+  if (strcmp(what, "overlap") == 0) MPI_Allreduce(all, rank == 1 ? all + 3 : b, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (strcmp(what, "collective") == 0) {
     if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);
     else MPI_Allreduce(a, b, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

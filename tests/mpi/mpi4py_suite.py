@@ -25,6 +25,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -157,8 +158,9 @@ class Suite:
             self.ranks, [self.flavour.python, RANKS_PROGRAM, self.folder, start, *options],
             crowded=True, variables=variables_of(self.flavour, side),
         )  # fmt: skip
-        with (start / "log").open("wb") as output:
-            launcher = subprocess.Popen(command, env=self.flavour.environment(), start_new_session=True,
+        with (start / "log").open("wb") as output, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+            # A folder of its own, for the same reason as in limited.py.
+            launcher = subprocess.Popen(command, env={**self.flavour.environment(), "TMPDIR": own}, start_new_session=True,
                                         stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # fmt: skip
             try:
                 fate = self._watch(launcher, start)

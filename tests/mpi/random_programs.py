@@ -7,10 +7,7 @@ least number of steps with which it still fails; programs on which the bare MPI 
 """
 
 import argparse
-import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,9 +16,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "faces" / "python"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "faces" / "python"), str(Path(__file__).resolve().parents[1])]
 
 import collectives  # noqa: E402
+from limited import run_limited  # noqa: E402
 
 from copse import flavours, paths  # noqa: E402
 
@@ -57,17 +55,10 @@ class Run:
             self.ranks, [self.program, "random", str(seed), str(steps), str(programs)], variables=self.variables(),
             crowded=True,
         )  # fmt: skip
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        with subprocess.Popen(
-            command, env=self.flavour.environment(), text=True, errors="replace", start_new_session=True, **pipes
-        ) as process:
-            try:
-                output, _ = process.communicate("\n", timeout=LAUNCH_SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                output = process.communicate()[0] + f"\nno end after {LAUNCH_SECONDS} s"
+        done, late = run_limited(command, LAUNCH_SECONDS, env=self.flavour.environment())
+        output = done.stdout + done.stderr + (f"\nno end after {LAUNCH_SECONDS} s" if late else "")
         found = {int(number): digest for number, digest in re.findall(r"^program (\d+): (\w+)$", output, re.MULTILINE)}
-        fine = process.returncode == 0 and len(found) == programs
+        fine = done.returncode == 0 and len(found) == programs
         return found, "" if fine else output[-3000:]
 
 

@@ -146,6 +146,15 @@ def test_check_explains_a_mismatch(launch, flavour, what):
     assert time.monotonic() - start < 10  # of which the launchers take most
 
 
+def test_check_explains_buffers_that_overlap(launch, flavour):
+    done = launch(flavour, 3, "mismatch", "overlap", COPSE_CHECK="1", timeout=30)
+    assert done.returncode != 0
+    [line] = lines_of_copse(done)
+    assert "this rank calls allreduce of 4 elements of 4 bytes, SUM of" in line
+    assert "but the call of rank 1 was refused" in line
+    assert "the send buffer and the receive buffer overlap by 4 bytes (of 16 and 16)" in line and "MPI_IN_PLACE" in line
+
+
 def test_check_finds_nothing_in_a_right_program(launch, flavour):
     done = launch(flavour, 2, "random", 3, 100, COPSE_CHECK="1")
     assert passed(done, "random"), done.stdout + done.stderr
