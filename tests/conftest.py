@@ -26,7 +26,7 @@ def flavour(request: pytest.FixtureRequest) -> flavours.Flavour:
 def run():
     """Runs a command, and returns what came of it with its output as text; fails the test if it hangs."""
 
-    def run_command(command, *, env=None, timeout=STEP_SECONDS, input="\n") -> subprocess.CompletedProcess[str]:
+    def run_command(command, *, env=None, timeout=STEP_SECONDS, input=None) -> subprocess.CompletedProcess[str]:
         done, late = run_limited(command, timeout, env=env, input=input)
         if late:
             pytest.fail(f"no end after {timeout} s: {' '.join(done.args)}\n{done.stdout}\n{done.stderr}")

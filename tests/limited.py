@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 
 
 def run_limited(
-    command: Sequence[object], seconds: float, *, env: Mapping[str, str] | None = None, input: str = "\n"
+    command: Sequence[object], seconds: float, *, env: Mapping[str, str] | None = None, input: str | None = None
 ) -> tuple[subprocess.CompletedProcess[str], bool]:
     """What came of the command, with its output as text; and whether it had to be killed.
 
-    Standard input is never empty: Open MPI 5 does not pass the end of an empty input on, and a rank that reads hangs.
+    Standard input is empty unless given: MPICH's mpiexec dies if it has something for a rank that has ended. And it must be
+    given to a rank that reads: Open MPI 5 does not pass the end of an empty one on.
     TMPDIR is the command's own: Open MPI 5's mpiexec names a file there by its process number, and does not start where
     another that was killed has left one of that name ("The PMIx server's listener thread failed to start").
     """
     command = [str(part) for part in command]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+             "stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="run", ignore_cleanup_errors=True) as folder:
         variables = {**(os.environ if env is None else env), "TMPDIR": folder}
         with subprocess.Popen(

@@ -92,7 +92,7 @@ def test_ranks_alone_are_preloaded_and_the_program_keeps_its_streams_and_exit_co
 def test_every_program_of_a_colon_command_is_preloaded(flavour, compile_mpi, copse_with_stand_ins):
     program = compile_mpi(flavour, HELLO, "hello")
     launch = [*flavour.command(1, [program]), ":", "-n", "1", program]
-    done = copse_with_stand_ins("run", *launch, env=flavour.environment())
+    done = copse_with_stand_ins("run", *launch, env=flavour.environment(), input="\n")
     assert _loaded(done) == [f"loaded {flavour.family.preload} in {program.name}"] * 2, done.stderr
 
 
