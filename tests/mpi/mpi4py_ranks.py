@@ -90,6 +90,7 @@ class Runner(unittest.TextTestRunner):
 
 faulthandler.enable()
 faulthandler.register(signal.SIGUSR1, all_threads=True)
+__file__ = str(suite / "main.py")  # the workers of an mpi4py pool import the main program: its own, as without this one
 spec = importlib.util.spec_from_file_location("main", suite / "main.py")
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)

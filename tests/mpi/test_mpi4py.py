@@ -62,6 +62,13 @@ def test_the_comparison_finds_what_is_planted(tmp_path):
     assert mpi4py_suite.table([suite], ("plain", "heap")).splitlines()[2].endswith("| 2 | 7 | 2 / 4 / 1 | not run |")
 
 
+def test_the_workers_of_a_pool_start(tmp_path):
+    """They import the main program that made the pool."""
+    suite = mpi4py_suite.Suite(flavours.find("mpich"), 1, "^test_util_pool", records=tmp_path)
+    apply = "test_util_pool.TestProcessPool.test_apply"
+    assert suite.run(mpi4py_suite.BARE, {apply}).outcomes == {apply: ("ok",)}
+
+
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_collective_part(name, tmp_path):
     """With the shared heap, which takes the same ways as without it, and more."""
