@@ -167,12 +167,6 @@ void run_alone(const Arguments &arguments) {
   if (from != to && count > 0) std::memmove(to, from, count * arguments.element_bytes);
 }
 
-std::size_t largest(const Block *blocks, int ranks) {
-  std::size_t most = 0;
-  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
-  return most;
-}
-
 }  // namespace
 
 void Communicator::State::decide(const Arguments &arguments, Recent &known) {
@@ -214,12 +208,16 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   job.arguments = arguments;
   job.outcome = Outcome::pending;
   job.sizes.clear();
+  job.cut_off = {};
   job.program = nullptr;
   job.seconds = 0;
   job.stage = Job::Stage::running;
   if (ranks == 1) {
     run_alone(arguments);
     job.sizes.push_back(arguments.count);
+    if (arguments.ragged && arguments.collective == Collective::alltoall &&
+        arguments.input_blocks->count > arguments.output_blocks->count)
+      job.cut_off = {0, 0, arguments.input_blocks->count, arguments.output_blocks->count};
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;
@@ -242,15 +240,21 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   write_letter(job);
   job.sizes.resize(static_cast<std::size_t>(ranks));
   job.letters.resize(static_cast<std::size_t>(ranks));
+  ask(job, Job::Stage::exchanging, Collective::allgather, &job.letter, job.letters.data(), sizeof job.letter);
+}
+
+// A round of a job's own before it can run.
+void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective, const void *input, void *output,
+                              std::size_t bytes) {
+  job.stage = stage;
   job.call = {};
-  job.call.input = &job.letter;
-  job.call.output = job.letters.data();
-  job.call.count = sizeof job.letter;
-  job.stage = Job::Stage::exchanging;
-  Route &route = route_for(Collective::allgather, {}, sizeof job.letter);
+  job.call.input = input;
+  job.call.output = output;
+  job.call.count = bytes;
+  Route &route = route_for(collective, {}, bytes);
   job.route = &route;
   job.program = &program_of(route, 0);
-  set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
+  set_cut(job.call, cut(route, *job.program, bytes, job.call.element_bytes));
 }
 
 // A gather or scatter in which every rank tells the one that it concerns how long its block is.
@@ -284,61 +288,6 @@ Outcome Communicator::State::run_one_way(Route &route, const Arguments &argument
   if (outcome != Outcome::done || executor->cut_off().from < 0) [[likely]] return outcome;
   spare.cut_off = executor->cut_off();
   return Outcome::truncated;
-}
-
-namespace {
-
-// Bytes that a letter has for each block of an input.
-std::size_t room_in_letter(const algorithms::Traits &traits, int ranks) {
-  return kLetterBytes / static_cast<std::size_t>(plan::blocks_in(traits.input, ranks));
-}
-
-}  // namespace
-
-void Communicator::State::write_letter(Job &job) const {
-  const Arguments &arguments = job.arguments;
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  job.letter.size = arguments.collective == Collective::alltoall
-                        ? std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks))
-                        : arguments.count;
-  if (!traits.has_input(rank, arguments.root)) return;
-  const std::size_t room = room_in_letter(traits, ranks);
-  const Block own{0, arguments.count};
-  for (int i = 0; i < plan::blocks_in(traits.input, ranks); ++i) {
-    const Block &block = traits.input == plan::Extent::own ? own : arguments.input_blocks[i];
-    // Of more, too: a rank to which it goes may have room for so little.
-    if (const std::size_t count = std::min(block.count, room); count > 0)
-      std::memcpy(job.letter.data + static_cast<std::size_t>(i) * room,
-                  static_cast<const std::byte *>(arguments.input) + block.place, count);
-  }
-}
-
-// Takes everybody's sizes, and the blocks too if they came along; says whether they did.
-bool Communicator::State::read_letters(Job &job) const {
-  const Arguments &arguments = job.arguments;
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  const std::size_t room = room_in_letter(traits, ranks);
-  bool complete = true;
-  for (std::size_t other = 0; other < job.sizes.size(); ++other) {
-    job.sizes[other] = job.letters[other].size;
-    complete &= job.sizes[other] <= room;
-  }
-  if (!complete) return false;
-  const bool mine_alone = traits.input == plan::Extent::own;
-  auto *const output = static_cast<std::byte *>(arguments.output);
-  const auto deliver = [&](std::size_t from, const Block &to, std::size_t most) {
-    const std::size_t count = std::min(to.count, most);
-    const std::size_t at = mine_alone ? 0 : static_cast<std::size_t>(rank) * room;
-    if (count > 0) std::memcpy(output + to.place, job.letters[from].data + at, count);
-  };
-  if (!traits.has_output(rank, arguments.root)) return true;
-  if (arguments.collective == Collective::scatter) {
-    deliver(static_cast<std::size_t>(arguments.root), {0, arguments.count}, room);
-    return true;
-  }
-  for (std::size_t from = 0; from < job.letters.size(); ++from)
-    deliver(from, arguments.output_blocks[from], mine_alone ? job.sizes[from] : room);
-  return true;
 }
 
 void Communicator::State::bind(Job &job) {
@@ -412,12 +361,20 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
-    if (read_letters(job)) {
+    if (pairs_differ(job)) [[unlikely]] {
+      compare_pairs(job);
+    } else if (read_letters(job)) {
       job.stage = Job::Stage::over;
       job.program = nullptr;  // none but that of the letters was needed
     } else {
       bind(job);
     }
+  }
+  if (job.stage == Job::Stage::comparing) {
+    const Outcome outcome = executor->advance(*job.program, job.call, polling);
+    if (outcome != Outcome::done) return outcome;
+    clip_pairs(job);
+    bind(job);
   }
   if (job.stage == Job::Stage::running) {
     job.outcome = executor->advance(*job.program, job.call, polling);
@@ -430,13 +387,15 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   return job.outcome = verdict(job);
 }
 
-// How a call that came to its end has ended: the root alone sees what a rank gives and what the other has room for.
+// How a call that came to its end has ended: of a gather or scatter the root alone sees what a rank gives and what the other
+// has room for.
 Outcome Communicator::State::verdict(Job &job) const {
   const Arguments &arguments = job.arguments;
   if (job.call.one_way) {
     job.cut_off = executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
+  if (arguments.collective == Collective::alltoall) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   const bool gathers = arguments.collective == Collective::gather;
   if (!arguments.ragged || arguments.root != rank || !(gathers || arguments.collective == Collective::scatter))
     return Outcome::done;

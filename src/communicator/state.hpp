@@ -33,12 +33,25 @@ struct Route {
   std::size_t carried = 0;  // of one-way calls
 };
 
+inline std::size_t largest(const Block *blocks, int ranks) {
+  std::size_t most = 0;
+  for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
+  return most;
+}
+
 // What a rank tells all others before a call whose sizes are not known to all; it fills a line. Blocks that fit travel
 // along: then, if all do, there is nothing left to be done. Block i lies at i * (kLetterBytes / blocks of an input).
 inline constexpr std::size_t kLetterBytes = plan::kLinePayloadBytes - sizeof(std::size_t);
+inline constexpr int kSizeBits = 48;  // as many as addresses have
+inline constexpr std::size_t kSizeMask = (std::size_t{1} << kSizeBits) - 1;
 struct Letter {
-  std::size_t size = 0;  // of its block; of pairs, the largest
+  std::size_t size : kSizeBits = 0;                           // of its block; of pairs, the largest
+  std::size_t check : std::size_t{64} - kSizeBits = 0;  // of pairs: see sizes.cpp
   std::byte data[kLetterBytes];
+};
+// What a rank tells another of an alltoall if they do not mean the same: elements that it gives it, and takes of it at most.
+struct Pair {
+  std::size_t gives = 0, takes = 0;
 };
 
 // What was decided for the last call of a collective: most are like it.
@@ -60,9 +73,10 @@ struct Job {
   std::vector<Block> input_blocks;           // of `memory`
   std::vector<std::size_t> sizes;  // of all ranks' blocks
   std::vector<std::byte> memory;   // instead of the input of an alltoall, or the output of a reduce_scatter
-  enum class Stage : std::uint8_t { exchanging, running, over } stage = Stage::over;
+  enum class Stage : std::uint8_t { exchanging, comparing, running, over } stage = Stage::over;
   Letter letter;                // this rank's
   std::vector<Letter> letters;  // of all
+  std::vector<Pair> pairs;      // what all tell this rank; then what it tells them
   engine::Call call;
   const Route *route = nullptr;
   const engine::Program *program = nullptr;
@@ -112,8 +126,12 @@ struct Communicator::State final : Progress::Task {
 
   void begin(Job &job, const Arguments &arguments);
   Route *bind_one_way(const Arguments &arguments, engine::Call &call);
+  void ask(Job &job, Job::Stage stage, algorithms::Collective collective, const void *input, void *output, std::size_t bytes);
   void write_letter(Job &job) const;
   bool read_letters(Job &job) const;
+  [[nodiscard]] bool pairs_differ(const Job &job) const;
+  void compare_pairs(Job &job);
+  void clip_pairs(Job &job) const;
   void bind(Job &job);
   Outcome advance(Job &job, bool polling);
   Outcome advance_untold(Job &job, bool polling);

@@ -416,7 +416,7 @@ void part_sparse(void) {
 
 /* More comes than there is room for: an error of the rank that has not got it; nothing is written past its buffer. */
 void part_truncated(void) {
-  int class, counts[kRanksMax], places[kRanksMax], mine[4], *all = malloc(sizeof(int) * 4 * kRanksMax);
+  int class, counts[kRanksMax], places[kRanksMax], mine[4], *all = malloc(sizeof(int) * 8 * kRanksMax);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   for (int root = 0; root < ranks; ++root) {
     for (int i = 0; i < 4; ++i) mine[i] = value(1, rank, root, i);
@@ -437,6 +437,17 @@ void part_truncated(void) {
     MPI_Error_class(MPI_Allgather(mine, 4, MPI_INT, all, rank == root ? 1 : 4, MPI_INT, MPI_COMM_WORLD), &class);
     EXPECT(class == (rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "allgather: class %d", class);
     EXPECT(all[4 * ranks] == -1, "what follows the buffer");
+
+    if (bare) continue; /* an MPI gives no data but the error */
+    int *const out = all + 4 * ranks;
+    for (int r = 0; r < ranks; ++r) counts[r] = 3;
+    for (int i = 0; i < 8 * ranks; ++i) all[i] = i < 4 * ranks ? value(1, rank, i / 4, i % 4) : -1;
+    int gives[kRanksMax];
+    for (int r = 0; r < ranks; ++r) gives[r] = rank != root && r == root ? 4 : 3;
+    MPI_Error_class(MPI_Alltoallv(all, gives, places, MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD), &class);
+    EXPECT(class == (rank == root && ranks > 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "alltoallv: class %d", class);
+    for (int i = 0; i < 4 * ranks; ++i)
+      EXPECT(out[i] == (i % 4 < 3 ? value(1, i / 4, rank, i % 4) : -1), "element %d of rank %d", i % 4, i / 4);
   }
   free(all);
 }
