@@ -101,8 +101,8 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
  *
  * Results: COPSE_OK; COPSE_ERROR_ARGUMENT (nothing was done on this rank, and the others wait for it: it may call
  * again. Under COPSE_CHECK=1 the others get COPSE_ERROR_MISMATCH); COPSE_ERROR_MISMATCH (nothing was done on any);
- * COPSE_ERROR_TRUNCATED (gatherv, scatterv); COPSE_ERROR_LOST or COPSE_ERROR_MEMORY (the communicator can only be
- * freed). */
+ * COPSE_ERROR_TRUNCATED (gatherv, scatterv, alltoallv); COPSE_ERROR_LOST or COPSE_ERROR_MEMORY (the communicator can
+ * only be freed). */
 #define COPSE_COLLECTIVE(name, ...)                 \
   COPSE_API copse_status copse_##name(__VA_ARGS__); \
   COPSE_API copse_status copse_start_##name(__VA_ARGS__, copse_request **request)
@@ -160,8 +160,8 @@ COPSE_COLLECTIVE(allgatherv, copse_comm *comm, const void *input, void *output, 
                  const size_t *places);
 
 /* Block r of `input` becomes block s of `output` of rank r, s being this rank. In place: `input` equals `output`. What
- * rank s gives to rank r must be as much as rank r expects; a longer block is cut off without a word, unless under
- * COPSE_CHECK=1. */
+ * rank s gives to rank r must be as much as rank r expects. Of an alltoallv, if it is more, rank r gets
+ * COPSE_ERROR_TRUNCATED, and as much as it has room for. */
 COPSE_COLLECTIVE(alltoall, copse_comm *comm, const void *input, void *output, size_t bytes);
 COPSE_COLLECTIVE(alltoallv, copse_comm *comm, const void *input, const size_t *input_sizes, const size_t *input_places,
                  void *output, const size_t *output_sizes, const size_t *output_places);
