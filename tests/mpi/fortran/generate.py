@@ -15,7 +15,8 @@ from copse import flavours, paths
 HERE = Path(__file__).resolve().parent
 BINDINGS = ("mpif.h", "mpi", "mpi_f08")
 FORMS = ("blocking", "started", "persistent")
-WAYS = ("plain", "in_place")
+# Where the data lies: as it comes, in place, where a type's absolute addresses say (MPI_BOTTOM), every other element.
+WAYS = ("plain", "in_place", "bottom", "strided")
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,26 @@ class Call:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        return WAYS if "input" in self.names else WAYS[:1]
+        """The MPI's operators are for its own types alone."""
+        possible = {"plain": True, "in_place": "input" in self.names}
+        return tuple(way for way in WAYS if possible.get(way, not self.reduces))
 
-    def arguments(self, way: str, large: bool) -> list[str]:
-        known = {"buffer": "output",  "op": "op", "root": "root", "comm": "comm"}
-        known["output" if self.name.startswith("Scatter") else "input"] = "MPI_IN_PLACE" if way == "in_place" else ""
+    @property
+    def section(self) -> dict[str, str]:
+        """What holds a single block, as a part of an array: MPICH 4.0 puts a second block in the wrong place."""
+        if self.name == "Bcast":
+            return {"buffer": "output(1, :2 * mine - 1:2)", "type": "datatype"}
+        array = "output" if self.name.startswith("Scatter") else "input"
+        return {} if self.name.startswith("Alltoall") else {array: f"{array}(1, :2 * mine - 1:2)", f"{array}_type": "datatype"}
+
+    def arguments(self, way: str, large: bool, sections: bool) -> list[str]:
+        known = {"buffer": "output", "type": "output_type"}
+        if way == "in_place":
+            known["output" if self.name.startswith("Scatter") else "input"] = "MPI_IN_PLACE"
+        if way == "bottom":
+            known |= dict.fromkeys(("buffer", "input", "output"), "MPI_BOTTOM")
+        if way == "strided" and sections:
+            known |= self.section
         return [self.argument(c_type, name, known, large) for c_type, name in self.parameters]
 
     def argument(self, c_type: str, name: str, known: dict[str, str], large: bool) -> str:
@@ -89,9 +105,7 @@ class Call:
         if "Count" in c_type:
             value = known.get(name, "mine")
             return f"int({value}, MPI_COUNT_KIND)" if large else value
-        if "*" in c_type and name.endswith("types"):
-            return "types"
-        return known.get(name) or ("datatype" if name.endswith("type") else name)
+        return known.get(name, name)
 
 
 def calls() -> list[Call]:
@@ -111,6 +125,7 @@ class Dialect:
     persistent: bool
     large: bool  # mpi_f08 with counts of MPI_COUNT_KIND
     faulty: tuple[str, str, str]  # name, form and way of a call that the binding itself gets wrong
+    sections: bool  # every other element of an array is an array as well (MPI_SUBARRAYS_SUPPORTED)
 
     @property
     def f08(self) -> bool:
@@ -131,8 +146,9 @@ class Dialect:
     def status(self) -> str:
         return "type(MPI_Status)" if self.f08 else "integer, dimension(MPI_STATUS_SIZE)"
 
-    def statements(self, call: Call) -> list[tuple[str, str, bool, str]]:
+    def statements(self, call: Call, type: Type) -> list[tuple[str, str, bool, str]]:
         """Form, way, width, and the statement itself, for all that this binding has."""
+        sections = self.sections and len(type.parts) == 1
         found = []
         for form, way, large in itertools.product(FORMS, call.ways, (False, True)):
             if (form == "persistent" and not self.persistent) or (large and not self.large):
@@ -141,7 +157,7 @@ class Dialect:
                 continue
             name = {"blocking": call.name, "started": f"I{call.stem}", "persistent": f"{call.name}_init"}[form]
             tail = {"blocking": ["ierr"], "started": ["request", "ierr"], "persistent": ["MPI_INFO_NULL", "request", "ierr"]}
-            found.append((form, way, large, f"call MPI_{name}({', '.join(call.arguments(way, large) + tail[form])})"))
+            found.append((form, way, large, f"call MPI_{name}({', '.join(call.arguments(way, large, sections) + tail[form])})"))
         return found
 
 
@@ -164,12 +180,20 @@ def routine(dialect: Dialect, type_name: str, type: Type) -> str:
         f"case ({((numbers[call.name] * len(FORMS) + FORMS.index(form)) * len(WAYS) + WAYS.index(way)) * 2 + large})\n"
         f"      {wrapped(statement)}"
         for call in every
-        for form, way, large, statement in dialect.statements(call)
+        for form, way, large, statement in dialect.statements(call, type)
     ]
     parts = range(1, len(type.parts) + 1)
     same = ".eqv." if type.declared == "logical" else "=="
-    fill = [f"input({n}, :) = part_{n}(given)\n    output({n}, :) = part_{n}(before)" for n in parts]
-    check = [f"right = right .and. all(output({n}, 0:checked - 1) {same} part_{n}(after(0:checked - 1)))" for n in parts]
+    fill = [
+        f"{array}({n}, :) = part_{n}(untouched)\n    {array}({n}, ::step) = part_{n}({values})"
+        for array, values in (("input", "given"), ("output", "before"))
+        for n in parts
+    ]
+    check = [
+        f"right = right .and. all(output({n}, 0:step * checked - 1:step) {same} part_{n}(after(0:checked - 1)))\n"
+        f"    if (step == 2) right = right .and. all(output({n}, 1::2) {same} part_{n}(untouched))"
+        for n in parts
+    ]
     functions = [
         f"""elemental {type.declared} function part_{n}(c)
       integer, intent(in) :: c
@@ -183,29 +207,48 @@ def routine(dialect: Dialect, type_name: str, type: Type) -> str:
     {dialect.handle("Datatype")}, intent(in) :: datatype
     {dialect.handle("Op")}, intent(in) :: op
     {dialect.handle("Comm")}, intent(in) :: comm
-    {dialect.handle("Datatype")} :: types(size(counts))
+    {dialect.handle("Datatype")} :: input_type, output_type, input_types(size(counts)), output_types(size(counts))
     {dialect.handle("Request")} :: request
     {type.declared}, allocatable, asynchronous :: input(:, :), output(:, :)
-    integer(MPI_ADDRESS_KIND) :: low, extent, wide_places(size(counts)), wide_bytes(size(counts))
+    integer(MPI_ADDRESS_KIND) :: low, extent, address(1), wide_places(size(counts)), wide_bytes(size(counts))
     integer(MPI_COUNT_KIND) :: wide_counts(size(counts))
     integer :: bytes(size(counts))
-    integer :: ierr
+    integer :: step, ierr
     logical :: right
-    allocate (input({len(parts)}, 0:room - 1), output({len(parts)}, 0:room - 1))
+    step = merge(2, 1, way == {WAYS.index("strided")})
+    allocate (input({len(parts)}, 0:step * room - 1), output({len(parts)}, 0:step * room - 1))
     {newlines(fill)}
-    types = datatype
+    input_type = datatype
+    output_type = datatype
     call MPI_Type_get_extent(datatype, low, extent, ierr)
+    extent = step * extent
+    if (way == {WAYS.index("bottom")}) then
+      call MPI_Get_address(input, address(1), ierr)
+      call MPI_Type_create_hindexed(1, [1], address, datatype, input_type, ierr)
+      call MPI_Get_address(output, address(1), ierr)
+      call MPI_Type_create_hindexed(1, [1], address, datatype, output_type, ierr)
+    else if (step == 2) then
+      call MPI_Type_create_resized(datatype, low, extent, input_type, ierr)
+      call MPI_Type_create_resized(datatype, low, extent, output_type, ierr)
+    end if
+    call MPI_Type_commit(input_type, ierr)
+    call MPI_Type_commit(output_type, ierr)
+    input_types = input_type
+    output_types = output_type
     bytes = places * int(extent)
     wide_bytes = bytes
     wide_counts = counts
     wide_places = places
+    right = .true.
     select case (((number * {len(FORMS)} + form) * {len(WAYS)} + way) * 2 + large)
     {newlines(cases)}
     case default
-      return
+      right = .false.
     end select
-    if (form > 0) call finish(request, form == {FORMS.index("persistent")})
-    right = .true.
+    if (input_type /= datatype) call MPI_Type_free(input_type, ierr)
+    if (output_type /= datatype) call MPI_Type_free(output_type, ierr)
+    if (.not. right) return
+    if (form > 0) call finish(request, form == {FORMS.index("persistent")}, size(counts))
     {newlines(check)}
     call judge(right, number, form, way, large, '{type_name}')
   contains
@@ -219,15 +262,16 @@ BARRIERS = """
   subroutine barriers(comm)
     {comm}, intent(in) :: comm
     {request} :: request
-    integer :: ierr
+    integer :: ranks, ierr
+    call MPI_Comm_size(comm, ranks, ierr)
     call MPI_Barrier(comm, ierr)
     call MPI_Ibarrier(comm, request, ierr)
-    call finish(request, .false.){persistent}
+    call finish(request, .false., ranks){persistent}
   end subroutine
 """
 PERSISTENT_BARRIER = """
     call MPI_Barrier_init(comm, MPI_INFO_NULL, request, ierr)
-    call finish(request, .true.)"""
+    call finish(request, .true., ranks)"""
 OPERATOR = """
   subroutine add(input, output, length, datatype)
     integer :: length, datatype, input(3, length), output(3, length)
@@ -294,7 +338,8 @@ def build(flavour: flavours.Flavour, binding: str, types: list[str], folder: Pat
     mpich = flavour.family is not flavours.OPEN_MPI
     # Intel's MPI_IEXSCAN takes MPI_IN_PLACE for a buffer, with and without Copse.
     faulty = ("Exscan", "started", "in_place") if flavour.family is flavours.INTEL else ("", "", "")
-    dialect = Dialect(binding, mpich, mpich and binding == "mpi_f08", faulty)
+    f08ts = mpich and binding == "mpi_f08"
+    dialect = Dialect(binding, mpich, f08ts, faulty, f08ts)
     source, made = folder / "program.f90", folder / "program"
     source.write_text(program(dialect, types))
     compiler = flavour.mpicc.with_name(flavour.mpicc.name.replace("mpicc", "mpif90"))
