@@ -215,8 +215,10 @@ static void run_program(uint64_t seed, long steps) {
   uint64_t sum = 0;
   shared = seed * 0x2545f4914f6cdd1du;
   own = shared ^ (uint64_t)(rank + 1) * 0x9e3779b97f4a7c15u;
-  program_seed = (long)seed;
+  random_state = program_seed = (long)seed;
   values = digest = 0;
+  memset(is_inter, 0, sizeof is_inter);
+  memset(flight, 0, sizeof flight);
   open_room(&rooms[0], kWorld, NULL, 0);
   for (int i = 1; i < kRooms; ++i) open_room(&rooms[i], i == 1 ? kSelf : kDup, &rooms[0], (unsigned)i);
   for (program_step = 0; program_step < steps; ++program_step) step();

@@ -16,6 +16,14 @@ def test_random_programs():
     check(random_programs.run_for(60, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
 
 
+def test_a_program_is_made_by_its_seed_alone(programs):
+    """Whatever ran before it: else what fails could not be run again by itself, nor be compared with the bare MPI's."""
+    flavour = flavours.find("openmpi")
+    run = random_programs.Run(flavour, programs(flavour), 2, "plain")
+    (both, said), (alone, of_one) = run.digests(700349, 200, 2), run.digests(700350, 200, 1)
+    assert both.get(700350) == alone[700350], said + of_one
+
+
 @pytest.mark.full
 def test_random_programs_for_half_an_hour():
     check(random_programs.run_for(1800, list(flavours.NAMES), [2, 3, 4, 5], list(random_programs.MODES), 1), 500)
