@@ -94,6 +94,7 @@ contains
     @COMM@, intent(in) :: comm
     integer :: number, form, way, large, length, lengths(4), me, ranks, root, ierr
     logical :: in_place
+    turn = 0 ! a rank that was alone on the last communicator has left out some
     lengths = [0, 1, 7, longest]
     call MPI_Comm_rank(comm, me, ierr)
     call MPI_Comm_size(comm, ranks, ierr)
