@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from copse import bench, flavours
-from copse.errors import CopseError
+from copse.errors import run_script
 
 SOURCE = Path(__file__).with_suffix(".c")
 ROUNDS = 7
@@ -38,7 +38,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CopseError as error:
-        sys.exit(f"passthrough: {error}")
+    run_script(main)

@@ -28,7 +28,7 @@ from program_cases import CASES, Case, Results
 from share import Reading, launch, reading_of
 
 from copse import flavours, paths, readme
-from copse.errors import CopseError
+from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
 DOCUMENT = paths.ROOT / "docs" / "programs.md"
@@ -170,7 +170,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except CopseError as error:
-        sys.exit(f"programs: {error}")
+    run_script(main)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from copse import flavours, paths
-from copse.errors import CopseError
+from copse.errors import CopseError, run_script
 
 EXAMPLE = paths.ROOT / "examples" / "kmeans.py"
 SHARE = re.compile(r"these calls took ([\d.]+) % of the ranks' time, which was \d+ x ([\d.]+) seconds")
@@ -116,7 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CopseError as error:
-        sys.exit(f"share: {error}")
+    run_script(main)

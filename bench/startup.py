@@ -11,12 +11,11 @@ and one that never heard of MPI (launched by nobody).
 import argparse
 import statistics
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from copse import flavours
-from copse.errors import CopseError
+from copse.errors import run_script
 from copse.run import HEAP, preload_value
 
 RANKS = 2
@@ -54,7 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except CopseError as error:
-        sys.exit(f"startup: {error}")
+    run_script(main)

@@ -61,8 +61,6 @@ Handle global_handle() {
 
 inline constexpr std::string_view kFamily = "Open MPI", kLibrary = "libcopse-mpi-openmpi.so";
 inline bool builtin(MPI_Op) { return false; }
-// Open MPI takes a buffer that is given twice for MPI_IN_PLACE, and programs rely on that; MPICH has MPI_ERR_BUFFER for it.
-inline constexpr bool kTwiceIsInPlace = true;
 #elif defined(COPSE_MPI_ABI)
 inline constexpr std::string_view kFamily = "the MPI standard ABI", kLibrary = "libcopse-mpi-abi.so";
 // MPI-5.0 20.4: handles of predefined objects are below 4096.
@@ -74,8 +72,7 @@ inline bool builtin(MPI_Op op) { return static_cast<unsigned>(op) >> 30 <= 1; }
 #else
 #error "define COPSE_MPI_MPICH, COPSE_MPI_OPENMPI or COPSE_MPI_ABI"
 #endif
-#if !defined(COPSE_MPI_OPENMPI)
-inline constexpr bool kTwiceIsInPlace = false;
-#endif
+// Open MPI takes a buffer that is given twice for MPI_IN_PLACE, and programs rely on that; MPICH has MPI_ERR_BUFFER for it.
+inline constexpr bool kTwiceIsInPlace = kFamily == "Open MPI";
 
 }  // namespace copse::mpi

@@ -22,7 +22,7 @@ struct Card {
   std::uint64_t settings = 0;  // fingerprint
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
-  std::int32_t neighbours = 0;  // ranks that the launcher started on this node, if it said so
+  std::int32_t neighbours = 0;  // ranks that share its processors, as the launcher or COPSE_NODES says
   std::int32_t online = 0;      // processors of this node
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // where this rank may run
 };

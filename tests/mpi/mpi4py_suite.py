@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from copse import flavours, paths
-from copse.errors import CopseError
+from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
 SUITE = paths.MPI_FOLDER / "sources" / "mpi4py" / "test"
@@ -356,7 +356,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except CopseError as error:
-        sys.exit(f"mpi4py_suite: {error}")
+    run_script(main)
