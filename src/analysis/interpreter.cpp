@@ -673,8 +673,8 @@ bool Interpreter::receive(int rank, const plan::Section& section, const plan::St
   clocks_.release(message.signal);
   const int call = static_cast<int>(ranks_[at(rank)].call);
   const auto sent = [&] {
-    return "'" + plan::to_text({}, *message.step) + "' of rank " + std::to_string(step.peer) + " (call " +
-           std::to_string(message.call) + ", fragment " + std::to_string(message.fragment) + ")";
+    return std::string("'").append(plan::to_text({}, *message.step)) + "' of rank " + std::to_string(step.peer) +
+           " (call " + std::to_string(message.call) + ", fragment " + std::to_string(message.fragment) + ")";
   };
   if (message.call != call) {
     find(Fault::wire, rank, "gets the message of another call: " + sent());

@@ -436,7 +436,9 @@ std::string Machine::json() const {
                 }) +
          "]";
   out += ", \"distances\": [" +
-         joined(distances_, ", ", [](const auto& row) { return "[" + joined(row, ", ", kNumber) + "]"; }) + "]";
+         joined(distances_, ", ",
+                [](const auto& row) { return std::string("[").append(joined(row, ", ", kNumber)).append("]"); }) +
+         "]";
   out += ", \"processors\": [" +
          joined(processors_, ", ",
                 [](const Processor& processor) {
