@@ -11,7 +11,7 @@ namespace {
 using Copy = void (*)(void*, const void*, std::size_t) noexcept;
 
 void check(Copy function, std::size_t bytes, std::size_t from, std::size_t to) {
-  constexpr std::size_t kGuard = 96;
+  constexpr std::size_t kGuard = 96;  // more than any offset
   std::vector<unsigned char> source(bytes + 2 * kGuard), target(source.size(), 0xEE);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<unsigned char>(i * 131 + i / 256);
   auto expected = target;
@@ -44,6 +44,26 @@ TEST_P(EveryCopy, LongLengths) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+// copy() goes two ways, by where the buffers lie within their pages.
+TEST_P(EveryCopy, EveryDistanceWithinThePage) {
+  for (const std::size_t bytes : {1024, 1025, 2048, 4099, 8192, 70001})
+    for (std::size_t distance = 0; distance < 70; ++distance) {
+      check(GetParam(), bytes, 70, distance);
+      check(GetParam(), bytes, distance, 70);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(SlowPairs, AreThoseWhoseDestinationIsALittleFurtherIntoItsPage) {
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<const void*>(address); };
+  EXPECT_TRUE(is_slow_pair(at(0x7010), at(0x3000)));
+  EXPECT_TRUE(is_slow_pair(at(0x3001), at(0x7000)));
+  EXPECT_TRUE(is_slow_pair(at(0x8005), at(0x3ff0)));
+  EXPECT_FALSE(is_slow_pair(at(0x7000), at(0x3000)));
+  EXPECT_FALSE(is_slow_pair(at(0x7000), at(0x3010)));
+  EXPECT_FALSE(is_slow_pair(at(0x7020), at(0x3000)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Copies, EveryCopy, testing::Values(&copy, &copy_streaming));

@@ -1,13 +1,57 @@
-// The copy that leaves the caches alone. (The ordinary one, in the header, is the C library's: measured here against
-// `rep movsb`, AVX-512 loops with and without prefetching, it was never clearly behind for data in cache, or in another
-// core's cache, or with a cold destination.)
-#include "engine/kernels/kernels.hpp"
+// The copies that std::memcpy does not do best. (It was never clearly behind `rep movsb`, or AVX-512 loops with and without
+// prefetching, for data in cache, or in another core's cache, or with a cold destination, but in the case below.)
+//
+// The order of includes matters to Highway.
+// clang-format off
+#include "engine/kernels/targets.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/kernels/copy.cpp"
+#include "hwy/foreach_target.h"
+
+#include "engine/kernels/kernels.hpp"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace copse::kernels::HWY_NAMESPACE {
+
+// By loads and stores, whatever the C library would do.
+void copy_by_vectors_here(void* dst, const void* src, std::size_t bytes) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<std::uint8_t> d;
+  const std::size_t step = hn::Lanes(d);
+  auto* to = static_cast<std::uint8_t*>(dst);
+  const auto* from = static_cast<const std::uint8_t*>(src);
+  const auto four = [&](std::size_t at) {
+    const auto a = hn::LoadU(d, from + at);
+    const auto b = hn::LoadU(d, from + at + step);
+    const auto c = hn::LoadU(d, from + at + 2 * step);
+    const auto e = hn::LoadU(d, from + at + 3 * step);
+    hn::StoreU(a, d, to + at);
+    hn::StoreU(b, d, to + at + step);
+    hn::StoreU(c, d, to + at + 2 * step);
+    hn::StoreU(e, d, to + at + 3 * step);
+  };
+  four(0);  // and on from where stores do not cross a line
+  for (std::size_t at = 4 * step - reinterpret_cast<std::uintptr_t>(to) % step; at + 4 * step < bytes; at += 4 * step) four(at);
+  four(bytes - 4 * step);
+}
+
+}  // namespace copse::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
 namespace copse::kernels {
+
+void copy_by_vectors(void* dst, const void* src, std::size_t bytes) noexcept {
+  static const auto best = COPSE_BEST(copy_by_vectors_here);
+  best(dst, src, bytes);
+}
 
 #if defined(__SSE2__)
 
@@ -48,3 +92,4 @@ void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept { co
 #endif
 
 }  // namespace copse::kernels
+#endif
