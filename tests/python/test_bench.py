@@ -39,9 +39,9 @@ class Printing:
 def test_of_imb_the_slowest_rank_counts():
     readings = list(bench.measure_imb(Printing(IMB_OUTPUT), 2, GRID))
     assert readings == [
-        ("barrier", 0, "warm", 0, 0.81),
-        ("bcast", 8, "warm", 0, 0.43),
-        ("bcast", 4096, "warm", 0, 1.62),
+        ("barrier", 0, "warm", 0, 0.81, 0.0),
+        ("bcast", 8, "warm", 0, 0.43, 0.0),
+        ("bcast", 4096, "warm", 0, 1.62, 0.0),
     ]
 
 
@@ -61,6 +61,13 @@ def test_ratios_are_of_the_best_peer():
     assert (copse.min_us, copse.median_us) == (2, 3)
     assert (copse.ratio_min, copse.ratio_median) == (4 / 2, 6 / 3)  # mpich is best by minimum, openmpi by median
     assert rows["mpich"].ratio_min is None and rows["openmpi"].peer
+
+
+def test_batches_of_another_state_of_the_machine_do_not_count():
+    near, far = (bench_report.Sample("own", 2, "mpich", 0, "bcast", 8, "warm", i, us, ns) for i, (us, ns) in enumerate([(1, 50), (4, 400)]))
+    alone = bench_report.Sample("own", 2, "mpich+copse", 0, "bcast", 8, "warm", 0, 1, 50)
+    assert bench_report.of_one_state([near, far, alone], 380) == [far, alone]  # there is no other figure of that side
+    assert bench_report.of_one_state([near, far], 0) == [near, far]
 
 
 def test_a_cell_that_no_peer_finished_has_no_ratio():

@@ -5,6 +5,10 @@ comparison run the same program with the same launcher options, on as many ranks
 A B C, ...), so that a disturbance of the machine hits all alike. A side's figures for a cell (call, size, mode) are
 minimum and median over the batches of all its launches; the ratio is the best peer's figure over Copse's: above 1,
 Copse is faster than every MPI in the comparison. What is made of the figures: bench_report.py.
+
+The processors of a virtual machine may be near one another now and far later. The own program measures that by a flag
+that goes from rank 0 to rank 1 and back; all sides take their batches in the state that was the usual one at the start,
+and batches that were taken in another do not count.
 """
 
 import csv
@@ -12,6 +16,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +28,7 @@ import typer
 from rich.console import Console
 
 from . import flavours, paths, readme, run
-from .bench_report import PROGRAM_TITLES, Sample, draw, show, size_text, summarise, write
+from .bench_report import PROGRAM_TITLES, Sample, draw, of_one_state, show, size_text, summarise, write
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
@@ -35,6 +40,7 @@ MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
 LAUNCH_TIMEOUT = 1800  # seconds
+WATCH_SECONDS = 3  # for the usual state of the machine
 
 
 @dataclass(frozen=True)
@@ -91,17 +97,24 @@ class Side:
         return printed
 
 
-Reading = tuple[str, int, str, int, float]  # call, bytes, mode, batch, microseconds
+Reading = tuple[str, int, str, int, float, float]  # call, bytes, mode, batch, microseconds, nanoseconds of a flag or 0
 
 
-def measure_own(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
+def usual_flag(side: Side, ranks: int) -> float:
+    """Nanoseconds that a flag mostly takes from rank 0 to rank 1 and back; 0 where ranks outnumber processors."""
+    printed = side.start(ranks, [str(side.flavour.program(SOURCE)), "--watch", str(WATCH_SECONDS)])
+    return statistics.median(map(float, printed.split()))
+
+
+def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
     """bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer."""
     program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    printed = side.start(ranks, [str(program), *arguments, "--batches", str(grid.batches)])
+    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns)]
+    printed = side.start(ranks, [str(program), *arguments])
     for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
-        yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"])
+        yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
 
 
 def last_level_cache() -> int:
@@ -110,7 +123,7 @@ def last_level_cache() -> int:
     return int(text) if text.isdigit() and int(text) else 32 << 20
 
 
-def measure_imb(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
+def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
     """IMB-MPI1 as its makers built it, a run for each mode; of its times that of the slowest rank (t_max).
 
     It knows no batches: a launch is one. A cell that takes it more than two seconds it gives up ("time-out"): that side has no figure there."""
@@ -127,7 +140,7 @@ def measure_imb(side: Side, ranks: int, grid: Grid) -> Iterator[Reading]:
             if heading := re.match(r"# Benchmarking (\w+)", line):
                 call = heading[1].lower()
             elif call and re.fullmatch(r"[\d.\s]+", line) and (words := line.split()):
-                yield call, 0 if call == "barrier" else int(words[0]), mode, 0, float(words[-2])
+                yield call, 0 if call == "barrier" else int(words[0]), mode, 0, float(words[-2]), 0.0
 
 
 PROGRAMS = {"own": measure_own, "imb": measure_imb}
@@ -146,14 +159,18 @@ def make_sides(found: list[flavours.Flavour], heap: bool) -> list[Side]:
 
 def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say) -> list[Sample]:
     samples = []
+    flag_ns = usual_flag(sides[0], ranks) if program == "own" else 0
     for launch in range(grid.launches):
         for side in sides:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
-            readings = list(PROGRAMS[program](side, ranks, grid))
+            readings = list(PROGRAMS[program](side, ranks, grid, flag_ns))
             if not readings:
                 raise CopseError(f"{side.name} printed no figures", "check the sizes and operations asked for")
             samples += [Sample(program, ranks, side.name, launch, *reading) for reading in readings]
-    return samples
+    kept = of_one_state(samples, flag_ns)
+    if len(kept) < len(samples):
+        say(f"left out: {len(samples) - len(kept)} of {len(samples)} batches, in which a flag did not take about {flag_ns:.0f} ns")
+    return kept
 
 
 def chosen_words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-SCHEMA = 2  # of results.json, samples.csv and summary.csv
+SCHEMA = 3  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
 SLOWER = 0.95  # a ratio below this counts as slower, above its inverse as faster: noise lies between
@@ -32,6 +32,7 @@ class Sample:
     mode: str
     batch: int
     us: float
+    flag_ns: float = 0  # of a flag from rank 0 to rank 1 and back; 0: not measured
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class Row:
     @property
     def cell(self) -> tuple[str, int, str]:
         return self.call, self.bytes, self.mode
+
+
+def of_one_state(samples: list[Sample], flag_ns: float) -> list[Sample]:
+    """Those taken while a flag took about so long; of a side and cell without any, all."""
+
+    def fits(s: Sample) -> bool:
+        return not s.flag_ns or not flag_ns or 1 / 1.5 < s.flag_ns / flag_ns < 1.5
+
+    def place(s: Sample) -> tuple:
+        return s.side, s.call, s.bytes, s.mode
+
+    fitting = set(map(place, filter(fits, samples)))
+    return [s for s in samples if fits(s) or place(s) not in fitting]
 
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:
