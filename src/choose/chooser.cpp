@@ -38,6 +38,8 @@ std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed ? 64 
 // Without loads and stores into the other's buffer, the kernel's single copy beats two copies from here on, when both
 // sides share it out.
 constexpr std::size_t kKernelFrom = 48 * kKiB;
+// Slots that are written past the caches are read three times as fast.
+constexpr std::size_t kKernelFromStreamed = 512 * kKiB;
 
 bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
   return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from;
@@ -48,7 +50,7 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
   d.carrier = carrier_for(s, bytes, s.oversubscribed ? 96 * kKiB : 4 * kKiB + 1, Carrier::get);
   d.algorithm = row(Collective::broadcast, one_round(s) || s.ranks <= 8 ? "flat" : "hierarchical_flat");
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
-  if (kernel_pays(s, bytes, kKernelFrom)) d.carrier = Carrier::get;
+  if (kernel_pays(s, bytes, s.streamed ? kKernelFromStreamed : kKernelFrom)) d.carrier = Carrier::get;
   // The root's share of the work shrinks with the number of ranks.
   if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 8 * kKiB)
     d.algorithm = row(Collective::broadcast, "shared");
@@ -74,7 +76,7 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
   Decision d;
   d.carrier = carrier_for(s, bytes, s.oversubscribed ? 24 * kKiB : kKiB + 1, Carrier::put);
   // It saves a copy in each of two stages.
-  if (kernel_pays(s, bytes, kKernelFrom / 2)) d.carrier = Carrier::put;
+  if (!s.streamed && kernel_pays(s, bytes, kKernelFrom / 2)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= 32 * kKiB / static_cast<std::size_t>(s.ranks))) {
@@ -116,7 +118,8 @@ struct Onesided {
 Onesided onesided_from(const Situation &s, Collective collective) {
   constexpr std::size_t kNever = ~std::size_t{0};
   const bool pairs = collective == Collective::alltoall || collective == Collective::reduce_scatter;
-  if (!s.oversubscribed) return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, 16 * kKiB + 1};
+  if (!s.oversubscribed)
+    return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, (s.streamed ? 256 : 16) * kKiB + 1};
   if (pairs) return {513, 16 * kKiB + 1};
   if (collective == Collective::allgather) return {4 * kKiB + 1, kNever};  // staged, what all read is copied once
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};

@@ -17,6 +17,7 @@ struct Situation {
   bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
   bool anywhere = false;        // addressable wherever it lies, not only once it is copied to the shared heap
   bool oversubscribed = false;
+  bool streamed = false;        // slots are written past the caches, since the ranks' caches are far from one another
   bool numa = false;            // ranks sit in more than one NUMA region of some node
 };
 

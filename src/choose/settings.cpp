@@ -89,6 +89,10 @@ struct Reader {
     settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }
 
+  void slots(std::string_view name, std::string_view value) {
+    settings.slots = static_cast<SlotStores>(one_of(name, value, "way to store", {"measured", "cached", "streamed"}));
+  }
+
   void fragment(std::string_view name, std::string_view value) {
     if (value == "none") {
       settings.fragment.mode = Fragmentation::Mode::none;

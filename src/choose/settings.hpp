@@ -28,6 +28,9 @@ struct Fragmentation {
 
 enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 
+// Whether slots are written past the caches: where a trial finds that sooner, never, always.
+enum class SlotStores : unsigned char { measured, cached, streamed };
+
 struct Settings {
   bool disable = false;
   bool check = false;
@@ -36,6 +39,7 @@ struct Settings {
   std::vector<Forced> forced;
   Fragmentation fragment;
   ReachLimit reach = ReachLimit::any;
+  SlotStores slots = SlotStores::measured;
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";

@@ -14,6 +14,7 @@
 #include "communicator/state.hpp"
 #include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
+#include "engine/trial.hpp"
 
 namespace copse::communicator {
 namespace {
@@ -51,6 +52,28 @@ engine::Geometry geometry_for(bool oversubscribed) {
     geometry.slots = {{{32, 1024}, {16, 8192}, {8, 65536}}};
   }
   return geometry;
+}
+
+enum class Stores : std::uint8_t { unknown, cached, streamed };
+
+// What a trial says of my slots: with the rank half the node away, and once among the same ranks.
+Stores stores_between(const engine::Segment &segment, const std::vector<Card> &cards, const std::vector<int> &here,
+                      const std::vector<engine::Peer> &peers, std::size_t me) {
+  const auto half = here.size() / 2, mine = static_cast<std::size_t>(peers[me].local);
+  if (mine >= 2 * half) return Stores::unknown;
+  const std::size_t partner = mine < half ? mine + half : mine - half;
+  if (peers[static_cast<std::size_t>(here[partner])].same_process) return Stores::unknown;
+  static std::mutex mutex;
+  static std::map<std::vector<std::uint64_t>, Stores> known;
+  std::vector<std::uint64_t> key{mine};
+  for (const int rank : here) key.push_back(cards[static_cast<std::size_t>(rank)].process);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  const bool sooner = engine::streaming_is_sooner(segment, static_cast<int>(mine), static_cast<int>(partner));
+  const std::lock_guard lock(mutex);
+  return known[key] = sooner ? Stores::streamed : Stores::cached;
 }
 
 // The other ranks begin to call when they have agreed: where the rest fails on this one, they must not wait for it.
@@ -137,6 +160,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   // 3. Try everything that will be relied on, and agree on what works for all.
   struct Tried {
     std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
+    Stores stores = Stores::unknown;
   };
   Tried tried;
   if (offers[leader].fd >= 0)
@@ -190,11 +214,14 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                        ": " + std::strerror(errno);
   }
   tried.kernel = kernel_why_not.empty() ? 1 : 0;
+  if (tried.memory && !crowded && settings.slots == choose::SlotStores::measured)
+    tried.stores = stores_between(engine::Segment(state->memory->base(), geometry), cards, here, peers, me);
 
   std::vector<Tried> all(cards.size());
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse("the ranks could not be gathered");
   Tried agreed;
   agreed.memory = 1;
+  int sooner = 0;  // ranks that found stores past the caches sooner, less those that did not
   for (std::size_t other = 0; other < all.size(); ++other) {
     agreed.memory &= all[other].memory;
     agreed.threads &= all[other].threads;
@@ -202,6 +229,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
       heap_why_not = "it does not work on rank " + std::to_string(other);
     if (agreed.kernel && !all[other].kernel && kernel_why_not.empty())
       kernel_why_not = "process_vm_readv does not work on rank " + std::to_string(other);
+    sooner += all[other].stores == Stores::streamed ? 1 : all[other].stores == Stores::cached ? -1 : 0;
     agreed.heap &= all[other].heap;
     agreed.kernel &= all[other].kernel;
   }
@@ -227,6 +255,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                          agreed.heap != 0 && agreed.threads == 0,
                          agreed.kernel != 0,
                          crowded,
+                         settings.slots == choose::SlotStores::streamed || sooner > 0,
                          heap_why_not,
                          kernel_why_not};
   state->situation.ranks = ranks;
@@ -236,6 +265,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.anywhere = state->situation.addressable && (agreed.threads != 0 || agreed.kernel != 0);
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
+  state->situation.streamed = state->capabilities.streamed;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
 
   for (const Card &card : cards) state->pids.push_back(card.pid);
@@ -254,6 +284,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   if (crowded) state->progress->set_crowded();
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
+  if (state->situation.streamed) state->executor->stream_slots_from(engine::kStreamFrom);
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));

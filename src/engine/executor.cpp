@@ -11,6 +11,7 @@
 namespace copse::engine {
 namespace {
 
+constexpr std::size_t kStripBytes = 4096;  // of a reduction that goes past the caches: stays in L1
 constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
 constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
 
@@ -279,19 +280,36 @@ void Executor::meet_pages(const Place &place, std::size_t bytes) {
     static_cast<void>(*static_cast<const volatile std::byte *>(at));
 }
 
-bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes, bool streams) {
+bool Executor::copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t stream_from) {
   if (!dst.known || !src.known) return false;
   const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (bytes == 0) return true;
   if (dst.here != nullptr && src.here != nullptr) {
     meet_pages(dst, bytes);
-    if (dst.here != src.here) (streams ? kernels::copy_streaming : kernels::copy)(dst.here, src.here, bytes);
+    if (dst.here != src.here) (bytes >= stream_from ? kernels::copy_streaming : kernels::copy)(dst.here, src.here, bytes);
     return true;
   }
   if (dst.here != nullptr) return fetch(*src.peer, dst.here, src.there, bytes);
   if (src.here != nullptr) return store(*dst.peer, src.here, dst.there, bytes);
   return false;  // no plan moves data between two others
 }
+
+namespace {
+
+// Into `far`, and into `near` unless that is null: made where it stays in the first cache, and sent on from there.
+void reduce_past_caches(const Combine &combine, std::byte *far, std::byte *near, const std::byte *a, const std::byte *b,
+                        std::size_t count, std::size_t element_bytes) {
+  alignas(64) std::array<std::byte, kStripBytes> strip;
+  const std::size_t most = kStripBytes / element_bytes;
+  for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t elements = std::min(most, count - first), at = first * element_bytes;
+    std::byte *const result = near != nullptr ? near + at : strip.data();
+    combine.apply(result, a + at, b + at, elements, element_bytes);
+    kernels::copy_streaming(far + at, result, elements * element_bytes);
+  }
+}
+
+}  // namespace
 
 bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a,
                       const Place &b) {
@@ -303,7 +321,9 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   if (dst.here && a.here && b.here && (!two || dst2.here)) {
     meet_pages(dst, a.count * size);
     if (two) meet_pages(dst2, a.count * size);
-    if (two && combine.kernel_two != nullptr) {
+    if (op.dst.space == plan::Space::slot && a.count * size >= stream_slots_from_ && size <= kStripBytes) {
+      reduce_past_caches(combine, dst.here, two ? dst2.here : nullptr, a.here, b.here, a.count, size);
+    } else if (two && combine.kernel_two != nullptr) {
       combine.kernel_two(dst.here, dst2.here, a.here, b.here, a.count);
     } else {
       combine.apply(dst.here, a.here, b.here, a.count, size);
@@ -460,7 +480,8 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::reduce: {
       if (carries_ && op.dst.space == plan::Space::peer_output) return Outcome::done;
       const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
-      const bool streams = op.last && result >= stream_from_;
+      const std::size_t stream_from = op.dst.space == plan::Space::slot ? stream_slots_from_
+                                      : op.last && result >= stream_from_ ? 0 : SIZE_MAX;
       const bool moved =
           op.kind == plan::Kind::reduce
               ? each_run(op, call, fragment,
@@ -472,7 +493,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                            const Place dst = where(op.dst), src = where(op.a);
                            if (call.one_way && op.dst.space == plan::Space::output)
                              note_cut_off(op.a.rank < 0 ? me_ : op.a.rank, src.count, dst.count);
-                           return copy(dst, src, call.element_bytes, streams);
+                           return copy(dst, src, call.element_bytes, stream_from);
                          });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
       return moved ? Outcome::done : Outcome::reach_failed;
@@ -548,11 +569,12 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
     }
     return base + ref.place * block_bytes;
   };
+  const bool far = block_bytes >= stream_slots_from_;
   for (const Program::Section &section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
-      if (!moves || !op.plain || call.ragged) {
+      if (!moves || !op.plain || call.ragged || (far && op.dst.space == plan::Space::slot)) {
         const Outcome outcome = step(op, call, whole, section.loop);
         if (outcome != Outcome::done) [[unlikely]] return outcome;
         continue;

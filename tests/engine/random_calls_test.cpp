@@ -48,6 +48,7 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
       if (random() % 2 == 0) forced.radix = 2 + static_cast<int>(random() % 4);
       result[c].forced.push_back(forced);
     }
+    result[c].slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
     using Mode = choose::Fragmentation::Mode;
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
