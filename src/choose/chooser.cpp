@@ -38,11 +38,10 @@ std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed ? 64 
 // Without loads and stores into the other's buffer, the kernel's single copy beats two copies from here on, when both
 // sides share it out.
 constexpr std::size_t kKernelFrom = 48 * kKiB;
-// Slots that are written past the caches are read three times as fast.
-constexpr std::size_t kKernelFromStreamed = 512 * kKiB;
 
-bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from) {
-  return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from;
+// `by_slots`: what slots cost a byte that is copied once by the kernel, and each rank its share at the same time.
+bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from, float by_slots) {
+  return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from && s.costs.kernel <= by_slots;
 }
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
@@ -50,7 +49,8 @@ Decision default_broadcast(const Situation &s, std::size_t bytes) {
   d.carrier = carrier_for(s, bytes, s.oversubscribed ? 96 * kKiB : 4 * kKiB + 1, Carrier::get);
   d.algorithm = row(Collective::broadcast, one_round(s) || s.ranks <= 8 ? "flat" : "hierarchical_flat");
   if (s.nodes > 1) d.algorithm = row(Collective::broadcast, "hierarchical_flat");
-  if (kernel_pays(s, bytes, s.streamed ? kKernelFromStreamed : kKernelFrom)) d.carrier = Carrier::get;
+  const float through = std::max(s.costs.write, s.costs.read);  // one side writes while the other reads
+  if (kernel_pays(s, bytes, kKernelFrom, 2 * through)) d.carrier = Carrier::get;
   // The root's share of the work shrinks with the number of ranks.
   if (d.carrier == Carrier::get && s.nodes == 1 && s.ranks <= 4 && bytes >= 8 * kKiB)
     d.algorithm = row(Collective::broadcast, "shared");
@@ -75,8 +75,9 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
   d.carrier = carrier_for(s, bytes, s.oversubscribed ? 24 * kKiB : kKiB + 1, Carrier::put);
-  // It saves a copy in each of two stages.
-  if (!s.streamed && kernel_pays(s, bytes, kKernelFrom / 2)) d.carrier = Carrier::put;
+  // It saves a copy in each of two stages. Among more ranks the sums' order depends on how a message is cut, and bits must
+  // not depend on what was measured.
+  if (s.ranks == 2 && kernel_pays(s, bytes, kKernelFrom / 2, s.costs.write / 2 + s.costs.read)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= 32 * kKiB / static_cast<std::size_t>(s.ranks))) {
@@ -118,8 +119,12 @@ struct Onesided {
 Onesided onesided_from(const Situation &s, Collective collective) {
   constexpr std::size_t kNever = ~std::size_t{0};
   const bool pairs = collective == Collective::alltoall || collective == Collective::reduce_scatter;
+  // In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
+  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+  const float by_slots = rooted ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
+  const std::size_t kernel_from = s.costs.kernel <= by_slots ? 16 * kKiB + 1 : kNever;
   if (!s.oversubscribed)
-    return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, (s.streamed ? 256 : 16) * kKiB + 1};
+    return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, kernel_from};
   if (pairs) return {513, 16 * kKiB + 1};
   if (collective == Collective::allgather) return {4 * kKiB + 1, kNever};  // staged, what all read is copied once
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
@@ -166,7 +171,9 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
   const bool rooted = collective == Collective::gather || collective == Collective::scatter;
   if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
-  const Onesided from = onesided_from(s, collective);
+  Situation unmeasured = s;  // how much a slot carries does not depend on what else would be sooner
+  unmeasured.costs = {};
+  const Onesided from = onesided_from(unmeasured, collective);
   const bool gathers = collective == Collective::gather;
   OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
   if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together

@@ -9,6 +9,12 @@
 
 namespace copse::choose {
 
+// What it costs to fill a slot, to read one, and to have the kernel copy, in any unit; of the machine that the thresholds
+// come from as far as the chooser asks, unless measured.
+struct Costs {
+  float write = 1, read = 1, kernel = 1;
+};
+
 // What a decision may depend on: only what all ranks of the communicator know alike.
 struct Situation {
   int ranks = 1;
@@ -17,7 +23,7 @@ struct Situation {
   bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
   bool anywhere = false;        // addressable wherever it lies, not only once it is copied to the shared heap
   bool oversubscribed = false;
-  bool streamed = false;        // slots are written past the caches, since the ranks' caches are far from one another
+  Costs costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
 };
 

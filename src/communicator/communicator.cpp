@@ -54,26 +54,41 @@ engine::Geometry geometry_for(bool oversubscribed) {
   return geometry;
 }
 
-enum class Stores : std::uint8_t { unknown, cached, streamed };
-
-// What a trial says of my slots: with the rank half the node away, and once among the same ranks.
-Stores stores_between(const engine::Segment &segment, const std::vector<Card> &cards, const std::vector<int> &here,
-                      const std::vector<engine::Peer> &peers, std::size_t me) {
+// What a trial says, with the rank half the node away, and once among the same ranks; all 0 without one.
+engine::Costs costs_between(const engine::Segment &segment, const std::vector<Card> &cards, const std::vector<int> &here,
+                            const std::vector<engine::Peer> &peers, std::size_t me, bool kernel) {
   const auto half = here.size() / 2, mine = static_cast<std::size_t>(peers[me].local);
-  if (mine >= 2 * half) return Stores::unknown;
+  if (mine >= 2 * half) return {};
   const std::size_t partner = mine < half ? mine + half : mine - half;
-  if (peers[static_cast<std::size_t>(here[partner])].same_process) return Stores::unknown;
+  const engine::Peer &peer = peers[static_cast<std::size_t>(here[partner])];
+  if (peer.same_process) return {};
   static std::mutex mutex;
-  static std::map<std::vector<std::uint64_t>, Stores> known;
-  std::vector<std::uint64_t> key{mine};
+  static std::map<std::vector<std::uint64_t>, engine::Costs> known;
+  std::vector<std::uint64_t> key{mine, kernel};
   for (const int rank : here) key.push_back(cards[static_cast<std::size_t>(rank)].process);
   {
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second;
   }
-  const bool sooner = engine::streaming_is_sooner(segment, static_cast<int>(mine), static_cast<int>(partner));
+  const auto costs = engine::measure_costs(segment, static_cast<int>(mine), static_cast<int>(partner), kernel ? &peer : nullptr);
   const std::lock_guard lock(mutex);
-  return known[key] = sooner ? Stores::streamed : Stores::cached;
+  return known[key] = costs.value_or(engine::Costs{});
+}
+
+// What all ranks go by: the majority's stores, and the middle of what they found each thing to cost.
+engine::Costs common(const std::vector<engine::Costs> &found) {
+  engine::Costs result;
+  std::ptrdiff_t sooner = 0;
+  std::array<std::vector<float>, 3> costs;
+  for (const engine::Costs &one : found) {
+    if (one.write == 0) continue;
+    sooner += one.streamed ? 1 : -1;
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(std::array{one.write, one.read, one.kernel}[i]);
+  }
+  if (costs[0].empty()) return result;
+  for (auto &each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
+  const std::size_t middle = costs[0].size() / 2;
+  return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle]};
 }
 
 // The other ranks begin to call when they have agreed: where the rest fails on this one, they must not wait for it.
@@ -160,7 +175,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   // 3. Try everything that will be relied on, and agree on what works for all.
   struct Tried {
     std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
-    Stores stores = Stores::unknown;
+    engine::Costs costs;
   };
   Tried tried;
   if (offers[leader].fd >= 0)
@@ -214,14 +229,14 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                        ": " + std::strerror(errno);
   }
   tried.kernel = kernel_why_not.empty() ? 1 : 0;
-  if (tried.memory && !crowded && settings.slots == choose::SlotStores::measured)
-    tried.stores = stores_between(engine::Segment(state->memory->base(), geometry), cards, here, peers, me);
+  if (tried.memory && !crowded)
+    tried.costs = costs_between(engine::Segment(state->memory->base(), geometry), cards, here, peers, me, kernel_allowed);
 
   std::vector<Tried> all(cards.size());
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse("the ranks could not be gathered");
   Tried agreed;
   agreed.memory = 1;
-  int sooner = 0;  // ranks that found stores past the caches sooner, less those that did not
+  std::vector<engine::Costs> found;
   for (std::size_t other = 0; other < all.size(); ++other) {
     agreed.memory &= all[other].memory;
     agreed.threads &= all[other].threads;
@@ -229,7 +244,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
       heap_why_not = "it does not work on rank " + std::to_string(other);
     if (agreed.kernel && !all[other].kernel && kernel_why_not.empty())
       kernel_why_not = "process_vm_readv does not work on rank " + std::to_string(other);
-    sooner += all[other].stores == Stores::streamed ? 1 : all[other].stores == Stores::cached ? -1 : 0;
+    found.push_back(all[other].costs);
     agreed.heap &= all[other].heap;
     agreed.kernel &= all[other].kernel;
   }
@@ -249,13 +264,16 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   if (!agreed.heap)
     for (engine::Peer &peer : peers) peer.heap_bytes = 0;
 
+  const engine::Costs costs = common(found);
+  using Stores = choose::SlotStores;
+  const bool streamed = settings.slots == Stores::streamed || (settings.slots == Stores::measured && costs.streamed);
   state->capabilities = {nodes,
                          static_cast<int>(here.size()),
                          agreed.threads != 0,
                          agreed.heap != 0 && agreed.threads == 0,
                          agreed.kernel != 0,
                          crowded,
-                         settings.slots == choose::SlotStores::streamed || sooner > 0,
+                         streamed,
                          heap_why_not,
                          kernel_why_not};
   state->situation.ranks = ranks;
@@ -265,7 +283,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.anywhere = state->situation.addressable && (agreed.threads != 0 || agreed.kernel != 0);
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
-  state->situation.streamed = state->capabilities.streamed;
+  if (costs.kernel > 0) state->situation.costs = {costs.write, costs.read, costs.kernel};
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
 
   for (const Card &card : cards) state->pids.push_back(card.pid);
@@ -284,7 +302,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   if (crowded) state->progress->set_crowded();
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
-  if (state->situation.streamed) state->executor->stream_slots_from(engine::kStreamFrom);
+  if (streamed) state->executor->stream_slots_from(engine::kStreamFrom);
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));

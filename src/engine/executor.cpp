@@ -321,7 +321,7 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   if (dst.here && a.here && b.here && (!two || dst2.here)) {
     meet_pages(dst, a.count * size);
     if (two) meet_pages(dst2, a.count * size);
-    if (op.dst.space == plan::Space::slot && a.count * size >= stream_slots_from_ && size <= kStripBytes) {
+    if (op.leaves && a.count * size >= stream_slots_from_ && size <= kStripBytes) {
       reduce_past_caches(combine, dst.here, two ? dst2.here : nullptr, a.here, b.here, a.count, size);
     } else if (two && combine.kernel_two != nullptr) {
       combine.kernel_two(dst.here, dst2.here, a.here, b.here, a.count);
@@ -480,8 +480,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::reduce: {
       if (carries_ && op.dst.space == plan::Space::peer_output) return Outcome::done;
       const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
-      const std::size_t stream_from = op.dst.space == plan::Space::slot ? stream_slots_from_
-                                      : op.last && result >= stream_from_ ? 0 : SIZE_MAX;
+      const std::size_t stream_from = op.leaves ? stream_slots_from_ : op.last && result >= stream_from_ ? 0 : SIZE_MAX;
       const bool moved =
           op.kind == plan::Kind::reduce
               ? each_run(op, call, fragment,
@@ -574,7 +573,7 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
-      if (!moves || !op.plain || call.ragged || (far && op.dst.space == plan::Space::slot)) {
+      if (!moves || !op.plain || call.ragged || (far && op.leaves)) {
         const Outcome outcome = step(op, call, whole, section.loop);
         if (outcome != Outcome::done) [[unlikely]] return outcome;
         continue;

@@ -148,6 +148,14 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       }
       target.ops.push_back(std::move(op));
     }
+    for (auto op = target.ops.begin(); op != target.ops.end(); ++op) {
+      const auto reads = [&](const Ref &ref) {
+        return ref.space == plan::Space::slot && ref.local == op->dst.local && ref.area == op->dst.area;
+      };
+      op->leaves = op->dst.space == plan::Space::slot && std::none_of(op + 1, target.ops.end(), [&](const Op &later) {
+                     return reads(later.a) || reads(later.b);
+                   });
+    }
   }
   return program;
 }

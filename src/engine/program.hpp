@@ -38,6 +38,7 @@ struct Op {
   bool publication = false;  // an await of addresses
   bool slot = false;         // an acquire of line and slot
   bool last = false;         // a copy of a result that is not read again
+  bool leaves = false;       // writes to a slot what this rank does not read again
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
   bool plain = false;        // a copy or reduce here, of blocks that lie beside each other if they are alike and whole
   std::uint16_t portion = 0;

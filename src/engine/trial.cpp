@@ -1,3 +1,4 @@
+// What it costs to bring bytes to another rank of the node: the trial itself.
 #include "engine/trial.hpp"
 
 #include <algorithm>
@@ -12,80 +13,119 @@ namespace copse::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::duration<float, std::nano>;
 
 constexpr std::chrono::milliseconds kPatience{4};
 constexpr int kTurns = 5, kSlots = 2;
 constexpr std::size_t kBytes = 16384;  // of each slot
 constexpr int kClass = kSlotClasses - 1;
 
-// The ranks take turns by two words, each in a slot of its writer: nothing but slots is left as it was not.
+// What a rank writes for the other to see lies in slots of its own: lines are left as they were.
+struct Words {
+  std::uint64_t told = 0;        // turns, counted
+  std::uintptr_t given = 0;      // where this rank's buffer lies
+};
+
 class Trial {
  public:
   Trial(const Segment &segment, int me, int partner)
-      : segment_(segment), me_(me), partner_(partner), mine_(word(me)), theirs_(word(partner)), here_(kBytes) {}
+      : segment_(segment), me_(me), partner_(partner), mine_(words(me)), theirs_(words(partner)), here_(kSlots * kBytes) {
+    mine_.given = reinterpret_cast<std::uintptr_t>(here_.data());
+  }
 
-  // The least time from the first store to the news that the other has read it; empty if it did not come.
-  std::chrono::nanoseconds give(void (*store)(void *, const void *, std::size_t) noexcept) {
-    auto least = std::chrono::nanoseconds::max();
-    for (int turn = 0; turn < kTurns; ++turn) {
+  [[nodiscard]] bool failed() const { return failed_; }
+
+  struct Given {
+    float store = 1e9F, all = 1e9F;  // ns a byte, least: the stores; until the news that the other has read them
+  };
+  template <class Store>
+  Given give(Store &&store) {
+    Given least;
+    for (int turn = 0; turn < kTurns && !failed_; ++turn) {
       const auto begin = Clock::now();
-      for (int i = 0; i < kSlots; ++i) store(slot(me_, i), here_.data(), kBytes);
+      store();
+      const auto stored = Clock::now();
       tell();
-      if (!hear()) return std::chrono::nanoseconds::max();
-      least = std::min<std::chrono::nanoseconds>(least, Clock::now() - begin);
+      hear(told_);
+      least.store = std::min(least.store, each(stored - begin));
+      least.all = std::min(least.all, each(Clock::now() - begin));
     }
     return least;
   }
 
-  void take() {
-    for (int turn = 0; turn < kTurns; ++turn) {
-      if (!hear_next()) return;
-      for (int i = 0; i < kSlots; ++i) kernels::copy(here_.data(), slot(partner_, i), kBytes);
+  // Returns the least time of `load`, in ns a byte.
+  template <class Load>
+  float take(Load &&load) {
+    float least = 1e9F;
+    for (int turn = 0; turn < kTurns && !failed_; ++turn) {
+      hear(told_ + 1);
+      const auto begin = Clock::now();
+      load();
+      least = std::min(least, each(Clock::now() - begin));
       tell();
     }
+    return least;
+  }
+
+  void fill_slots(void (*store)(void *, const void *, std::size_t) noexcept) {
+    for (int i = 0; i < kSlots; ++i) store(slot(me_, i), here(i), kBytes);
+  }
+  void read_slots() {
+    for (int i = 0; i < kSlots; ++i) kernels::copy(here(i), slot(partner_, i), kBytes);
+  }
+  void touch_buffer() { std::fill(here_.begin(), here_.end(), static_cast<std::byte>(told_)); }
+  void read_buffer(const Peer &partner) {
+    failed_ |= !kernel_read(partner, here(0), theirs_.given, here_.size());
   }
 
  private:
+  static float each(Clock::duration time) {
+    return std::chrono::duration_cast<Nanoseconds>(time).count() / (kSlots * kBytes);
+  }
+  [[nodiscard]] std::byte *here(int i) { return here_.data() + static_cast<std::size_t>(i) * kBytes; }
   [[nodiscard]] std::byte *slot(int local, int i) const {
     return segment_.slot(local, 0, kClass, static_cast<std::uint64_t>(i) + 1);
   }
-  [[nodiscard]] std::atomic_ref<std::uint64_t> word(int local) const {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t *>(segment_.slot(local, 0, kClass, 0)));
+  [[nodiscard]] Words &words(int local) const {
+    return *reinterpret_cast<Words *>(segment_.slot(local, 0, kClass, 0));
   }
-  void tell() { mine_.store(++told_, std::memory_order_release); }
-  bool hear() { return wait_for(told_); }          // the answer to what I told
-  bool hear_next() { return wait_for(told_ + 1); }  // what the other tells next
-  bool wait_for(std::uint64_t number) {
-    while (theirs_.load(std::memory_order_acquire) != number) {
-      if (Clock::now() > end_) return false;
+  void tell() { std::atomic_ref(mine_.told).store(++told_, std::memory_order_release); }
+  void hear(std::uint64_t number) {
+    while (!failed_ && std::atomic_ref(theirs_.told).load(std::memory_order_acquire) != number) {
+      failed_ = Clock::now() > end_;
       relax();
     }
-    return true;
   }
 
   const Segment &segment_;
   int me_, partner_;
-  std::atomic_ref<std::uint64_t> mine_, theirs_;
+  Words &mine_, &theirs_;
   std::vector<std::byte> here_;
   std::uint64_t told_ = 0;
+  bool failed_ = false;
   Clock::time_point end_ = Clock::now() + kPatience;
 };
 
 }  // namespace
 
-bool streaming_is_sooner(const Segment &segment, int me, int partner) {
+std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel) {
   Trial trial(segment, me, partner);
-  std::chrono::nanoseconds cached{}, streamed{};
+  Trial::Given cached, streamed;
+  float read_cached = 0, read_streamed = 0, by_kernel = 0;
   for (const bool mine : {me < partner, me > partner}) {
     if (mine) {
-      cached = trial.give(kernels::copy);
-      streamed = trial.give(kernels::copy_streaming);
+      cached = trial.give([&] { trial.fill_slots(kernels::copy); });
+      streamed = trial.give([&] { trial.fill_slots(kernels::copy_streaming); });
+      if (kernel != nullptr) static_cast<void>(trial.give([&] { trial.touch_buffer(); }));
     } else {
-      trial.take();
-      trial.take();
+      read_cached = trial.take([&] { trial.read_slots(); });
+      read_streamed = trial.take([&] { trial.read_slots(); });
+      if (kernel != nullptr) by_kernel = trial.take([&] { trial.read_buffer(*kernel); });
     }
   }
-  return streamed < cached;
+  if (trial.failed()) return std::nullopt;
+  const bool sooner = streamed.all < cached.all;
+  return Costs{sooner, sooner ? streamed.store : cached.store, sooner ? read_streamed : read_cached, by_kernel};
 }
 
 }  // namespace copse::engine

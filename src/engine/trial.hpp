@@ -1,21 +1,29 @@
-// Which stores bring a slot sooner to another rank, measured.
+// What it costs to bring bytes to another rank of the node, measured: by which stores, through slots or by the kernel.
 //
 // Where two ranks' caches are far from one another (the core complexes of an AMD EPYC, packages), a store to a line that
 // the other has read waits until that one has let go of it, and few such stores are under way at once. Stores past the
 // caches do not wait, and the other reads from memory as fast as it would from a cache so far away. Where the caches are
-// near, the way through memory may be the longer one.
+// near, the way through memory may be the longer one, and the kernel's copy, which looks each page up, too.
 #pragma once
 
+#include <optional>
+
+#include "engine/reach/peer.hpp"
 #include "engine/segment.hpp"
 
 namespace copse::engine {
 
-// From so many bytes on that holds: for less, the store's way to memory is longer than what it saves.
+// From so many bytes on stores past the caches may pay: for less, the way to memory is longer than what it saves.
 inline constexpr std::size_t kStreamFrom = 2048;
 
-// Called by two ranks of a node at the same time, with their numbers on it swapped, while nobody uses the segment: does
-// a slot that I write past the caches arrive sooner? Takes some 0.2 ms, and at most 4 ms when the
-// other does not come; then the answer is no.
-[[nodiscard]] bool streaming_is_sooner(const Segment &segment, int me, int partner);
+struct Costs {
+  bool streamed = false;                 // stores past the caches bring a slot sooner
+  float write = 0, read = 0, kernel = 0;  // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: not tried)
+};
+
+// Called by two ranks of a node at the same time, with their numbers on it swapped, while nobody uses the segment.
+// `kernel`: how the partner is reached, or null to leave the kernel out. Takes some 0.3 ms, and at most 4 ms when the other
+// does not come; then the answer is empty.
+[[nodiscard]] std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel);
 
 }  // namespace copse::engine

@@ -1,0 +1,47 @@
+// What the defaults make of measured costs.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "choose/chooser.hpp"
+
+namespace copse::test {
+namespace {
+
+using algorithms::Collective;
+using choose::Costs;
+using plan::Carrier;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr Costs kDearKernel{0.07F, 0.03F, 0.19F}, kDearSlots{0.2F, 0.09F, 0.13F};
+
+choose::Decision decide(Collective collective, const Costs &costs, int ranks = 2) {
+  choose::Situation situation;
+  situation.ranks = ranks;
+  situation.addressable = situation.anywhere = true;
+  situation.costs = costs;
+  return choose::choose({}, situation, collective, kMiB, {});
+}
+
+TEST(Chooser, TheKernelCopiesWhereThatIsCheaper) {
+  for (const Collective collective : {Collective::broadcast, Collective::allreduce, Collective::gather, Collective::scatter,
+                                      Collective::allgather, Collective::alltoall}) {
+    EXPECT_EQ(decide(collective, kDearKernel).carrier, Carrier::slot) << algorithms::name_of(collective);
+    EXPECT_NE(decide(collective, kDearSlots).carrier, Carrier::slot) << algorithms::name_of(collective);
+    EXPECT_NE(decide(collective, {}).carrier, Carrier::slot) << algorithms::name_of(collective) << ", not measured";
+  }
+}
+
+// The order of a sum depends on how the message is cut: what is measured must not change results from run to run.
+TEST(Chooser, SumsOfManyRanksDoNotDependOnCosts) {
+  for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::scan})
+    for (const int ranks : {3, 4, 8, 64}) {
+      const choose::Decision one = decide(collective, kDearKernel, ranks), other = decide(collective, kDearSlots, ranks);
+      EXPECT_EQ(one.algorithm, other.algorithm);
+      EXPECT_EQ(one.carrier, other.carrier);
+      EXPECT_EQ(one.fragment_bytes, other.fragment_bytes);
+    }
+}
+
+}  // namespace
+}  // namespace copse::test
