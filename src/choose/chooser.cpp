@@ -87,7 +87,8 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
     d.algorithm = row(Collective::allreduce, hierarchical && !ordered ? "tiled_hierarchical" : "tiled");
     if (hierarchical && !ordered && d.carrier == Carrier::put) d.carrier = Carrier::get;
   }
-  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
+  // A tile that has gone past the caches is signalled when it has reached memory: fewer of them, where the sums' order allows.
+  if (d.carrier == Carrier::slot) d.fragment_bytes = s.ranks == 2 && s.costs.streamed ? 64 * kKiB : staged_fragment(s);
   // A strip for each rank at a time: what is read from one side is still in the first cache when it is stored. The
   // kernel is asked for as much as there is: it does not keep to the cache anyhow.
   if (s.direct && (d.carrier == Carrier::put || d.carrier == Carrier::get))

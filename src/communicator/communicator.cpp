@@ -284,6 +284,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
   if (costs.kernel > 0) state->situation.costs = {costs.write, costs.read, costs.kernel};
+  state->situation.costs.streamed = streamed;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
 
   for (const Card &card : cards) state->pids.push_back(card.pid);
