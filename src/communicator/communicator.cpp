@@ -229,7 +229,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                        ": " + std::strerror(errno);
   }
   tried.kernel = kernel_why_not.empty() ? 1 : 0;
-  if (tried.memory && !crowded)
+  if (tried.memory && !crowded && settings.slots == choose::SlotStores::measured)
     tried.costs = costs_between(engine::Segment(state->memory->base(), geometry), cards, here, peers, me, kernel_allowed);
 
   std::vector<Tried> all(cards.size());

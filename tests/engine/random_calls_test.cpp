@@ -37,6 +37,8 @@ std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
 // forced.
 std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
   std::vector<choose::Settings> result(kCommunicators);
+  for (std::size_t c = 0; c < result.size(); ++c)  // not measured: a rank that is late may still read what another writes
+    result[c].slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
   for (std::size_t c = 1; c < result.size(); ++c) {
     for (int i = 0; i < algorithms::kCollectives; ++i) {
       std::vector<const Algorithm *> rows;
@@ -48,7 +50,6 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
       if (random() % 2 == 0) forced.radix = 2 + static_cast<int>(random() % 4);
       result[c].forced.push_back(forced);
     }
-    result[c].slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
     using Mode = choose::Fragmentation::Mode;
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
