@@ -69,8 +69,12 @@ static void open_flags(void) {
   if (rank == 0) {
     snprintf(name, sizeof name, "/dev/shm/mpi_collectives.%ld", (long)getpid());
     const int file = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (file < 0 || ftruncate(file, sizeof *flags) != 0) name[0] = 0;
-    if (file >= 0) close(file);
+    if (file < 0) {
+      name[0] = 0;
+    } else {
+      if (ftruncate(file, sizeof *flags) != 0) unlink(name), name[0] = 0;
+      close(file);
+    }
   }
   MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
   const int file = rank < 2 && name[0] ? open(name, O_RDWR) : -1;
@@ -283,7 +287,7 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
       took = batch(c, n);
       const double after = flag_ns();
       ns = before > after ? before : after;
-      again = wanted_ns > 0 && !(comparable(before, wanted_ns) && comparable(after, wanted_ns)) && MPI_Wtime() - begin < kLong;
+      again = !(comparable(before, wanted_ns) && comparable(after, wanted_ns)) && MPI_Wtime() - begin < kLong;
       MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     if (rank == 0) {

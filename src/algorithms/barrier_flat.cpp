@@ -1,7 +1,7 @@
-// barrier, flat: one round. With more ranks than processors the number of dependent rounds is what counts, not the
-// number of lines read: every rank gets one turn and finds all others arrived.
+// barrier, flat: one round.
 // Cost: a + P-1 loads of a line by every rank
-// Wins: up to four ranks that share a cache; more ranks than processors
+// Wins: up to four ranks that share a cache; barriers one after the other with more ranks than processors, where every
+// rank gets one turn and finds all others arrived
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {

@@ -18,7 +18,9 @@ const Algorithm *row(Collective collective, const char *name) { return algorithm
 // dependent rounds. Otherwise trees (HMPI 2.2, NUMACol 3).
 bool one_round(const Situation &s) { return s.nodes == 1 && (s.oversubscribed ? s.ranks <= 64 : s.ranks <= 4); }
 
+// Ranks that take turns: rank 0 leaves first, so that what it gives next is there when the others get their turn.
 Decision default_barrier(const Situation &s) {
+  if (one_round(s) && s.oversubscribed) return {row(Collective::barrier, "central"), Carrier::line};
   if (one_round(s)) return {row(Collective::barrier, "flat"), Carrier::line};
   return {row(Collective::barrier, s.nodes == 1 && !s.numa ? "dissemination" : "tree"), Carrier::line};
 }
@@ -39,7 +41,7 @@ std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed ? 64 
 // sides share it out.
 constexpr std::size_t kKernelFrom = 48 * kKiB;
 
-// `by_slots`: what slots cost a byte that is copied once by the kernel, and each rank its share at the same time.
+// `by_slots`: what slots cost for each byte that the kernel would copy, in the unit of s.costs.
 bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from, float by_slots) {
   return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from && s.costs.kernel <= by_slots;
 }
@@ -120,12 +122,7 @@ struct Onesided {
 Onesided onesided_from(const Situation &s, Collective collective) {
   constexpr std::size_t kNever = ~std::size_t{0};
   const bool pairs = collective == Collective::alltoall || collective == Collective::reduce_scatter;
-  // In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
-  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
-  const float by_slots = rooted ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
-  const std::size_t kernel_from = s.costs.kernel <= by_slots ? 16 * kKiB + 1 : kNever;
-  if (!s.oversubscribed)
-    return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, kernel_from};
+  if (!s.oversubscribed) return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, 16 * kKiB + 1};
   if (pairs) return {513, 16 * kKiB + 1};
   if (collective == Collective::allgather) return {4 * kKiB + 1, kNever};  // staged, what all read is copied once
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
@@ -135,12 +132,14 @@ Onesided onesided_from(const Situation &s, Collective collective) {
 Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;
   const Onesided from = onesided_from(s, collective);
-  const bool reach = s.addressable && bytes >= (s.direct ? from.direct : from.kernel);
+  // In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
+  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+  const float by_slots = rooted ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
+  const bool reach = s.addressable && (s.direct ? bytes >= from.direct : bytes >= from.kernel && s.costs.kernel <= by_slots);
   d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : reach ? Carrier::get : Carrier::slot;
   d.algorithm = row(collective, wide ? "pairwise" : collective == Collective::reduce_scatter ? "tiled" : "flat");
   if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy
   // Between nodes, and for short blocks of many ranks, a tree's few messages beat many.
-  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
   if (!one_round(s) && (s.nodes > 1 || (s.ranks > 16 && bytes <= kKiB))) {
     if (rooted) d.algorithm = row(collective, "hierarchical_flat");
     if (collective == Collective::allgather) d.algorithm = row(collective, s.nodes > 1 ? "hierarchical" : "bruck");
@@ -172,9 +171,7 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
   const bool rooted = collective == Collective::gather || collective == Collective::scatter;
   if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
-  Situation unmeasured = s;  // how much a slot carries does not depend on what else would be sooner
-  unmeasured.costs = {};
-  const Onesided from = onesided_from(unmeasured, collective);
+  const Onesided from = onesided_from(s, collective);
   const bool gathers = collective == Collective::gather;
   OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
   if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together

@@ -286,7 +286,7 @@ bool Executor::copy(const Place &dst, const Place &src, std::size_t element_byte
   if (bytes == 0) return true;
   if (dst.here != nullptr && src.here != nullptr) {
     meet_pages(dst, bytes);
-    if (dst.here != src.here) (bytes >= stream_from ? kernels::copy_streaming : kernels::copy)(dst.here, src.here, bytes);
+    if (dst.here != src.here) kernels::copy_or_stream(dst.here, src.here, bytes, stream_from);
     return true;
   }
   if (dst.here != nullptr) return fetch(*src.peer, dst.here, src.there, bytes);

@@ -33,7 +33,8 @@ class Trial {
     mine_.given = reinterpret_cast<std::uintptr_t>(here_.data());
   }
 
-  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool failed() const { return failed_; }    // the other did not come
+  [[nodiscard]] bool refused() const { return refused_; }  // by the kernel
 
   struct Given {
     float store = 1e9F, all = 1e9F;  // ns a byte, least: the stores; until the news that the other has read them
@@ -75,7 +76,7 @@ class Trial {
   }
   void touch_buffer() { std::fill(here_.begin(), here_.end(), static_cast<std::byte>(told_)); }
   void read_buffer(const Peer &partner) {
-    failed_ |= !kernel_read(partner, here(0), theirs_.given, here_.size());
+    refused_ |= !kernel_read(partner, here(0), theirs_.given, here_.size());
   }
 
  private:
@@ -102,7 +103,7 @@ class Trial {
   Words &mine_, &theirs_;
   std::vector<std::byte> here_;
   std::uint64_t told_ = 0;
-  bool failed_ = false;
+  bool failed_ = false, refused_ = false;
   Clock::time_point end_ = Clock::now() + kPatience;
 };
 
@@ -125,7 +126,7 @@ std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, 
   }
   if (trial.failed()) return std::nullopt;
   const bool sooner = streamed.all < cached.all;
-  return Costs{sooner, sooner ? streamed.store : cached.store, sooner ? read_streamed : read_cached, by_kernel};
+  return Costs{sooner, sooner ? streamed.store : cached.store, sooner ? read_streamed : read_cached, trial.refused() ? 0 : by_kernel};
 }
 
 }  // namespace copse::engine

@@ -18,7 +18,7 @@ inline constexpr std::size_t kStreamFrom = 2048;
 
 struct Costs {
   bool streamed = false;                 // stores past the caches bring a slot sooner
-  float write = 0, read = 0, kernel = 0;  // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: not tried)
+  float write = 0, read = 0, kernel = 0;  // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: it cannot)
 };
 
 // Called by two ranks of a node at the same time, with their numbers on it swapped, while nobody uses the segment.

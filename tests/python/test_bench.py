@@ -66,8 +66,24 @@ def test_ratios_are_of_the_best_peer():
 def test_batches_of_another_state_of_the_machine_do_not_count():
     near, far = (bench_report.Sample("own", 2, "mpich", 0, "bcast", 8, "warm", i, us, ns) for i, (us, ns) in enumerate([(1, 50), (4, 400)]))
     alone = bench_report.Sample("own", 2, "mpich+copse", 0, "bcast", 8, "warm", 0, 1, 50)
-    assert bench_report.of_one_state([near, far, alone], 380) == [far, alone]  # there is no other figure of that side
-    assert bench_report.of_one_state([near, far], 0) == [near, far]
+    assert bench_report.of_one_state([near, far, alone], 380) == ([far, alone], False)  # no other figure of that side
+    assert bench_report.of_one_state([near, far], 380) == ([far], True)
+    assert bench_report.of_one_state([near, far], 0) == ([near, far], True)
+
+
+def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
+    flags, said = iter([400, 400, 120, 110, 400, 400, 400, 110]), []
+
+    def measure(side, ranks, grid, flag_ns):
+        yield "bcast", 8, "warm", 0, 1.0, next(flags)
+
+    monkeypatch.setitem(bench.PROGRAMS, "own", measure)
+    monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 115)
+    one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
+    kept = bench.take_samples("own", sides(), 2, one_launch, said.append)
+    assert [s.flag_ns for s in kept] == [120, 110, 400, 400, 400]  # the third side found no other, in its three tries
+    assert next(flags) == 110
+    assert "try again" in said[-1]
 
 
 def test_a_cell_that_no_peer_finished_has_no_ratio():

@@ -57,8 +57,8 @@ class Row:
         return self.call, self.bytes, self.mode
 
 
-def of_one_state(samples: list[Sample], flag_ns: float) -> list[Sample]:
-    """Those taken while a flag took about so long; of a side and cell without any, all."""
+def of_one_state(samples: list[Sample], flag_ns: float) -> tuple[list[Sample], bool]:
+    """Those taken while a flag took about so long; of a side and cell without any, all. And whether there was none such."""
 
     def fits(s: Sample) -> bool:
         return not s.flag_ns or not flag_ns or 1 / 1.5 < s.flag_ns / flag_ns < 1.5
@@ -67,7 +67,8 @@ def of_one_state(samples: list[Sample], flag_ns: float) -> list[Sample]:
         return s.side, s.call, s.bytes, s.mode
 
     fitting = set(map(place, filter(fits, samples)))
-    return [s for s in samples if fits(s) or place(s) not in fitting]
+    kept = [s for s in samples if fits(s) or place(s) not in fitting]
+    return kept, all(map(fits, kept))
 
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:

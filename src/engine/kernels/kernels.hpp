@@ -96,6 +96,11 @@ inline void copy(void* dst, const void* src, std::size_t bytes) noexcept {
 // The stores are ordered before any store that follows, so a signal may be raised as after copy().
 void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept;
 
+// copy(), or from `stream_from` bytes on copy_streaming().
+inline void copy_or_stream(void* dst, const void* src, std::size_t bytes, std::size_t stream_from) noexcept {
+  (bytes >= stream_from ? copy_streaming : copy)(dst, src, bytes);
+}
+
 }  // namespace copse::kernels
 
 #endif
