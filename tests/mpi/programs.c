@@ -89,15 +89,13 @@ static void end_some(struct flying **some, int count) {
   for (int i = 0; i < done; ++i) ended(of[indices[i]]);
 }
 
-/* Those that are active here: of a room, or of all rooms; each with a chance of `parts` in 4, drawn from `from`. MPI does not
- * let requests of a session stand beside others. */
-static int pick(struct flying **some, const struct room *room, uint64_t *from, unsigned parts) {
+/* Those that are active here, each with a chance of `parts` in 4, drawn from `from`. MPI does not let requests of a session
+ * stand beside others. */
+static int pick(struct flying **some, uint64_t *from, unsigned parts) {
   int count = 0;
   for (int i = 0; i < kFlight; ++i) {
     const int wanted = draw(from, 4) < parts;
-    if (!wanted || !flight[i].active) continue;
-    const struct room *its = flight[i].trial->room;
-    if (room == NULL ? its->kind != kSession : its == room) some[count++] = &flight[i];
+    if (wanted && flight[i].active && !flight[i].trial->room->of_session) some[count++] = &flight[i];
   }
   return count;
 }
@@ -116,7 +114,7 @@ static void empty(struct flying *f) {
 /* Between nodes Copse's calls do not go on in all of the MPI's that wait: no rank may wait for one of them then. */
 static void land(void) {
   struct flying *some[kFlight];
-  end_all(some, pick(some, NULL, &own, 4));
+  end_all(some, pick(some, &own, 4));
   for (int i = 0; i < kFlight; ++i) end_one(&flight[i]);
 }
 
@@ -174,7 +172,7 @@ static void start_many(void) {
   for (int i = 0; i < kFlight; ++i) {
     const int wanted = draw(&shared, 3) > 0;
     ++values;
-    if (!wanted || !is_persistent(&flight[i]) || flight[i].trial->room->kind == kSession) continue;
+    if (!wanted || !is_persistent(&flight[i]) || flight[i].trial->room->of_session) continue;
     end_one(&flight[i]);
     fill_trial(flight[i].trial, values);
     for (int k = 0; k < flight[i].trial->requests; ++k) requests[n++] = flight[i].trial->request[k];
@@ -204,11 +202,11 @@ static void step(void) {
   } else if (what < 86) {
     start_many();
   } else if (what < 92) {
-    end_all(some, pick(some, NULL, &shared, 1 + again));
+    end_all(some, pick(some, &shared, 1 + again));
   }
   if (draw(&own, 8) == 0) usleep(draw(&own, 300));
-  if (draw(&own, 3) == 0) end_some(some, pick(some, NULL, &own, 2));
-  if (draw(&own, 12) == 0) end_all(some, pick(some, NULL, &own, 1));
+  if (draw(&own, 3) == 0) end_some(some, pick(some, &own, 2));
+  if (draw(&own, 12) == 0) end_all(some, pick(some, &own, 1));
 }
 
 static void run_program(uint64_t seed, long steps) {

@@ -115,6 +115,7 @@ void open_room(struct room *room, enum kind kind, const struct room *parent, uns
   if (kind > kSelf && kind != kSession && parent->comm == MPI_COMM_NULL) return;
   if ((kind == kInter || kind == kMerged) && parent->size < 2) kind = kDup;
   room->kind = kind;
+  room->of_session = kind == kSession || (kind > kSelf && parent->of_session);
   switch (kind) {
     case kWorld: room->comm = MPI_COMM_WORLD; break;
     case kSelf: room->comm = MPI_COMM_SELF; break;

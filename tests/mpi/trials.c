@@ -96,7 +96,7 @@ static void run_trial(struct room *room, struct trial *t) {
     if (turn > 0) fill_trial(t, values + 1);
     if (t->form == kPersistent) MPI_Startall(t->requests, t->request);
     if (t->form != kBlocking) 
-      end_beside_message(t->requests, t->request, room->kind == kSession ? MPI_COMM_NULL : MPI_COMM_WORLD, t->theirs);
+      end_beside_message(t->requests, t->request, room->of_session ? MPI_COMM_NULL : MPI_COMM_WORLD, t->theirs);
     check_trial(t);
   }
   free_trial(t);

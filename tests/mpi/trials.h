@@ -18,6 +18,7 @@ struct room {
   int me, size, peers, base, peer_base;
   int sources, destinations, source[kNeighbours], destination[kNeighbours]; /* of neighbourhood calls; may be MPI_PROC_NULL */
   int met;                                                                  /* Copse can have met */
+  int of_session;                                                           /* it, or what it was made from */
 #if HAS_SESSIONS
   MPI_Session session;
 #endif
