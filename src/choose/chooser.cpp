@@ -35,7 +35,7 @@ Carrier carrier_for(const Situation &s, std::size_t bytes, std::size_t direct_fr
 
 // Pieces of a staged message: small enough to stay in the second cache of both sides and to overlap, large enough to
 // be worth a signal; and, where ranks take turns on their processors, worth a turn.
-std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed ? 64 : 32) * kKiB; }
+std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed || s.ranks == 2 ? 64 : 32) * kKiB; }
 
 // Without loads and stores into the other's buffer, the kernel's single copy beats two copies from here on, when both
 // sides share it out.
@@ -89,8 +89,7 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
     d.algorithm = row(Collective::allreduce, hierarchical && !ordered ? "tiled_hierarchical" : "tiled");
     if (hierarchical && !ordered && d.carrier == Carrier::put) d.carrier = Carrier::get;
   }
-  // A tile that has gone past the caches is signalled when it has reached memory: fewer of them, where the sums' order allows.
-  if (d.carrier == Carrier::slot) d.fragment_bytes = s.ranks == 2 && s.costs.streamed ? 64 * kKiB : staged_fragment(s);
+  if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
   // A strip for each rank at a time: what is read from one side is still in the first cache when it is stored. The
   // kernel is asked for as much as there is: it does not keep to the cache anyhow.
   if (s.direct && (d.carrier == Carrier::put || d.carrier == Carrier::get))

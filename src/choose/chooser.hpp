@@ -13,7 +13,6 @@ namespace copse::choose {
 // come from as far as the chooser asks, unless measured.
 struct Costs {
   float write = 1, read = 1, kernel = 1;
-  bool streamed = false;  // slots are written past the caches
 };
 
 // What a decision may depend on: only what all ranks of the communicator know alike.

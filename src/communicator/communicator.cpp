@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -42,14 +43,16 @@ std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t
   return mapping;
 }
 
-engine::Geometry geometry_for(bool oversubscribed) {
+engine::Geometry geometry_for(bool oversubscribed, int ranks) {
   engine::Geometry geometry;
   // Few lines stay in the first cache; many let a root run far ahead of ranks that have to wait for a processor.
   geometry.line_depth = oversubscribed ? 512 : 64;
   if (oversubscribed) {
     geometry.slots = {{{256, 1024}, {64, 8192}, {16, 65536}}};
   } else {
-    geometry.slots = {{{32, 1024}, {16, 8192}, {8, 65536}}};
+    // A slot is soonest filled when the reader's second cache has let go of it: few ranks' rings go round in 2 MiB.
+    const auto large = std::max(8U, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
+    geometry.slots = {{{32, 1024}, {16, 8192}, {large, 65536}}};
   }
   return geometry;
 }
@@ -79,16 +82,16 @@ engine::Costs costs_between(const engine::Segment &segment, const std::vector<Ca
 engine::Costs common(const std::vector<engine::Costs> &found) {
   engine::Costs result;
   std::ptrdiff_t sooner = 0;
-  std::array<std::vector<float>, 3> costs;
+  std::array<std::vector<float>, 4> costs;
   for (const engine::Costs &one : found) {
     if (one.write == 0) continue;
     sooner += one.streamed ? 1 : -1;
-    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(std::array{one.write, one.read, one.kernel}[i]);
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(std::array{one.write, one.read, one.kernel, one.past}[i]);
   }
   if (costs[0].empty()) return result;
   for (auto &each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
   const std::size_t middle = costs[0].size() / 2;
-  return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle]};
+  return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
 
 // The other ranks begin to call when they have agreed: where the rest fails on this one, they must not wait for it.
@@ -118,7 +121,7 @@ int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->capabilities; }
 const Trace &Communicator::trace() const { return state_->trace; }
 void Communicator::give_up() { state_->executor->give_up(); }
-std::size_t Communicator::element_bytes_max() { return geometry_for(false).slots.back().bytes; }
+std::size_t Communicator::element_bytes_max() { return geometry_for(false, 1).slots.back().bytes; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::unique_ptr<engine::Wire> wire,
@@ -143,7 +146,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                     " has other COPSE_ variables than rank 0; give all ranks the same environment");
   state->places = placement_of(cards, settings);
   const bool crowded = oversubscribed(cards);
-  const engine::Geometry geometry = geometry_for(crowded);
+  const engine::Geometry geometry = geometry_for(crowded, ranks);
 
   std::vector<int> here;  // the ranks of my node
   int nodes = 0;
@@ -284,7 +287,6 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->situation.direct = agreed.threads != 0 || agreed.heap != 0;
   state->situation.oversubscribed = crowded;
   if (costs.kernel > 0) state->situation.costs = {costs.write, costs.read, costs.kernel};
-  state->situation.costs.streamed = streamed;
   state->situation.numa = shape::groups(state->places, topology::Level::numa) > nodes;
 
   for (const Card &card : cards) state->pids.push_back(card.pid);
@@ -303,7 +305,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   if (crowded) state->progress->set_crowded();
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
-  if (streamed) state->executor->stream_slots_from(engine::kStreamFrom);
+  state->executor->store_slots({streamed, settings.slots == Stores::measured ? costs.past : 0});
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));

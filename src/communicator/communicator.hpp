@@ -28,7 +28,7 @@ struct Capabilities {
   bool heap = false;            // every rank's shared heap is mapped by every rank of its node
   bool kernel = false;          // process_vm_readv and _writev work between all ranks of every node
   bool oversubscribed = false;  // more ranks than processors on some node
-  bool streamed = false;        // slots are written past the caches
+  bool streamed = false;        // slots are written past the caches at first
   std::string heap_why_not, kernel_why_not;
 };
 

@@ -294,6 +294,15 @@ bool Executor::copy(const Place &dst, const Place &src, std::size_t element_byte
   return false;  // no plan moves data between two others
 }
 
+bool Executor::copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes) {
+  const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
+  if (!slot_stores_.asks(bytes)) return copy(dst, src, element_bytes, slot_stores_.past_from());
+  const auto begin = std::chrono::steady_clock::now();
+  const bool copied = copy(dst, src, element_bytes, SIZE_MAX);
+  slot_stores_.took(bytes, std::chrono::steady_clock::now() - begin);
+  return copied;
+}
+
 namespace {
 
 // Into `far`, and into `near` unless that is null: made where it stays in the first cache, and sent on from there.
@@ -321,7 +330,7 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   if (dst.here && a.here && b.here && (!two || dst2.here)) {
     meet_pages(dst, a.count * size);
     if (two) meet_pages(dst2, a.count * size);
-    if (op.leaves && a.count * size >= stream_slots_from_ && size <= kStripBytes) {
+    if (op.leaves && a.count * size >= slot_stores_.past_from() && size <= kStripBytes) {
       reduce_past_caches(combine, dst.here, two ? dst2.here : nullptr, a.here, b.here, a.count, size);
     } else if (two && combine.kernel_two != nullptr) {
       combine.kernel_two(dst.here, dst2.here, a.here, b.here, a.count);
@@ -480,7 +489,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::reduce: {
       if (carries_ && op.dst.space == plan::Space::peer_output) return Outcome::done;
       const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
-      const std::size_t stream_from = op.leaves ? stream_slots_from_ : op.last && result >= stream_from_ ? 0 : SIZE_MAX;
+      const std::size_t stream_from = op.last && result >= stream_from_ ? 0 : SIZE_MAX;
       const bool moved =
           op.kind == plan::Kind::reduce
               ? each_run(op, call, fragment,
@@ -492,6 +501,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                            const Place dst = where(op.dst), src = where(op.a);
                            if (call.one_way && op.dst.space == plan::Space::output)
                              note_cut_off(op.a.rank < 0 ? me_ : op.a.rank, src.count, dst.count);
+                           if (op.leaves) return copy_to_slot(dst, src, call.element_bytes);
                            return copy(dst, src, call.element_bytes, stream_from);
                          });
       if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
@@ -568,12 +578,12 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
     }
     return base + ref.place * block_bytes;
   };
-  const bool far = block_bytes >= stream_slots_from_;
+  const bool matters = block_bytes >= slot_stores_.matters_from();
   for (const Program::Section &section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
-      if (!moves || !op.plain || call.ragged || (far && op.leaves)) {
+      if (!moves || !op.plain || call.ragged || (matters && op.leaves)) {
         const Outcome outcome = step(op, call, whole, section.loop);
         if (outcome != Outcome::done) [[unlikely]] return outcome;
         continue;

@@ -11,6 +11,7 @@
 
 #include "engine/call.hpp"
 #include "engine/program.hpp"
+#include "engine/slot_stores.hpp"
 #include "engine/stand_ins.hpp"
 #include "engine/signal/wait.hpp"
 #include "engine/wire/wire.hpp"
@@ -47,8 +48,8 @@ class Executor {
   // not push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
 
-  // From now on what goes into a slot is stored past the caches, from so many bytes on (trial.hpp).
-  void stream_slots_from(std::size_t bytes) { stream_slots_from_ = bytes; }
+  // How what goes into a slot is stored from now on.
+  void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
 
   // From now on called now and then while a call waits long: for what must go on meanwhile.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
@@ -141,6 +142,7 @@ class Executor {
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
   static void meet_pages(const Place &place, std::size_t bytes);
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t stream_from);
+  bool copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
   Outcome publish(const Op &op, const Call &call, std::uint64_t ticket);
   // one_way.cpp
@@ -188,7 +190,8 @@ class Executor {
   [[nodiscard]] Message &message_of(const Op &op);
   std::size_t scratch_stride_ = 0;
   bool heap_only_ = false;
-  std::size_t stream_from_ = SIZE_MAX, stream_slots_from_ = SIZE_MAX;
+  std::size_t stream_from_ = SIZE_MAX;
+  SlotStores slot_stores_;
   std::optional<StandIns> stand_ins_;  // of the current call
 
   // Where the current call stands: it has begun, and came to a wait at this operation.

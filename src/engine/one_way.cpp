@@ -54,14 +54,14 @@ Outcome Executor::carry(const Op &op, const Call &call, std::uint64_t ticket, Ad
   const auto *const from = static_cast<const std::byte *>(call.input);
   const Gift given = gift(call);
   if (given.blocks == nullptr) {
-    if (bytes > 0) kernels::copy_or_stream(to, from, bytes, stream_slots_from_);
+    if (bytes > 0) kernels::copy_or_stream(to, from, bytes, slot_stores_.past_from());
     return Outcome::done;
   }
   std::byte *data = to + given.count * sizeof(std::uint32_t);
   for (std::size_t i = 0; i < given.count; ++i) {
     const auto length = static_cast<std::uint32_t>(i == given.at_home ? 0 : given.blocks[i].count * call.element_bytes);
     std::memcpy(to + i * sizeof length, &length, sizeof length);
-    if (length > 0) kernels::copy_or_stream(data, from + given.blocks[i].place, length, stream_slots_from_);
+    if (length > 0) kernels::copy_or_stream(data, from + given.blocks[i].place, length, slot_stores_.past_from());
     data += length;
   }
   return Outcome::done;

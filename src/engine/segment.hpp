@@ -13,7 +13,7 @@
 namespace copse::engine {
 
 // A class of slots: all areas of a rank have a ring of `depth` slots of `bytes` in each class. Small messages
-// get many small slots, so that a rank can run far ahead of the others; large ones few, that stay in cache.
+// get many small slots, so that a rank can run far ahead of the others; large ones fewer.
 struct SlotClass {
   std::uint32_t depth = 0;  // power of two
   std::uint32_t bytes = 0;

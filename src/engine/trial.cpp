@@ -15,9 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Nanoseconds = std::chrono::duration<float, std::nano>;
 
-constexpr std::chrono::milliseconds kPatience{4};
-constexpr int kTurns = 5, kSlots = 2;
-constexpr std::size_t kBytes = 16384;  // of each slot
+constexpr std::chrono::milliseconds kPatience{8};
+constexpr int kTurns = 5;              // that count
+constexpr std::size_t kBytes = 32768;  // of a slot
 constexpr int kClass = kSlotClasses - 1;
 
 // What a rank writes for the other to see lies in slots of its own: lines are left as they were.
@@ -29,7 +29,7 @@ struct Words {
 class Trial {
  public:
   Trial(const Segment &segment, int me, int partner)
-      : segment_(segment), me_(me), partner_(partner), mine_(words(me)), theirs_(words(partner)), here_(kSlots * kBytes) {
+      : segment_(segment), me_(me), partner_(partner), mine_(words(me)), theirs_(words(partner)), here_(kBytes) {
     mine_.given = reinterpret_cast<std::uintptr_t>(here_.data());
   }
 
@@ -39,15 +39,18 @@ class Trial {
   struct Given {
     float store = 1e9F, all = 1e9F;  // ns a byte, least: the stores; until the news that the other has read them
   };
+  // `store` and `load` get a slot of the giver's, one after the other as in the calls to come. Only the last turns count:
+  // `first` of them bring the caches to the state in which later rounds will find them.
   template <class Store>
-  Given give(Store &&store) {
+  Given give(int first, Store &&store) {
     Given least;
-    for (int turn = 0; turn < kTurns && !failed_; ++turn) {
+    for (int turn = -first; turn < kTurns && !failed_; ++turn) {
       const auto begin = Clock::now();
-      store();
+      store(slot(me_));
       const auto stored = Clock::now();
       tell();
       hear(told_);
+      if (turn < 0) continue;
       least.store = std::min(least.store, each(stored - begin));
       least.all = std::min(least.all, each(Clock::now() - begin));
     }
@@ -56,36 +59,35 @@ class Trial {
 
   // Returns the least time of `load`, in ns a byte.
   template <class Load>
-  float take(Load &&load) {
+  float take(int first, Load &&load) {
     float least = 1e9F;
-    for (int turn = 0; turn < kTurns && !failed_; ++turn) {
+    for (int turn = -first; turn < kTurns && !failed_; ++turn) {
       hear(told_ + 1);
       const auto begin = Clock::now();
-      load();
-      least = std::min(least, each(Clock::now() - begin));
+      load(slot(partner_));
+      if (turn >= 0) least = std::min(least, each(Clock::now() - begin));
       tell();
     }
     return least;
   }
+  // The turns that use each slot once; the first slot holds the words.
+  [[nodiscard]] int round() const { return static_cast<int>(segment_.geometry().slots[kClass].depth) - 1; }
 
-  void fill_slots(void (*store)(void *, const void *, std::size_t) noexcept) {
-    for (int i = 0; i < kSlots; ++i) store(slot(me_, i), here(i), kBytes);
+  void fill(std::byte *slot, void (*store)(void *, const void *, std::size_t) noexcept) {
+    store(slot, here_.data(), here_.size());
   }
-  void read_slots() {
-    for (int i = 0; i < kSlots; ++i) kernels::copy(here(i), slot(partner_, i), kBytes);
-  }
+  void read(const std::byte *slot) { kernels::copy(here_.data(), slot, here_.size()); }
   void touch_buffer() { std::fill(here_.begin(), here_.end(), static_cast<std::byte>(told_)); }
   void read_buffer(const Peer &partner) {
-    refused_ |= !kernel_read(partner, here(0), theirs_.given, here_.size());
+    refused_ |= !kernel_read(partner, here_.data(), theirs_.given, here_.size());
   }
 
  private:
-  static float each(Clock::duration time) {
-    return std::chrono::duration_cast<Nanoseconds>(time).count() / (kSlots * kBytes);
+  [[nodiscard]] float each(Clock::duration time) const {
+    return std::chrono::duration_cast<Nanoseconds>(time).count() / static_cast<float>(here_.size());
   }
-  [[nodiscard]] std::byte *here(int i) { return here_.data() + static_cast<std::size_t>(i) * kBytes; }
-  [[nodiscard]] std::byte *slot(int local, int i) const {
-    return segment_.slot(local, 0, kClass, static_cast<std::uint64_t>(i) + 1);
+  [[nodiscard]] std::byte *slot(int local) const {
+    return segment_.slot(local, 0, kClass, 1 + told_ % static_cast<std::uint64_t>(round()));
   }
   [[nodiscard]] Words &words(int local) const {
     return *reinterpret_cast<Words *>(segment_.slot(local, 0, kClass, 0));
@@ -115,18 +117,19 @@ std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, 
   float read_cached = 0, read_streamed = 0, by_kernel = 0;
   for (const bool mine : {me < partner, me > partner}) {
     if (mine) {
-      cached = trial.give([&] { trial.fill_slots(kernels::copy); });
-      streamed = trial.give([&] { trial.fill_slots(kernels::copy_streaming); });
-      if (kernel != nullptr) static_cast<void>(trial.give([&] { trial.touch_buffer(); }));
+      cached = trial.give(trial.round(), [&](std::byte *slot) { trial.fill(slot, kernels::copy); });
+      streamed = trial.give(0, [&](std::byte *slot) { trial.fill(slot, kernels::copy_streaming); });
+      if (kernel != nullptr) static_cast<void>(trial.give(0, [&](std::byte *) { trial.touch_buffer(); }));
     } else {
-      read_cached = trial.take([&] { trial.read_slots(); });
-      read_streamed = trial.take([&] { trial.read_slots(); });
-      if (kernel != nullptr) by_kernel = trial.take([&] { trial.read_buffer(*kernel); });
+      read_cached = trial.take(trial.round(), [&](const std::byte *slot) { trial.read(slot); });
+      read_streamed = trial.take(0, [&](const std::byte *slot) { trial.read(slot); });
+      if (kernel != nullptr) by_kernel = trial.take(0, [&](const std::byte *) { trial.read_buffer(*kernel); });
     }
   }
   if (trial.failed()) return std::nullopt;
   const bool sooner = streamed.all < cached.all;
-  return Costs{sooner, sooner ? streamed.store : cached.store, sooner ? read_streamed : read_cached, trial.refused() ? 0 : by_kernel};
+  return Costs{sooner, sooner ? streamed.store : cached.store, sooner ? read_streamed : read_cached,
+               trial.refused() ? 0 : by_kernel, streamed.all};
 }
 
 }  // namespace copse::engine

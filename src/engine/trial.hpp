@@ -13,16 +13,14 @@
 
 namespace copse::engine {
 
-// From so many bytes on stores past the caches may pay: for less, the way to memory is longer than what it saves.
-inline constexpr std::size_t kStreamFrom = 2048;
-
 struct Costs {
   bool streamed = false;                 // stores past the caches bring a slot sooner
-  float write = 0, read = 0, kernel = 0;  // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: it cannot)
+  // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: it cannot); all the way past the caches.
+  float write = 0, read = 0, kernel = 0, past = 0;
 };
 
 // Called by two ranks of a node at the same time, with their numbers on it swapped, while nobody uses the segment.
-// `kernel`: how the partner is reached, or null to leave the kernel out. Takes some 0.3 ms, and at most 4 ms when the other
+// `kernel`: how the partner is reached, or null to leave the kernel out. Takes one or two ms, and at most 8 ms when the other
 // does not come; then the answer is empty. Who comes late may still read slots that the other already uses: it throws away
 // what it read.
 [[nodiscard]] std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel);

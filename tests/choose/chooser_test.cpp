@@ -13,7 +13,7 @@ using choose::Costs;
 using plan::Carrier;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr Costs kDearKernel{0.07F, 0.03F, 0.19F, false}, kDearSlots{0.2F, 0.09F, 0.13F, true};
+constexpr Costs kDearKernel{0.07F, 0.03F, 0.19F}, kDearSlots{0.2F, 0.09F, 0.13F};
 
 choose::Decision decide(Collective collective, const Costs &costs, int ranks = 2) {
   choose::Situation situation;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/slot_stores.hpp"
 #include "engine/trial.hpp"
 
 namespace copse::engine {
@@ -72,4 +73,36 @@ TEST_F(Trial, EndsWhenTheOtherDoesNotCome) {
 }
 
 }  // namespace
+// So many large stores, each into the caches taking `each` ns a byte; returns how many were timed.
+int store_large(SlotStores &stores, int times, float each) {
+  constexpr std::size_t kBytes = 65536;
+  int timed = 0;
+  for (int i = 0; i < times; ++i)
+    if (stores.asks(kBytes)) ++timed, stores.took(kBytes, std::chrono::duration<float, std::nano>(each * kBytes));
+  return timed;
+}
+
+TEST(SlotStores, FollowTheReadersCache) {
+  SlotStores stores(false, 0.1F);
+  EXPECT_LT(store_large(stores, 800, 0.05F), 150);
+  EXPECT_EQ(stores.past_from(), SIZE_MAX);
+  store_large(stores, 8, 0.5F);  // one that met an interrupt
+  store_large(stores, 800, 0.05F);
+  EXPECT_EQ(stores.past_from(), SIZE_MAX);
+  store_large(stores, 20, 0.3F);  // now it is far
+  EXPECT_LT(stores.past_from(), 8192U);
+  EXPECT_LT(store_large(stores, 1000, 0.3F), 20);
+  EXPECT_LT(stores.past_from(), 8192U);
+  store_large(stores, 200, 0.05F);
+  EXPECT_EQ(stores.past_from(), SIZE_MAX);
+}
+
+TEST(SlotStores, StayWhereTheUserSays) {
+  for (const bool past : {false, true}) {
+    SlotStores stores(past, 0);
+    EXPECT_EQ(store_large(stores, 1000, past ? 0.01F : 9.0F), 0);
+    EXPECT_EQ(stores.past_from() < SIZE_MAX, past);
+  }
+}
+
 }  // namespace copse::engine
