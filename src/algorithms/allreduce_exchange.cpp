@@ -11,14 +11,15 @@ plan::Plan allreduce_exchange(const Request &request) {
   Builder builder = request.builder();
   const auto others = request.others();
   builder.loop();
-  // My own message is read where I gave it: in place, the input is gone as soon as the output is begun.
+  // In place, the input is gone with the first sum: who comes later in it reads its own message where it gave it.
   const plan::Operand mine = builder.open(0, others, builder.scratch(1));
   builder.copy(mine, Builder::input());
   builder.post(0, others, mine);
+  const plan::Operand own = request.rank < 2 ? Builder::input() : mine;
   std::vector<Fetch> items;
   for (int rank = 0; rank < request.ranks; ++rank) {
     if (rank == request.rank) {
-      items.emplace_back([mine] { return mine; });
+      items.emplace_back([own] { return own; });
     } else {
       // The first one waits for the second: they need two places if both come over the wire.
       items.emplace_back([&builder, rank] {

@@ -305,7 +305,8 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   if (crowded) state->progress->set_crowded();
   if (!agreed.kernel && agreed.heap && !tried.threads) state->executor->publish_from_heap_only();
   if (const auto cache = last_cache_bytes(settings)) state->executor->stream_from(*cache);
-  state->executor->store_slots({streamed, settings.slots == Stores::measured ? costs.past : 0});
+  const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
+  state->executor->store_slots({streamed, settings.slots == Stores::measured ? slow : 0});
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));

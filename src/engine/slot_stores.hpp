@@ -13,6 +13,9 @@ namespace copse::engine {
 
 class SlotStores {
  public:
+  // Where there was no trial: no near cache takes so long, and every far one that was measured takes longer (ns a byte).
+  static constexpr float kSlow = 0.25F;
+
   SlotStores() = default;  // into the caches, and so for ever
   // `slow`: ns a byte, from which a store into the caches speaks for those past them. 0: it stays as it begins.
   SlotStores(bool past, float slow) : past_(past), slow_(slow) {}
