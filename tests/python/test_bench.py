@@ -72,7 +72,7 @@ def test_batches_of_another_state_of_the_machine_do_not_count():
 
 
 def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
-    flags, said = iter([400, 400, 120, 110, 400, 400, 400, 110]), []
+    flags, said = iter([400, 400, 120, 110, *[400] * bench.TRIES, 110]), []
 
     def measure(side, ranks, grid, flag_ns):
         yield "bcast", 8, "warm", 0, 1.0, next(flags)
@@ -81,7 +81,7 @@ def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
     monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 115)
     one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
     kept = bench.take_samples("own", sides(), 2, one_launch, said.append)
-    assert [s.flag_ns for s in kept] == [120, 110, 400, 400, 400]  # the third side found no other, in its three tries
+    assert [s.flag_ns for s in kept] == [120, 110, *[400] * bench.TRIES]  # the third side finds no other
     assert next(flags) == 110
     assert "try again" in said[-1]
 

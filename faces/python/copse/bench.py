@@ -41,7 +41,7 @@ SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
 LAUNCH_TIMEOUT = 1800  # seconds
 WATCH_SECONDS = 8  # for the usual state of the machine
-TRIES = 3  # of a launch, while it has cells that were only measured in another state
+TRIES = 6  # of a launch, while it has cells that were only measured in another state
 
 
 @dataclass(frozen=True)
