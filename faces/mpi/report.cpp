@@ -126,7 +126,7 @@ void remember(const CommState &state) {
   if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
     note("no kernel reach", capabilities.kernel_why_not);
   if (capabilities.streamed)
-    note("slots", "written past the caches, which arrived sooner when the communicator was made (COPSE_SLOTS)");
+    note("slots", "written past the caches at first (COPSE_SLOTS)");
   if (capabilities.nodes > 1)
     note("wire", "a communicator over " + std::to_string(capabilities.nodes) +
                      " nodes, joined by the MPI's own messages");

@@ -70,6 +70,7 @@ class Trial {
     }
     return least;
   }
+
   // The turns that use each slot once; the first slot holds the words.
   [[nodiscard]] int round() const { return static_cast<int>(segment_.geometry().slots[kClass].depth) - 1; }
 
@@ -83,8 +84,8 @@ class Trial {
   }
 
  private:
-  [[nodiscard]] float each(Clock::duration time) const {
-    return std::chrono::duration_cast<Nanoseconds>(time).count() / static_cast<float>(here_.size());
+  static float each(Clock::duration time) {
+    return std::chrono::duration_cast<Nanoseconds>(time).count() / static_cast<float>(kBytes);
   }
   [[nodiscard]] std::byte *slot(int local) const {
     return segment_.slot(local, 0, kClass, 1 + told_ % static_cast<std::uint64_t>(round()));

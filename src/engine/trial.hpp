@@ -20,7 +20,7 @@ struct Costs {
 };
 
 // Called by two ranks of a node at the same time, with their numbers on it swapped, while nobody uses the segment.
-// `kernel`: how the partner is reached, or null to leave the kernel out. Takes one or two ms, and at most 8 ms when the other
+// `kernel`: how the partner is reached, or null to leave the kernel out. Takes two to five ms, and at most 8 ms when the other
 // does not come; then the answer is empty. Who comes late may still read slots that the other already uses: it throws away
 // what it read.
 [[nodiscard]] std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel);

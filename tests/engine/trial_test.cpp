@@ -72,7 +72,6 @@ TEST_F(Trial, EndsWhenTheOtherDoesNotCome) {
   }
 }
 
-}  // namespace
 // So many large stores, each into the caches taking `each` ns a byte; returns how many were timed.
 int store_large(SlotStores &stores, int times, float each) {
   constexpr std::size_t kBytes = 65536;
@@ -105,4 +104,5 @@ TEST(SlotStores, StayWhereTheUserSays) {
   }
 }
 
+}  // namespace
 }  // namespace copse::engine
