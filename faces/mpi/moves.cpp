@@ -70,8 +70,9 @@ int refuse_overlap(const Site &site, const Sides &sides) {
 }
 
 // A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
-// where there are tables (`ragged`), of this rank's.
-int move(const Site &site, Sides sides, bool ragged, int root, std::size_t bytes) {
+// where there are tables (`ragged`), of this rank's. (`sides` by reference: to copy together what was just written in parts
+// is to wait until all stores before it have left, a line on its way to another rank's cache among them.)
+int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t bytes) {
   if (sides.in_place && site.collective != Collective::alltoall) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
@@ -127,8 +128,7 @@ int gather(const Site &site, const void *input, Count given, Raw input_type, voi
   if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
       (!in_place && !in.one(input, given, input_type)) || (gets && !out.row(output, taken, output_type)))
     return site.pass_on(kInvalid);
-  const Sides sides{in_place ? nullptr : &in, gets ? &out : nullptr, in_place};
-  return move(site, sides, false, root, in_place ? out.bytes() : in.bytes());
+  return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, false, root, in_place ? out.bytes() : in.bytes());
 }
 
 template <class Count, class Displacement>
@@ -140,8 +140,7 @@ int gatherv(const Site &site, const void *input, Count given, Raw input_type, vo
       (!in_place && !in.one(input, given, input_type)) ||
       (gets && !out.table(output, taken, output_places, output_type)))
     return site.pass_on(kInvalid);
-  const Sides sides{in_place ? nullptr : &in, gets ? &out : nullptr, in_place};
-  return move(site, sides, true, root, in_place ? out.bytes(root) : in.bytes());
+  return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, true, root, in_place ? out.bytes(root) : in.bytes());
 }
 
 template <class Count>
@@ -152,8 +151,7 @@ int scatter(const Site &site, const void *input, Count given, Raw input_type, vo
   if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
       (gives && !in.row(input, given, input_type)) || (!in_place && !out.one(output, taken, output_type)))
     return site.pass_on(kInvalid);
-  const Sides sides{gives ? &in : nullptr, in_place ? nullptr : &out, in_place};
-  return move(site, sides, false, root, gives ? in.bytes() : out.bytes());
+  return move(site, {gives ? &in : nullptr, in_place ? nullptr : &out, in_place}, false, root, gives ? in.bytes() : out.bytes());
 }
 
 template <class Count, class Displacement>
@@ -165,8 +163,7 @@ int scatterv(const Site &site, const void *input, const Count *given, const Disp
       (gives && !in.table(input, given, input_places, input_type)) ||
       (!in_place && !out.one(output, taken, output_type)))
     return site.pass_on(kInvalid);
-  const Sides sides{gives ? &in : nullptr, in_place ? nullptr : &out, in_place};
-  return move(site, sides, true, root, gives ? in.bytes(root) : out.bytes());
+  return move(site, {gives ? &in : nullptr, in_place ? nullptr : &out, in_place}, true, root, gives ? in.bytes(root) : out.bytes());
 }
 
 template <class Count>

@@ -5,45 +5,21 @@
 
 namespace copse::mpi {
 
-bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
-  blocks_ = blocks;
-  if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
-  const Datatype *type = kept_.type(raw_type, comm_);
-  if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
-  first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
-  dense_ = type->dense;
-  return !dense_ || bytes_ == 0 || buffer != nullptr;
+const Datatype *SideMemory::other_type(Raw raw, MPI_Comm comm) {
+  const Datatype *const found = datatype_of(raw, comm);
+  if (found == nullptr) return found;
+  if (found->derived) return outlives ? types.emplace_back(kept(*found)).get() : found;
+  last_raw_ = raw;
+  return last_ = found;
 }
-
-bool Side::one(const void *buffer, std::int64_t count, Raw type) { return equal(buffer, count, type, 1); }
-bool Side::row(const void *buffer, std::int64_t count, Raw type) { return equal(buffer, count, type, ranks_); }
 
 void Side::begin_table(const void *buffer) {
   const auto blocks = static_cast<std::size_t>(ranks_);
   tabled_ = true;
   blocks_ = ranks_;
   first_.at = static_cast<char *>(const_cast<void *>(buffer));
-  kept_.pieces.assign(blocks, {});
-  kept_.blocks.assign(blocks, {});
-}
-
-bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
-  const Datatype *type = kept_.type(raw_type, comm_);
-  if (type == nullptr || count < 0) return false;
-  const auto index = static_cast<std::size_t>(rank);
-  communicator::Block &block = kept_.blocks[index];
-  block.place = in_extents ? place * type->extent : place;
-  if (!message_bytes(count, type->size, block.count)) return false;
-  char *const at = first_.at + block.place;
-  kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
-  bytes_ += block.count;  // of all
-  if (block.count == 0) return true;
-  const auto begin = reinterpret_cast<std::uintptr_t>(at), end = begin + block.count;
-  if (begin < end_) rising_ = false;
-  begin_ = std::min(begin_, begin);
-  end_ = std::max(end_, end);
-  if (!type->dense) dense_ = false;
-  return !type->dense || at != nullptr;
+  kept_.pieces.resize(blocks);
+  kept_.blocks.resize(blocks);
 }
 
 Piece Side::piece(int index) const {
@@ -53,10 +29,7 @@ Piece Side::piece(int index) const {
   return piece;
 }
 
-bool Side::prepare(std::size_t block_bytes) {
-  memory_ = first_.at;
-  given_ = block_bytes;
-  if (tabled_ ? dense_ : dense_ && given_ == bytes_) return true;
+bool Side::prepare_packed() {
   dense_ = false;
   const std::size_t all = tabled_ ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
   memory_ = static_cast<char *>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
@@ -99,14 +72,14 @@ bool Side::load(int rank) {
   return dense_ || from.count == 0 || pack(*from.type, from.at, from.count, memory(rank), lasting());
 }
 
-bool Side::load() {
-  for (int i = 0; !dense_ && i < blocks_; ++i)
+bool Side::load_packed() {
+  for (int i = 0; i < blocks_; ++i)
     if (!load(i)) return false;
   return true;
 }
 
-bool Side::store() {
-  for (int i = 0; !dense_ && i < blocks_; ++i) {
+bool Side::store_packed() {
+  for (int i = 0; i < blocks_; ++i) {
     const Piece to = piece(i);
     if (to.count == 0 || to.type->size == 0) continue;
     const std::size_t come = tabled_ ? to.count : std::min(to.count, given_ / to.type->size);

@@ -3,6 +3,7 @@
 // in that, and need not know.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <vector>
@@ -57,12 +58,17 @@ struct SideMemory {
 
   // As datatype_of; the type lives as long as its call.
   const Datatype *type(Raw raw, MPI_Comm comm) {
-    const Datatype *found = datatype_of(raw, comm);
-    if (!outlives || found == nullptr || !found->derived) return found;
-    return types.emplace_back(kept(*found)).get();
+    if (raw == last_raw_ && last_ != nullptr) [[likely]] return last_;
+    return other_type(raw, comm);
   }
   // For packing, where any communicator does.
   [[nodiscard]] MPI_Comm lasting(MPI_Comm comm) const { return outlives ? MPI_COMM_SELF : comm; }
+
+ private:
+  const Datatype *other_type(Raw raw, MPI_Comm comm);
+
+  Raw last_raw_ = 0;
+  const Datatype *last_ = nullptr;  // the type that was asked for last, unless the program may free it
 };
 
 class Side {
@@ -70,8 +76,12 @@ class Side {
   Side(SideMemory &kept, int ranks, MPI_Comm comm) : kept_(kept), comm_(comm), ranks_(ranks) {}
 
   // What MPI says of the side. False: MPI forbids that.
-  bool one(const void *buffer, std::int64_t count, Raw type);  // this rank's block alone
-  bool row(const void *buffer, std::int64_t count, Raw type);  // a block for each rank, one after the other
+  bool one(const void *buffer, std::int64_t count, Raw type) {  // this rank's block alone
+    return equal(buffer, count, type, 1);
+  }
+  bool row(const void *buffer, std::int64_t count, Raw type) {  // a block for each rank, one after the other
+    return equal(buffer, count, type, ranks_);
+  }
   template <class Count, class Displacement>                   // the same, each as long and where the tables say
   bool table(const void *buffer, const Count *counts, const Displacement *places, Raw type);
   template <class Count, class Displacement>  // and of a type of its own; places are in bytes
@@ -83,7 +93,11 @@ class Side {
 
   // Finds memory for the call; of `one` and `row` for blocks of so many bytes, which others may have set, against MPI's
   // rules. False: there is none.
-  bool prepare(std::size_t block_bytes);
+  bool prepare(std::size_t block_bytes) {
+    memory_ = first_.at;
+    given_ = block_bytes;
+    return (dense_ && (tabled_ || given_ == bytes_)) || prepare_packed();
+  }
   [[nodiscard]] char *memory() const { return memory_; }
   [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies in it
     return memory_ + (tabled_ ? kept_.blocks[static_cast<std::size_t>(rank)].place
@@ -97,18 +111,25 @@ class Side {
   [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
 
   // From the buffer to the memory and back, where they differ. False: the MPI reports an error.
-  bool load();
+  bool load() { return dense_ || load_packed(); }
   bool load(int rank);
-  bool store();
+  bool store() { return dense_ || store_packed(); }
 
  private:
   struct Range {
     std::uintptr_t begin, end;
   };
   [[nodiscard]] Range range() const;
-  bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
+  inline bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
+  bool prepare_packed();
+  bool load_packed();
+  bool store_packed();
   void begin_table(const void *buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
+  void add_nothing(int rank) {  // the places and types of empty blocks mean nothing to some programs
+    kept_.pieces[static_cast<std::size_t>(rank)] = {};
+    kept_.blocks[static_cast<std::size_t>(rank)] = {};
+  }
   [[nodiscard]] Piece piece(int index) const;
 
   [[nodiscard]] MPI_Comm lasting() const { return kept_.lasting(comm_); }
@@ -123,12 +144,45 @@ class Side {
   char *memory_ = nullptr;
 };
 
+bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
+  blocks_ = blocks;
+  if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
+  const Datatype *type = kept_.type(raw_type, comm_);
+  if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
+  first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
+  dense_ = type->dense;
+  return !dense_ || bytes_ == 0 || buffer != nullptr;
+}
+
+inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
+  const Datatype *type = kept_.type(raw_type, comm_);
+  if (type == nullptr || count < 0) return false;
+  const auto index = static_cast<std::size_t>(rank);
+  communicator::Block &block = kept_.blocks[index];
+  block.place = in_extents ? place * type->extent : place;
+  if (!message_bytes(count, type->size, block.count)) return false;
+  char *const at = first_.at + block.place;
+  kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
+  bytes_ += block.count;  // of all
+  if (block.count == 0) return true;
+  const auto begin = reinterpret_cast<std::uintptr_t>(at), end = begin + block.count;
+  if (begin < end_) rising_ = false;
+  begin_ = std::min(begin_, begin);
+  end_ = std::max(end_, end);
+  if (!type->dense) dense_ = false;
+  return !type->dense || at != nullptr;
+}
+
 template <class Count, class Displacement>
 bool Side::table(const void *buffer, const Count *counts, const Displacement *places, Raw type) {
   begin_table(buffer);
   if (counts == nullptr) return false;
-  for (int rank = 0; rank < ranks_; ++rank)  // the places and types of empty blocks mean nothing to some programs
-    if (counts[rank] != 0 && (places == nullptr || !add(rank, type, counts[rank], places[rank], true))) return false;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (counts[rank] == 0)
+      add_nothing(rank);
+    else if (places == nullptr || !add(rank, type, counts[rank], places[rank], true))
+      return false;
+  }
   return true;
 }
 
@@ -136,10 +190,12 @@ template <class Count, class Displacement>
 bool Side::table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types) {
   begin_table(buffer);
   if (counts == nullptr) return false;
-  for (int rank = 0; rank < ranks_; ++rank)
-    if (counts[rank] != 0 && (places == nullptr || types == nullptr ||
-                              !add(rank, raw_of(types[rank]), counts[rank], places[rank], false)))
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (counts[rank] == 0)
+      add_nothing(rank);
+    else if (places == nullptr || types == nullptr || !add(rank, raw_of(types[rank]), counts[rank], places[rank], false))
       return false;
+  }
   return true;
 }
 

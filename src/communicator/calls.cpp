@@ -115,13 +115,21 @@ inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) c
 
 namespace {
 
-inline engine::Call call_of(const Arguments &arguments, int rank) {
+// What MPI calls not significant means nothing, and may be anything.
+inline bool has_input(const Arguments &arguments, int rank) {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  return traits.one_buffer || traits.has_input(rank, arguments.root);
+}
+inline bool has_output(const Arguments &arguments, int rank) {
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (arguments.collective == Collective::exscan && rank == 0) return false;
+  return traits.one_buffer || traits.has_output(rank, arguments.root);
+}
+
+inline engine::Call call_of(const Arguments &arguments, int rank) {
   engine::Call call;
-  // What MPI calls not significant means nothing, and may be anything.
-  if (traits.one_buffer || traits.has_input(rank, arguments.root)) call.input = arguments.input;
-  if (traits.one_buffer || traits.has_output(rank, arguments.root)) call.output = arguments.output;
-  if (arguments.collective == Collective::exscan && rank == 0) call.output = nullptr;
+  if (has_input(arguments, rank)) call.input = arguments.input;
+  if (has_output(arguments, rank)) call.output = arguments.output;
   call.count = arguments.count;
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;
@@ -173,8 +181,11 @@ void Communicator::State::decide(const Arguments &arguments, Recent &known) {
   const choose::Needs needs = needs_of(arguments);
   Route &route = route_for(arguments.collective, needs, arguments.count * arguments.element_bytes);
   const engine::Program &program = program_of(route, arguments.root);
-  known = {arguments.count, arguments.element_bytes, arguments.root, needs.strict, &route, &program,
-           cut(route, program, arguments.count, arguments.element_bytes)};
+  known = {arguments.count, arguments.element_bytes, arguments.root, needs.strict, &route, &program, {},
+           has_input(arguments, rank), has_output(arguments, rank)};
+  known.call.count = arguments.count;
+  known.call.element_bytes = arguments.element_bytes;
+  set_cut(known.call, cut(route, program, arguments.count, arguments.element_bytes));
 }
 
 // A blocking call, all in one go.
@@ -196,9 +207,11 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   if (known.count != arguments.count || known.element_bytes != arguments.element_bytes ||
       known.root != arguments.root || known.strict != strict) [[unlikely]]
     decide(arguments, known);
-  engine::Call call = call_of(arguments, rank);
+  engine::Call &call = known.call;
+  call.input = known.gives ? arguments.input : nullptr;
+  call.output = known.takes ? arguments.output : nullptr;
+  call.combine = arguments.combine;
   fetch_ahead(call);
-  set_cut(call, known.cut);
   return run_now(arguments.collective, *known.route, *known.program, call);
 }
 

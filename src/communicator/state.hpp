@@ -62,7 +62,8 @@ struct Recent {
   bool strict = false;
   Route *route = nullptr;
   const engine::Program *program = nullptr;
-  Cut cut;
+  engine::Call call;  // all of it but the buffers and the operator
+  bool gives = false, takes = false;  // has this rank an input, and an output?
 };
 
 // A call under way that needs more than its arguments: one that was started, one with a table of blocks, or one that is

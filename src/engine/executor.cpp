@@ -11,6 +11,7 @@
 namespace copse::engine {
 namespace {
 
+constexpr std::uint64_t kWrittenAhead = 8;  // so many tickets before its turn a line is made ready to be written
 constexpr std::size_t kStripBytes = 4096;  // of a reduction that goes past the caches: stays in L1
 constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
 constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
@@ -37,6 +38,12 @@ inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int r
   return line.reached(ticket, portion) ? Outcome::done : wait_long(line, ticket, rank, policy, portion);
 }
 
+inline void Executor::post(const Op &op, std::uint64_t ticket) {
+  const std::uint64_t mask = segment_.geometry().line_depth - 1;
+  op.ring[ticket & mask].post(ticket, op.portion);
+  fetch_to_write(&op.ring[(ticket + kWrittenAhead) & mask]);
+}
+
 Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
                                    std::uint32_t portion) {
   if (polling_) {
@@ -60,19 +67,14 @@ Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, co
   return reached || line.reached(ticket, portion) ? Outcome::done : news;
 }
 
-// A peer that has posted already may be further ahead, the more so the longer this goes on: its next lines are fetched
-// while this one is worked on. One that is not ahead would be disturbed.
+// A peer that has posted already may be further ahead: its next line is fetched while this one is worked on. Not more of
+// them, nor from one that is not ahead: it would have to win back what it is about to write.
 inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
-  constexpr std::uint32_t kAhead = 4;
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   const Line &line = op.ring[ticket & mask];
-  if (line.reached(ticket, op.portion)) [[likely]] {
-    if (ahead_ < kAhead) ++ahead_;
-    __builtin_prefetch(&op.ring[(ticket + ahead_) & mask]);
-    return Outcome::done;
-  }
-  ahead_ = 0;
-  return wait_long(line, ticket, op.peer, policy_, op.portion);
+  if (!line.reached(ticket, op.portion)) [[unlikely]] return wait_long(line, ticket, op.peer, policy_, op.portion);
+  __builtin_prefetch(&op.ring[(ticket + 1) & mask]);
+  return Outcome::done;
 }
 
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
@@ -187,6 +189,15 @@ std::uint32_t Executor::run_of(const Ref &ref, const Call &call, const Fragment 
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
 
+// Of a one-way call, in this rank's memory: its own block, or that which a table has.
+inline Executor::Place Executor::own_block(const Ref &ref, const Call &call, std::size_t place) {
+  const bool gives = ref.space == plan::Space::input;
+  const Block *const table = gives ? call.input_blocks : call.output_blocks;
+  auto *const buffer = static_cast<std::byte *>(gives ? const_cast<void *>(call.input) : call.output);
+  if (table == nullptr) return {buffer, 0, nullptr, call.own};
+  return {buffer + table[place].place, 0, nullptr, table[place].count};
+}
+
 Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                 std::uint32_t run) {
   const std::size_t size = call.element_bytes;
@@ -244,8 +255,9 @@ template <class Visit>
 inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
   if (op.blocks == 0) [[likely]] return visit([&](const Ref &ref) { return place(ref, call, fragment); });
   for (std::uint32_t number = 0; number < op.blocks;) {
-    std::uint32_t run = op.blocks - number;
-    for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
+    std::uint32_t run = call.ragged ? 1 : op.blocks - number;  // pieces of blocks do not touch each other
+    if (run > 1)
+      for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = run_of(*ref, call, fragment, number, run);
     bool known = true;
     const bool moved = visit([&](const Ref &ref) {
       const Place where = block(ref, call, fragment, number, run);
@@ -377,7 +389,8 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
     if (outcome != Outcome::done) return outcome;
   }
   std::memcpy(line.payload, &mine, sizeof mine);
-  line.post(ticket);
+  post(op, ticket);
+  fetch_to_write(op.ring[(ticket + kWrittenAhead) & (segment_.geometry().line_depth - 1)].payload + 64);
   return Outcome::done;
 }
 
@@ -473,7 +486,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
     case plan::Kind::post:
       if (call.one_way) return publish(op, call, fragment.ticket);
-      op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
+      post(op, fragment.ticket);
       return Outcome::done;
     case plan::Kind::publish: return publish(op, call, fragment.ticket);
     case plan::Kind::await: {
@@ -504,7 +517,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
                            if (op.leaves) return copy_to_slot(dst, src, call.element_bytes);
                            return copy(dst, src, call.element_bytes, stream_from);
                          });
-      if (moved && op.posts) op.ring[fragment.ticket & mask].post(fragment.ticket, op.portion);
+      if (moved && op.posts) post(op, fragment.ticket);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
@@ -582,6 +595,12 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
   for (const Program::Section &section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
+      if (op.home && call.one_way) {
+        const Place src = own_block(op.a, call, op.a.place), dst = own_block(op.dst, call, op.dst.place);
+        note_cut_off(me_, src.count, dst.count);
+        if (dst.here != src.here) kernels::copy(dst.here, src.here, std::min(dst.count, src.count) * call.element_bytes);
+        continue;
+      }
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
       if (!moves || !op.plain || call.ragged || (matters && op.leaves)) {
         const Outcome outcome = step(op, call, whole, section.loop);
@@ -597,7 +616,7 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
       } else {
         call.combine->kernel_two(dst, where(op.dst2), a, where(op.b), blocks * call.count);
       }
-      if (op.posts) op.ring[ticket & mask].post(ticket, op.portion);
+      if (op.posts) post(op, ticket);
     }
   }
   return Outcome::done;

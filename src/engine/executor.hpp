@@ -131,6 +131,7 @@ class Executor {
                     std::uint32_t portion);
   Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
   Outcome wait_line(const Op &op, std::uint64_t ticket);
+  void post(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
   // Is it known that every rank of the node has passed `ticket`? If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const {
@@ -156,8 +157,11 @@ class Executor {
   Outcome carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine);
   [[nodiscard]] std::byte *carried_by(int rank, int area, std::uint64_t ticket) const;
   [[nodiscard]] Place carried_block(int root, std::uint64_t ticket, std::size_t block) const;
+  [[nodiscard]] static Place own_block(const Ref &ref, const Call &call, std::size_t place);
   void deliver_carried(int from, const Call &call, std::uint64_t ticket);
-  void note_cut_off(int from, std::size_t given, std::size_t room);
+  void note_cut_off(int from, std::size_t given, std::size_t room) {
+    if (given > room && cut_off_.from < 0) cut_off_ = {from, me_, given, room};
+  }
   void size_scratch(const Program &program, const Call &call);
 
   Segment segment_;
@@ -208,7 +212,6 @@ class Executor {
   std::chrono::steady_clock::time_point next_look_{};  // at the lives of others, while polling
   bool carries_ = false;     // this rank's message travels with its signal in the current call
   CutOff cut_off_;
-  std::uint32_t ahead_ = 0;  // lines in a row that were there when they were wanted
 };
 
 }  // namespace copse::engine

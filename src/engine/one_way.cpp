@@ -96,8 +96,4 @@ void Executor::deliver_carried(int from, const Call &call, std::uint64_t ticket)
   kernels::copy(static_cast<std::byte *>(call.output) + to.place, carried_by(from, kGatherArea, ticket), bytes);
 }
 
-void Executor::note_cut_off(int from, std::size_t given, std::size_t room) {
-  if (given > room && cut_off_.from < 0) cut_off_ = {from, me_, given, room};
-}
-
 }  // namespace copse::engine

@@ -103,6 +103,8 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.b = ref(step.b);
       if (contents.blocks > 0) op.blocks = (step.a.space != plan::Space::none ? step.a : step.dst).range.count;
       op.plain = plain(op.dst, op.blocks) && plain(op.dst2, op.blocks) && plain(op.a, op.blocks) && plain(op.b, op.blocks);
+      op.home = step.kind == plan::Kind::copy && op.plain && op.blocks == 1 && op.a.space == plan::Space::input &&
+                op.dst.space == plan::Space::output;
       switch (step.kind) {
         case plan::Kind::acquire:
           op.slot = step.dst.space == plan::Space::slot;

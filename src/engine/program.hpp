@@ -40,6 +40,7 @@ struct Op {
   bool last = false;         // a copy of a result that is not read again
   bool leaves = false;       // writes to a slot what this rank does not read again
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
+  bool home = false;         // a copy of this rank's own block, from its input to its output
   bool plain = false;        // a copy or reduce here, of blocks that lie beside each other if they are alike and whole
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
