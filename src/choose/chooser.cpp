@@ -41,9 +41,14 @@ std::size_t staged_fragment(const Situation &s) { return (s.oversubscribed || s.
 // sides share it out.
 constexpr std::size_t kKernelFrom = 48 * kKiB;
 
-// `by_slots`: what slots cost for each byte that the kernel would copy, in the unit of s.costs.
+// Costs are measured once, and change with where the host puts its processors; slots follow (engine/slot_stores.hpp), the
+// kernel's copy cannot: it is taken where it is clearly cheaper. `by_slots`: what slots cost for each byte that it would
+// copy, in the unit of s.costs.
+bool kernel_is_cheaper(const Situation &s, float by_slots) { return s.costs.kernel <= 0.75F * by_slots; }
+
 bool kernel_pays(const Situation &s, std::size_t bytes, std::size_t from, float by_slots) {
-  return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from && s.costs.kernel <= by_slots;
+  return s.addressable && !s.direct && !s.oversubscribed && s.nodes == 1 && bytes >= from &&
+         kernel_is_cheaper(s, by_slots);
 }
 
 Decision default_broadcast(const Situation &s, std::size_t bytes) {
@@ -136,7 +141,7 @@ Decision default_blocks(const Situation &s, Collective collective, std::size_t b
   // In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
   const bool rooted = collective == Collective::gather || collective == Collective::scatter;
   const float by_slots = rooted ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
-  const bool reach = s.addressable && (s.direct ? bytes >= from.direct : bytes >= from.kernel && s.costs.kernel <= by_slots);
+  const bool reach = s.addressable && (s.direct ? bytes >= from.direct : bytes >= from.kernel && kernel_is_cheaper(s, by_slots));
   d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : reach ? Carrier::get : Carrier::slot;
   d.algorithm = row(collective, wide ? "pairwise" : collective == Collective::reduce_scatter ? "tiled" : "flat");
   if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy

@@ -12,7 +12,7 @@ namespace copse::choose {
 // What it costs to fill a slot, to read one, and to have the kernel copy, in any unit; of the machine that the thresholds
 // come from as far as the chooser asks, unless measured.
 struct Costs {
-  float write = 1, read = 1, kernel = 1;
+  float write = 1, read = 1, kernel = 0.7F;
 };
 
 // What a decision may depend on: only what all ranks of the communicator know alike.
