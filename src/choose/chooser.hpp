@@ -10,7 +10,7 @@
 namespace copse::choose {
 
 // What it costs to fill a slot, to read one, and to have the kernel copy, in any unit; of the machine that the thresholds
-// come from as far as the chooser asks, unless measured.
+// come from as far as the chooser asks, unless measured: there the kernel is worth its round.
 struct Costs {
   float write = 1, read = 1, kernel = 0.7F;
 };

@@ -390,6 +390,7 @@ Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) 
   }
   std::memcpy(line.payload, &mine, sizeof mine);
   post(op, ticket);
+  // Addresses reach into the line's second half, which post() does not ask for.
   fetch_to_write(op.ring[(ticket + kWrittenAhead) & (segment_.geometry().line_depth - 1)].payload + 64);
   return Outcome::done;
 }
