@@ -70,6 +70,9 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
   const std::size_t direct_from = s.oversubscribed ? 96 * kKiB : 4 * kKiB + 1;
   d.carrier = carrier_for(s, bytes, direct_from, bytes >= 8 * kKiB ? Carrier::put : Carrier::get);
+  // Every rank reads its part out of all buffers: what many ranks on few processors gain by that in the caches, they lose
+  // several times over on buffers whose pages they have not met, or that the page tables of all together do not keep.
+  if (s.oversubscribed && s.ranks > 8 && d.carrier == Carrier::put) d.carrier = Carrier::slot;
   const bool flat = one_round(s) && (bytes <= 4 * kKiB || s.ranks <= 2);
   d.algorithm = row(Collective::reduce, flat ? "flat" : ordered ? "knomial" : "hierarchical");
   if (d.carrier == Carrier::put && s.nodes == 1) d.algorithm = row(Collective::reduce, "tiled");
@@ -81,7 +84,8 @@ Decision default_reduce(const Situation &s, std::size_t bytes, bool ordered) {
 
 Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) {
   Decision d;
-  d.carrier = carrier_for(s, bytes, s.oversubscribed ? 24 * kKiB : kKiB + 1, Carrier::put);
+  const std::size_t direct_from = s.oversubscribed ? (s.ranks > 8 ? 128 : 24) * kKiB : kKiB + 1;
+  d.carrier = carrier_for(s, bytes, direct_from, Carrier::put);
   // It saves a copy in each of two stages. Among more ranks the sums' order depends on how a message is cut, and bits must
   // not depend on what was measured.
   if (s.ranks == 2 && kernel_pays(s, bytes, kKernelFrom / 2, s.costs.write / 2 + s.costs.read)) d.carrier = Carrier::put;
@@ -92,6 +96,8 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= exchanged)) {
     d.algorithm = row(Collective::allreduce, one_round(s) ? "exchange" : "recursive_doubling");
     if (hierarchical && !ordered) d.algorithm = row(Collective::allreduce, "reduce_broadcast");
+  } else if (d.carrier == Carrier::slot && s.nodes == 1 && s.oversubscribed && s.ranks >= 8 && !ordered) {
+    d.algorithm = row(Collective::allreduce, "reduce_broadcast");  // a tile is smaller than a turn is worth
   } else {
     d.algorithm = row(Collective::allreduce, hierarchical && !ordered ? "tiled_hierarchical" : "tiled");
     if (hierarchical && !ordered && d.carrier == Carrier::put) d.carrier = Carrier::get;
@@ -129,25 +135,39 @@ Onesided onesided_from(const Situation &s, Collective collective) {
   constexpr std::size_t kNever = ~std::size_t{0};
   const bool pairs = collective == Collective::alltoall || collective == Collective::reduce_scatter;
   if (!s.oversubscribed) return {pairs || collective == Collective::allgather ? 257 : kKiB + 1, 16 * kKiB + 1};
-  if (pairs) return {513, 16 * kKiB + 1};
+  if (collective == Collective::reduce_scatter) return {513, kNever};  // the blocks' sum is a pass over slots anyhow
+  if (pairs) return {513, 64 * kKiB + 1};
   if (collective == Collective::allgather) return {4 * kKiB + 1, kNever};  // staged, what all read is copied once
   return {(collective == Collective::gather ? 4 : 8) * kKiB + 1, 32 * kKiB + 1};
+}
+
+bool rooted(Collective collective) { return collective == Collective::gather || collective == Collective::scatter; }
+
+// In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
+float by_slots(const Situation &s, Collective collective) {
+  return rooted(collective) ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
 }
 
 // `bytes`: of a block.
 Decision default_blocks(const Situation &s, Collective collective, std::size_t bytes, bool wide) {
   Decision d;
   const Onesided from = onesided_from(s, collective);
-  // In a gather or scatter one side writes slots while the other reads them; elsewhere each rank does both.
-  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
-  const float by_slots = rooted ? std::max(s.costs.write, s.costs.read) : s.costs.write + s.costs.read;
-  const bool reach = s.addressable && (s.direct ? bytes >= from.direct : bytes >= from.kernel && kernel_is_cheaper(s, by_slots));
+  const bool reach = s.addressable && (s.direct ? bytes >= from.direct
+                                                : bytes >= from.kernel && kernel_is_cheaper(s, by_slots(s, collective)));
   d.carrier = bytes <= plan::kLinePayloadBytes ? Carrier::line : reach ? Carrier::get : Carrier::slot;
-  d.algorithm = row(collective, wide ? "pairwise" : collective == Collective::reduce_scatter ? "tiled" : "flat");
+  // Large blocks for all ranks at once would take slots beyond the second cache. Sums go the same way by the kernel too:
+  // their order must not depend on what was measured.
+  const bool large = bytes >= 64 * kKiB;
+  if (collective == Collective::reduce_scatter) {
+    d.algorithm = row(collective, wide || (large && !s.direct) ? "pairwise" : "tiled");
+  } else {
+    const bool paired = collective == Collective::alltoall && large && d.carrier == Carrier::slot;
+    d.algorithm = row(collective, wide || paired ? "pairwise" : "flat");
+  }
   if (d.carrier == Carrier::get && collective == Collective::gather) d.carrier = Carrier::put;  // all processors copy
   // Between nodes, and for short blocks of many ranks, a tree's few messages beat many.
   if (!one_round(s) && (s.nodes > 1 || (s.ranks > 16 && bytes <= kKiB))) {
-    if (rooted) d.algorithm = row(collective, "hierarchical_flat");
+    if (rooted(collective)) d.algorithm = row(collective, "hierarchical_flat");
     if (collective == Collective::allgather) d.algorithm = row(collective, s.nodes > 1 ? "hierarchical" : "bruck");
   }
   if (d.carrier == Carrier::slot) d.fragment_bytes = staged_fragment(s);
@@ -175,11 +195,13 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 }  // namespace
 
 std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
-  const bool rooted = collective == Collective::gather || collective == Collective::scatter;
-  if (!rooted || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
+  if (!rooted(collective) || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
   const Onesided from = onesided_from(s, collective);
   const bool gathers = collective == Collective::gather;
-  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, (s.direct ? from.direct : from.kernel) - 1};
+  std::size_t one_sided = s.direct ? from.direct : from.kernel;
+  // Longer messages cannot travel with a signal: they have to go by the kernel even where that is dearer.
+  if (!s.direct && !s.oversubscribed && !kernel_is_cheaper(s, by_slots(s, collective))) one_sided = 64 * kKiB + 1;
+  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, one_sided - 1};
   if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
   return way;
 }

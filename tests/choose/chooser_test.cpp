@@ -41,6 +41,33 @@ TEST(Chooser, SumsOfManyRanksDoNotDependOnCosts) {
       EXPECT_EQ(one.carrier, other.carrier);
       EXPECT_EQ(one.fragment_bytes, other.fragment_bytes);
     }
+  for (const int ranks : {3, 4, 8, 64})  // each block's sum is cut nowhere, whatever carries it
+    EXPECT_EQ(decide(Collective::reduce_scatter, kDearKernel, ranks).algorithm,
+              decide(Collective::reduce_scatter, kDearSlots, ranks).algorithm);
+}
+
+TEST(Chooser, MessagesOfUnknownSizesTravelWithASignalWhereTheKernelIsDear) {
+  choose::Situation situation;
+  situation.ranks = 2;
+  situation.addressable = situation.anywhere = true;
+  situation.costs = kDearSlots;
+  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->carried, 16 * 1024);
+  situation.costs = kDearKernel;
+  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->carried, 64 * 1024);
+  EXPECT_EQ(choose::one_way({}, situation, Collective::scatter)->carried, 2 * 64 * 1024);
+  situation.direct = true;
+  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->carried, 1024);
+}
+
+TEST(Chooser, ManyRanksThatTakeTurnsReduceThroughSlots) {
+  choose::Situation situation;
+  situation.addressable = situation.anywhere = situation.direct = situation.oversubscribed = true;
+  for (const int ranks : {8, 16}) {
+    situation.ranks = ranks;
+    const choose::Decision d = choose::choose({}, situation, Collective::reduce, kMiB, {});
+    EXPECT_EQ(d.carrier, ranks == 8 ? Carrier::put : Carrier::slot);
+    EXPECT_EQ(d.algorithm->name, ranks == 8 ? "tiled" : "hierarchical");
+  }
 }
 
 }  // namespace
