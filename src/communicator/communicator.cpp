@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "communicator/card.hpp"
 #include "communicator/state.hpp"
@@ -94,7 +95,7 @@ engine::Costs common(const std::vector<engine::Costs> &found) {
   return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
 
-// The other ranks begin to call when they have agreed: where the rest fails on this one, they must not wait for it.
+// The other ranks begin to call when they have agreed: where this one fails after that, they must not wait for it.
 class Pledge {
  public:
   Pledge(const engine::Segment &segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
@@ -236,6 +237,8 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     tried.costs = costs_between(engine::Segment(state->memory->base(), geometry), cards, here, peers, me, kernel_allowed);
 
   std::vector<Tried> all(cards.size());
+  std::optional<Pledge> pledge;  // before the last word of the others: whatever follows may lack memory
+  if (state->memory) pledge.emplace(engine::Segment(state->memory->base(), geometry), peers[me].local, rank);
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse("the ranks could not be gathered");
   Tried agreed;
   agreed.memory = 1;
@@ -263,7 +266,6 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                       (other == me ? std::strerror(memory_error) : "it knows why") +
                       "); its processes need one user, one /proc and one PID namespace");
   const engine::Segment segment(state->memory->base(), geometry);
-  Pledge pledge(segment, peers[me].local, rank);
   if (!agreed.heap)
     for (engine::Peer &peer : peers) peer.heap_bytes = 0;
 
@@ -310,7 +312,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   state->wire = std::move(wire);
   state->bootstrap = std::move(bootstrap);
   std::unique_ptr<Communicator> communicator(new Communicator(std::move(state)));
-  pledge.keep();
+  pledge->keep();
   return communicator;
 }
 

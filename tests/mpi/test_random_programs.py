@@ -13,7 +13,7 @@ def check(tally: random_programs.Tally, least: int) -> None:
 
 def test_random_programs():
     """Under the MPIs whose own calls, which are among them, have not been seen to fail."""
-    check(random_programs.run_for(60, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
+    check(random_programs.run_for(120, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
 
 
 def test_a_program_is_made_by_its_seed_alone(programs):
