@@ -166,7 +166,9 @@ std::size_t steps_of(const Death &death) {
   request.places = &places_of(death.ranks);
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
-  return steps_of(engine::compile(death.algorithm->plan(request), engine::Segment(nullptr, {}), peers));
+  static engine::Line nowhere;  // only addresses are made of it
+  const engine::Segment segment(reinterpret_cast<std::byte *>(&nowhere), {});
+  return steps_of(engine::compile(death.algorithm->plan(request), segment, peers));
 }
 
 // All of them in the full sweep; else one for each algorithm and carrier, another each time.

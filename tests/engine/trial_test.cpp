@@ -13,11 +13,15 @@
 namespace copse::engine {
 namespace {
 
+struct alignas(4096) Page {
+  std::byte bytes[4096];
+};
+
 class Trial : public testing::Test {
  protected:
-  Trial() : memory_(Segment::bytes(geometry_, 2)), segment_(memory_.data(), geometry_) {}
+  Trial() : memory_(Segment::bytes(geometry_, 2) / sizeof(Page)), segment_(memory_.front().bytes, geometry_) {}
   ~Trial() override {
-    const std::size_t signals = static_cast<std::size_t>(segment_.slot(0, 0, 0, 0) - memory_.data());
+    const std::size_t signals = static_cast<std::size_t>(segment_.slot(0, 0, 0, 0) - memory_.front().bytes);
     for (int local = 0; local < 2; ++local) {
       const auto *const begin = reinterpret_cast<const std::byte *>(&segment_.progress(local));
       EXPECT_TRUE(std::all_of(begin, begin + signals, [](std::byte b) { return b == std::byte{}; })) << "rank " << local;
@@ -25,7 +29,7 @@ class Trial : public testing::Test {
   }
 
   const Geometry geometry_{};
-  std::vector<std::byte> memory_;
+  std::vector<Page> memory_;
   const Segment segment_;
 };
 
@@ -35,7 +39,7 @@ TEST_F(Trial, TellsWhatItCosts) {
   for (const Peer *const kernel : {static_cast<const Peer *>(nullptr), static_cast<const Peer *>(&same)}) {
     std::optional<Costs> mine, other;
     for (int turn = 0; turn < 500 && !(mine && other); ++turn) {  // on a busy machine they may miss one another
-      std::fill(memory_.begin(), memory_.end(), std::byte{});
+      std::fill(memory_.begin(), memory_.end(), Page{});
       std::thread thread([&] { other = measure_costs(segment_, 1, 0, kernel); });
       mine = measure_costs(segment_, 0, 1, kernel);
       thread.join();
@@ -54,7 +58,7 @@ TEST_F(Trial, SlotsAreMeasuredWhereTheKernelRefuses) {
   Peer nobody;  // process_vm_readv of process 0 fails
   std::optional<Costs> mine, other;
   for (int turn = 0; turn < 500 && !(mine && other); ++turn) {
-    std::fill(memory_.begin(), memory_.end(), std::byte{});
+    std::fill(memory_.begin(), memory_.end(), Page{});
     std::thread thread([&] { other = measure_costs(segment_, 1, 0, &nobody); });
     mine = measure_costs(segment_, 0, 1, &nobody);
     thread.join();
