@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 from pathlib import Path
 
 from .errors import CopseError
@@ -26,12 +27,14 @@ def section(rows: list, result: dict, command: str, size_text) -> str:
     """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
     fastest of the same MPIs under Copse."""
     mpis = ", ".join(result["mpi"].values())
+    flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
+    state = f" A flag took {statistics.median(flags):.0f} ns from core to core and back." if flags else ""
     lines = [
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
         f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
         "than the fastest bare MPI, which has its own best settings (pinned; yielding where ranks outnumber cores), is the "
         "fastest of the same MPIs with Copse preloaded: by the minimum of the batches, as geometric mean over the sizes "
-        "and modes. `warm`: the same buffers in every call; `cold`: always other ones.",
+        f"and modes. `warm`: the same buffers in every call; `cold`: always other ones.{state}",
     ]
     for ranks in dict.fromkeys(r.ranks for r in rows):
         best: dict[tuple, object] = {}  # the fastest bare MPI's row of a cell
