@@ -91,8 +91,10 @@ Decision default_allreduce(const Situation &s, std::size_t bytes, bool ordered) 
   if (s.ranks == 2 && kernel_pays(s, bytes, kKernelFrom / 2, s.costs.write / 2 + s.costs.read)) d.carrier = Carrier::put;
   if (d.carrier == Carrier::put && s.nodes > 1) d.carrier = Carrier::get;
   const bool hierarchical = s.nodes > 1 || s.numa;
-  // Two ranks exchange as many bytes as they tile, and in one stage.
-  const std::size_t exchanged = 32 * kKiB / static_cast<std::size_t>(s.ranks == 2 ? 1 : s.ranks);
+  // Two ranks exchange as many bytes as they tile, and in one stage, which counts more the further apart they are. Both add
+  // all of it: nothing beside the copies, unless they take turns.
+  const bool pair = s.ranks == 2 && !s.oversubscribed;
+  const std::size_t exchanged = pair ? 1024 * kKiB : 32 * kKiB / static_cast<std::size_t>(s.ranks);
   if (d.carrier == Carrier::line || (d.carrier == Carrier::slot && bytes <= exchanged)) {
     d.algorithm = row(Collective::allreduce, one_round(s) ? "exchange" : "recursive_doubling");
     if (hierarchical && !ordered) d.algorithm = row(Collective::allreduce, "reduce_broadcast");

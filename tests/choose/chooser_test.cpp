@@ -32,6 +32,18 @@ TEST(Chooser, TheKernelCopiesWhereThatIsCheaper) {
   }
 }
 
+TEST(Chooser, TwoRanksExchangeThroughSlotsUnlessTheyTakeTurns) {
+  choose::Situation situation;
+  situation.ranks = 2;
+  const auto allreduce = [&](std::size_t bytes) {
+    return choose::choose({}, situation, Collective::allreduce, bytes, {}).algorithm->name;
+  };
+  EXPECT_EQ(allreduce(kMiB), "exchange");
+  EXPECT_EQ(allreduce(4 * kMiB), "tiled");
+  situation.oversubscribed = true;
+  EXPECT_EQ(allreduce(kMiB), "tiled");
+}
+
 // The order of a sum depends on how the message is cut: what is measured must not change results from run to run.
 TEST(Chooser, SumsOfManyRanksDoNotDependOnCosts) {
   for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::scan})
