@@ -102,6 +102,8 @@ def test_means_are_geometric_and_name_the_worst_cell():
     assert bcast["ratio_min"] == pytest.approx(2)  # of 8 and 0.5
     assert (bcast["worst"], bcast["worst_cell"], bcast["slower"]) == (0.5, "bcast 4 KiB warm", 1)
     assert every["ratio_min"] == pytest.approx(12 ** (1 / 3)) and every["cells"] == 3
+    [verdict] = bench_report.verdicts(list(means.values()))
+    assert verdict == "mpi_collectives, 2 ranks, best bare MPI / Copse: mpich+copse 2.29, slower in 1 of 3 cells"
 
 
 def test_the_readme_gives_a_line_for_each_operation():

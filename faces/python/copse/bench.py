@@ -28,7 +28,18 @@ import typer
 from rich.console import Console
 
 from . import flavours, paths, readme, run
-from .bench_report import PROGRAM_TITLES, Sample, draw, of_one_state, show, size_text, summarise, write
+from .bench_report import (
+    PROGRAM_TITLES,
+    Sample,
+    draw,
+    geometric_means,
+    of_one_state,
+    show,
+    size_text,
+    summarise,
+    verdicts,
+    write,
+)
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
@@ -278,3 +289,5 @@ def bench_command(
         command = "build/bin/copse bench " + " ".join(words)
         readme.write(into, readme.section(rows, result, command, size_text))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
+    for line in verdicts(geometric_means(rows)):
+        console.print(line, soft_wrap=True, highlight=False)

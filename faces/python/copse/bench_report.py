@@ -201,6 +201,18 @@ def show_means(console: Console, means: list[dict]) -> None:
         console.print(table)
 
 
+def verdicts(means: list[dict]) -> list[str]:
+    """A line for each program and number of ranks: how Copse did over all cells."""
+    lines: dict[str, list[str]] = {}
+    for m in means:
+        if (m["operation"], m["mode"]) != ("all", "all"):
+            continue
+        slower = f", slower in {m['slower']} of {m['cells']} cells" if m["slower"] else ""
+        line = lines.setdefault(f"{PROGRAM_TITLES[m['program']]}, {m['ranks']} ranks, best bare MPI / Copse", [])
+        line.append(f"{m['side']} {m['ratio_min']:.2f}{slower}")
+    return [f"{where}: {'; '.join(sides)}" for where, sides in lines.items()]
+
+
 def of_each_program(rows: list[Row]):
     for program, ranks in dict.fromkeys((r.program, r.ranks) for r in rows):
         yield program, ranks, [r for r in rows if (r.program, r.ranks) == (program, ranks)]
