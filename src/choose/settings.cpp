@@ -33,6 +33,17 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
+// 32768, 32K, 1M, 2G, 1T.
+std::optional<std::size_t> size(std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  if (unit != std::string_view::npos) text.remove_suffix(1);
+  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned>(unit) + 1);
+  const auto value = number(text);
+  if (!value || *value > (std::size_t{1} << 47) >> shift) return std::nullopt;
+  return *value << shift;
+}
+
 // Reads one variable after the other; the first mistake stays.
 struct Reader {
   Settings settings;
@@ -58,7 +69,14 @@ struct Reader {
   void check(std::string_view name, std::string_view value) { boolean(name, value, settings.check); }
   void disable(std::string_view name, std::string_view value) { boolean(name, value, settings.disable); }
   void trace(std::string_view name, std::string_view value) { boolean(name, value, settings.trace); }
-  void ignored(std::string_view, std::string_view) {}
+  // What libcopse-heap.so reads for itself: only looked at here.
+  void heap_bytes(std::string_view name, std::string_view value) {
+    if (size(value).value_or(0) < (std::size_t{32} << 20)) mistake(name, value, "expected a size of 32M or more");
+  }
+  void heap_huge(std::string_view name, std::string_view value) {
+    bool huge = true;
+    boolean(name, value, huge);
+  }
   void topology(std::string_view, std::string_view value) { settings.topology = value; }
 
   // Which of the words it is: the first if it is none.
@@ -99,15 +117,9 @@ struct Reader {
     } else if (value == "halves") {
       settings.fragment.mode = Fragmentation::Mode::halves;
     } else {
-      std::string_view digits = value;
-      std::size_t unit = 1;
-      if (digits.ends_with('K')) unit = 1024;
-      if (digits.ends_with('M')) unit = std::size_t{1024} * 1024;
-      if (unit > 1) digits.remove_suffix(1);
-      const auto bytes = number(digits);
-      if (!bytes || *bytes == 0 || *bytes > (std::size_t{1} << 40))
-        return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
-      settings.fragment = {Fragmentation::Mode::fixed, *bytes * unit};
+      const auto bytes = size(value);
+      if (!bytes || *bytes == 0) return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
+      settings.fragment = {Fragmentation::Mode::fixed, *bytes};
     }
   }
 
@@ -116,7 +128,7 @@ struct Reader {
       if (choice.empty()) continue;
       const std::size_t equals = choice.find('=');
       if (equals == std::string_view::npos)
-        return mistake(name, value, "expected collective=algorithm, for example allreduce=knomial");
+        return mistake(name, value, "expected collective=algorithm, for example allreduce=recursive_doubling");
       const std::string_view collective_name = choice.substr(0, equals);
       const auto words = split(choice.substr(equals + 1), ':');
 

@@ -86,6 +86,7 @@ int info(Arguments arguments) {
   const std::string shared = chosen_in("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
 
   if (!json) {
+    std::printf("Copse         %s\n", COPSE_VERSION);
     std::printf("machine       %s\n", machine.summary().c_str());
     std::printf("this process  %zu processors; in %s\n", usable.size(), place.c_str());
     std::printf("waiting       more than %zu ranks on this node yield the processor at once\n", usable.size());
@@ -106,7 +107,8 @@ int info(Arguments arguments) {
                    ", \"why_not\": " + quoted(row.probe.why_not) + "}");
   std::string numbers;
   for (const unsigned cpu : usable) numbers.append(numbers.empty() ? "" : ", ").append(std::to_string(cpu));
-  std::printf("{\"summary\": %s,\n\"machine\": %s,\n", quoted(machine.summary()).c_str(), machine.json().c_str());
+  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(), quoted(machine.summary()).c_str(),
+              machine.json().c_str());
   std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),
               place_json.c_str(), usable.size() + 1);
   std::printf("\"reaches\": %s,\n", json_list(rows).c_str());

@@ -1,10 +1,14 @@
 // copse-native algorithms, copse-native env: the tables that the code is made from.
+#include <unistd.h>
+
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 
 #include "algorithms/registry.hpp"
 #include "choose/settings.hpp"
 #include "cli/output.hpp"
+#include "topology/machine.hpp"
 
 namespace copse::cli {
 
@@ -39,6 +43,10 @@ int algorithms(Arguments arguments) {
 
 int env(Arguments arguments) {
   const bool json = only_json(arguments);
+  std::string mistake;
+  const auto settings = choose::read_settings(environ, mistake);
+  if (!settings) throw std::runtime_error(mistake);
+  if (!settings->topology.empty()) static_cast<void>(topology::Machine::from(settings->topology));  // throws
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{{"variable", "values", "default", "meaning"}};
   for (const auto& variable : choose::variables()) {

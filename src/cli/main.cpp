@@ -22,7 +22,7 @@ constexpr Command kCommands[] = {
 };
 
 void usage(std::FILE* out) {
-  std::fprintf(out, "usage: copse-native <command> [--json]; verify has more options: verify --help\n");
+  std::fprintf(out, "usage: copse-native <command> [--json] | --version; verify has more options: verify --help\n");
   for (const Command& command : kCommands) {
     std::fprintf(out, "  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
                  static_cast<int>(command.summary.size()), command.summary.data());
@@ -36,6 +36,10 @@ int main(int argc, char** argv) {
   if (arguments.empty() || arguments[0] == "--help") {
     usage(arguments.empty() ? stderr : stdout);
     return arguments.empty() ? 2 : 0;
+  }
+  if (arguments[0] == "--version") {
+    std::printf("copse %s\n", COPSE_VERSION);
+    return 0;
   }
   for (const Command& command : kCommands) {
     if (command.name != arguments[0]) continue;

@@ -44,7 +44,7 @@ int run(const Count& count) {
     for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
       variant.carrier = static_cast<plan::Carrier>(carrier);
       const std::string by = plan::name_of(variant.carrier);
-      if (!row->carries(variant.carrier) || (!count.carrier.empty() && count.carrier != by)) continue;
+      if (!row->carries(variant.carrier) || (count.carrier && *count.carrier != variant.carrier)) continue;
       variant.plans = analysis::build_plans(variant);
       const analysis::Traffic traffic = analysis::traffic_of(variant);
       auto& line = table.emplace_back(std::vector{std::string(name_of(row->collective)), std::string(row->name), by,

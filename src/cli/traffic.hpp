@@ -1,7 +1,7 @@
 // copse-native verify --traffic: what algorithms do, counted in their plans.
 #pragma once
 
-#include <string_view>
+#include <optional>
 #include <vector>
 
 #include "algorithms/registry.hpp"
@@ -14,7 +14,7 @@ struct Count {
   const topology::Machine* machine = nullptr;
   int ranks = 0;  // 0: one for each core
   int nodes = 1, root = 0, radix = 2;
-  std::string_view carrier;  // empty: all
+  std::optional<plan::Carrier> carrier;  // none: all
   bool json = false;
 };
 

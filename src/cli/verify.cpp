@@ -1,4 +1,5 @@
 // copse-native verify: the checker over the registry.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <optional>
@@ -8,9 +9,11 @@
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
+#include "choose/settings.hpp"
 #include "cli/output.hpp"
 #include "cli/sweep.hpp"
 #include "cli/traffic.hpp"
+#include "topology/recorded.hpp"
 
 namespace copse::cli {
 namespace {
@@ -27,13 +30,14 @@ constexpr const char* kHelp =
     "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
     "                   with --mutants 2-5)\n"
     "  --all            every root, placement and radix of few ranks, large samples of more\n"
-    "  --machine M      only placements on this machine: a name, hwloc's synthetic description or an XML file\n"
+    "  --machine M      only placements on this machine: a name (below), hwloc's synthetic description or an XML file\n"
     "  --threads N      default: as many as processors\n"
     "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
     "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
     "                   --radix; default one rank for each core of ig)\n"
-    "  --root R --carrier line|slot|get|put --radix K   of --text and --traffic\n"
+    "  --root R --carrier line|slot|get|put --radix K   of --text (else 0, slot or the first possible, 2; 4 ranks)\n"
+    "                   and of --traffic (else 0, all, 2)\n"
     "  --nodes N        of --traffic\n"
     "  --json           the summary as JSON\n";
 
@@ -43,15 +47,27 @@ struct Options {
   Effort effort = Effort::quick;
   bool text = false, json = false, mutants = false, traffic = false;
   int root = 0, radix = 2, threads = 0, nodes = 1;
-  std::string_view carrier, machine;
+  std::optional<plan::Carrier> carrier;
+  std::string_view machine;
 };
 
-int number(std::string_view text) {
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+int number(std::string_view option, std::string_view text, int least) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0)
-    throw std::invalid_argument("'" + std::string(text) + "' is not a number");
+  if (error != std::errc{} || end != text.data() + text.size() || value < least)
+    refuse(std::string(option) + ": '" + std::string(text) + "' is not a number from " + std::to_string(least) + " up");
   return value;
+}
+
+// As COPSE_ALGORITHM has it.
+std::string_view collective_in(std::string_view text) { return text == "bcast" ? "broadcast" : text; }
+
+plan::Carrier carrier_in(std::string_view text) {
+  for (int c = 0; c < plan::kCarriers; ++c)
+    if (text == plan::name_of(static_cast<plan::Carrier>(c))) return static_cast<plan::Carrier>(c);
+  refuse("--carrier: '" + std::string(text) + "' is none of line, slot, get, put");
 }
 
 std::vector<int> ranks_in(std::string_view text) {
@@ -60,10 +76,9 @@ std::vector<int> ranks_in(std::string_view text) {
     const auto comma = text.find(',');
     const auto item = text.substr(0, comma);
     const auto dash = item.find('-');
-    const int first = number(item.substr(0, dash));
-    const int last = dash == std::string_view::npos ? first : number(item.substr(dash + 1));
-    if (first < 1 || last < first)
-      throw std::invalid_argument("ranks go from 1 up, as in 1-17: '" + std::string(item) + "'");
+    const int first = number("--ranks", item.substr(0, dash), 1);
+    const int last = dash == std::string_view::npos ? first : number("--ranks", item.substr(dash + 1), 1);
+    if (last < first) refuse("--ranks: '" + std::string(item) + "' goes down; write the smaller number first, as in 2,4,6-9");
     for (int ranks = first; ranks <= last; ++ranks) result.push_back(ranks);
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
   }
@@ -80,11 +95,11 @@ Options parse(Arguments arguments) {
   Options options;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto value = [&] {
-      if (i + 1 == arguments.size()) throw std::invalid_argument(std::string(arguments[i]) + " needs a value");
+      if (i + 1 == arguments.size()) refuse(std::string(arguments[i]) + " needs a value");
       return arguments[++i];
     };
     if (arguments[i] == "--collective")
-      options.collective = value();
+      options.collective = collective_in(value());
     else if (arguments[i] == "--algorithm")
       options.algorithm = value();
     else if (arguments[i] == "--ranks")
@@ -96,58 +111,73 @@ Options parse(Arguments arguments) {
     else if (arguments[i] == "--traffic")
       options.traffic = true;
     else if (arguments[i] == "--nodes")
-      options.nodes = number(value());
+      options.nodes = number("--nodes", value(), 1);
     else if (arguments[i] == "--mutants")
       options.mutants = true;
     else if (arguments[i] == "--json")
       options.json = true;
     else if (arguments[i] == "--root")
-      options.root = number(value());
+      options.root = number("--root", value(), 0);
     else if (arguments[i] == "--radix")
-      options.radix = number(value());
+      options.radix = number("--radix", value(), 2);
     else if (arguments[i] == "--machine")
       options.machine = value();
     else if (arguments[i] == "--threads")
-      options.threads = number(value());
+      options.threads = number("--threads", value(), 1);
     else if (arguments[i] == "--carrier")
-      options.carrier = value();
+      options.carrier = carrier_in(value());
     else
-      throw std::invalid_argument("unknown option '" + std::string(arguments[i]) + "'; see --help");
+      refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
+  if (options.text + options.traffic + options.mutants > 1)
+    refuse("--text, --traffic and --mutants are three reports; ask for one");
   if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
+  if (options.carrier && !options.text && !options.traffic) refuse("--carrier is for --text and --traffic");
+  if (options.radix > 64) refuse("--radix goes from 2 to 64");
   return options;
+}
+
+[[noreturn]] void unknown(const std::string& what, std::string_view word, std::vector<std::string> known) {
+  const std::string near = choose::nearest(word, known);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::string text = "no " + what + " is called '" + std::string(word) + "'";
+  text += near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
+  for (const std::string& name : known) text += " " + name;
+  refuse(text + ")");
 }
 
 std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
-  std::string known;
+  std::vector<std::string> collectives, known;  // known: of the collective, or all
+  bool named = false;
   for (const Algorithm& row : algorithms::all()) {
-    known.append(" ").append(name_of(row.collective)).append("/").append(row.name);
+    collectives.emplace_back(name_of(row.collective));
     if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
+    known.emplace_back(row.name);
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;
-    rows.push_back(&row);
+    named = true;
+    if (!options.carrier || row.carries(*options.carrier)) rows.push_back(&row);
   }
-  if (rows.empty()) throw std::invalid_argument("no such algorithm; there are" + known);
+  if (rows.empty() && named)
+    refuse(std::string("none of these goes by ") + plan::name_of(*options.carrier) + "; copse info --algorithms has the carriers");
+  if (known.empty()) unknown("collective", options.collective, collectives);
+  if (rows.empty()) unknown("algorithm", options.algorithm, known);
   return rows;
 }
 
 int print_plans(const Options& options) {
-  const std::string_view carrier = options.carrier.empty() ? "slot" : options.carrier;
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
+      if (options.root >= ranks) refuse("--root is a rank, below " + std::to_string(ranks));
       analysis::Variant variant;
       variant.row = row;
       variant.ranks = ranks;
       variant.root = options.root;
       variant.radix = options.radix;
       variant.placement = "one region";
-      bool found = false;
-      for (int number = 0; number < plan::kCarriers; ++number) {
-        variant.carrier = static_cast<plan::Carrier>(number);
-        if (carrier == plan::name_of(variant.carrier) && row->carries(variant.carrier)) found = true;
-        if (found) break;
-      }
-      if (!found || options.root >= ranks) continue;
+      variant.carrier = options.carrier.value_or(plan::Carrier::slot);
+      for (int c = 0; !row->carries(variant.carrier); ++c) variant.carrier = static_cast<plan::Carrier>(c);
       std::printf("# %s\n", variant.name().c_str());
       const auto plans = analysis::build_plans(variant);
       for (const auto& plan : *plans) std::printf("%s", plan::to_text(plan).c_str());
@@ -214,7 +244,9 @@ int print_mutants(const Options& options) {
 int verify(Arguments arguments) {
   for (const auto argument : arguments) {
     if (argument != "--help") continue;
-    std::printf("%s", kHelp);
+    std::printf("%srecorded machines:", kHelp);
+    for (const auto& machine : topology::recorded_machines()) std::printf(" %s", std::string(machine.name).c_str());
+    std::printf("\n");
     return 0;
   }
   const Options options = parse(arguments);
@@ -225,7 +257,7 @@ int verify(Arguments arguments) {
   if (!options.machine.empty()) machine = topology::Machine::from(options.machine, "--machine");
   if (options.traffic) {
     if (!machine) machine = topology::Machine::from("ig");
-    if (options.ranks.size() > 1) throw std::invalid_argument("--traffic counts for one number of ranks");
+    if (options.ranks.size() > 1) refuse("--traffic counts for one number of ranks");
     const int ranks = options.ranks.empty() ? 0 : options.ranks.front();
     return run(Count{rows_of(options), &*machine, ranks, options.nodes, options.root, options.radix, options.carrier,
                      options.json});

@@ -111,10 +111,10 @@ def test_the_readme_gives_a_line_for_each_operation():
     samples += samples_of("mpich", 1, size=4096) + samples_of("mpich+copse", 2, size=4096)
     result = {"mpi": {"mpich": "MPICH 5"}, "time": "2026-11-21T10", "machine": {"processor": "P", "usable_cores": 2, "kernel": "K"},
               "samples": [{"flag_ns": 0}, {"flag_ns": 120}]}  # fmt: skip
-    text = readme.section(bench_report.summarise(samples, sides()), result, "bench --own", bench_report.size_text)
+    text = readme.section(bench_report.summarise(samples, sides()), result, "bench --own")
     assert "A flag took 120 ns" in text
     assert "| bcast | 2 | 2.00, worst 0.50 (4 KiB warm) | - |" in text
-    assert "| bcast | 8 B | warm | 8 mpich | 1 (8.00) | - |" in text
+    assert "| bcast | 8 B | warm | 8.00 mpich | 1.00 (8.00) | - |" in text
     assert "- Copse: geometric mean 2.00 over 2 cells; 1 of them slower than 0.95, the worst 0.50." in text
 
 

@@ -115,15 +115,17 @@ def test_what_the_system_refuses_is_named_with_the_reason(native, info, tmp_path
     assert "refused: sched_setaffinity" in shown
 
 
-def test_the_shared_heap_is_tried_in_a_process_of_its_own(native):
+def test_the_shared_heap_is_tried_in_a_process_of_its_own(native, run, native_binary):
     assert reach(report(native), "direct")["works"] is True
     assert native("heap").stdout == "libcopse-heap.so is not preloaded\n"
-    row = reach(report(native, COPSE_HEAP_BYTES="3"), "direct")
-    assert (row["works"], row["why_not"][:19]) == (False, "COPSE_HEAP_BYTES=3 ")
+    limited = run(["prlimit", "--fsize=1000000", native_binary, "info", "--json"])
+    row = reach(json.loads(limited.stdout), "direct")
+    assert (row["works"], row["why_not"][:23]) == (False, "the limit on file sizes")
 
 
-def test_a_wrong_value_is_one_line_with_the_nearest(native):
-    done = native("info", env={**os.environ, "COPSE_REACH": "stagd"})
+@pytest.mark.parametrize("command", ["info", "env"])
+def test_a_wrong_value_is_one_line_with_the_nearest(native, command):
+    done = native(command, env={**os.environ, "COPSE_REACH": "stagd"})
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "did you mean 'staged'?" in done.stderr
 

@@ -1,5 +1,9 @@
 """A COPSE_ variable that does not exist is named together with its nearest neighbour, before anything is started."""
 
+import os
+import re
+import subprocess
+
 import pytest
 
 from copse import paths, variables
@@ -10,10 +14,10 @@ FAKE_TABLE = '[{"name": "COPSE_TRACE"}, {"name": "COPSE_CHECK"}, {"name": "COPSE
 
 @pytest.fixture
 def fake_native(tmp_path, monkeypatch):
-    """A stand-in for copse-native that lists three variables, and refuses to run with any COPSE_ variable set."""
+    """A stand-in for copse-native that lists three variables, and none as long as a COPSE_ variable is set."""
     script = tmp_path / "copse-native"
     script.write_text(
-        f"#!/bin/sh\nenv | grep -q ^COPSE_ && exit 3\n[ \"$*\" = 'env --json' ] || exit 4\necho '{FAKE_TABLE}'\n"
+        f"#!/bin/sh\nenv | grep -q ^COPSE_ && exec echo []\n[ \"$*\" = 'env --json' ] || exit 4\necho '{FAKE_TABLE}'\n"
     )
     script.chmod(0o755)
     monkeypatch.setattr(paths, "NATIVE", script)
@@ -30,9 +34,29 @@ def test_unknown_variable_names_the_nearest(fake_native, monkeypatch):
         variables.check({"COPSE_TRACES": "1"})
 
 
+def test_a_name_that_is_far_from_all_gets_no_suggestion(fake_native):
+    with pytest.raises(CopseError, match="COPSE_FOO is not a variable of Copse; copse info --env lists all"):
+        variables.check({"COPSE_FOO": "1"})
+
+
+def test_an_impossible_value_is_refused(native_binary):
+    variables.check({"COPSE_REACH": "kernel", "COPSE_HEAP_BYTES": "2G", "COPSE_HEAP_HUGE": "0"})
+    for name, value in (("REACH", "foo"), ("HEAP_BYTES", "1M"), ("HEAP_BYTES", "plenty"), ("HEAP_HUGE", "7"), ("TOPOLOGY", "igg")):
+        with pytest.raises(CopseError, match=f"COPSE_{name}"):
+            variables.check({f"COPSE_{name}": value})
+
+
+def test_examples_in_help_and_errors_are_right(native):
+    helped = subprocess.run([paths.ROOT / "build/bin/copse", "run", "--help"], capture_output=True, text=True, timeout=60)
+    refused = native("env", env={**os.environ, "COPSE_ALGORITHM": "tiled"})
+    for text in (helped.stdout, refused.stderr):
+        [example] = re.findall(r"allreduce=\w+", text)
+        variables.check({"COPSE_ALGORITHM": example})
+
+
 def test_failing_helper_is_reported(fake_native):
     fake_native.write_text("#!/bin/sh\necho broken table >&2\nexit 1\n")
-    with pytest.raises(CopseError, match="copse-native env failed: broken table"):
+    with pytest.raises(CopseError, match="broken table; mend that and try again"):
         variables.table()
 
 

@@ -3,10 +3,11 @@
 import importlib.util
 import os
 import sys
+from typing import Annotated
 
 import typer
 
-from . import variables
+from . import native, variables
 from .errors import USAGE_EXIT_CODE, CopseError
 
 # Subcommands in the order of the help text, each with what it wants of the argument parser.
@@ -18,8 +19,14 @@ COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "bench": {}}
 def make_app() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, add_completion=False, help="Collective communication for non-uniform memory.")
 
+    def version(asked: bool) -> None:
+        if asked:
+            native.become("--version")
+
     @app.callback()
-    def before_every_command() -> None:
+    def before_every_command(
+        _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="show the version")] = False,
+    ) -> None:
         variables.check(os.environ)
 
     for name, settings in COMMANDS.items():

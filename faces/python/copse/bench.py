@@ -35,7 +35,6 @@ from .bench_report import (
     geometric_means,
     of_one_state,
     show,
-    size_text,
     summarise,
     verdicts,
     write,
@@ -287,7 +286,7 @@ def bench_command(
         result = json.loads((output / "results.json").read_text())
         words = (into.name if word == str(into) else word for word in sys.argv[2:])  # no path of this machine's
         command = "build/bin/copse bench " + " ".join(words)
-        readme.write(into, readme.section(rows, result, command, size_text))
+        readme.write(into, readme.section(rows, result, command))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
     for line in verdicts(geometric_means(rows)):
         console.print(line, soft_wrap=True, highlight=False)

@@ -93,10 +93,10 @@ STANDARD_ABI_PRELOAD = "libcopse-mpi-abi.so"
 
 
 def family_named(name: str) -> Family:
-    for family in FAMILIES:
-        if family.name == name:
-            return family
-    raise CopseError(f"there is no MPI flavour {name!r}", f"use one of: {', '.join(f.name for f in FAMILIES)}")
+    """The family that a flavour belongs to."""
+    if name not in _FINDERS:
+        raise CopseError(f"there is no MPI flavour {name!r}", f"use one of: {', '.join(NAMES)}")
+    return _FINDERS[name][1]
 
 
 @dataclass(frozen=True)
@@ -244,9 +244,8 @@ NAMES = tuple(_FINDERS)
 
 def find(name: str) -> Flavour:
     """The flavour of that name; CopseError if there is none, or it is not installed."""
-    if name not in _FINDERS:
-        raise CopseError(f"there is no MPI flavour {name!r}", f"use one of: {', '.join(NAMES)}")
-    finder, family = _FINDERS[name]
+    family = family_named(name)
+    finder, _ = _FINDERS[name]
     flavour = finder(name, family)
     if flavour is None:
         raise CopseError(f"the MPI flavour {name} is not installed", f"run: make -C {paths.ROOT} setup")

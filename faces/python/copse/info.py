@@ -87,6 +87,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     process, pages, binding = report["process"], report["huge_pages"], report["binding"]
     place = ", ".join(f"{level} {number}" for level, number in process["place"].items())
     facts = Table(show_header=False)
+    add_row(facts, "Copse", report["version"])
     add_row(facts, "machine", report["summary"])
     add_row(facts, "this process", f"processors {ranges_text(process['processors'])} ({place})")
     add_row(facts, "waiting", f"from {process['oversubscribed_from']} ranks a node on, a waiting rank yields at once")

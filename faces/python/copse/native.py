@@ -20,8 +20,9 @@ def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
     command = [_require(), *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        said = done.stderr.strip() or f"exit code {done.returncode} and no message"
-        raise CopseError(f"copse-native {' '.join(arguments)} failed: {said}", "mend that and try again")
+        name = f"copse-native {arguments[0]}"
+        said = done.stderr.strip().removeprefix(f"{name}: ") or f"{name} ended with {done.returncode} and no message"
+        raise CopseError(said, "mend that and try again")
     return json.loads(done.stdout)
 
 

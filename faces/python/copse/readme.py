@@ -5,6 +5,7 @@ import re
 import statistics
 from pathlib import Path
 
+from .bench_report import size_text, time_text
 from .errors import CopseError
 
 TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of its preloads
@@ -15,15 +16,15 @@ def _mean(ratios: list[float]) -> float:
 
 
 def _cell(us: float, best: float) -> str:
-    return f"{us:.3g} ({best / us:.2f})"
+    return f"{time_text(us)} ({best / us:.2f})"
 
 
-def _mode(cell: tuple, size_text) -> str:
+def _mode(cell: tuple) -> str:
     _, size, mode = cell
     return f"{size_text(size)} {mode}" if size else ""
 
 
-def section(rows: list, result: dict, command: str, size_text) -> str:
+def section(rows: list, result: dict, command: str) -> str:
     """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
     fastest of the same MPIs under Copse."""
     mpis = ", ".join(result["mpi"].values())
@@ -53,7 +54,7 @@ def section(rows: list, result: dict, command: str, size_text) -> str:
             for of_cells in ratios.values():
                 own = {cell: ratio for cell, ratio in of_cells.items() if cell[0] == call}
                 worst = min(own, key=own.get, default=None)
-                where = f" ({_mode(worst, size_text)})" if worst and worst[1] else ""
+                where = f" ({_mode(worst)})" if worst and worst[1] else ""
                 texts.append(f"{_mean([*own.values()]):.2f}, worst {own[worst]:.2f}{where}" if own else "-")
             lines.append(f"| {call} | {sum(cell[0] == call for cell in best)} | {' | '.join(texts)} |")
         lines.append("")
@@ -70,7 +71,7 @@ def section(rows: list, result: dict, command: str, size_text) -> str:
             call, size, mode = cell
             texts = [_cell(ours[cell][p], bare.min_us) if p in ours.get(cell, {}) else "-" for p in TITLES]
             lines.append(
-                f"| {call} | {size_text(size)} | {mode if size else ''} | {bare.min_us:.3g} {bare.side} | {' | '.join(texts)} |"
+                f"| {call} | {size_text(size)} | {mode if size else ''} | {time_text(bare.min_us)} {bare.side} | {' | '.join(texts)} |"
             )
         lines += ["", "</details>"]
     return "\n".join(lines)

@@ -39,6 +39,8 @@ def identify_launcher(name: str) -> Launcher:
     The libmpi beside it decides where there is just one; else what it prints for --version. Not the other way round:
     Intel's mpirun is a script that, without its own folder on PATH, runs and reports another MPICH's Hydra.
     """
+    if name.startswith("-"):
+        raise CopseError(f"copse run has no option {name!r}", "copse run --help lists them; the launcher's go behind it")
     found = shutil.which(name)
     if not found:
         raise CopseError(f"launcher {name!r} was not found", f"give its path, or put its folder on PATH: {EXAMPLE}")
@@ -190,7 +192,7 @@ def run_command(
     trace: Annotated[bool, typer.Option("--trace", help="report at the end what ran by which algorithm")] = False,
     check: Annotated[bool, typer.Option("--check", help="stop with an error when ranks make different calls")] = False,
     algorithm: Annotated[
-        str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tree")
+        str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
     ] = None,
     flavour: Annotated[
         str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
@@ -220,6 +222,7 @@ def run_command(
         environment["COPSE_CHECK"] = "1"
     if algorithm is not None:
         environment["COPSE_ALGORITHM"] = algorithm
+        variables.check(environment)
 
     if static := static_program(command[1:]):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without; "

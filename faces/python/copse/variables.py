@@ -21,15 +21,16 @@ def table() -> list[dict[str, str]]:
 
 
 def check(environment: Mapping[str, str]) -> None:
-    """Raises CopseError if `environment` holds a COPSE_ variable that Copse does not know."""
+    """Raises CopseError if `environment` holds a COPSE_ variable that Copse does not know, or a value that it cannot take."""
     used = sorted(name for name in environment if name.startswith(PREFIX))
     if not used:
         return
     known = [row["name"] for row in table()]
     for name in used:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)  # "COPSE_" alone makes half of it alike
+            meant = f"did you mean {near[0]}? " if near else ""
             raise CopseError(
-                f"{name} is not a variable of Copse",
-                f"did you mean {near[0]}? (copse info --env lists all; unset {name} to go on without it)",
+                f"{name} is not a variable of Copse", f"{meant}copse info --env lists all; unset {name} to go on without it"
             )
+    native.query("env", environment=dict(environment))
