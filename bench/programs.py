@@ -20,6 +20,7 @@ import shlex
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from program_cases import CASES, Case, Results
 from share import Reading, launch, reading_of
 
 from copse import flavours, paths, readme
+from copse.bench_report import processor_name
 from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
@@ -164,8 +166,9 @@ def main() -> int:
     if options.document:
         command = shlex.join(["bench/programs.py", *sys.argv[1:]])
         about = [f"- {case.name}: {case.about} ({case.origin})" for case in cases]
-        cores = f"Written by `{command}` on a machine of {len(os.sched_getaffinity(0))} cores."
-        readme.write(DOCUMENT, "\n".join([cores, "", *about, "", *lines]), "programs")
+        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} cores"
+        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}."
+        readme.write(DOCUMENT, "\n".join([written, "", *about, "", *lines]), "programs")
     return 1 if different else 0
 
 

@@ -1,7 +1,8 @@
 """k-means over all ranks with mpi4py: each rank holds a share of the points; two allreduces a round move the centres.
 
-    mpirun -n 4 python examples/kmeans.py
-    copse run --trace mpirun -n 4 python examples/kmeans.py
+    cd build/mpi/mpich/bin        # an MPI and a Python with mpi4py that set-up has made; or your own
+    ./mpirun -n 2 ./python ../../../../examples/kmeans.py
+    ../../../bin/copse run --trace ./mpirun -n 2 ./python ../../../../examples/kmeans.py
 
 The same script, unmodified, runs on any MPI with or without Copse, and prints the same numbers. What share of its time
 the collective calls take: bench/share.py.

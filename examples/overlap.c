@@ -50,7 +50,7 @@ static void sort_with_others(copse_comm* comm, const uint32_t* mine) {
   int done = 0;
   for (int i = 0; i < kCount; ++i) {
     before += mine[i];
-    if (i % 10000 == 0) check(comm, copse_test(&requests[0], &done)); /* a call goes on in such calls only */
+    if (i % 10000 == 0) check(comm, copse_test(&requests[0], &done)); /* a call goes on in calls like this */
   }
   check(comm, copse_start_allreduce(comm, &before, &sum_before, 1, COPSE_UINT64, COPSE_SUM, &requests[1]));
   check(comm, copse_wait_all(2, requests));

@@ -4,7 +4,7 @@
  * handle; a handle is used by one thread at a time. Making and using a communicator is collective: every rank makes
  * the same calls in the same order, with the same root, count, type and operator.
  *
- * Every function returns a copse_status; nothing throws, aborts or prints. copse_status_text explains a status,
+ * Every function that can fail returns a copse_status; nothing throws, aborts or prints. copse_status_text explains a status,
  * copse_comm_message tells what went wrong on this rank, in one line.
  */
 #ifndef COPSE_COPSE_H
@@ -36,7 +36,7 @@ typedef enum copse_status {
   COPSE_ERROR_MISMATCH = 4,    /* COPSE_CHECK=1: the ranks called different things */
   COPSE_ERROR_LOST = 5,        /* a rank ended in the middle of a call; free the communicator */
   COPSE_ERROR_MEMORY = 6,      /* the system has no memory to give; after a collective, free the communicator */
-  COPSE_ERROR_TRUNCATED = 7    /* a rank gave more than another has room for; the call is over, the rest arrived */
+  COPSE_ERROR_TRUNCATED = 7    /* a rank gave more than another has room for; the call is over, what fits arrived */
 } copse_status;
 
 /* A sentence for people; never null. */
@@ -52,7 +52,8 @@ typedef struct copse_meeting copse_meeting;
 COPSE_API copse_status copse_meeting_create(int ranks, copse_meeting **meeting);
 COPSE_API void copse_meeting_free(copse_meeting *meeting);
 
-/* Threads as ranks: each calls this with its own rank. Blocks until all have come. Errors as of copse_comm_join. */
+/* Threads as ranks: each calls this with its own rank. Blocks until all have come, for at most an hour. Errors as of
+ * copse_comm_join. */
 COPSE_API copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm);
 
 /* Processes as ranks (or threads within processes), joined by a name and without any MPI: each rank calls this with
@@ -68,8 +69,7 @@ typedef int (*copse_allgather_callback)(void *context, const void *mine, void *a
 COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
                                          copse_comm **comm);
 
-/* Frees this rank's handle; the other ranks' stay valid as long as nobody calls on the communicator. Null is
- * ignored. */
+/* Frees this rank's handle. From then on no rank may call on the communicator, but to free its own. Null is ignored. */
 COPSE_API void copse_comm_free(copse_comm *comm);
 
 /* -1 if `comm` is null. */
@@ -77,8 +77,8 @@ COPSE_API int copse_comm_rank(const copse_comm *comm);
 COPSE_API int copse_comm_ranks(const copse_comm *comm);
 
 /* What went wrong in this rank's last failed call on `comm`, or, with null, in this thread's last failed creation or
- * call without a communicator.
- * One line without a newline; empty if nothing did. Valid until the next call. */
+ * call without a communicator. One line without a newline; empty if nothing did. Valid until the next call on `comm`, or,
+ * with null, the next such call of this thread. */
 COPSE_API const char *copse_comm_message(const copse_comm *comm);
 
 /* --- Collectives ---------------------------------------------------------------------------------------------- *

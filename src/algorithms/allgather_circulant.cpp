@@ -1,5 +1,5 @@
 // allgather, circulant graph: as Bruck's, but every round about doubles what a rank has, so that in the last no more
-// is moved than before (Traff 2024).
+// is moved than before (Traeff 2024).
 // Cost: ceil(log2 P) a + (P-1) n b.
 // Wins: as Bruck's, on numbers of ranks a little above a power of two.
 #include "algorithms/exchange.hpp"

@@ -2,7 +2,7 @@
 // hierarchical binomial+flat; pull is get, push is put; standard, static and dynamic fragmentation are
 // COPSE_FRAGMENT=none, 32K and halves).
 // Cost: as hierarchical down to the regions, then a + (r-1) n b for the r ranks of a region, from a shared cache
-// Wins: many ranks in all, but few in each region; the default for more than 8 ranks
+// Wins: many ranks in all, but few in each region; the default for more than 8 ranks with a processor each
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

@@ -30,7 +30,7 @@ using Rounds = std::vector<Round>;
 // In round i, ranks have radix^i blocks, from their own on, and take those of the radix - 1 ranks that follow so far
 // away (Bruck et al. 1997).
 [[nodiscard]] Rounds bruck_rounds(int ranks, int rank, int radix);
-// As Bruck's, but the number of blocks is half of the next round's, rounded up (Traff 2024).
+// As Bruck's, but the number of blocks is half of the next round's, rounded up (Traeff 2024).
 [[nodiscard]] Rounds circulant_rounds(int ranks, int rank);
 // Neighbours exchange pairs of blocks, to the left and right in turn (Chen et al. 2005); an odd ring goes round.
 [[nodiscard]] Rounds neighbor_rounds(int ranks, int rank);

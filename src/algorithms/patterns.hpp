@@ -116,7 +116,7 @@ void scan_flat(plan::Builder &builder, const Request &request, bool exclusive);
 // In round i, every rank gives the one 2^i ahead what it has of the 2^i up to itself (Hillis and Steele 1986).
 void scan_doubling(plan::Builder &builder, const Request &request, bool exclusive);
 // A rank whose number ends in t ones combines the 2^t ranks up to itself, and gives that to the next such block's end;
-// then prefixes come down the same way (Sanders and Traff 2006).
+// then prefixes come down the same way (Sanders and Traeff 2006).
 void scan_binomial(plan::Builder &builder, const Request &request, bool exclusive);
 
 // Which tiles ranks have, by rank: an unbroken run of them each, their own among them.

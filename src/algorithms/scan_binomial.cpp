@@ -1,4 +1,4 @@
-// scan, binomial: sums of blocks of 2^t ranks go up a binomial tree, prefixes come down it (Sanders and Traff 2006):
+// scan, binomial: sums of blocks of 2^t ranks go up a binomial tree, prefixes come down it (Sanders and Traeff 2006):
 // twice the rounds of recursive doubling, and no more than two messages from a rank's neighbours for each that it owes
 // them.
 // Cost: 2 ceil(log2 P) (a + n (b + c)); 2 P messages in all.

@@ -303,14 +303,18 @@ def draw_ratios(pyplot, rows: list[Row]):
     return figure
 
 
+def processor_name() -> str:
+    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return model[1] if model else platform.machine()
+
+
 def write(folder: Path, grid, sides: list, samples: list[Sample], rows: list[Row]) -> list[Path]:
     """results.json holds all; samples.csv and summary.csv the same samples and rows for other programs."""
-    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     result = {
         "schema": SCHEMA,
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "machine": {
-            "processor": model[1] if model else platform.machine(),
+            "processor": processor_name(),
             "usable_cores": len(os.sched_getaffinity(0)),
             "kernel": platform.release(),
             "load": os.getloadavg()[0],
