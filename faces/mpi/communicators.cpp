@@ -1,9 +1,11 @@
 // Finding or making the state of a communicator, and letting go of it when the MPI does.
 #include "communicators.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bootstrap.hpp"
@@ -26,7 +28,7 @@ int keyval = 0;  // of communicators: their CommState
 std::atomic<bool> is_finishing{false};
 
 std::mutex mutex;  // never held across a call of the MPI: two threads may make two states at once
-std::unordered_map<Raw, std::shared_ptr<CommState>> states;
+auto &states = *new std::unordered_map<Raw, std::shared_ptr<CommState>>;  // never destroyed (session.hpp)
 
 // The MPI may use its own collectives to make what we ask for; those must not come back to us.
 thread_local bool making = false;
@@ -37,21 +39,31 @@ struct Making {
   Making &operator=(const Making &) = delete;
 };
 
+thread_local Raw being_freed = 0;
+
 CommState &passing_on(const char *why) {
   thread_local CommState state;
   state.why_not = why;
   return state;
 }
 
-// A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of.
-bool needs_wire(communicator::Bootstrap &bootstrap) {
-  const std::uint64_t mine =
-      communicator::my_card(*settings, bootstrap.rank(), bootstrap.ranks()).place.host;
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(bootstrap.ranks()));
-  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return false;
-  for (const std::uint64_t other : all)
-    if (other != all.front()) return true;
-  return false;
+// A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of: most are the program's.
+constexpr int kWiresMax = 128;
+
+enum class WireNeed { none, one, one_too_many };
+WireNeed wire_need(communicator::Bootstrap &bootstrap) {
+  struct Card {
+    std::uint64_t host;
+    std::int64_t wires;
+  };
+  const Card mine{communicator::my_card(*settings, bootstrap.rank(), bootstrap.ranks()).place.host,
+                  MpiWire::live()};
+  std::vector<Card> all(static_cast<std::size_t>(bootstrap.ranks()));
+  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return WireNeed::none;
+  const auto most = std::max_element(all.begin(), all.end(), [](const Card &a, const Card &b) { return a.wires < b.wires; });
+  for (const Card &other : all)
+    if (other.host != all.front().host) return most->wires < kWiresMax ? WireNeed::one : WireNeed::one_too_many;
+  return WireNeed::none;
 }
 
 // What ran on it is told when its last call is over.
@@ -79,9 +91,14 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   } else {
     auto bootstrap = std::make_unique<MpiBootstrap>(comm);
     std::unique_ptr<MpiWire> wire;
-    if (needs_wire(*bootstrap)) wire = std::make_unique<MpiWire>(comm);
-    state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not,
-                                                      progress());
+    const WireNeed need = wire_need(*bootstrap);
+    if (need == WireNeed::one) wire = std::make_unique<MpiWire>(comm);
+    if (need == WireNeed::one_too_many || (wire && !*wire)) {
+      state->why_not = "more communicators over several nodes at a time than Copse takes of the MPI's";
+    } else {
+      state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not,
+                                                        progress());
+    }
   }
   return state;
 }
@@ -113,6 +130,7 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
   if (making) return passing_on("called by the MPI itself");
   if (comm == MPI_COMM_NULL) return passing_on("not a valid communicator");
   const Raw key = raw_of(comm);
+  if (key == being_freed) return passing_on("the communicator is being freed");
   CommState *state = nullptr;
   {
     const std::lock_guard lock(mutex);
@@ -134,6 +152,11 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
   slot = {key, generation.load(std::memory_order_acquire), state};
   return *state;
 }
+
+Freeing::Freeing(MPI_Comm comm) : before_(std::exchange(being_freed, raw_of(comm))) {
+  detail::generation.fetch_add(1, std::memory_order_release);
+}
+Freeing::~Freeing() { being_freed = before_; }
 
 void prepare_communicators(const choose::Settings &chosen) {
   settings = &chosen;

@@ -22,6 +22,19 @@ struct CommState : std::enable_shared_from_this<CommState> {
   SideMemory input, output;
 };
 
+// While the MPI frees a communicator, this thread's calls on it are passed on: the program's functions that delete
+// attributes may call on it still, when Copse's state is gone on some ranks, and on others is not.
+class Freeing {
+ public:
+  explicit Freeing(MPI_Comm comm);
+  ~Freeing();
+  Freeing(const Freeing &) = delete;
+  Freeing &operator=(const Freeing &) = delete;
+
+ private:
+  Raw before_;
+};
+
 // Once, after MPI_Init. `settings` must live on.
 void prepare_communicators(const choose::Settings &settings);
 

@@ -14,7 +14,7 @@
 namespace copse::mpi {
 namespace {
 
-HandleTable<Datatype, 8> predefined;  // at most half full
+auto &predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
 int keyval = 0;                       // of types: their Datatype
 
 constexpr std::uint16_t bits(std::initializer_list<copse_op> ops) {
@@ -72,7 +72,7 @@ void insert(MPI_Datatype handle, Kind kind, copse_type type) {
     if (type == COPSE_TYPE_COUNT) return;
   }
   Datatype known;
-  known.handle = handle;
+  known.handle = known.given = handle;
   known.reducible = type;
   known.operators = operators_of(kind);
   known.extent = known.true_extent = static_cast<std::ptrdiff_t>(kernels::type_size(type));
@@ -117,7 +117,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
     return nullptr;
   }
   auto type = std::make_unique<Datatype>();
-  type->handle = handle;
+  type->handle = type->given = handle;
   type->derived = true;
   type->size = static_cast<std::size_t>(size);
   type->extent = extent;
@@ -161,6 +161,11 @@ const Datatype *datatype_of(Raw raw, MPI_Comm comm) {
   if (type == MPI_DATATYPE_NULL) return nullptr;
   void *value = nullptr;
   int found = 0;
+  if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<const Datatype *>(value);
+  // Of two threads that meet a type at once, the second's attribute would end the first's while that one packs by it.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
   if (found != 0) return static_cast<const Datatype *>(value);
   auto examined = examine(type, comm);

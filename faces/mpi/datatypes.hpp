@@ -14,6 +14,7 @@ namespace copse::mpi {
 
 struct Datatype {
   MPI_Datatype handle{};
+  MPI_Datatype given{};                  // by the program: what its operators are to be called with
   std::size_t size = 0;                  // bytes of data in one element
   bool dense = false;                    // an array of it is just its data, in order, without gaps
   copse_type reducible = COPSE_TYPE_COUNT;  // what predefined operators take it for; COPSE_TYPE_COUNT: nothing

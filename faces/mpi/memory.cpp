@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kAlign = 128;
 
 std::mutex mutex;
-std::unordered_set<void *> ours;
+auto &ours = *new std::unordered_set<void *>;  // never destroyed (session.hpp)
 
 bool heap_active() {
   static const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName));

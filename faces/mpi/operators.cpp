@@ -72,12 +72,12 @@ void UserReduction::apply(void *self, const void *in, void *inout, std::size_t c
     const auto *from = static_cast<const char *>(in) + done * type->size;
     auto *to = static_cast<char *>(inout) + done * type->size;
     if (type->dense) {
-      real().Reduce_local_(from, to, static_cast<int>(now), type->handle, op);
+      real().Reduce_local_(from, to, static_cast<int>(now), type->given, op);
     } else {
       const Elements left(*type, now), right(*type, now);
       unpack(*type, from, left.first(), now, comm);
       unpack(*type, to, right.first(), now, comm);
-      real().Reduce_local_(left.first(), right.first(), static_cast<int>(now), type->handle, op);
+      real().Reduce_local_(left.first(), right.first(), static_cast<int>(now), type->given, op);
       pack(*type, right.first(), now, to, comm);
     }
     done += now;

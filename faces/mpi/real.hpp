@@ -26,7 +26,7 @@ namespace copse::mpi {
   X(Barrier, (Raw comm)) X(Ibarrier, (Raw comm, void *request)) X(Barrier_init, (Raw comm, Raw info, void *request)) \
   X(Probe, (int peer, int tag, Raw comm, MPI_Status *status))                                              \
   X(Mprobe, (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status))                       \
-  X(Win_test, (Raw window, int *flag))                                                                     \
+  X(Win_test, (Raw window, int *flag)) X(Comm_free, (void *comm)) X(Comm_disconnect, (void *comm))         \
   X(Init, (int *, char ***)) X(Init_thread, (int *, char ***, int, int *))
 
 // Wrapped calls as the process's MPI has them; a large-count one, or a persistent one, may be missing.

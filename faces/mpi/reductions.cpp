@@ -43,7 +43,8 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   const Datatype *type = input_memory.type(raw_type, state.comm);
   Operator op;
   const bool in_place = operands.input == MPI_IN_PLACE;
-  if (type == nullptr || operands.given < 0 || operands.got < 0 || operands.output == MPI_IN_PLACE ||
+  if (type == nullptr || operands.given < 0 || operands.got < 0 ||
+      (operands.has_result && operands.output == MPI_IN_PLACE) ||  // else it is nothing that MPI looks at
       (in_place && !operands.may_be_in_place))
     return site.pass_on(kInvalid);
   if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");

@@ -21,11 +21,11 @@ namespace copse::mpi {
 namespace {
 
 std::mutex mutex;
-communicator::Trace trace;
+auto &trace = *new communicator::Trace;  // never destroyed (session.hpp), nor are the others
 std::chrono::steady_clock::time_point begin;
-std::map<std::pair<std::string, std::string>, int> notes;  // how many ranks or communicators say so
+auto &notes = *new std::map<std::pair<std::string, std::string>, int>;  // how many ranks or communicators say so
 
-std::map<std::string, std::uint64_t> peaks;  // the most that a rank has of something
+auto &peaks = *new std::map<std::string, std::uint64_t>;  // the most that a rank has of something
 
 // As lines of tab-separated fields, to travel to rank 0.
 std::string pack_trace() {

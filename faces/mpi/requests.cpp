@@ -19,8 +19,9 @@ std::atomic<int> pending_requests{0}, known_requests{0};
 namespace {
 
 std::mutex mutex;  // of what follows; never held across a call of the MPI
-RequestTable<Request> table;
-std::vector<Request *> given_away;  // by MPI_Request_free, while pending
+// Never destroyed (session.hpp), nor is any of the others.
+auto &table = *new RequestTable<Request>;
+auto &given_away = *new std::vector<Request *>;  // by MPI_Request_free, while pending
 std::atomic<bool> any_given_away{false};
 struct HeldOp {
   MPI_Op op;
@@ -32,7 +33,7 @@ struct HeldOp {
     if (freed) real().Op_free(&op);
   }
 };
-std::unordered_map<Raw, std::weak_ptr<HeldOp>> held_ops;
+auto &held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
 
 // Open MPI 5 notices a message that is too long for a receive of none, but not for one of a byte; Intel MPI, the reverse.
 constexpr int kRoom = kFamily == "Open MPI" ? 0 : 1;
@@ -63,7 +64,7 @@ void copy_errhandler(MPI_Comm from, MPI_Comm to) {
 }  // namespace
 
 const std::shared_ptr<communicator::Progress> &progress() {
-  static const auto all = std::make_shared<communicator::Progress>();
+  static const auto &all = *new auto(std::make_shared<communicator::Progress>());
   return all;
 }
 
@@ -219,9 +220,10 @@ int Request::free(MPI_Request *handle) {
     *handle = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
   }
-  const bool mine = persistent_;  // of the others, the MPI says itself when they end
+  if (!persistent_) return real().Request_free(handle);  // the MPI says itself when it ends: drop()
+  leave_table();  // first: another thread may be given this handle next
   const int result = real().Request_free(handle);
-  if (mine) drop(this);
+  delete this;
   return result;
 }
 
@@ -253,13 +255,15 @@ int Request::query(void *self, MPI_Status *status) {
 
 int Request::drop(void *self) {
   auto *const request = static_cast<Request *>(self);
-  {
-    const std::lock_guard lock(mutex);
-    table.erase(raw_of(request->handle_));
-  }
-  detail::known_requests.fetch_sub(1, std::memory_order_release);
+  request->leave_table();
   delete request;
   return MPI_SUCCESS;
+}
+
+void Request::leave_table() {
+  const std::lock_guard lock(mutex);
+  table.erase(raw_of(handle_));
+  detail::known_requests.fetch_sub(1, std::memory_order_release);
 }
 
 int Request::cancel(void *, int) { return MPI_ERR_REQUEST; }

@@ -58,6 +58,7 @@ class Request {
   static int drop(void *self);
   static int cancel(void *self, int complete);
   int make_handle(MPI_Request *handle);
+  void leave_table();
   void end();
 
   std::shared_ptr<CommState> state_;

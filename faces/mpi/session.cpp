@@ -25,7 +25,7 @@ namespace {
 
 std::mutex mutex;
 bool found = false, initialising = false;
-choose::Settings chosen;
+auto &chosen = *new choose::Settings;
 
 void set(Phase phase) { detail::phase.store(phase, std::memory_order_release); }
 

@@ -1,4 +1,6 @@
-// The life of the drop-in in one process: looking for the MPI, passing on, working, passing on again.
+// The life of the drop-in in one process: looking for the MPI, passing on, working, passing on again. It ends with the
+// process, not before: the destructors of a program's libraries, which may call MPI, run later than Copse's would. So nothing
+// that a call may need is ever destroyed.
 #pragma once
 
 #include <atomic>

@@ -15,6 +15,13 @@ int asked(Test &&test, Raw window, int *flag) {
   return result;
 }
 
+template <class Free>
+int freed(void *comm, Free &&free) {
+  if (comm == nullptr) return free(comm);
+  const Freeing freeing(*static_cast<MPI_Comm *>(comm));
+  return helped([&] { return free(comm); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -27,6 +34,24 @@ extern "C" {
 COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked(real().Win_test, window, flag),
                   asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
                   (next().Win_test != real().Win_test))
+
+
+// A tool behind comes first: its PMPI_ call is the one that frees.
+#define COPSE_EXPORT_FREE(name)                                                                  \
+  int exported_##name(void *comm) COPSE_EXPORT("MPI_" #name);                                    \
+  int exported_##name(void *comm) {                                                              \
+    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
+    if (next().name != real().name) return next().name(comm);                                    \
+    return guarded("MPI_" #name, [&] { return freed(comm, real().name); });                      \
+  }                                                                                              \
+  int exported_P##name(void *comm) COPSE_EXPORT("PMPI_" #name);                                  \
+  int exported_P##name(void *comm) {                                                             \
+    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
+    return guarded("MPI_" #name, [&] { return freed(comm, real().name); });                      \
+  }
+COPSE_EXPORT_FREE(Comm_free)
+COPSE_EXPORT_FREE(Comm_disconnect)
+#undef COPSE_EXPORT_FREE
 
 }  // extern "C"
 }  // namespace copse::mpi

@@ -2,6 +2,7 @@
 #include "wire.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "communicators.hpp"
 #include "requests.hpp"
@@ -12,6 +13,8 @@ namespace {
 using engine::Wired;
 
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
+
+std::atomic<int> live_wires{0};
 
 // The MPI's own blocking calls may spin for whole time slices when ranks outnumber processors.
 Wired ask(MPI_Request &request) {
@@ -25,12 +28,18 @@ Wired ask(MPI_Request &request) {
 MpiWire::MpiWire(MPI_Comm comm) {
   // Not a duplicate: that would call the program's own functions that copy its attributes.
   helped([&] { return real().Comm_split_(comm, 0, 0, &comm_); });
+  if (!*this) return;
   real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
+  live_wires.fetch_add(1);
 }
 
 MpiWire::~MpiWire() {
+  if (!*this) return;
+  live_wires.fetch_sub(1);
   if (!finishing()) real().Comm_free_(&comm_);
 }
+
+int MpiWire::live() { return live_wires.load(); }
 
 bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
   const auto *from = static_cast<const char *>(data);

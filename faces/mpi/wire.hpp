@@ -10,8 +10,9 @@ namespace copse::mpi {
 
 class MpiWire final : public engine::Wire {
  public:
-  // Collective over `comm`, of whose ranks it makes a communicator.
+  // Collective over `comm`, of whose ranks it makes a communicator. False, as all ranks are, if the MPI has none left.
   explicit MpiWire(MPI_Comm comm);
+  [[nodiscard]] explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
   // Collective, unless the MPI is being finalised: then that communicator is left to it.
   ~MpiWire() override;
   MpiWire(const MpiWire &) = delete;
@@ -21,8 +22,11 @@ class MpiWire final : public engine::Wire {
   engine::Wired receive(void *data, std::size_t bytes, int peer, int tag) override;
   engine::Wired drain(int tag) override;
 
+  // How many this process has.
+  [[nodiscard]] static int live();
+
  private:
-  MPI_Comm comm_{};
+  MPI_Comm comm_ = MPI_COMM_NULL;
   struct Sending {
     int tag;
     MPI_Request request;

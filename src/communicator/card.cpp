@@ -48,7 +48,8 @@ std::uint64_t host_id() {
 }
 
 const topology::Machine &this_machine() {
-  static const topology::Machine machine = topology::Machine::discover();
+  // Never destroyed: calls may come from the destructors of the program's libraries, which run after this library's.
+  static const auto &machine = *new topology::Machine(topology::Machine::discover());
   return machine;
 }
 

@@ -29,7 +29,7 @@ using engine::Mapping;
 constexpr std::uint64_t kHeapNumber = 0;
 std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t number, std::size_t bytes) {
   static std::mutex mutex;
-  static std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Mapping>> known;
+  static auto &known = *new std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Mapping>>;  // as in this_machine()
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
   std::weak_ptr<Mapping> &entry = known[{owner.process, number}];
@@ -67,7 +67,7 @@ engine::Costs costs_between(const engine::Segment &segment, const std::vector<Ca
   const engine::Peer &peer = peers[static_cast<std::size_t>(here[partner])];
   if (peer.same_process) return {};
   static std::mutex mutex;
-  static std::map<std::vector<std::uint64_t>, engine::Costs> known;
+  static auto &known = *new std::map<std::vector<std::uint64_t>, engine::Costs>;
   std::vector<std::uint64_t> key{mine, kernel};
   for (const int rank : here) key.push_back(cards[static_cast<std::size_t>(rank)].process);
   {

@@ -213,6 +213,8 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "sparse") == 0) part_sparse();
   else if (strcmp(part, "truncated") == 0) part_truncated();
   else if (strcmp(part, "communicators") == 0) part_communicators();
+  else if (strcmp(part, "rare") == 0) part_rare();
+  else if (strcmp(part, "type-threads") == 0) part_type_threads();
   else if (strcmp(part, "rounds") == 0) part_rounds();
   else if (strcmp(part, "threads") == 0) part_threads();
   else if (strcmp(part, "random") == 0) 

@@ -77,6 +77,10 @@ void part_threads(void);
 void part_killed(void);
 void part_killed_amid(uint64_t seed);
 
+/* rare.c */
+void part_rare(void);
+void part_type_threads(void);
+
 /* moves.c */
 void part_derived(void);
 void part_sparse(void);

@@ -97,6 +97,51 @@ def test_a_program_that_forks(copse, compile_mpi, flavour, heap):
     assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr
 
 
+LATE = """
+#include <mpi.h>
+#include <stdio.h>
+void use_library(void) {}
+__attribute__((destructor)) static void end(void) {
+  int rank, one = 1, sum = 0;
+  MPI_Comm world;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_dup(MPI_COMM_WORLD, &world);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Bcast(&sum, 1, MPI_INT, 0, world);
+  MPI_Comm_free(&world);
+  if (sum == 2) printf("rank %d is right\\n", rank);
+  fflush(stdout);
+  MPI_Finalize();
+}
+"""
+EARLY = """
+#include <mpi.h>
+void use_library(void);
+int main(int argc, char **argv) {
+  int one = 1, sum = 0;
+  MPI_Comm copy;
+  use_library();
+  MPI_Init(&argc, &argv);
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, copy);
+  return MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+"""
+
+
+def test_a_library_that_finalises_in_its_destructor(launch, run, tmp_path, flavour):
+    """It runs when Copse's own destructors would be through."""
+    source, library, program = tmp_path / "late.c", tmp_path / "liblate.so", tmp_path / "early"
+    source.write_text(LATE)
+    done = run([flavour.mpicc, "-shared", "-fPIC", source, "-o", library], env=flavour.environment())
+    assert done.returncode == 0, done.stderr
+    source.write_text(EARLY)
+    done = run([flavour.mpicc, source, library, f"-Wl,-rpath,{tmp_path}", "-o", program], env=flavour.environment())
+    assert done.returncode == 0, done.stderr
+    done = launch(flavour, RANKS, program=[program], COPSE_TRACE="1")
+    assert all_right(done) and ran(done, "allreduce") == 3 * RANKS, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["-static"]])
 def test_a_program_without_mpi(run, copse, tmp_path, options):
     """Says the same on both streams, with the same exit code, as without Copse."""

@@ -11,7 +11,7 @@ from copse import flavours, paths
 IMB_END = "# All processes entering MPI_Finalize"
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "truncated", "communicators", "threads", "errors", "memory", "requests",
-         "progress", "waits", "request-threads"]  # fmt: skip
+         "progress", "waits", "request-threads", "rare", "type-threads"]  # fmt: skip
 MATRIX_OF = {"matrix": ["world"]}  # of one kind of communicator, where that will do
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
@@ -23,7 +23,7 @@ def test_part(launch, flavour, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "progress"])
+@pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "progress", "rare"])
 def test_over_two_nodes(launch, flavour, part):
     done = launch(flavour, 4, part, *MATRIX_OF.get(part, []), COPSE_NODES="2")
     assert passed(done, part), done.stdout + done.stderr
