@@ -29,7 +29,12 @@ def section(rows: list, result: dict, command: str) -> str:
     fastest of the same MPIs under Copse."""
     mpis = ", ".join(result["mpi"].values())
     flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
-    state = f" A flag took {statistics.median(flags):.0f} ns from core to core and back." if flags else ""
+    state = (
+        f" A flag took {statistics.median(flags):.0f} ns from core to core and back (on such machines about 100 where the host "
+        "gives the processors a cache in common, 500 and more where it does not; calls then take that much longer)."
+        if flags
+        else ""
+    )
     lines = [
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
         f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
