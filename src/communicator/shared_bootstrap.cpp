@@ -117,15 +117,19 @@ bool readable(const engine::Descriptor &descriptor, Clock::time_point end) {
   return found > 0;
 }
 
-// Rank 0: invites the others; returns the number of those who came.
-int invite(const engine::Descriptor &listener, const Invitation &invitation, Clock::time_point end) {
-  int came = 0;
-  while (came < invitation.ranks - 1) {
-    if (!readable(listener, end)) break;
+// Rank 0: invites the others. Empty, or why not all have come.
+std::string invite(const engine::Descriptor &listener, const Invitation &invitation, Clock::time_point end) {
+  for (int came = 1; came < invitation.ranks;) {
+    // A caller that cannot be taken in stays in the queue, and the listener readable: the clock alone ends that.
+    if (Clock::now() >= end || !readable(listener, end))
+      return "only " + std::to_string(came) + " of " + std::to_string(invitation.ranks) + " ranks came in time";
     const engine::Descriptor caller(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!caller && errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
+      return std::string("cannot take in a rank that calls (accept4: ") + std::strerror(errno) +
+             "); let the sandbox allow it, or raise the limit on open files (ulimit -n)";
     if (caller && send(caller.get(), &invitation, sizeof invitation, MSG_NOSIGNAL) == sizeof invitation) ++came;
   }
-  return came;
+  return {};
 }
 
 }  // namespace
@@ -158,9 +162,8 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int r
     if (bind(listener.get(), generic, length) != 0 || listen(listener.get(), ranks) != 0)
       return failed(errno == EADDRINUSE ? std::string("the name is in use by another group; choose another")
                                         : std::string(std::strerror(errno)));
-    const int came = invite(listener, {getpid(), memory.get(), ranks}, end);
-    if (came < ranks - 1)
-      return failed("only " + std::to_string(came + 1) + " of " + std::to_string(ranks) + " ranks came in time");
+    const std::string trouble = invite(listener, {getpid(), memory.get(), ranks}, end);
+    if (!trouble.empty()) return failed(trouble);
   } else {
     Invitation invitation{};
     while (true) {

@@ -382,6 +382,41 @@ TEST(Faults, LimitsOfOneRank) {
   }
 }
 
+// Rank 1 has called, and stays in the queue of rank 0, which cannot take it in: neither may that last for ever.
+TEST(Faults, RankZeroTakesNobodyIn) {
+  struct Cause {
+    const char *what;
+    bool (*provoke)();
+    std::initializer_list<const char *> words;
+  };
+  const Cause causes[] = {
+      {"room for the memory and the listener alone",
+       [] {
+         const int memory = dup(0), listener = dup(0);
+         const rlimit most{static_cast<rlim_t>(listener) + 1, static_cast<rlim_t>(listener) + 1};
+         return close(memory) == 0 && close(listener) == 0 && setrlimit(RLIMIT_NOFILE, &most) == 0;
+       },
+       {"accept4", "Too many open files", "ulimit -n"}},
+      {"a sandbox", [] { return refuse(SYS_accept4); }, {"accept4", "not permitted", "sandbox"}},
+      {"callers that are gone", [] { return refuse(SYS_accept4, ECONNABORTED); }, {"only 1 of 2 ranks came in time"}}};
+  for (const Cause &cause : causes) {
+    const std::string name = fresh_name();
+    const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+      if (rank == 0 && !cause.provoke()) return "skip";
+      alarm(20);
+      copse_comm *comm = nullptr;
+      const auto begin = Steady::now();
+      const copse_status status = copse_comm_join(name.c_str(), rank, 2, 1, &comm);
+      std::string wrong = rank == 0 ? refused(status, COPSE_ERROR_UNREACHABLE, cause.words)
+                                    : refused(status, COPSE_ERROR_UNREACHABLE, {"rank 0 did not come in time"});
+      if (seconds_since(begin) > 5) wrong += "; and that took more than five seconds";
+      return wrong;
+    });
+    if (complaints[0] == "skip") GTEST_SKIP() << "no seccomp here";
+    EXPECT_EQ(all_well(complaints), "") << cause.what;
+  }
+}
+
 // In a file system of its own with 1 MiB of /dev/shm and of /tmp: all works, and nothing is left, not even by a rank
 // that was killed.
 TEST(Faults, SmallShmAndNothingLeftBehind) {

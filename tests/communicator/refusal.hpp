@@ -11,12 +11,12 @@
 
 namespace copse::test {
 
-// From now on system call `number` fails with EPERM in this thread and those that it starts. False if the system
+// From now on system call `number` fails with `error` in this thread and those that it starts. False if the system
 // does not let itself be so instructed.
-inline bool refuse(unsigned number) {
+inline bool refuse(unsigned number, unsigned error = EPERM) {
   sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const sock_fprog program{sizeof filter / sizeof filter[0], filter};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
