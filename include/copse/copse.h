@@ -46,14 +46,16 @@ typedef struct copse_comm copse_comm;
 
 /* --- Making communicators ------------------------------------------------------------------------------------- */
 
-/* A meeting place for `ranks` threads of this process (1 or more). One thread creates it, all ranks use it, and it
- * may be freed as soon as every rank has its communicator. COPSE_ERROR_ARGUMENT, COPSE_ERROR_MEMORY. */
+/* A meeting place for `ranks` threads of this process (1 or more). One thread creates it, all ranks use it, for as many
+ * communicators as they like, and it may be freed as soon as every rank has its communicator. COPSE_ERROR_ARGUMENT,
+ * COPSE_ERROR_MEMORY. */
 typedef struct copse_meeting copse_meeting;
 COPSE_API copse_status copse_meeting_create(int ranks, copse_meeting **meeting);
 COPSE_API void copse_meeting_free(copse_meeting *meeting);
 
-/* Threads as ranks: each calls this with its own rank. Blocks until all have come, for at most an hour. Errors as of
- * copse_comm_join. */
+/* Threads as ranks: each calls this with its own rank, once for each communicator. Blocks until all have come, for at
+ * most an hour. Errors as of copse_comm_join; COPSE_ERROR_ARGUMENT also if another thread waits there as that rank (this
+ * one may call again, as another). */
 COPSE_API copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm);
 
 /* Processes as ranks (or threads within processes), joined by a name and without any MPI: each rank calls this with

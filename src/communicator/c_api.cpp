@@ -12,9 +12,8 @@ using namespace copse::communicator::c_api;
 
 thread_local std::string copse::communicator::c_api::creation_message;
 
-struct copse_meeting {
-  int ranks;
-  std::shared_ptr<void> memory;
+struct copse_meeting : Meeting {
+  using Meeting::Meeting;
 };
 
 namespace {
@@ -87,11 +86,7 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
   return guarded(creation_message, [&] {
     if (ranks < 1 || meeting == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs 1 rank or more, and a place for its handle");
-    const std::size_t bytes = board_bytes(ranks);
-    void *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (memory == nullptr) throw std::bad_alloc();
-    std::memset(memory, 0, bytes);
-    *meeting = new copse_meeting{ranks, std::shared_ptr<void>(memory, std::free)};
+    *meeting = new copse_meeting(ranks);
     return COPSE_OK;
   });
 }
@@ -102,11 +97,14 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
   return guarded(creation_message, [&] {
     if (meeting == nullptr || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting or the place for the handle is null");
-    if (rank < 0 || rank >= meeting->ranks)
-      return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, meeting->ranks));
-    return finish_creation(meet_in_memory(meeting->memory.get(), rank, meeting->ranks,
-                                                               kThreadsTimeout, meeting->memory),
-                           comm);
+    if (rank < 0 || rank >= meeting->ranks())
+      return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, meeting->ranks()));
+    auto bootstrap = meeting->come(rank, kThreadsTimeout);
+    if (!bootstrap)
+      return fail_creation(COPSE_ERROR_ARGUMENT, "rank " + std::to_string(rank) +
+                                                     " is another thread, which waits for the other ranks; give every "
+                                                     "thread a rank of its own");
+    return finish_creation(std::move(bootstrap), comm);
   });
 }
 

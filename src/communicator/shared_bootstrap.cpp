@@ -90,6 +90,11 @@ class MemoryBootstrap final : public Bootstrap {
   std::uint64_t round_ = 0;
 };
 
+bool waits_for_others(const Board *boards, int rank, int ranks) {
+  const auto absent = [](const Board &board) { return board.process.load(std::memory_order_relaxed) == 0; };
+  return !boards[rank].left.load(std::memory_order_acquire) && std::any_of(boards, boards + ranks, absent);
+}
+
 struct Invitation {
   std::int32_t pid, fd, ranks;
 };
@@ -138,6 +143,36 @@ std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, dou
                                           std::shared_ptr<void> keep) {
   return std::make_unique<MemoryBootstrap>(static_cast<Board *>(memory), rank, ranks, timeout_seconds,
                                            std::move(keep));
+}
+
+// Each communicator has boards of its own: its rounds begin at 1 again, and what the boards of an earlier one say would
+// be taken for them. Bootstraps keep their boards alone, so that a communicator that lives on keeps no later ones.
+struct Meeting::Gathering {
+  std::shared_ptr<Board[]> boards;
+  std::shared_ptr<Gathering> next;
+};
+
+std::shared_ptr<Meeting::Gathering> Meeting::gathering(int ranks) {
+  auto made = std::make_shared<Gathering>();
+  made->boards.reset(new Board[static_cast<std::size_t>(ranks)]());
+  return made;
+}
+
+Meeting::Meeting(int ranks) {
+  const auto none = std::make_shared<Gathering>();
+  none->next = gathering(ranks);
+  last_.assign(static_cast<std::size_t>(ranks), none);
+}
+
+std::unique_ptr<Bootstrap> Meeting::come(int rank, double timeout_seconds) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Gathering> &last = last_[static_cast<std::size_t>(rank)];
+  if (last->boards && waits_for_others(last->boards.get(), rank, ranks())) return nullptr;
+  if (!last->next) last->next = gathering(ranks());
+  const std::shared_ptr<Board[]> &boards = last->next->boards;
+  auto bootstrap = meet_in_memory(boards.get(), rank, ranks(), timeout_seconds, boards);
+  last = last->next;  // it has come, and if it fails now, the others see that it has left
+  return bootstrap;
 }
 
 std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int ranks, double timeout_seconds,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "communicator/bootstrap.hpp"
 #include "engine/reach/shared_memory.hpp"
@@ -17,6 +19,24 @@ struct Board;
 // `memory` holds board_bytes(ranks) and outlives the bootstrap; `keep`, if any, is kept alive with it.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, double timeout_seconds,
                                                         std::shared_ptr<void> keep = nullptr);
+
+// Where threads of this process meet, each time that they make a communicator.
+class Meeting {
+ public:
+  explicit Meeting(int ranks);
+  [[nodiscard]] int ranks() const { return static_cast<int>(last_.size()); }
+  // Whoever comes as a rank for the n-th time meets those who come as the others for the n-th time. Null if somebody
+  // has come as this rank who still waits for others: two threads mean to be one rank. Once all ranks have come, nobody
+  // needs the meeting any longer.
+  [[nodiscard]] std::unique_ptr<Bootstrap> come(int rank, double timeout_seconds);
+
+ private:
+  struct Gathering;
+  static std::shared_ptr<Gathering> gathering(int ranks);
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Gathering>> last_;  // to which each rank has come
+};
 
 // Processes of one machine (strictly: of one network and PID namespace) meet under a name: rank 0 listens on an
 // abstract socket, which vanishes with its process, and tells every caller where its memory is. Null and a reason

@@ -29,27 +29,30 @@ inline std::string all_well(const std::vector<std::string> &complaints) {
   return result;
 }
 
-// Runs `body` on every rank of a communicator of threads; what it returns was wrong.
-inline std::string with_threads(int ranks, const std::function<std::string(copse_comm *)> &body) {
+// Runs `body` in as many threads as their meeting has ranks; what it returns was wrong.
+inline std::string with_meeting(int ranks, const std::function<std::string(copse_meeting *, int)> &body) {
   copse_meeting *meeting = nullptr;
   if (copse_meeting_create(ranks, &meeting) != COPSE_OK) return "no meeting";
   std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      copse_comm *comm = nullptr;
-      std::string &mine = wrong[static_cast<std::size_t>(rank)];
-      if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) {
-        mine = copse_comm_message(nullptr);
-        return;
-      }
-      if (copse_comm_rank(comm) != rank || copse_comm_ranks(comm) != ranks) mine = "has another rank than it was given";
-      if (mine.empty()) mine = body(comm);
-      copse_comm_free(comm);
-    });
+    threads.emplace_back([&, rank] { wrong[static_cast<std::size_t>(rank)] = body(meeting, rank); });
   for (std::thread &thread : threads) thread.join();
   copse_meeting_free(meeting);
   return all_well(wrong);
+}
+
+// Runs `body` on every rank of a communicator of threads; what it returns was wrong.
+inline std::string with_threads(int ranks, const std::function<std::string(copse_comm *)> &body) {
+  return with_meeting(ranks, [&](copse_meeting *meeting, int rank) -> std::string {
+    copse_comm *comm = nullptr;
+    if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+    std::string wrong;
+    if (copse_comm_rank(comm) != rank || copse_comm_ranks(comm) != ranks) wrong = "has another rank than it was given";
+    if (wrong.empty()) wrong = body(comm);
+    copse_comm_free(comm);
+    return wrong;
+  });
 }
 
 // The same with processes.

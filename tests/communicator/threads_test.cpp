@@ -1,8 +1,10 @@
 // The C interface with threads as ranks: every type and operator, nothing at all, and every mistake.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../kernels/reference.hpp"
@@ -13,6 +15,7 @@ namespace {
 namespace reference = copse::kernels::reference;
 using copse::test::refused;
 using copse::test::Variable;
+using copse::test::with_meeting;
 using copse::test::with_threads;
 
 std::vector<char> elements(copse_type type, std::size_t count, int rank) {
@@ -136,6 +139,78 @@ TEST(Threads, MistakesWithoutACommunicator) {
   EXPECT_EQ(comm, nullptr);
   copse_comm_free(nullptr);
   copse_meeting_free(nullptr);
+}
+
+std::string wrong_sum(copse_comm *comm) {
+  std::int32_t in = copse_comm_rank(comm) + 1, out = 0;
+  if (copse_allreduce(comm, &in, &out, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
+  const int ranks = copse_comm_ranks(comm);
+  return out == ranks * (ranks + 1) / 2 ? "" : "a sum of " + std::to_string(out);
+}
+
+// Some of them live on, and under COPSE_CHECK every call on one looks at its boards.
+TEST(Threads, AMeetingServesManyCommunicators) {
+  for (const char *check : {"0", "1"}) {
+    const Variable variable("COPSE_CHECK", check);
+    EXPECT_EQ(with_meeting(3, [](copse_meeting *meeting, int rank) -> std::string {
+                std::vector<copse_comm *> kept;
+                std::string wrong;
+                for (int turn = 0; turn < 20 && wrong.empty(); ++turn) {
+                  copse_comm *comm = nullptr;
+                  if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK)
+                    return "turn " + std::to_string(turn) + ": " + copse_comm_message(nullptr);
+                  wrong = wrong_sum(comm);
+                  turn % 3 == 0 ? kept.push_back(comm) : copse_comm_free(comm);
+                }
+                for (copse_comm *comm : kept) wrong += wrong_sum(comm);
+                for (copse_comm *comm : kept) copse_comm_free(comm);
+                return wrong;
+              }),
+              "");
+  }
+}
+
+// Whichever comes second is told, and comes again as the other.
+TEST(Threads, TwoGiveTheSameRank) {
+  std::atomic<int> told{0};
+  EXPECT_EQ(with_meeting(2, [&](copse_meeting *meeting, int) -> std::string {
+              copse_comm *comm = nullptr;
+              std::string wrong;
+              if (const copse_status status = copse_comm_create_threads(meeting, 0, &comm); status != COPSE_OK) {
+                ++told;
+                wrong = refused(status, COPSE_ERROR_ARGUMENT, {"rank 0 is another thread", "a rank of its own"});
+                if (copse_comm_create_threads(meeting, 1, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+              }
+              wrong += wrong_sum(comm);
+              copse_comm_free(comm);
+              return wrong;
+            }),
+            "");
+  EXPECT_EQ(told, 1);
+}
+
+// A rank that could not make its communicator may come again; the others are told, and do so too.
+TEST(Threads, AMeetingGoesOnAfterFailures) {
+  copse_meeting *meeting = nullptr;
+  copse_comm *comms[2] = {};
+  ASSERT_EQ(copse_meeting_create(2, &meeting), COPSE_OK);
+  for (int time = 0; time < 2; ++time) {
+    const Variable variable("COPSE_REACH", "nowhere");
+    EXPECT_EQ(refused(copse_comm_create_threads(meeting, 0, &comms[0]), COPSE_ERROR_VARIABLE, {"nowhere"}), "");
+  }
+  for (int time = 0; time < 2; ++time)
+    EXPECT_EQ(refused(copse_comm_create_threads(meeting, 1, &comms[1]), COPSE_ERROR_UNREACHABLE, {"gathered"}), "");
+  const auto make_and_use = [&](int rank) -> std::string {
+    if (copse_comm_create_threads(meeting, rank, &comms[rank]) != COPSE_OK) return copse_comm_message(nullptr);
+    return wrong_sum(comms[rank]);
+  };
+  std::string theirs;
+  std::thread other([&] { theirs = make_and_use(1); });
+  EXPECT_EQ(make_and_use(0), "");
+  other.join();
+  EXPECT_EQ(theirs, "");
+  for (copse_comm *comm : comms) copse_comm_free(comm);
+  copse_meeting_free(meeting);
 }
 
 TEST(Threads, ImpossibleVariables) {
