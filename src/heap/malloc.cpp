@@ -42,10 +42,7 @@ const char* why_not = "the library is still being loaded";
 constexpr size_t kLeast = 16;
 size_t at_least(size_t n) { return n < kLeast ? kLeast : n; }
 
-size_t page_size() {
-  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 void* allocate(size_t n, const void* caller) {
   if (state.serves(caller)) [[likely]] {
@@ -69,7 +66,7 @@ void* allocate_aligned(size_t alignment, size_t n, const void* caller) {
 bool may_be_large(const void* p) { return (reinterpret_cast<uintptr_t>(p) & 0xffff) == 0; }
 
 void give_back_now_and_then() {
-  static std::atomic<int64_t> due{0};
+  static constinit std::atomic<int64_t> due{0};
   constexpr int64_t kHalfSecond = 500;
   timespec time;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -237,7 +234,13 @@ COPSE_EXPORT void* pvalloc(size_t n) {
 
 COPSE_EXPORT size_t malloc_usable_size(void* p) {
   if (state.region.contains(p)) return state.backend.usable_size(p);
-  static auto* const next = reinterpret_cast<size_t (*)(void*)>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+  // Threads that come first together may all look it up, and find the same: nothing locks a variable's making here.
+  static constinit std::atomic<size_t (*)(void*)> known{nullptr};
+  auto* next = known.load(std::memory_order_relaxed);
+  if (next == nullptr) {
+    next = reinterpret_cast<size_t (*)(void*)>(dlsym(RTLD_NEXT, "malloc_usable_size"));
+    known.store(next, std::memory_order_relaxed);
+  }
   return next(p);
 }
 

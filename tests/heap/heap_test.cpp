@@ -62,6 +62,13 @@ TEST(HeapRegion, StaysAwayWithAReason) {
                         ":libmimalloc.so.2 " COPSE_HEAP_PROBE " inactive");
 }
 
+// The library is built without the locks that such a variable needs where threads come to it at once.
+TEST(HeapLibrary, NoVariableOfAFunctionIsMadeAtItsFirstCall) {
+  const Outcome symbols = shell("nm " COPSE_HEAP_LIBRARY " | grep -e malloc_usable_size -e _ZGV");
+  EXPECT_NE(symbols.output.find("T malloc_usable_size"), std::string::npos) << symbols.output;
+  EXPECT_EQ(symbols.output.find("_ZGV"), std::string::npos) << symbols.output;  // a guard variable
+}
+
 TEST(HeapFunctions, Align) { probe("alignment"); }
 TEST(HeapFunctions, Resize) { probe("resize"); }
 TEST(HeapFunctions, CallocIsZero) { probe("zeroed"); }
