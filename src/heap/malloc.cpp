@@ -86,6 +86,7 @@ void drop_inherited(void* p) {
 }
 
 void release(void* p) {
+  const int error = errno;  // POSIX: free leaves it alone, and giving memory back may fail
   if (!state.region.contains(p)) {
     __libc_free(p);
   } else if (!state.frozen) [[likely]] {
@@ -93,10 +94,9 @@ void release(void* p) {
     if (may_be_large(p)) [[unlikely]]
       give_back_now_and_then();
   } else {
-    const int error = errno;
     drop_inherited(p);
-    errno = error;
   }
+  errno = error;
 }
 
 void* resize(void* p, size_t n, const void* caller) {

@@ -77,6 +77,9 @@ TEST(HeapFunctions, CallocIsZeroWhenPurgedAtOnce) {
 }
 TEST(HeapFunctions, OverflowToTheSystem) { probe("overflow", "COPSE_HEAP_BYTES=96M"); }
 TEST(HeapFunctions, TakeForeignBlocks) { probe("foreign"); }
+TEST(HeapFunctions, FreeKeepsErrno) {
+  probe("errno_after_free", "MIMALLOC_DECOMMIT_DELAY=0 MIMALLOC_SEGMENT_DECOMMIT_DELAY=0");
+}
 TEST(HeapFunctions, Hammered) { probe("threads"); }
 TEST(HeapFunctions, HammeredInASmallRegion) { probe("threads", "COPSE_HEAP_BYTES=128M"); }
 TEST(HeapMemory, Returns) { probe("memory_returns"); }
