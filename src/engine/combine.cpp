@@ -1,28 +1,48 @@
 // User operators in the three-operand form.
 #include "engine/combine.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
 namespace copse::engine {
+namespace {
+
+constexpr std::size_t kStripBytes = 8192;  // of each operand: both stay in the first cache
+
+// May the user's function read elements there? It may count on the alignment of its type, which is not known here: at
+// most malloc's (an MPI's own buffers have no more), and no more than elements of that size keep, one after the other.
+// The payload of a line has less, and so may what the program gives.
+bool is_aligned(const void *address, std::size_t element_bytes) {
+  const std::size_t either = element_bytes | alignof(std::max_align_t);
+  return reinterpret_cast<std::uintptr_t>(address) % (either & -either) == 0;
+}
+
+}  // namespace
 
 void Combine::apply(void *dst, const void *a, const void *b, std::size_t count, std::size_t element_bytes) const {
   if (kernel != nullptr) {
     kernel(dst, a, b, count);
     return;
   }
-  const std::size_t bytes = count * element_bytes;
-  if (dst == b) {
+  const bool a_aligned = is_aligned(a, element_bytes);
+  if (dst != a && a_aligned && is_aligned(dst, element_bytes)) {
+    if (dst != b) kernels::copy(dst, b, count * element_bytes);
     user(context, a, dst, count);
-  } else if (dst != a) {
-    std::memcpy(dst, b, bytes);
-    user(context, a, dst, count);
-  } else {
-    // max_align_t: the user's function may rely on the alignment of its type.
-    const auto copy = std::make_unique<std::max_align_t[]>(bytes / sizeof(std::max_align_t) + 1);
-    std::memcpy(copy.get(), b, bytes);
-    user(context, a, copy.get(), count);
-    std::memcpy(dst, copy.get(), bytes);
+    return;
+  }
+  const std::size_t most = std::min(count, std::max<std::size_t>(1, kStripBytes / element_bytes));
+  const std::size_t units = most * element_bytes / sizeof(std::max_align_t) + 1;
+  const auto strips = std::make_unique_for_overwrite<std::max_align_t[]>(2 * units);
+  void *const near_a = strips.get(), *const near_b = strips.get() + units;
+  for (std::size_t first = 0; first < count; first += most) {
+    const std::size_t elements = std::min(most, count - first), bytes = elements * element_bytes;
+    const std::size_t at = first * element_bytes;
+    const void *const in = static_cast<const std::byte *>(a) + at;
+    if (!a_aligned) kernels::copy(near_a, in, bytes);
+    kernels::copy(near_b, static_cast<const std::byte *>(b) + at, bytes);
+    user(context, a_aligned ? in : near_a, near_b, elements);
+    kernels::copy(static_cast<std::byte *>(dst) + at, near_b, bytes);
   }
 }
 

@@ -7,12 +7,13 @@
 
 namespace copse::engine {
 
-// dst[i] = a[i] op b[i]; dst may be a or b. A user's function has one form only, (in, inout), so it gets a
-// copy of b where dst is not b; `scratch` must then hold `count` elements when dst is a.
+// dst[i] = a[i] op b[i]; dst may be a or b. A user's function has one form only, (in, inout), and may count on the
+// alignment of its type: it gets copies where dst is not b, and of what lies at addresses that are too odd for it.
 struct Combine {
   kernels::Reduce kernel = nullptr;
   kernels::ReduceTwo kernel_two = nullptr;
-  // A user's operator: inout[i] = in[i] op inout[i], `in` being the operand of the lower ranks.
+  // A user's operator: inout[i] = in[i] op inout[i], `in` being the operand of the lower ranks. It may be
+  // called several times, each with some of the elements.
   void (*user)(void *context, const void *in, void *inout, std::size_t count) = nullptr;
   void *context = nullptr;
   bool commutative = true;

@@ -233,6 +233,7 @@ void part_types(void) {
 
 static void matrix_product(void *in, void *inout, int *count, MPI_Datatype *type) { /* does not commute */
   (void)type;
+  EXPECT(((uintptr_t)in | (uintptr_t)inout) % 16 == 0, "matrices at %p and %p: malloc's lie better", in, inout);
   unsigned *a = in, *b = inout;
   for (int i = 0; i < *count; ++i, a += 4, b += 4) {
     unsigned r[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
