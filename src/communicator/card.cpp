@@ -2,7 +2,6 @@
 #include "communicator/card.hpp"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 
 #include "engine/reach/peer.hpp"
 #include "heap/heap.hpp"
+#include "topology/binding.hpp"
 
 namespace copse::communicator {
 namespace {
@@ -68,17 +68,14 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
   card.neighbours = std::max(ranks_by_launcher(), settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
-  card.online = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
+  // What hwloc sees is what the container may use.
+  card.online = static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)),
+                                                                this_machine().processors().size()));
   card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
 
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (std::size_t cpu = 0; cpu < kCpusMax && cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &set)) card.cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
-  std::vector<unsigned> cpus;
-  for (unsigned cpu = 0; cpu < kCpusMax; ++cpu)
-    if (card.cpus[cpu / 64] >> (cpu % 64) & 1) cpus.push_back(cpu);
+  const topology::CpuSet cpus = topology::current_processors();
+  for (const unsigned cpu : cpus)
+    if (cpu < kCpusMax) card.cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
   card.place.local = this_machine().place_of(cpus);
 
   if (const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName))) {
@@ -134,6 +131,7 @@ bool oversubscribed(const std::vector<Card> &cards) {
   return std::any_of(hosts.begin(), hosts.end(), [&](const auto &entry) {
     int cpus = 0;
     for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
+    if (cpus == 0) cpus = entry.second.online;  // the system did not tell
     return entry.second.ranks > cpus || entry.second.by_launcher > entry.second.online;
   });
 }

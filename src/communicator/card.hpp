@@ -12,7 +12,7 @@
 
 namespace copse::communicator {
 
-inline constexpr std::size_t kCpusMax = 1024;
+inline constexpr std::size_t kCpusMax = 4096;
 
 struct Card {
   topology::Observation place;

@@ -30,7 +30,8 @@ class Mask {
   std::vector<cpu_set_t> words_;
 };
 
-// The calling thread's processors; empty with errno set if the system does not tell.
+}  // namespace
+
 CpuSet current_processors() {
   for (std::size_t cpus = CPU_SETSIZE; cpus <= std::size_t{64} * CPU_SETSIZE; cpus *= 2) {
     Mask mask(cpus - 1);
@@ -46,6 +47,8 @@ CpuSet current_processors() {
   }
   return {};
 }
+
+namespace {
 
 bool set_processors(const CpuSet& cpus) {
   Mask mask(cpus.back());

@@ -36,4 +36,7 @@ Binding bind_this_thread(const Machine& machine, BindingPolicy policy, int local
 // Where the calling thread is confined, by its affinity mask. Nowhere, if the machine is only described.
 [[nodiscard]] Place current_place(const Machine& machine);
 
+// The calling thread's processors; empty with errno set if the system does not tell.
+[[nodiscard]] CpuSet current_processors();
+
 }  // namespace copse::topology

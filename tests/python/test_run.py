@@ -165,3 +165,11 @@ def test_missing_preload_library_says_how_to_build_it(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "PRELOAD_FOLDER", tmp_path)
     with pytest.raises(CopseError, match=f"{tmp_path}/libcopse-mpi-abi.so is missing; run: make"):
         copse_run.preload_value(["libcopse-mpi-abi.so"], None)
+
+
+def test_what_is_no_program_is_not_read_whole(tmp_path):
+    data = tmp_path / "data"
+    with data.open("wb") as file:
+        file.truncate(1 << 40)
+    for path in (data, tmp_path / "absent"):
+        assert copse_run.linked_mpi(path) is None and not copse_run.brings_mpi(path)

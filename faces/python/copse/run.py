@@ -6,6 +6,7 @@ over as a launcher option, so that only the ranks see it; a launcher whose MPI w
 itself an MPI's (a batch system's) gets it through the environment instead.
 """
 
+import mmap
 import os
 import re
 import shutil
@@ -78,22 +79,27 @@ def _version_text(program: str) -> str:
     return done.stdout + done.stderr
 
 
+def string_in(program: Path, words: Sequence[str]) -> str | None:
+    """The first of the words that is a string of its own in an executable; None also where that cannot be read."""
+    try:
+        with program.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return None
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return next((word for word in words if content.find(b"\0" + word.encode() + b"\0") >= 0), None)
+    except OSError:
+        return None
+
+
 def linked_mpi(program: Path) -> str | None:
     """The soname of the libmpi that an executable names, or None (a script, an interpreter, not an MPI program)."""
-    content = program.read_bytes()
-    if not content.startswith(b"\x7fELF"):
-        return None
     classic = [soname for family in flavours.FAMILIES for soname in family.sonames]
-    for soname in [flavours.STANDARD_ABI_SONAME, *classic]:
-        if b"\0" + soname.encode() + b"\0" in content:
-            return soname
-    return None
+    return string_in(program, [flavours.STANDARD_ABI_SONAME, *classic])
 
 
 def brings_mpi(program: Path) -> bool:
     """Does an executable hold an MPI of its own? Then its calls never leave it."""
-    content = program.read_bytes()
-    return content.startswith(b"\x7fELF") and b"\0PMPI_Init\0" in content
+    return string_in(program, ["PMPI_Init"]) is not None
 
 
 def static_program(arguments: Sequence[str]) -> Path | None:
