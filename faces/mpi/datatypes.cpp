@@ -1,4 +1,4 @@
-// Reading the MPI's datatypes: which are dense, which the kernels can reduce; packing what is not dense.
+// Reading the MPI's datatypes: which the kernels can reduce; packing what is not dense.
 #include "datatypes.hpp"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dense.hpp"
 #include "engine/kernels/kernels.hpp"
 #include "handle_table.hpp"
 #include "real.hpp"
@@ -87,24 +88,6 @@ void insert(MPI_Datatype handle, Kind kind, copse_type type) {
   predefined.insert(raw_of(handle), known);
 }
 
-// Whether packing is the identity. Told by packing bytes that name their own place: their size alone does not tell,
-// a type may hold its parts in another order.
-bool packs_to_itself(MPI_Datatype handle, std::size_t size, MPI_Comm comm) {
-  std::vector<unsigned char> place(size), packed(size);
-  for (unsigned shift = 0; shift < 32 && (size - 1) >> shift != 0; shift += 8) {
-    for (std::size_t i = 0; i < size; ++i) place[i] = static_cast<unsigned char>(i >> shift);
-    int position = 0;
-    if (real().Pack_(place.data(), 1, handle, packed.data(), static_cast<int>(size), &position, comm) != MPI_SUCCESS ||
-        place != packed) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Larger types than this are packed without asking whether they would have to be.
-constexpr std::size_t kTestedBytes = std::size_t{64} << 20;
-
 std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
   char nothing = 0;
@@ -123,8 +106,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
   type->extent = extent;
   type->true_lb = true_lb;
   type->true_extent = true_extent;
-  type->dense = size > 0 && true_lb == 0 && extent == size && true_extent == size && type->size <= kTestedBytes &&
-                packs_to_itself(handle, type->size, comm);
+  type->dense = is_dense(handle, comm);
   return type;
 }
 
@@ -138,10 +120,10 @@ int forget(MPI_Datatype, int, void *value, void *) {
   return MPI_SUCCESS;
 }
 
-// MPI_Pack's sizes are int.
+constexpr std::size_t kPackedMost = std::numeric_limits<int>::max();  // MPI_Pack's sizes are int
+
 std::size_t elements_at_once(const Datatype &type) {
-  constexpr std::size_t most = std::numeric_limits<int>::max();
-  return type.size == 0 ? most : std::max<std::size_t>(1, most / type.size);
+  return type.size == 0 ? kPackedMost : std::max<std::size_t>(1, kPackedMost / type.size);
 }
 
 }  // namespace
@@ -216,6 +198,36 @@ class Absolute {
   Datatype moved_;
 };
 
+// So many bytes, as a type: more than an int counts.
+class Bytes {
+ public:
+  explicit Bytes(std::size_t bytes) {
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> places;
+    for (std::size_t at = 0; at < bytes; at += kPart) {
+      lengths.push_back(static_cast<int>(std::min(kPart, bytes - at)));
+      places.push_back(static_cast<MPI_Aint>(at));
+    }
+    real().Type_create_hindexed_(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &handle_);
+    real().Type_commit_(&handle_);
+  }
+  ~Bytes() { real().Type_free_(&handle_); }
+  Bytes(const Bytes &) = delete;
+  Bytes &operator=(const Bytes &) = delete;
+
+  [[nodiscard]] MPI_Datatype handle() const { return handle_; }
+
+ private:
+  static constexpr std::size_t kPart = std::size_t{1} << 30;
+  MPI_Datatype handle_{};
+};
+
+// One element that is too large for MPI_Pack and MPI_Unpack. Not every MPI has MPI_Pack_c; but in all of them this
+// process can gather from itself.
+bool copy_large(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
+  return real().Allgather_(from, 1, from_type, to, 1, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
 }  // namespace
 
 bool pack(const Datatype &type, const void *buffer, std::size_t count, void *packed, MPI_Comm comm) {
@@ -229,8 +241,10 @@ bool pack(const Datatype &type, const void *buffer, std::size_t count, void *pac
     const auto *from = static_cast<const char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
     auto *to = static_cast<char *>(packed) + done * type.size;
     int position = 0;
-    if (real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position,
-                     comm) != MPI_SUCCESS) {
+    if (type.size > kPackedMost) {
+      if (!copy_large(from, type.handle, to, Bytes(type.size).handle())) return false;
+    } else if (real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position,
+                            comm) != MPI_SUCCESS) {
       return false;
     }
     done += now;
@@ -249,8 +263,10 @@ bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t 
     auto *to = static_cast<char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
     const auto *from = static_cast<const char *>(packed) + done * type.size;
     int position = 0;
-    if (real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now), type.handle,
-                       comm) != MPI_SUCCESS) {
+    if (type.size > kPackedMost) {
+      if (!copy_large(from, Bytes(type.size).handle(), to, type.handle)) return false;
+    } else if (real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now),
+                              type.handle, comm) != MPI_SUCCESS) {
       return false;
     }
     done += now;

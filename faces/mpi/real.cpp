@@ -88,6 +88,8 @@ bool find_real(const void *caller) {
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
   find(r.Comm_is_revoked, "PMPIX_Comm_is_revoked");
+  find(r.Type_get_envelope_c, "PMPI_Type_get_envelope_c");
+  find(r.Type_get_contents_c, "PMPI_Type_get_contents_c");
 #define COPSE_FIND(name)                   \
   complete &= find(r.name, "PMPI_" #name); \
   find(r.name##_c, "PMPI_" #name "_c");
@@ -174,7 +176,7 @@ std::string_view wrong_mpi() {
     right = "libcopse-mpi-mpich.so";
   }
   if (right == kLibrary) return {};
-  static const std::string line = "copse: " + std::string(kLibrary) + " serves " + std::string(kFamily) +
+  static const std::string line = std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) +
                                   ", but this program runs " + text + " (" + file_of_mpi() +
                                   "): every call is passed on; preload " + std::string(right) +
                                   " instead, or start with: copse run mpirun ...";

@@ -18,7 +18,8 @@ namespace copse::mpi {
   X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
   X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \
-  X(Type_create_hindexed) X(Type_commit) X(Type_free) X(Type_contiguous) X(Grequest_start)                     \
+  X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit) X(Type_free)                \
+  X(Type_contiguous) X(Grequest_start)                                                                         \
   X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Iprobe) X(Improbe) X(Pack_size)
 
 // Wrapped calls that no table describes: they have neither data nor a large-count form.
@@ -86,6 +87,12 @@ struct Real {
   int (*Free_mem)(void *) = nullptr;
   int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // Open MPI 5 alone has it
   int (*Abi_get_version)(int *, int *) = nullptr;  // absent from Open MPI and from MPICH 4
+  // Absent from Open MPI.
+  int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *large_counts,
+                             MPI_Count *types, int *combiner) = nullptr;
+  int (*Type_get_contents_c)(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses,
+                             MPI_Count most_large_counts, MPI_Count most_types, int *integers, MPI_Aint *addresses,
+                             MPI_Count *large_counts, MPI_Datatype *types) = nullptr;
 
 #define COPSE_MPI_NEED(name) decltype(&PMPI_##name) name##_ = nullptr;
   COPSE_MPI_NEEDS(COPSE_MPI_NEED)

@@ -17,8 +17,8 @@ using engine::Outcome;
 
 inline constexpr std::string_view kInvalid = "arguments that MPI does not allow";
 inline constexpr std::string_view kTooMany = "more bytes than there are addresses";
-// Ranks whose type is not dense pack, and MPI's packing cannot take elements that large; which ranks these are only
-// they know, so all pass on.
+// Ranks whose type is not dense pack, and MPI_Pack cannot take elements that large, nor is what can as fast as the
+// MPI's own call; which ranks these are only they know, so all pass on.
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 

@@ -211,6 +211,7 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "derived") == 0) part_derived();
   else if (strcmp(part, "matrix") == 0) part_matrix(argc > 2 ? argv[2] : NULL);
   else if (strcmp(part, "sparse") == 0) part_sparse();
+  else if (strcmp(part, "large") == 0) part_large(argc > 2 ? atoi(argv[2]) : 65);
   else if (strcmp(part, "truncated") == 0) part_truncated();
   else if (strcmp(part, "communicators") == 0) part_communicators();
   else if (strcmp(part, "rare") == 0) part_rare();

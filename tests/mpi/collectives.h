@@ -84,6 +84,7 @@ void part_type_threads(void);
 /* moves.c */
 void part_derived(void);
 void part_sparse(void);
+void part_large(int mib);
 void part_truncated(void);
 
 /* trials.c, programs.c */

@@ -6,6 +6,7 @@
 #include "trials.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Broadcasts between types of equal content and different layout; gaps stay untouched. */
 void part_derived(void) {
@@ -412,6 +413,73 @@ void part_sparse(void) {
   munmap(in, bytes);
   munmap(out, bytes);
   free(own);
+}
+
+/* Elements of so many MiB. Of each MiB the two ends are looked at: other memory of a sender need not exist. */
+enum { kMiB = 1 << 20, kGap = 1 << 16 };
+struct large { const char *name; MPI_Datatype type; int last_first, apart; };
+static int *large_row(const struct large *l, char *memory, int rows, int row) {
+  return (int *)(memory + (size_t)(l->last_first ? (row + rows - 1) % rows : row) * (size_t)l->apart);
+}
+static void gather_large(int rows, const struct large *from, const struct large *to) {
+  const size_t bytes = (size_t)rows * (kMiB + kGap);
+  const int gives = rank == ranks - 1, last = kMiB / (int)sizeof(int) - 1;
+  int counts[kRanksMax] = {0}, places[kRanksMax] = {0};
+  char *memory = map_sparse(bytes);
+  counts[ranks - 1] = 1;
+  for (int row = 0; gives && row < rows; ++row) {
+    int *const at = large_row(from, memory, rows, row);
+    at[0] = value(2, rows, 0, row), at[last] = value(2, rows, 1, row);
+  }
+  MPI_Gatherv(memory, gives, from->type, memory, counts, places, to->type, 0, MPI_COMM_WORLD);
+  for (int row = 0; rank == 0 && row < rows; ++row) {
+    const int *const at = large_row(to, memory, rows, row);
+    EXPECT(at[0] == value(2, rows, 0, row) && at[last] == value(2, rows, 1, row), "%s to %s: MiB %d", from->name,
+           to->name, row);
+  }
+  munmap(memory, bytes);
+}
+static long peak_bytes(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+void part_large(int rows) {
+  enum { kTypes = 7, kDense = 4 }; /* the first are seen to be dense, and take no memory to be packed in */
+  struct large types[kTypes] = {{"contiguous", 0, 0, kMiB}, {"most and rest", 0, 0, kMiB}, {"vector", 0, 0, kMiB},
+                                {"large count", 0, 0, kMiB}, {"last first", 0, 1, kMiB}, {"gaps", 0, 0, kMiB + kGap},
+                                {"indexed", 0, 0, kMiB}};
+  MPI_Datatype row, most, turned;
+  MPI_Type_contiguous(kMiB, MPI_BYTE, &row);
+  MPI_Type_contiguous(rows, row, &types[0].type);
+  MPI_Type_vector(rows - 1, 1, 1, row, &most); /* what libraries make of counts that are too large */
+  const MPI_Aint most_bytes = (MPI_Aint)(rows - 1) * kMiB;
+  MPI_Type_create_struct(2, (int[]){1, kMiB / 4}, (MPI_Aint[]){0, most_bytes}, (MPI_Datatype[]){most, MPI_INT},
+                         &types[1].type);
+  MPI_Type_create_hvector(rows, kMiB / 8, kMiB, MPI_DOUBLE, &types[2].type);
+#if HAS_LARGE
+  MPI_Type_contiguous_c((MPI_Count)rows * kMiB, MPI_CHAR, &types[3].type);
+#else
+  MPI_Type_dup(types[1].type, &types[3].type);
+#endif
+  MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){most_bytes, 0}, (MPI_Datatype[]){row, most}, &turned);
+  MPI_Type_contiguous(1, turned, &types[4].type);
+  MPI_Type_create_hvector(rows, 1, kMiB + kGap, row, &types[5].type);
+  MPI_Type_create_indexed_block(1, rows, (int[]){0}, row, &types[6].type);
+  MPI_Type_free(&row);
+  MPI_Type_free(&most);
+  MPI_Type_free(&turned);
+  for (int i = 0; i < kTypes; ++i) MPI_Type_commit(&types[i].type);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const long before = peak_bytes();
+  for (int i = 0; i < kTypes; ++i) {
+    gather_large(rows, &types[i], &types[0]);
+    gather_large(rows, &types[0], &types[i]);
+    if (bare || i >= kDense) continue;
+    const long more = peak_bytes() - before, own = rank == 0 ? rows : 0;
+    EXPECT(more < (own + rows / 2) * (long)kMiB, "%s: %ld bytes more, as if it were packed", types[i].name, more);
+  }
+  for (int i = 0; i < kTypes; ++i) MPI_Type_free(&types[i].type);
 }
 
 /* More comes than there is room for: an error of the rank that has not got it; nothing is written past its buffer. */

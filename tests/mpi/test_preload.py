@@ -10,7 +10,7 @@ from copse import flavours, paths
 
 IMB_END = "# All processes entering MPI_Finalize"
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
-PARTS = ["types", "derived", "matrix", "sparse", "truncated", "communicators", "threads", "errors", "memory", "requests",
+PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
          "progress", "waits", "request-threads", "rare", "type-threads"]  # fmt: skip
 MATRIX_OF = {"matrix": ["world"]}  # of one kind of communicator, where that will do
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
@@ -55,6 +55,13 @@ def test_requests_in_every_way_at_once(launch, name):
     preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
     done = launch(flavour, 4, "requests", LD_PRELOAD=preload, COPSE_CHECK="1", COPSE_NODES="2", COPSE_PROGRESS="thread")
     assert passed(done, "requests"), done.stdout + done.stderr
+
+
+@pytest.mark.full
+def test_elements_of_more_than_2_gib(launch, flavour):
+    """Which MPI_Pack cannot take: two ranks have 4 GiB between them."""
+    done = launch(flavour, 2, "large", 2049, timeout=600)
+    assert passed(done, "large"), done.stdout + done.stderr
 
 
 @pytest.mark.full
