@@ -35,7 +35,6 @@ COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked(real().Win_test, wi
                   asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
                   (next().Win_test != real().Win_test))
 
-
 // A tool behind comes first: its PMPI_ call is the one that frees.
 #define COPSE_EXPORT_FREE(name)                                                                  \
   int exported_##name(void *comm) COPSE_EXPORT("MPI_" #name);                                    \

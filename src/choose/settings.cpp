@@ -118,7 +118,8 @@ struct Reader {
       settings.fragment.mode = Fragmentation::Mode::halves;
     } else {
       const auto bytes = size(value);
-      if (!bytes || *bytes == 0) return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
+      if (!bytes || *bytes == 0 || *bytes > (std::size_t{1} << 40))
+        return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
       settings.fragment = {Fragmentation::Mode::fixed, *bytes};
     }
   }

@@ -1,5 +1,4 @@
 // copse-native info: the machine, where this process may run, and what works here.
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,14 +28,9 @@ const char* yes_no(bool value) { return value ? "yes" : "no"; }
 const char* boolean(bool value) { return value ? "true" : "false"; }
 
 topology::CpuSet usable_processors(const topology::Machine& here) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  topology::CpuSet all;
-  for (const auto& processor : here.processors()) all.push_back(processor.number);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return all;  // more than 1024 processors
-  topology::CpuSet usable;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) usable.push_back(cpu);
+  topology::CpuSet usable = topology::current_processors();
+  if (usable.empty())  // the system does not tell
+    for (const auto& processor : here.processors()) usable.push_back(processor.number);
   return usable;
 }
 

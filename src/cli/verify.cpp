@@ -65,9 +65,13 @@ int number(std::string_view option, std::string_view text, int least) {
 std::string_view collective_in(std::string_view text) { return text == "bcast" ? "broadcast" : text; }
 
 plan::Carrier carrier_in(std::string_view text) {
-  for (int c = 0; c < plan::kCarriers; ++c)
-    if (text == plan::name_of(static_cast<plan::Carrier>(c))) return static_cast<plan::Carrier>(c);
-  refuse("--carrier: '" + std::string(text) + "' is none of line, slot, get, put");
+  std::string known;
+  for (int c = 0; c < plan::kCarriers; ++c) {
+    const auto carrier = static_cast<plan::Carrier>(c);
+    if (text == plan::name_of(carrier)) return carrier;
+    known.append(known.empty() ? "" : ", ").append(plan::name_of(carrier));
+  }
+  refuse("--carrier: '" + std::string(text) + "' is none of " + known);
 }
 
 std::vector<int> ranks_in(std::string_view text) {

@@ -30,8 +30,8 @@ def section(rows: list, result: dict, command: str) -> str:
     mpis = ", ".join(result["mpi"].values())
     flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
     state = (
-        f" A flag took {statistics.median(flags):.0f} ns from core to core and back (on such machines about 100 where the host "
-        "gives the processors a cache in common, 500 and more where it does not; calls then take that much longer)."
+        f" A flag took {statistics.median(flags):.0f} ns from core to core and back (short where the host gives the "
+        "processors a cache in common, several times as long where it does not, and calls with it)."
         if flags
         else ""
     )
