@@ -8,7 +8,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   list(APPEND COPSE_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms on std::string +, gcc PR105651
 endif()
 
-# Headers that are compiled once a target: half the time of a small file went to the standard library's. clang reads every
+# Headers that are compiled once a target: half the time of a small file went to the standard library's. clang builds every
 # file without them (CMakePresets.json), and so sees where an #include is missing. ccache asks for the compiler's option.
 function(copse_precompiled target header)
   target_precompile_headers(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>)
