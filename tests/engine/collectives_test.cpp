@@ -41,20 +41,18 @@ bool full_sweep() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  int index = 0;
-  for (const Algorithm &algorithm : algorithms::all()) {
-    ++index;
+  for (const Algorithm &algorithm : algorithms::all())
     for (int c = 0; c < plan::kCarriers; ++c)
       if (algorithm.carries(static_cast<plan::Carrier>(c)))
         for (Kind kind : kKinds) {
           const auto carrier = static_cast<plan::Carrier>(c);
-          const int number = index + c + static_cast<int>(kind);
+          const auto index = &algorithm - algorithms::all().data();
+          const int number = static_cast<int>(index) + c + static_cast<int>(kind);
           const bool in_common = carrier == plan::Carrier::line || carrier == plan::Carrier::slot;
           if (kind == Kind::apart && in_common) continue;  // the same as threads
           cases.push_back({&algorithm, carrier, kind, number});
           if (kind == Kind::threads) cases.push_back({&algorithm, carrier, kind, number, 3});
         }
-  }
   return cases;
 }
 
