@@ -176,6 +176,7 @@ __attribute__((constructor)) void load() { why_not = start(); }
 
 using copse::heap::allocate;
 using copse::heap::allocate_aligned;
+using copse::heap::descriptor_intact;
 using copse::heap::page_size;
 using copse::heap::release;
 using copse::heap::resize;
@@ -254,12 +255,15 @@ COPSE_EXPORT int madvise(void* start, size_t bytes, int advice) noexcept {
 }
 
 COPSE_EXPORT int copse_heap_region(struct copse_heap_region* region) {
-  if (!state.active()) return -1;
-  *region = {state.region.base, state.region.bytes, state.region.fd};
+  if (!state.active() || !descriptor_intact(state.region)) return -1;
+  *region = {state.region.base, state.region.bytes, state.region.fd, state.region.device, state.region.inode};
   return 0;
 }
 
 COPSE_EXPORT const char* copse_heap_why_not() {
   if (state.frozen) return "this process is a forked child, whose heap is a private copy of its parent's";
+  if (state.active() && !descriptor_intact(state.region)) {
+    return "the program has closed the heap's descriptor, or uses its number for a file of its own";
+  }
   return copse::heap::why_not;
 }

@@ -15,9 +15,6 @@
 namespace copse::heap {
 namespace {
 
-dev_t device_of_region;
-ino_t inode_of_region;
-
 const char* because(const char* format, ...) __attribute__((format(printf, 1, 2)));
 const char* because(const char* format, ...) {
   static char text[256];
@@ -160,15 +157,13 @@ const char* open_region(Region* region) {
   }
   struct stat status;
   fstat(fd, &status);
-  device_of_region = status.st_dev;
-  inode_of_region = status.st_ino;
-  *region = Region{base, bytes, fd};
+  *region = Region{base, bytes, fd, status.st_dev, status.st_ino};
   return nullptr;
 }
 
 bool descriptor_intact(const Region& region) {
   struct stat status;
-  return fstat(region.fd, &status) == 0 && status.st_dev == device_of_region && status.st_ino == inode_of_region;
+  return fstat(region.fd, &status) == 0 && status.st_dev == region.device && status.st_ino == region.inode;
 }
 
 const char* make_private(Region* region) {

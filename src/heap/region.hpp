@@ -12,6 +12,8 @@ struct Region {
   char* base = nullptr;
   size_t bytes = 0;
   int fd = -1;
+  uint64_t device = 0;  // what fstat says of the memfd
+  uint64_t inode = 0;
 
   bool contains(const void* p) const {
     return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(base) < bytes;

@@ -7,7 +7,8 @@ import numpy
 
 
 class Region(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("bytes", ctypes.c_size_t), ("fd", ctypes.c_int)]
+    _fields_ = [("base", ctypes.c_void_p), ("bytes", ctypes.c_size_t), ("fd", ctypes.c_int),
+                ("device", ctypes.c_uint64), ("inode", ctypes.c_uint64)]  # fmt: skip
 
 
 region = Region()

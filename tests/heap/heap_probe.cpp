@@ -121,6 +121,7 @@ void active() {
   EXPECT(fcntl(found.fd, F_GETFD) & FD_CLOEXEC);
   struct stat status;
   EXPECT(fstat(found.fd, &status) == 0 && static_cast<size_t>(status.st_size) == found.bytes);
+  EXPECT(status.st_dev == found.device && status.st_ino == found.inode);
   EXPECT(why_not() == nullptr);
   EXPECT(shared(opaque(malloc(100))));
   EXPECT(shared(opaque(calloc(3, 5))));
@@ -170,6 +171,22 @@ void peer() {
   EXPECT(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv, environ) == 0);
   EXPECT(wait_for(child) == 0);
   EXPECT(opaque(word)[1] == 42);
+}
+
+// Daemons close every descriptor. What has the number afterwards is not the heap, and must not be published as such.
+void descriptor_lost() {
+  const Region before = region();
+  shared(nullptr);  // remembers the region
+  Region found{};
+  EXPECT(close(before.fd) == 0);
+  EXPECT(!look_up(&found) && strstr(why_not(), "closed the heap's descriptor") != nullptr);
+  FILE* const file = tmpfile();
+  EXPECT(file != nullptr && dup2(fileno(file), before.fd) == before.fd);
+  EXPECT(!look_up(&found) && strstr(why_not(), "closed the heap's descriptor") != nullptr);
+  const int other = memfd_create("copse-heap", MFD_CLOEXEC);  // of the same name and size, and still another one
+  EXPECT(other >= 0 && ftruncate(other, static_cast<off_t>(before.bytes)) == 0 && dup2(other, before.fd) == before.fd);
+  EXPECT(!look_up(&found));
+  EXPECT(shared(opaque(malloc(1000))));
 }
 
 // --- the allocation functions ------------------------------------------------------------------------------------
@@ -619,6 +636,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"active", active},
     {"inactive", inactive},
     {"peer", peer},
+    {"descriptor_lost", descriptor_lost},
     {"alignment", alignment},
     {"resize", resize},
     {"zeroed", zeroed},

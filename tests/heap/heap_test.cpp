@@ -45,6 +45,7 @@ constexpr const char* kSmall = "COPSE_HEAP_BYTES=2G";
 TEST(HeapRegion, IsActive) { probe("active"); }
 TEST(HeapRegion, IsActiveWithSmallPages) { probe("active", "COPSE_HEAP_HUGE=0"); }
 TEST(HeapRegion, APeerReadsAndWritesIt) { probe("peer"); }
+TEST(HeapRegion, IsNotPublishedUnderAForeignDescriptor) { probe("descriptor_lost"); }
 
 TEST(HeapRegion, StaysAwayWithAReason) {
   const auto inactive = [](const std::string& limit, const std::string& environment, const std::string& reason) {
