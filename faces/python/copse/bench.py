@@ -78,9 +78,13 @@ class Side:
             return self.flavour.name
         return f"{self.flavour.name}+copse" + ("+heap" if run.HEAP in self.preload else "")
 
+    def preloaded(self) -> str:
+        """LD_PRELOAD for the ranks; empty: none."""
+        return run.preload_value(self.preload, None)
+
     def start(self, ranks: int, program: list[str], **ours: str) -> str:
         """Runs `program` to its end and returns what it printed. `ours` are variables for Copse."""
-        variables = {} if self.peer else {"LD_PRELOAD": run.preload_value(self.preload, None), **ours}
+        variables = {"LD_PRELOAD": preloaded, **ours} if (preloaded := self.preloaded()) else {}
         pinned = ranks <= len(os.sched_getaffinity(0))
         command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
         job = subprocess.Popen(

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Two builds of Copse side by side over the same grid of calls and sizes: what a change gains or costs.
+
+Launches go round the two builds, as in `copse bench`; a ratio is the time of the build before over that of the build at hand:
+above 1, the change made it faster. The build before is a copy of a build's `lib` folder.
+
+    cp -a build/release/lib /tmp/before; (change, make build)
+    build/venv/bin/python bench/builds.py /tmp/before [--ranks 2,8] [--operations all] [--sizes 8,4K,64K,1M] [--against mpich]
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from copse import bench, flavours, paths, run
+from copse.bench_report import Row, geometric_means, ratio_text, size_text, summarise, time_text
+from copse.errors import run_script
+
+LOST = 0.95  # a cell whose ratios by minimum and by median are both below this is listed
+
+
+@dataclass(frozen=True)
+class Build(bench.Side):
+    """An MPI with the libraries of one build."""
+
+    folder: Path = paths.PRELOAD_FOLDER
+
+    @property
+    def peer(self) -> bool:
+        return self.folder != paths.PRELOAD_FOLDER
+
+    @property
+    def name(self) -> str:
+        return super().name if not self.peer else "before"
+
+    def preloaded(self) -> str:
+        return ":".join(str(self.folder / name) for name in self.preload)
+
+
+def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...], before: Path, ranks: int,
+            grid: bench.Grid) -> list[Row]:  # fmt: skip
+    sides = [Build(flavour, preload, before), Build(flavour, preload)]
+    rows = summarise(bench.take_samples("own", sides, ranks, grid, Console(stderr=True).print), sides)
+    [means] = [m for m in geometric_means(rows) if (m["operation"], m["mode"]) == ("all", "all")]
+    console.print(f"{sides[1].name}, {ranks} ranks, {means['cells']} cells: geometric means {means['ratio_min']:.3f} by minimum, "
+                  f"{means['ratio_median']:.3f} by median; worst {means['worst']:.2f} ({means['worst_cell']})")  # fmt: skip
+    return rows
+
+
+def show_lost(console: Console, rows: list[Row]) -> None:
+    lost = [row for row in rows if row.ratio_min is not None and max(row.ratio_min, row.ratio_median) < LOST]
+    table = Table("ranks", "side", "call", "size", "mode", "us (min)", "by minimum", "by median", title=f"below {LOST}")
+    for row in lost:
+        table.add_row(str(row.ranks), row.side, row.call, size_text(row.bytes), row.mode, time_text(row.min_us),
+                      ratio_text(row.ratio_min), ratio_text(row.ratio_median))  # fmt: skip
+    console.print(table if lost else f"no cell below {LOST}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before", type=Path, help="the lib folder of the other build")
+    parser.add_argument("--ranks", default="2,8")
+    parser.add_argument("--operations", default="all")
+    parser.add_argument("--sizes", default="8,4K,64K,1M")
+    parser.add_argument("--mode", default=",".join(bench.MODES))
+    parser.add_argument("--against", default="mpich", help="the MPIs to run under")
+    parser.add_argument("--batches", type=int, default=3)
+    parser.add_argument("--launches", type=int, default=3)
+    options = parser.parse_args()
+    chosen = bench.OPERATIONS if options.operations == "all" else bench.chosen_words(options.operations, bench.OPERATIONS, "operation")
+    sizes = bench.chosen_numbers(options.sizes, "size", 8, suffixes=True)
+    grid = bench.Grid(chosen, sizes, bench.chosen_words(options.mode, bench.MODES, "mode"), options.batches, options.launches)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    rows = []
+    for name in bench.chosen_words(options.against, flavours.NAMES, "MPI flavour"):
+        flavour = flavours.find(name)
+        for count in bench.chosen_numbers(options.ranks, "number of ranks", 1):
+            for preload in ((flavour.preload.name,), (flavour.preload.name, run.HEAP)):
+                rows += compare(console, flavour, preload, options.before.resolve(), count, grid)
+    show_lost(console, rows)
+
+
+if __name__ == "__main__":
+    run_script(main)
