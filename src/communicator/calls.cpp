@@ -40,7 +40,7 @@ const engine::Program &Communicator::State::program_for(const choose::Decision &
     request.root = root;
     request.carrier = decision.carrier;
     request.radix = decision.radix;
-    request.places = &places;
+    request.places = &group->places;
     at = programs.emplace(key, executor->prepare(decision.algorithm->plan(request))).first;
   }
   return at->second;
@@ -50,17 +50,17 @@ Route &Communicator::State::make_route(Collective collective, choose::Needs need
   auto &entry = routes[static_cast<std::size_t>(collective)][needs.strict + 2 * needs.wide][bucket];
   entry = std::make_unique<Route>();
   const std::size_t bytes = largest_of(bucket);
-  entry->decision = choose::choose(settings, situation, collective, bytes, {needs.strict, false});
+  entry->decision = choose::choose(group->settings, group->situation, collective, bytes, {needs.strict, false});
   // How many blocks a line or slot must hold, the plan says, alike on all ranks.
   if (needs.wide) {
     const engine::Program &program = program_for(entry->decision, 0);
     if (program.slots && program.pack > 1)
-      entry->decision = choose::choose(settings, situation, collective, bytes, needs);
+      entry->decision = choose::choose(group->settings, group->situation, collective, bytes, needs);
   }
   if (entry->decision.carrier == plan::Carrier::line) {
     const std::size_t pack = program_for(entry->decision, 0).pack;
     if (pack * bytes > plan::kLinePayloadBytes)
-      entry->decision = choose::choose(settings, situation, collective, bytes, needs, pack);
+      entry->decision = choose::choose(group->settings, group->situation, collective, bytes, needs, pack);
   }
   open(*entry, collective);
   return *entry;
@@ -192,7 +192,7 @@ void Communicator::State::decide(const Arguments &arguments, Recent &known) {
 inline Outcome Communicator::State::run_now(Collective collective, const Route &route, const engine::Program &program,
                                             const engine::Call &call) {
   running = collective;
-  if (!settings.trace) [[likely]] return executor->run(program, call);
+  if (!traced) [[likely]] return executor->run(program, call);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = executor->run(program, call);
   route.tally->add(call.count * call.element_bytes,
@@ -274,7 +274,7 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
 Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Call &call) {
   std::unique_ptr<Route> &route = one_way_routes[static_cast<std::size_t>(arguments.collective)];
   if (!route) {
-    const auto way = choose::one_way(settings, situation, arguments.collective);
+    const auto way = choose::one_way(group->settings, group->situation, arguments.collective);
     if (!way) return nullptr;
     route = std::make_unique<Route>();
     route->decision = way->decision;
@@ -356,7 +356,7 @@ void Communicator::State::bind(Job &job) {
 // A job goes on as far as it comes (`polling`: without waiting).
 Outcome Communicator::State::advance(Job &job, bool polling) {
   running = job.arguments.collective;
-  if (!settings.trace) return advance_untold(job, polling);
+  if (!traced) return advance_untold(job, polling);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = advance_untold(job, polling);
   job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -461,19 +461,19 @@ Progress::Went Communicator::State::go_on(bool helper) {
 // A user's operator expects to be called in the user's threads; and the MPI, perhaps, in one of them alone.
 bool Communicator::State::is_for_helper(const Job &job) const {
   const bool users = job.arguments.combine != nullptr && job.arguments.combine->user != nullptr;
-  return !users && (wire == nullptr || progress->any_thread_may_send());
+  return !users && (group->wire == nullptr || group->progress->any_thread_may_send());
 }
 
 // Moves the job on, if nobody else does at the moment, and says whether it has ended.
 bool Communicator::State::has_ended(const Job &job) {
   const auto ended = [&] { return job.over.load(std::memory_order_acquire); };
-  if (!ended()) progress->move(*this);
+  if (!ended()) group->progress->move(*this);
   return ended();
 }
 
 void Communicator::State::finish_started() {
-  progress->until([&] {
-    progress->move(*this);
+  group->progress->until([&] {
+    group->progress->move(*this);
     return !under_way();
   });
 }
@@ -520,7 +520,7 @@ std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
     job->over.store(false, std::memory_order_relaxed);
     return Outcome::pending;
   };
-  state.progress->give(state, [&] { job->outcome = state.attempt(begin); });
+  state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });
   return job;
 }
 
@@ -528,12 +528,12 @@ Outcome Communicator::poll(const Job &job) { return state_->has_ended(job) ? job
 
 Outcome Communicator::test(const Job &job) {
   const Outcome outcome = poll(job);
-  if (outcome == Outcome::pending) state_->progress->idle();
+  if (outcome == Outcome::pending) state_->group->progress->idle();
   return outcome;
 }
 
 Outcome Communicator::wait(const Job &job) {
-  state_->progress->until([&] { return state_->has_ended(job); });
+  state_->group->progress->until([&] { return state_->has_ended(job); });
   return job.outcome;
 }
 

@@ -80,7 +80,7 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
   std::vector<Announcement> all(ranks);
   constexpr const char *kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
-  if (!state_->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
+  if (!state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
   for (std::size_t other = 0; other < all.size(); ++other)
     if (all[other].refused != 0)
       return "this rank calls " + mine.text() + ", but the call of rank " + std::to_string(other) +
@@ -105,7 +105,7 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   const auto root = static_cast<std::size_t>(arguments.root);
   if (arguments.collective == Collective::gather) table[root] = arguments.count;
   if (arguments.collective == Collective::scatter) table[ranks + root] = arguments.count;
-  if (!state_->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
+  if (!state_->group->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
   const std::string difference = first_difference(tables, ranks, own_to_all || combined, combined ? " elements" : " bytes");
   if (difference.empty()) return {};
   return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
@@ -116,7 +116,7 @@ void Communicator::compare_refused(const char *why) {
   mine.refused = 1;
   std::snprintf(mine.operation.data(), mine.operation.size(), "%s", why);
   std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
-  state_->bootstrap->allgather(&mine, all.data(), sizeof mine);
+  state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine);
 }
 
 std::string Communicator::explain(Outcome outcome, const Job *job) const {
@@ -133,7 +133,7 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
              " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
     case Outcome::peer_lost:
       return call + ": rank " + std::to_string(lost) + " (process " +
-             std::to_string(state_->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
+             std::to_string(state_->group->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
     case Outcome::peer_failed:
       return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";

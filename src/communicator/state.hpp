@@ -1,7 +1,5 @@
-// What a communicator keeps: shared by the files that make it, run calls on it and explain it.
+// What a communicator keeps of its own stream of calls: shared by the files that make it, run calls on it and explain it.
 #pragma once
-
-#include <sys/types.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +11,7 @@
 
 #include "choose/chooser.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/group.hpp"
 #include "communicator/progress.hpp"
 #include "engine/executor.hpp"
 #include "engine/reach/shared_memory.hpp"
@@ -89,31 +88,34 @@ struct Job {
 };
 
 struct Communicator::State final : Progress::Task {
-  std::shared_ptr<Progress> progress;
-  std::unique_ptr<Bootstrap> bootstrap;
-  std::unique_ptr<engine::Wire> wire;
-  choose::Settings settings;
-  Capabilities capabilities;
-  choose::Situation situation;
-  topology::Placement places;
-  std::shared_ptr<engine::Mapping> memory;
-  std::vector<std::shared_ptr<engine::Mapping>> heaps;
-  std::vector<pid_t> pids;
+  std::shared_ptr<Group> group;
+  std::shared_ptr<engine::Mapping> memory;  // that the executor works in
   std::unique_ptr<engine::Executor> executor;
+  int rank = 0, ranks = 1;  // as in the group,
+  bool traced = false;      // as its settings say
   // [collective][strict + 2 wide][bucket]
   std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>, algorithms::kCollectives> routes;
   std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> one_way_routes;
   Trace trace;
-  int rank = 0, ranks = 1;
   algorithms::Collective running{};
   std::deque<std::shared_ptr<Job>> started;  // not over yet, in order; whoever has the turn may look
   Job spare;                                 // of blocking calls
   Outcome broken = Outcome::done;            // how the communicator became unusable
   int error = 0;                             // errno at that time
 
-  ~State() override { progress->remove(*this); }
+  ~State() override {
+    if (group) group->progress->remove(*this);
+  }
+  void begin_with(Founded &&founded) noexcept {
+    group = std::move(founded.group);
+    memory = std::move(founded.memory);
+    executor = std::move(founded.executor);
+    rank = group->rank;
+    ranks = group->ranks;
+    traced = group->settings.trace;
+  }
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
   void open(Route &route, algorithms::Collective collective);

@@ -1,0 +1,266 @@
+// Founding a group: the ranks show one another their cards, share memory, try what will be relied on, and agree.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "communicator/card.hpp"
+#include "communicator/common_memory.hpp"
+#include "communicator/group.hpp"
+#include "communicator/reach.hpp"
+#include "engine/reach/process.hpp"
+#include "engine/trial.hpp"
+
+namespace copse::communicator {
+namespace {
+
+constexpr const char *kNotGathered = "the ranks could not be gathered";
+
+// 1. Everybody's card.
+std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &settings, std::string &why_not) {
+  Census census;
+  census.rank = bootstrap.rank();
+  census.cards.resize(static_cast<std::size_t>(bootstrap.ranks()));
+  const Card mine = my_card(settings, bootstrap.rank(), bootstrap.ranks());
+  if (!bootstrap.allgather(&mine, census.cards.data(), sizeof mine)) {
+    why_not = kNotGathered;
+    return std::nullopt;
+  }
+  const std::vector<Card> &cards = census.cards;
+  for (const Card &card : cards) {
+    if (card.settings == cards.front().settings) continue;
+    why_not = "rank " + std::to_string(&card - cards.data()) +
+              " has other COPSE_ variables than rank 0; give all ranks the same environment";
+    return std::nullopt;
+  }
+  census.crowded = oversubscribed(cards);
+  for (int other = 0; other < bootstrap.ranks(); ++other) {
+    const Card &card = census.card(other);
+    if (card.place.host == mine.place.host) census.here.push_back(other);
+    census.nodes += std::none_of(cards.begin(), cards.begin() + other,
+                                 [&](const Card &earlier) { return earlier.place.host == card.place.host; });
+  }
+  return census;
+}
+
+// 2. What each rank finds when it tries what will be relied on.
+struct Tried {
+  std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
+  engine::Costs costs;
+};
+
+// What a trial says, with the rank half the node away, and once among the same ranks; all 0 without one.
+engine::Costs costs_between(const engine::Segment &segment, const Census &census, const std::vector<engine::Peer> &peers,
+                            bool kernel) {
+  const std::vector<int> &here = census.here;
+  const auto me = static_cast<std::size_t>(census.rank);
+  const auto half = here.size() / 2, mine = static_cast<std::size_t>(peers[me].local);
+  if (mine >= 2 * half) return {};
+  const std::size_t partner = mine < half ? mine + half : mine - half;
+  const engine::Peer &peer = peers[static_cast<std::size_t>(here[partner])];
+  if (peer.same_process) return {};
+  static std::mutex mutex;
+  static auto &known = *new std::map<std::vector<std::uint64_t>, engine::Costs>;
+  std::vector<std::uint64_t> key{mine, kernel};
+  for (const int rank : here) key.push_back(census.card(rank).process);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  const auto costs = engine::measure_costs(segment, static_cast<int>(mine), static_cast<int>(partner), kernel ? &peer : nullptr);
+  const std::lock_guard lock(mutex);
+  return known[key] = costs.value_or(engine::Costs{});
+}
+
+// What all ranks go by: the majority's stores, and the middle of what they found each thing to cost.
+engine::Costs common(const std::vector<engine::Costs> &found) {
+  engine::Costs result;
+  std::ptrdiff_t sooner = 0;
+  std::array<std::vector<float>, 4> costs;
+  for (const engine::Costs &one : found) {
+    if (one.write == 0) continue;
+    sooner += one.streamed ? 1 : -1;
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(std::array{one.write, one.read, one.kernel, one.past}[i]);
+  }
+  if (costs[0].empty()) return result;
+  for (auto &each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
+  const std::size_t middle = costs[0].size() / 2;
+  return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
+}
+
+// 3. What works for all. `reach` learns why something does not, and forgets what others cannot do.
+struct Agreed {
+  bool memory = true, heap = true, kernel = true, threads = true;
+  engine::Costs costs;
+};
+Agreed agree(const std::vector<Tried> &all, Reach &reach) {
+  Agreed agreed;
+  std::vector<engine::Costs> found;
+  for (std::size_t other = 0; other < all.size(); ++other) {
+    agreed.memory = agreed.memory && all[other].memory != 0;
+    agreed.threads = agreed.threads && all[other].threads != 0;
+    if (agreed.heap && !all[other].heap && reach.heap_why_not.empty())
+      reach.heap_why_not = "it does not work on rank " + std::to_string(other);
+    if (agreed.kernel && !all[other].kernel && reach.kernel_why_not.empty())
+      reach.kernel_why_not = "process_vm_readv does not work on rank " + std::to_string(other);
+    found.push_back(all[other].costs);
+    agreed.heap = agreed.heap && all[other].heap != 0;
+    agreed.kernel = agreed.kernel && all[other].kernel != 0;
+  }
+  agreed.costs = common(found);
+  if (!agreed.heap)
+    for (engine::Peer &peer : reach.peers) peer.heap_bytes = 0;
+  return agreed;
+}
+
+std::string why_no_memory(const CommonMemory &memory, const std::vector<Tried> &all, const Agreed &agreed, int rank) {
+  if (std::string why = memory.why_not_made(); !why.empty()) return why;
+  for (std::size_t other = 0; !agreed.memory && other < all.size(); ++other)
+    if (!all[other].memory)
+      return "rank " + std::to_string(other) + " could not open or map the common memory of its node (" +
+             (other == static_cast<std::size_t>(rank) ? std::strerror(memory.error()) : "it knows why") +
+             "); its processes need one user, one /proc and one PID namespace";
+  return {};
+}
+
+// The other ranks begin to call when they have agreed: where this one fails after that, they must not wait for it.
+class Pledge {
+ public:
+  Pledge(const engine::Segment &segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
+  Pledge(const Pledge &) = delete;
+  Pledge &operator=(const Pledge &) = delete;
+  ~Pledge() {
+    if (!kept_) given_up_.store(rank_ + 1, std::memory_order_relaxed);
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  std::atomic<std::int32_t> &given_up_;
+  int rank_;
+  bool kept_ = false;
+};
+
+// What the group goes by from now on.
+void describe(Group &group, const Census &census, const Reach &reach, const Agreed &agreed) {
+  const choose::Settings &settings = group.settings;
+  using Stores = choose::SlotStores;
+  const bool measured = settings.slots == Stores::measured;
+  const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
+  group.capabilities = {census.nodes,
+                        static_cast<int>(census.here.size()),
+                        agreed.threads,
+                        agreed.heap && !agreed.threads,
+                        agreed.kernel,
+                        census.crowded,
+                        streamed,
+                        reach.heap_why_not,
+                        reach.kernel_why_not};
+  choose::Situation &situation = group.situation;
+  situation.ranks = group.ranks;
+  situation.nodes = census.nodes;
+  situation.addressable =
+      settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
+  situation.anywhere = situation.addressable && (agreed.threads || agreed.kernel);
+  situation.direct = agreed.threads || agreed.heap;
+  situation.oversubscribed = census.crowded;
+  const engine::Costs &costs = agreed.costs;
+  if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
+  situation.numa = shape::groups(group.places, topology::Level::numa) > census.nodes;
+
+  Tuning &tuning = group.tuning;
+  tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
+  tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
+  if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
+  const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
+  tuning.slots = {streamed, measured ? slow : 0};
+  if (census.crowded) group.progress->set_crowded();
+}
+
+}  // namespace
+
+engine::Geometry geometry_for(bool oversubscribed, int ranks) {
+  engine::Geometry geometry;
+  // Few lines stay in the first cache; many let a root run far ahead of ranks that have to wait for a processor.
+  geometry.line_depth = oversubscribed ? 512 : 64;
+  if (oversubscribed) {
+    geometry.slots = {{{256, 1024}, {64, 8192}, {16, 65536}}};
+  } else {
+    // A slot is soonest filled when the reader's second cache has let go of it: few ranks' rings go round in 2 MiB.
+    const auto large = std::max(8U, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
+    geometry.slots = {{{32, 1024}, {16, 8192}, {large, 65536}}};
+  }
+  return geometry;
+}
+
+std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &segment) const {
+  const auto lost = [this](int other) {
+    const pid_t pid = pids[static_cast<std::size_t>(other)];
+    return pid != getpid() && engine::process_ended(pid);
+  };
+  auto executor = std::make_unique<engine::Executor>(segment, peers, rank, tuning.wait, wire.get(), lost);
+  executor->while_waiting([everything = progress.get()] { everything->idle(); });
+  if (tuning.heap_only) executor->publish_from_heap_only();
+  executor->stream_from(tuning.stream_from);
+  executor->store_slots(tuning.slots);
+  return executor;
+}
+
+Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire, const choose::Settings &settings,
+              std::string &why_not, std::shared_ptr<Progress> progress) {
+  const auto refuse = [&](std::string why) {
+    why_not = std::move(why);
+    return Founded{};
+  };
+  const std::optional<Census> census = take_census(*bootstrap, settings, why_not);
+  if (!census) return {};
+  if (census->nodes > 1 && wire == nullptr)
+    return refuse("the ranks sit on several nodes, and there is no wire between them");
+  const engine::Geometry geometry = geometry_for(census->crowded, bootstrap->ranks());
+  CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
+                      engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
+  if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);
+
+  Reach reach = find_reach(*census, settings);
+  Tried tried;
+  tried.memory = memory.mapping() ? 1 : 0;
+  tried.heap = reach.heap_why_not.empty() ? 1 : 0;
+  tried.kernel = reach.kernel_why_not.empty() ? 1 : 0;
+  tried.threads = reach.threads ? 1 : 0;
+  engine::Segment segment;
+  std::optional<Pledge> pledge;  // before the last word of the others: whatever follows may lack memory
+  if (memory.mapping()) {
+    segment = engine::Segment(memory.mapping()->base(), geometry);
+    const bool kernel_allowed = settings.reach == choose::ReachLimit::any || settings.reach == choose::ReachLimit::kernel;
+    if (!census->crowded && settings.slots == choose::SlotStores::measured)
+      tried.costs = costs_between(segment, *census, reach.peers, kernel_allowed);
+    pledge.emplace(segment, reach.peers[static_cast<std::size_t>(census->rank)].local, census->rank);
+  }
+  std::vector<Tried> all(census->cards.size());
+  if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse(kNotGathered);
+  const Agreed agreed = agree(all, reach);
+  if (std::string why = why_no_memory(memory, all, agreed, census->rank); !why.empty()) return refuse(std::move(why));
+
+  auto group = std::make_shared<Group>();
+  group->rank = census->rank;
+  group->ranks = bootstrap->ranks();
+  group->settings = settings;
+  group->progress = std::move(progress);
+  group->places = placement_of(census->cards, settings);
+  for (const Card &card : census->cards) group->pids.push_back(card.pid);
+  describe(*group, *census, reach, agreed);
+  group->peers = std::move(reach.peers);
+  group->heaps = std::move(reach.heaps);
+  group->wire = std::move(wire);
+  group->bootstrap = std::move(bootstrap);
+  auto executor = group->executor_on(segment);
+  pledge->keep();
+  return {std::move(group), memory.mapping(), std::move(executor)};
+}
+
+}  // namespace copse::communicator

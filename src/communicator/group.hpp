@@ -1,0 +1,62 @@
+// A group: what the ranks of a communicator have found out about one another and agreed on. It lies beneath every stream of
+// calls among them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "communicator/bootstrap.hpp"
+#include "communicator/communicator.hpp"
+#include "communicator/progress.hpp"
+#include "engine/executor.hpp"
+#include "engine/reach/peer.hpp"
+#include "engine/reach/shared_memory.hpp"
+#include "topology/layout.hpp"
+
+namespace copse::communicator {
+
+// How executors wait and store.
+struct Tuning {
+  engine::WaitPolicy wait;
+  bool heap_only = false;              // see Executor::publish_from_heap_only
+  std::size_t stream_from = SIZE_MAX;  // bytes
+  engine::SlotStores slots;
+};
+
+struct Group {
+  int rank = 0, ranks = 1;
+  choose::Settings settings;
+  std::shared_ptr<Progress> progress;
+  std::unique_ptr<Bootstrap> bootstrap;
+  std::unique_ptr<engine::Wire> wire;
+  Capabilities capabilities;
+  choose::Situation situation;
+  Tuning tuning;
+  topology::Placement places;
+  std::vector<pid_t> pids;
+  std::vector<engine::Peer> peers;
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which the peers lie in
+
+  // For calls in memory of their own.
+  [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &segment) const;
+};
+
+// A group, and what its first stream of calls runs on.
+struct Founded {
+  std::shared_ptr<Group> group;
+  std::shared_ptr<engine::Mapping> memory;
+  std::unique_ptr<engine::Executor> executor;
+};
+// Collective over the bootstrap's ranks; as Communicator::create. An empty one, with the reason, where they cannot be one.
+[[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
+                            const choose::Settings &settings, std::string &why_not, std::shared_ptr<Progress> progress);
+
+// Of a communicator of so many ranks.
+[[nodiscard]] engine::Geometry geometry_for(bool oversubscribed, int ranks);
+
+}  // namespace copse::communicator
