@@ -29,6 +29,13 @@ def test_over_two_nodes(launch, flavour, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_rare_where_intel_mpi_sends_messages_for_everything(launch, ranks):
+    """As it does by itself on some processors. It then puts off what is left of a communicator that was freed."""
+    done = launch(flavours.find("impi"), ranks, "rare", I_MPI_COLL_INTRANODE="pt2pt", I_MPI_ADJUST_BARRIER="1")
+    assert passed(done, "rare"), done.stdout + done.stderr
+
+
 def test_without_a_thread_calls_stand_still_while_ranks_compute(launch):
     """Or test_thread_of_copses_own could not fail."""
     done = launch(flavours.find("mpich"), 3, "moved")
