@@ -13,7 +13,8 @@ run: build
 test: setup
 	@build/venv/bin/python tools/test
 
-test-full: setup
+test-full:
+	@tools/setup --full
 	@build/venv/bin/python tools/test --full
 
 clean:

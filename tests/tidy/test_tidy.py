@@ -139,3 +139,39 @@ def test_every_page_of_the_docs_is_in_their_index():
     index = text_of(ROOT / "docs" / "README.md")
     pages = [path.relative_to(ROOT / "docs") for path in DOCUMENTS if (ROOT / "docs") in path.parents]
     assert [str(page) for page in pages if page.name != "README.md" and f"({page})" not in index] == []
+
+
+MODEL_ORDERS = ROOT / "tests/models/src/orders.rs"
+MODELLED_ROOMS = ("src/engine", "src/communicator")
+NOT_MODELLED = {"src/communicator/card.cpp"}  # one number of the process, of which nothing hangs
+
+
+def modelled_accesses(table: str) -> list[tuple[str, str, str]]:
+    """File, order and text of each access in the models' table."""
+    rows = re.findall(r'Access \{ site: [\w:]+, file: "([^"]+)", order: (\w+),.*?text: "([^"]+)" \}', table, re.DOTALL)
+    assert len(rows) == table.count("Access { site:")
+    return rows
+
+
+def unlike_the_models(rows: list[tuple[str, str, str]], sources: dict[str, str]) -> list[str]:
+    wrong = [f"{file}: no longer has: {text}" for file, _, text in rows if text not in sources.get(file, "")]
+    wrong += [f"the models have {order} for: {text}" for _, order, text in rows if f"memory_order_{order.lower()}" not in text]
+    for file, source in sources.items():
+        lines = [line.strip() for line in source.splitlines() if "memory_order_" in line]
+        known = [text for its, _, text in rows if its == file]
+        wrong += [f"{file}: not in {MODEL_ORDERS.name}: {line}" for line in lines if not any(text in line for text in known)]
+    return wrong
+
+
+def test_the_models_have_the_orders_of_the_source():
+    """A change to an access that the protocol rests on is a change to its model: tests/models, `tools/test --step models`."""
+    sources = {
+        name: text_of(path)
+        for path in SOURCES
+        if (name := str(path.relative_to(ROOT))).startswith(MODELLED_ROOMS) and name not in NOT_MODELLED
+    }
+    rows = modelled_accesses(text_of(MODEL_ORDERS))
+    assert unlike_the_models(rows, sources) == []
+    line = "src/engine/signal/line.hpp"
+    weaker = {**sources, line: sources[line].replace("memory_order_acquire", "memory_order_relaxed")}
+    assert len(unlike_the_models(rows, weaker)) > 1

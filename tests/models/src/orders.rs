@@ -1,0 +1,132 @@
+//! The accesses whose orders the protocol rests on: each quotes its line of the C++ source, and tests/tidy holds both together.
+//! A model asks here for the order of an access; a mutant is a run in which one of them is relaxed.
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Site {
+    LinePost,
+    ProgressPost,
+    LineReached,
+    ProgressReached,
+    AllPassed,
+    GivenUpStore,
+    GivenUpLoad,
+    PledgeStore,
+    BoardCome,
+    BoardLeave,
+    BoardPost,
+    BoardRead,
+    BoardWait,
+    BoardLeft,
+    BoardProcess,
+    MeetingProcess,
+    MeetingLeft,
+    TrialTell,
+    TrialHear,
+    TurnTake,
+    TurnEnd,
+    UnderWayStore,
+    UnderWayLoad,
+    OverStore,
+    OverLoad,
+    OverReset,
+}
+
+/// What becomes of the protocol when the access is relaxed.
+pub enum Relaxing {
+    /// This model finds it.
+    Found(&'static str),
+    /// It is harmless, for this reason (or relaxed already).
+    Harmless(&'static str),
+}
+use Relaxing::{Found, Harmless};
+
+pub struct Access {
+    pub site: Site,
+    pub file: &'static str,
+    pub text: &'static str,
+    pub order: Ordering,
+    pub relaxing: Relaxing,
+}
+
+#[rustfmt::skip]
+pub const ACCESSES: &[Access] = &[
+    Access { site: Site::LinePost, file: "src/engine/signal/line.hpp", order: Release, relaxing: Found("lines"),
+        text: "word.store(plan::word_of(ticket, portion), std::memory_order_release);" },
+    Access { site: Site::ProgressPost, file: "src/engine/signal/line.hpp", order: Release, relaxing: Found("lines"),
+        text: "word.store(plan::word_of(ticket, portion), std::memory_order_release);" },
+    Access { site: Site::LineReached, file: "src/engine/signal/line.hpp", order: Acquire, relaxing: Found("lines"),
+        text: "word.load(std::memory_order_acquire)" },
+    Access { site: Site::ProgressReached, file: "src/engine/signal/line.hpp", order: Acquire, relaxing: Found("lines"),
+        text: "word.load(std::memory_order_acquire)" },
+    Access { site: Site::AllPassed, file: "src/engine/executor.cpp", order: Acquire, relaxing: Found("run-ahead"),
+        text: "segment_.progress(static_cast<int>(local)).word.load(std::memory_order_acquire)" },
+    Access { site: Site::GivenUpStore, file: "src/engine/executor.hpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: the end of a process orders it, and no data follows it (death)"),
+        text: "store(culprit + 1, std::memory_order_relaxed)" },
+    Access { site: Site::GivenUpLoad, file: "src/engine/executor.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: read after the look at the process (death)"),
+        text: "segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed)" },
+    Access { site: Site::PledgeStore, file: "src/communicator/founding.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: as the executor's (death)"),
+        text: "given_up_.store(rank_ + 1, std::memory_order_relaxed)" },
+    Access { site: Site::BoardCome, file: "src/communicator/shared_bootstrap.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: a number that nothing hangs on; 0 means not known"),
+        text: "boards_[rank_].process.store(getpid(), std::memory_order_relaxed)" },
+    Access { site: Site::BoardLeave, file: "src/communicator/shared_bootstrap.cpp", order: Release, relaxing: Found("boards"),
+        text: "boards_[rank_].left.store(true, std::memory_order_release)" },
+    Access { site: Site::BoardPost, file: "src/communicator/shared_bootstrap.cpp", order: Release, relaxing: Found("boards"),
+        text: "board.posted.store(round_, std::memory_order_release)" },
+    Access { site: Site::BoardRead, file: "src/communicator/shared_bootstrap.cpp", order: Release, relaxing: Found("boards"),
+        text: "board.read.store(round_, std::memory_order_release)" },
+    Access { site: Site::BoardWait, file: "src/communicator/shared_bootstrap.cpp", order: Acquire, relaxing: Found("boards"),
+        text: "(boards_[other].*word).load(std::memory_order_acquire)" },
+    Access { site: Site::BoardLeft, file: "src/communicator/shared_bootstrap.cpp", order: Acquire, relaxing: Found("boards"),
+        text: "boards_[other].left.load(std::memory_order_acquire)" },
+    Access { site: Site::BoardProcess, file: "src/communicator/shared_bootstrap.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: a number that nothing hangs on"),
+        text: "boards_[other].process.load(std::memory_order_relaxed)" },
+    Access { site: Site::MeetingProcess, file: "src/communicator/shared_bootstrap.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: who comes does so under the meeting's lock"),
+        text: "board.process.load(std::memory_order_relaxed)" },
+    Access { site: Site::MeetingLeft, file: "src/communicator/shared_bootstrap.cpp", order: Acquire,
+        relaxing: Harmless("nothing is read after it; the flag alone decides"),
+        text: "boards[rank].left.load(std::memory_order_acquire)" },
+    Access { site: Site::TrialTell, file: "src/engine/trial.cpp", order: Release, relaxing: Found("trial"),
+        text: "std::atomic_ref(mine_.told).store(++told_, std::memory_order_release)" },
+    Access { site: Site::TrialHear, file: "src/engine/trial.cpp", order: Acquire, relaxing: Found("trial"),
+        text: "std::atomic_ref(theirs_.told).load(std::memory_order_acquire)" },
+    Access { site: Site::TurnTake, file: "src/communicator/progress.hpp", order: Acquire, relaxing: Found("turns"),
+        text: "taken_.exchange(true, std::memory_order_acquire)" },
+    Access { site: Site::TurnEnd, file: "src/communicator/progress.cpp", order: Release, relaxing: Found("turns"),
+        text: "task.taken_.store(false, std::memory_order_release)" },
+    Access { site: Site::UnderWayStore, file: "src/communicator/progress.cpp", order: Release, relaxing: Found("turns"),
+        text: "task.under_way_.store(!over, std::memory_order_release)" },
+    Access { site: Site::UnderWayLoad, file: "src/communicator/progress.hpp", order: Acquire, relaxing: Found("turns"),
+        text: "under_way_.load(std::memory_order_acquire)" },
+    Access { site: Site::OverStore, file: "src/communicator/calls.cpp", order: Release, relaxing: Found("turns"),
+        text: "job.over.store(true, std::memory_order_release)" },
+    Access { site: Site::OverLoad, file: "src/communicator/calls.cpp", order: Acquire, relaxing: Found("turns"),
+        text: "job.over.load(std::memory_order_acquire)" },
+    Access { site: Site::OverReset, file: "src/communicator/calls.cpp", order: Relaxed,
+        relaxing: Harmless("relaxed already: no other thread knows the job yet but by the turn"),
+        text: "job->over.store(false, std::memory_order_relaxed)" },
+];
+
+thread_local! {
+    static RELAXED: Cell<Option<Site>> = const { Cell::new(None) };
+}
+
+pub fn relax(site: Option<Site>) {
+    RELAXED.with(|relaxed| relaxed.set(site));
+}
+
+/// The order of an access in this run.
+pub fn order(site: Site) -> Ordering {
+    if RELAXED.with(|relaxed| relaxed.get()) == Some(site) {
+        return Relaxed;
+    }
+    let access = ACCESSES.iter().find(|access| access.site == site);
+    access.expect("every site is in the table").order
+}
