@@ -158,6 +158,19 @@ Freeing::Freeing(MPI_Comm comm) : before_(std::exchange(being_freed, raw_of(comm
 }
 Freeing::~Freeing() { being_freed = before_; }
 
+void wait_for_started(MPI_Comm comm) {
+  std::shared_ptr<CommState> state;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = states.find(raw_of(comm)); at != states.end()) state = at->second;
+  }
+  if (!state || !state->copse) return;
+  progress()->until([&] {
+    end_given_away();
+    return !state->copse->under_way();
+  });
+}
+
 void prepare_communicators(const choose::Settings &chosen) {
   settings = &chosen;
   real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr);

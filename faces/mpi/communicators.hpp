@@ -35,6 +35,10 @@ class Freeing {
   Raw before_;
 };
 
+// Before MPI_Comm_disconnect, which returns when all communication on the communicator is over (MPI-4.1 11.10.4): waits for
+// what this rank has started there. Others may rely on its part, and this rank may make no further call of MPI.
+void wait_for_started(MPI_Comm comm);
+
 // Once, after MPI_Init. `settings` must live on.
 void prepare_communicators(const choose::Settings &settings);
 

@@ -14,12 +14,6 @@ bool settle(int count, const MPI_Request *requests) {
 }
 bool settle(MPI_Request request) { return settle(1, &request); }
 
-// For a call that does not wait: everything else goes on a bit.
-void go_on() {
-  end_given_away();
-  progress()->idle();
-}
-
 // For a call that waits: `done` is asked until it holds, or until nothing of Copse's is pending: then false.
 template <class Done>
 bool wait_for(Done &&done) {
@@ -178,6 +172,29 @@ int Request_get_status_any(int count, const MPI_Request *requests, int *index, i
   return Request_get_status(raw_of(MPI_REQUEST_NULL), flag, status);
 }
 
+int Iprobe(int peer, int tag, Raw comm, int *flag, MPI_Status *status) {
+  const int result = real().Iprobe(peer, tag, comm, flag, status);
+  if (result == MPI_SUCCESS && *flag == 0) go_on();
+  return result;
+}
+
+int Improbe(int peer, int tag, Raw comm, int *flag, MPI_Message *message, MPI_Status *status) {
+  const int result = real().Improbe(peer, tag, comm, flag, message, status);
+  if (result == MPI_SUCCESS && *flag == 0) go_on();
+  return result;
+}
+
+// An MPI before 4.0 has none, nor any request that it could be asked of.
+int Parrived(Raw request, int part, int *flag) {
+  if (real().Parrived == nullptr) {
+    real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);
+    return MPI_ERR_REQUEST;
+  }
+  const int result = real().Parrived(request, part, flag);
+  if (result == MPI_SUCCESS && *flag == 0) go_on();
+  return result;
+}
+
 int Start(MPI_Request *request) {
   Request *const ours = Request::find(*request);
   if (ours == nullptr || !ours->persistent() || ours->pending()) return real().Start(request);
@@ -210,6 +227,11 @@ int Op_free(MPI_Op *op) {
 
 }  // namespace ours
 }  // namespace
+
+void go_on() {
+  end_given_away();
+  progress()->idle();
+}
 
 int wait_for_mpi(MPI_Request *request, MPI_Status *status) { return ours::Wait(request, status); }
 

@@ -78,13 +78,11 @@ using Count = Plain<real>::Count;
 #undef COPSE_MESSAGE
 
 COPSE_EXPORT_BOTH(Probe, , (int peer, int tag, Raw comm, MPI_Status *status),
-                  found([&](int *flag) { return real().Iprobe_(peer, tag, handle<MPI_Comm>(comm), flag, status); }),
+                  found([&](int *flag) { return real().Iprobe(peer, tag, comm, flag, status); }),
                   next().Probe(peer, tag, comm, status), real().Probe(peer, tag, comm, status),
                   (next().Probe != real().Probe))
 COPSE_EXPORT_BOTH(Mprobe, , (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status),
-                  found([&](int *flag) {
-                    return real().Improbe_(peer, tag, handle<MPI_Comm>(comm), flag, message, status);
-                  }),
+                  found([&](int *flag) { return real().Improbe(peer, tag, comm, flag, message, status); }),
                   next().Mprobe(peer, tag, comm, message, status), real().Mprobe(peer, tag, comm, message, status),
                   (next().Mprobe != real().Mprobe))
 

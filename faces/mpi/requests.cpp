@@ -92,7 +92,7 @@ void finish_requests() {
   progress()->set_other(nullptr);
   real().Grequest_complete_(never);
   real().Request_free(&never);
-  real().Comm_free_(&alone);
+  if (!requests_known()) real().Comm_free_(&alone);  // a session may go on behind MPI_Finalize, and start its requests
 }
 
 // Handles -----------------------------------------------------------------------------------------------------------

@@ -90,6 +90,8 @@ void finish_requests();
 // What this process has under way; waits, and what MPI's other calls must do when they wait.
 const std::shared_ptr<communicator::Progress> &progress();
 void end_given_away();
+// For a call that does not wait: everything that has been started goes on a bit.
+void go_on();
 // For a request of the MPI's own.
 int wait_for_mpi(MPI_Request *request, MPI_Status *status);
 // A call of the MPI's own that waits, and has no form that does not.

@@ -15,9 +15,16 @@ int asked(Test &&test, Raw window, int *flag) {
   return result;
 }
 
+int asked_while_pending(Raw window, int *flag) {
+  const int result = asked(real().Win_test, window, flag);
+  if (result == MPI_SUCCESS && *flag == 0) go_on();
+  return result;
+}
+
 template <class Free>
-int freed(void *comm, Free &&free) {
+int freed(void *comm, Free &&free, bool waits) {
   if (comm == nullptr) return free(comm);
+  if (waits && requests_pending()) wait_for_started(*static_cast<MPI_Comm *>(comm));
   const Freeing freeing(*static_cast<MPI_Comm *>(comm));
   return helped([&] { return free(comm); });
 }
@@ -31,25 +38,25 @@ extern "C" {
                     real().name arguments, (next().name != real().name))
 #include "waits.def"
 #undef COPSE_WAIT
-COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked(real().Win_test, window, flag),
+COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked_while_pending(window, flag),
                   asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
                   (next().Win_test != real().Win_test))
 
 // A tool behind comes first: its PMPI_ call is the one that frees.
-#define COPSE_EXPORT_FREE(name)                                                                  \
+#define COPSE_EXPORT_FREE(name, waits)                                                           \
   int exported_##name(void *comm) COPSE_EXPORT("MPI_" #name);                                    \
   int exported_##name(void *comm) {                                                              \
     if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
     if (next().name != real().name) return next().name(comm);                                    \
-    return guarded("MPI_" #name, [&] { return freed(comm, real().name); });                      \
+    return guarded("MPI_" #name, [&] { return freed(comm, real().name, waits); });               \
   }                                                                                              \
   int exported_P##name(void *comm) COPSE_EXPORT("PMPI_" #name);                                  \
   int exported_P##name(void *comm) {                                                             \
     if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
-    return guarded("MPI_" #name, [&] { return freed(comm, real().name); });                      \
+    return guarded("MPI_" #name, [&] { return freed(comm, real().name, waits); });               \
   }
-COPSE_EXPORT_FREE(Comm_free)
-COPSE_EXPORT_FREE(Comm_disconnect)
+COPSE_EXPORT_FREE(Comm_free, false)
+COPSE_EXPORT_FREE(Comm_disconnect, true)
 #undef COPSE_EXPORT_FREE
 
 }  // extern "C"

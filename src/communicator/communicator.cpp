@@ -12,6 +12,7 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->group->capabilities; }
 const Trace &Communicator::trace() const { return state_->trace; }
+bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 void Communicator::give_up() { state_->executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return geometry_for(false, 1).slots.back().bytes; }
 

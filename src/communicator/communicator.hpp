@@ -61,6 +61,9 @@ class Communicator {
   Outcome poll(const Job &job);  // as test, but moves no other communicator on
   Outcome wait(const Job &job);
 
+  // Are calls that were started under way?
+  [[nodiscard]] bool under_way() const;
+
   // This rank makes no more calls: those of ranks of its node that wait for it end with peer_failed.
   void give_up();
 

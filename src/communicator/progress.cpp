@@ -47,6 +47,11 @@ bool Progress::sweep(bool helper) {
   }
 }
 
+bool Progress::any_of(const void *whole) {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task *task) { return task->whole() == whole; });
+}
+
 void Progress::remove(Task &task) {
   {
     const std::lock_guard lock(mutex_);

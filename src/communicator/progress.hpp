@@ -28,6 +28,8 @@ class Progress {
 
     // Is something under way? False: the task is its owner's alone.
     [[nodiscard]] bool under_way() const { return under_way_.load(std::memory_order_acquire); }
+    // What it belongs to: several may belong together.
+    [[nodiscard]] virtual const void *whole() const { return this; }
 
    private:
     friend class Progress;
@@ -53,6 +55,7 @@ class Progress {
   void set_crowded() { policy_ = engine::WaitPolicy::oversubscribed(); }
 
   [[nodiscard]] bool any() const { return count_.load() != 0; }
+  [[nodiscard]] bool any_of(const void *whole);
 
   // Copse's own thread helps from now on, until end_help() has come as often. False if there can be no thread.
   bool ask_for_help();

@@ -116,6 +116,7 @@ struct Communicator::State final : Progress::Task {
     ranks = group->ranks;
     traced = group->settings.trace;
   }
+  [[nodiscard]] const void *whole() const override { return group.get(); }
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
   void open(Route &route, algorithms::Collective collective);

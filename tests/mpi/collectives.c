@@ -216,6 +216,9 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "communicators") == 0) part_communicators();
   else if (strcmp(part, "rare") == 0) part_rare();
   else if (strcmp(part, "type-threads") == 0) part_type_threads();
+  else if (strcmp(part, "standard") == 0) part_standard();
+  else if (strcmp(part, "identical") == 0) part_identical();
+  else if (strcmp(part, "session-last") == 0) part_session_last();
   else if (strcmp(part, "rounds") == 0) part_rounds();
   else if (strcmp(part, "threads") == 0) part_threads();
   else if (strcmp(part, "random") == 0) 
@@ -232,6 +235,8 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "killed-amid") == 0) part_killed_amid(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   else return fprintf(stderr, "unknown part %s\n", part), 2;
   if (rank == 0) printf("%s: %ld checks\n", name, checks);
-  MPI_Finalize();
+  int finalised = 0; /* by a part */
+  MPI_Finalized(&finalised);
+  if (!finalised) MPI_Finalize();
   return 0;
 }

@@ -81,6 +81,11 @@ void part_killed_amid(uint64_t seed);
 void part_rare(void);
 void part_type_threads(void);
 
+/* standard.c */
+void part_standard(void);
+void part_identical(void);
+void part_session_last(void);
+
 /* moves.c */
 void part_derived(void);
 void part_sparse(void);

@@ -11,7 +11,7 @@ from copse import flavours, paths
 IMB_END = "# All processes entering MPI_Finalize"
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
-         "progress", "waits", "request-threads", "rare", "type-threads"]  # fmt: skip
+         "progress", "waits", "request-threads", "rare", "type-threads", "standard", "session-last"]  # fmt: skip
 MATRIX_OF = {"matrix": ["world"]}  # of one kind of communicator, where that will do
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
