@@ -293,7 +293,7 @@ static void send_buffers_may_be_read_only(void) {
   free(to);
 }
 
-/* One location may be sent several times; and buffers whose data lie between one another do not overlap (2.3, 4.1.11). */
+/* One location may be sent several times; and buffers whose data lie between one another do not overlap (2.3, 5.1.11). */
 static void places_that_overlap(void) {
   enum { kRows = 5 };
   MPI_Datatype thrice, column, columns;
@@ -533,6 +533,47 @@ static void copies_of_communicators(void) {
   MPI_Comm_free_keyval(&key);
 }
 
+/* Errors (9.3) ----------------------------------------------------------------------------------------------------- */
+
+static int handled, handled_class;
+static MPI_Comm handled_on;
+static void handler(MPI_Comm *comm, int *code, ...) {
+  ++handled;
+  handled_on = *comm;
+  MPI_Error_class(*code, &handled_class);
+}
+static void expect_handled(const char *what, int code, MPI_Comm comm, int class) {
+  const int theirs = class != MPI_ERR_BUFFER && class != MPI_ERR_TRUNCATE; /* MPICH returns MPI_SUCCESS if a handler does */
+  int returned;
+  MPI_Error_class(code, &returned);
+  EXPECT(returned == class || theirs, "%s returns class %d, not %d", what, returned, class);
+  EXPECT(handled == (class != MPI_SUCCESS), "%s: %d calls of the handler", what, handled);
+  EXPECT(class == MPI_SUCCESS || (handled_on == comm && handled_class == class), "%s: class %d, the right communicator: %d", what,
+         handled_class, handled_on == comm);
+  handled = 0;
+}
+
+/* An error calls the handler of the communicator that the call was made on, once, wherever it is noticed. */
+static void handlers(void) {
+  int mine[8] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
+  MPI_Errhandler counting;
+  MPI_Comm comm = met_copy();
+  MPI_Request request;
+  MPI_Comm_create_errhandler(handler, &counting);
+  MPI_Comm_set_errhandler(comm, counting);
+  MPI_Errhandler_free(&counting);
+  expect_handled("a count of -1", MPI_Bcast(mine, -1, MPI_INT, 0, comm), comm, MPI_ERR_COUNT);
+  expect_handled("a wrong root", MPI_Ibcast(mine, 1, MPI_INT, ranks, comm, &request), comm, MPI_ERR_ROOT);
+  if (!bare) {
+    expect_handled("an overlap", MPI_Allreduce(mine, mine + 1, 4, MPI_INT, MPI_SUM, comm), comm, MPI_ERR_BUFFER);
+    expect_handled("an overlap, started", MPI_Iallreduce(mine, mine + 1, 4, MPI_INT, MPI_SUM, comm, &request), comm, MPI_ERR_BUFFER);
+    for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
+    const int class = rank == 0 && ranks > 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    expect_handled("a gatherv", MPI_Gatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm), comm, class);
+  }
+  MPI_Comm_free(&comm);
+}
+
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF; MPI works as ever in their functions (11.2.4). */
 static int ended;
 static int call_at_the_end(MPI_Comm comm, int key, void *value, void *extra) {
@@ -610,5 +651,6 @@ void part_standard(void) {
   calls_outlive_their_communicator();
   disconnecting_waits();
   copies_of_communicators();
+  handlers();
   call_when_it_ends();
 }

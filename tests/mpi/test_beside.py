@@ -89,6 +89,16 @@ def test_profiler(launch, compile_mpi, tmp_path, flavour, profiler_comes):
     assert {call: ran(done, call) for call in CALLS} == {call: times * RANKS for call, times in CALLS.items()}, done.stderr
 
 
+@pytest.mark.parametrize("library", sorted({family.preload for family in flavours.FAMILIES} | {flavours.STANDARD_ABI_PRELOAD}))
+def test_every_name_has_its_shift(run, library):
+    """MPI_Name and PMPI_Name."""
+    listed = run(["nm", "-D", "--defined-only", paths.PRELOAD_FOLDER / library])
+    names = set(re.findall(r" T (P?MPI_\w+)", listed.stdout))
+    assert len(names) > 200 and {f"P{name}" for name in names if name.startswith("MPI_")} == {
+        name for name in names if name.startswith("PMPI_")
+    }
+
+
 @pytest.mark.parametrize("heap", [[], ["--shared-heap"]])
 def test_a_program_that_forks(copse, compile_mpi, flavour, heap):
     program = compile_mpi(flavour, PROGRAM)

@@ -89,6 +89,50 @@ def test_rooms_include_only_rooms_below_them():
     assert upwards == []
 
 
+def rows_of_the_standard() -> list[list[str]]:
+    text = (paths.ROOT / "docs" / "standard.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")]
+    return [row for row in rows if row[0] not in ("§", "---")]
+
+
+def missing(row: list[str]) -> list[str]:
+    """What the last two cells of a row name, and does not exist."""
+    return [
+        name
+        for cell, folders, defined in ((row[2], ("faces/mpi", "src"), r"\b{}\b"), (row[3], ("tests/mpi", "tests"), DEFINED))
+        for name in re.findall(r"`([^`]+)`", cell)
+        if not names_something(name, folders, defined)
+    ]
+
+
+DEFINED = r"(?:def {0}|\b{0}\([^;]*?\) \{{|^TEST\w*\(\w+, {0}\))"  # a test, or a function that one calls
+
+
+def names_something(name: str, folders: tuple[str, ...], defined: str) -> bool:
+    if name.startswith("COPSE_"):
+        return f"`{name}`" in (paths.ROOT / "docs" / "environment.md").read_text()
+    file, _, word = name.partition("::")
+    found = [paths.ROOT / folder / file for folder in folders if (paths.ROOT / folder / file).is_file()]
+    return any(re.search(defined.format(word), path.read_text(), re.MULTILINE) for path in found) if word else bool(found)
+
+
+def test_the_standard_names_what_exists():
+    rows = rows_of_the_standard()
+    assert len(rows) >= 150 and {len(row) for row in rows} == {4}
+    assert {tuple(row): missing(row) for row in rows if missing(row)} == {}
+    assert [row for row in rows if not row[2] or not re.match(r"`\S+::\w+`|none: ", row[3])] == []
+
+
+@pytest.mark.parametrize("kept, shown, wrong", [
+    ("`moves.cpp::gather`", "`rare.c::part_rare`", []),
+    ("`moves.cpp::gathers`, `absent.cpp`", "`kernels/copy_test.cpp::LongLengths`", ["moves.cpp::gathers", "absent.cpp"]),
+    ("the MPI", "`rare.c::MPI_Barrier`, `test_preload.py::part`", ["rare.c::MPI_Barrier", "test_preload.py::part"]),
+    ("(`COPSE_CHECK`, `COPSE_CHEK`)", "none: no reason", ["COPSE_CHEK"]),
+])  # fmt: skip
+def test_what_the_standard_names_wrongly_is_found(kept, shown, wrong):
+    assert missing(["", "", kept, shown]) == wrong
+
+
 def test_decisions_are_short():
     words = {}
     for note in (paths.ROOT / "docs" / "decisions").glob("*.md"):
