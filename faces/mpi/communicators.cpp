@@ -41,11 +41,16 @@ struct Making {
 
 thread_local Raw being_freed = 0;
 
+// States that pass on, of all threads. Never destroyed (session.hpp): the last calls of a thread are those of its destructors.
 CommState &passing_on(const char *why) {
-  thread_local CommState state;
+  auto &state = *new CommState;
   state.why_not = why;
   return state;
 }
+auto &called_by_mpi = passing_on("called by the MPI itself");
+auto &not_valid = passing_on("not a valid communicator");
+auto &in_free = passing_on("the communicator is being freed");
+auto &not_met = passing_on("started before any blocking collective call on its communicator");
 
 // A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of: most are the program's.
 constexpr int kWiresMax = 128;
@@ -108,29 +113,32 @@ int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-// The MPI frees a communicator (or disconnects, or finalises the world).
-int forget(MPI_Comm, int, void *value, void *) {
-  if (is_finishing.load()) return MPI_SUCCESS;
+void drop(CommState *known) {
   std::shared_ptr<CommState> state;
   {
     const std::lock_guard lock(mutex);
-    const auto at = states.find(raw_of(static_cast<CommState *>(value)->comm));
-    if (at == states.end() || at->second.get() != value) return MPI_SUCCESS;
+    const auto at = states.find(raw_of(known->comm));
+    if (at == states.end() || at->second.get() != known) return;
     state = std::move(at->second);
     state->freed = true;
     states.erase(at);
     detail::generation.fetch_add(1, std::memory_order_release);
   }
+}
+
+// The MPI frees a communicator (or disconnects, or finalises the world).
+int forget(MPI_Comm, int, void *value, void *) {
+  if (!is_finishing.load()) drop(static_cast<CommState *>(value));
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
 CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) {
-  if (making) return passing_on("called by the MPI itself");
-  if (comm == MPI_COMM_NULL) return passing_on("not a valid communicator");
+  if (making) return called_by_mpi;
+  if (comm == MPI_COMM_NULL) return not_valid;
   const Raw key = raw_of(comm);
-  if (key == being_freed) return passing_on("the communicator is being freed");
+  if (key == being_freed) return in_free;
   CommState *state = nullptr;
   {
     const std::lock_guard lock(mutex);
@@ -138,16 +146,16 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
   }
   if (state == nullptr) {
     // The ranks meet in blocking calls only: a rank may legally start its call long after another.
-    if (!may_make) return passing_on("started before any blocking collective call on its communicator");
+    if (!may_make) return not_met;
     const Making guard;
     std::shared_ptr<CommState> made = make(comm);
-    if (!made) return passing_on("not a valid communicator");
+    if (!made) return not_valid;
     state = made.get();
     {
       const std::lock_guard lock(mutex);
       states[key] = std::move(made);
     }
-    real().Comm_set_attr_(comm, keyval, state);
+    state->attached = real().Comm_set_attr_(comm, keyval, state) == MPI_SUCCESS;
   }
   slot = {key, generation.load(std::memory_order_acquire), state};
   return *state;
@@ -155,8 +163,14 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
 
 Freeing::Freeing(MPI_Comm comm) : before_(std::exchange(being_freed, raw_of(comm))) {
   detail::generation.fetch_add(1, std::memory_order_release);
+  const std::lock_guard lock(mutex);
+  const auto at = states.find(raw_of(comm));
+  if (at != states.end() && !at->second->attached) unattached_ = at->second.get();
 }
 Freeing::~Freeing() { being_freed = before_; }
+void Freeing::done() {
+  if (unattached_ != nullptr) drop(unattached_);
+}
 
 void wait_for_started(MPI_Comm comm) {
   std::shared_ptr<CommState> state;

@@ -16,6 +16,7 @@ namespace copse::mpi {
 struct CommState : std::enable_shared_from_this<CommState> {
   MPI_Comm comm{};
   bool freed = false;  // the MPI's communicator, by the program
+  bool attached = true;  // the MPI tells when it frees the communicator; else only its wrapped calls do (Freeing)
   int rank = 0, ranks = 1;
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // then
@@ -30,9 +31,12 @@ class Freeing {
   ~Freeing();
   Freeing(const Freeing &) = delete;
   Freeing &operator=(const Freeing &) = delete;
+  // The MPI has freed it.
+  void done();
 
  private:
   Raw before_;
+  CommState *unattached_ = nullptr;
 };
 
 // Before MPI_Comm_disconnect, which returns when all communication on the communicator is over (MPI-4.1 11.10.4): waits for

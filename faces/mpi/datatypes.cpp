@@ -17,6 +17,8 @@ namespace {
 
 auto &predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
 int keyval = 0;                       // of types: their Datatype
+// For packing. An error there becomes an error of the collective call, which calls the error handler of its communicator.
+MPI_Comm quiet{};
 
 constexpr std::uint16_t bits(std::initializer_list<copse_op> ops) {
   unsigned set = 0;
@@ -88,7 +90,7 @@ void insert(MPI_Datatype handle, Kind kind, copse_type type) {
   predefined.insert(raw_of(handle), known);
 }
 
-std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
+std::unique_ptr<Datatype> examine(MPI_Datatype handle) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
   char nothing = 0;
   int position = 0;
@@ -96,7 +98,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
   if (real().Type_size_x_(handle, &size) != MPI_SUCCESS ||
       real().Type_get_extent_x_(handle, &lb, &extent) != MPI_SUCCESS ||
       real().Type_get_true_extent_x_(handle, &true_lb, &true_extent) != MPI_SUCCESS ||
-      real().Pack_(&nothing, 0, handle, &nothing, 1, &position, comm) != MPI_SUCCESS || size < 0) {
+      real().Pack_(&nothing, 0, handle, &nothing, 1, &position, quiet) != MPI_SUCCESS || size < 0) {
     return nullptr;
   }
   auto type = std::make_unique<Datatype>();
@@ -106,7 +108,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle, MPI_Comm comm) {
   type->extent = extent;
   type->true_lb = true_lb;
   type->true_extent = true_extent;
-  type->dense = is_dense(handle, comm);
+  type->dense = is_dense(handle, quiet);
   return type;
 }
 
@@ -135,9 +137,13 @@ void prepare_datatypes() {
 #undef COPSE_BY_SIZE
 #undef TYPE
   real().Type_create_keyval_(never_copy, forget, &keyval, nullptr);
+  real().Comm_split_(MPI_COMM_SELF, 0, 0, &quiet);
+  real().Comm_set_errhandler_(quiet, MPI_ERRORS_RETURN);
 }
 
-const Datatype *datatype_of(Raw raw, MPI_Comm comm) {
+void finish_datatypes() { real().Comm_free_(&quiet); }
+
+const Datatype *datatype_of(Raw raw) {
   const auto type = handle<MPI_Datatype>(raw);
   if (const Datatype *known = predefined.find(raw_of(type))) return known;
   if (type == MPI_DATATYPE_NULL) return nullptr;
@@ -150,7 +156,7 @@ const Datatype *datatype_of(Raw raw, MPI_Comm comm) {
   const std::lock_guard lock(mutex);
   if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
   if (found != 0) return static_cast<const Datatype *>(value);
-  auto examined = examine(type, comm);
+  auto examined = examine(type);
   if (!examined || real().Type_set_attr_(type, keyval, examined.get()) != MPI_SUCCESS) return nullptr;
   return examined.release();
 }
@@ -183,19 +189,25 @@ class Absolute {
   explicit Absolute(const Datatype &type) : moved_(type) {
     int one = 1;
     MPI_Aint back = -kBase;
-    real().Type_create_hindexed_(1, &one, &back, type.handle, &moved_.handle);
-    real().Type_commit_(&moved_.handle);
+    error_ = real().Type_create_hindexed_(1, &one, &back, type.handle, &moved_.handle);
+    made_ = error_ == MPI_SUCCESS;
+    if (made_) error_ = real().Type_commit_(&moved_.handle);
   }
-  ~Absolute() { real().Type_free_(&moved_.handle); }
+  ~Absolute() {
+    if (made_) real().Type_free_(&moved_.handle);
+  }
   Absolute(const Absolute &) = delete;
   Absolute &operator=(const Absolute &) = delete;
 
+  [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] const Datatype &type() const { return moved_; }
   static void *base() { return reinterpret_cast<void *>(kBase); }
 
  private:
   static constexpr std::intptr_t kBase = 4096;
   Datatype moved_;
+  int error_ = MPI_SUCCESS;
+  bool made_ = false;
 };
 
 // So many bytes, as a type: more than an int counts.
@@ -208,32 +220,46 @@ class Bytes {
       lengths.push_back(static_cast<int>(std::min(kPart, bytes - at)));
       places.push_back(static_cast<MPI_Aint>(at));
     }
-    real().Type_create_hindexed_(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &handle_);
-    real().Type_commit_(&handle_);
+    error_ = real().Type_create_hindexed_(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE, &handle_);
+    made_ = error_ == MPI_SUCCESS;
+    if (made_) error_ = real().Type_commit_(&handle_);
   }
-  ~Bytes() { real().Type_free_(&handle_); }
+  ~Bytes() {
+    if (made_) real().Type_free_(&handle_);
+  }
   Bytes(const Bytes &) = delete;
   Bytes &operator=(const Bytes &) = delete;
 
+  [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] MPI_Datatype handle() const { return handle_; }
 
  private:
   static constexpr std::size_t kPart = std::size_t{1} << 30;
   MPI_Datatype handle_{};
+  int error_ = MPI_SUCCESS;
+  bool made_ = false;
 };
 
 // One element that is too large for MPI_Pack and MPI_Unpack. Not every MPI has MPI_Pack_c; but in all of them this
 // process can gather from itself.
-bool copy_large(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
-  return real().Allgather_(from, 1, from_type, to, 1, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
+int copy_large(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
+  return real().Allgather_(from, 1, from_type, to, 1, to_type, quiet);
+}
+int pack_large(const void *from, const Datatype &type, void *to) {
+  const Bytes bytes(type.size);
+  return bytes.error() != MPI_SUCCESS ? bytes.error() : copy_large(from, type.handle, to, bytes.handle());
+}
+int unpack_large(const void *from, const Datatype &type, void *to) {
+  const Bytes bytes(type.size);
+  return bytes.error() != MPI_SUCCESS ? bytes.error() : copy_large(from, bytes.handle(), to, type.handle);
 }
 
 }  // namespace
 
-bool pack(const Datatype &type, const void *buffer, std::size_t count, void *packed, MPI_Comm comm) {
+int pack(const Datatype &type, const void *buffer, std::size_t count, void *packed) {
   if (buffer == nullptr) {
     const Absolute absolute(type);
-    return pack(absolute.type(), Absolute::base(), count, packed, comm);
+    return absolute.error() != MPI_SUCCESS ? absolute.error() : pack(absolute.type(), Absolute::base(), count, packed);
   }
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
@@ -241,21 +267,19 @@ bool pack(const Datatype &type, const void *buffer, std::size_t count, void *pac
     const auto *from = static_cast<const char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
     auto *to = static_cast<char *>(packed) + done * type.size;
     int position = 0;
-    if (type.size > kPackedMost) {
-      if (!copy_large(from, type.handle, to, Bytes(type.size).handle())) return false;
-    } else if (real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position,
-                            comm) != MPI_SUCCESS) {
-      return false;
-    }
+    const int error = type.size > kPackedMost
+                          ? pack_large(from, type, to)
+                          : real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position, quiet);
+    if (error != MPI_SUCCESS) return error;
     done += now;
   }
-  return true;
+  return MPI_SUCCESS;
 }
 
-bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count, MPI_Comm comm) {
+int unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count) {
   if (buffer == nullptr) {
     const Absolute absolute(type);
-    return unpack(absolute.type(), packed, Absolute::base(), count, comm);
+    return absolute.error() != MPI_SUCCESS ? absolute.error() : unpack(absolute.type(), packed, Absolute::base(), count);
   }
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
@@ -263,15 +287,13 @@ bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t 
     auto *to = static_cast<char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
     const auto *from = static_cast<const char *>(packed) + done * type.size;
     int position = 0;
-    if (type.size > kPackedMost) {
-      if (!copy_large(from, Bytes(type.size).handle(), to, type.handle)) return false;
-    } else if (real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now),
-                              type.handle, comm) != MPI_SUCCESS) {
-      return false;
-    }
+    const int error = type.size > kPackedMost
+                          ? unpack_large(from, type, to)
+                          : real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now), type.handle, quiet);
+    if (error != MPI_SUCCESS) return error;
     done += now;
   }
-  return true;
+  return MPI_SUCCESS;
 }
 
 }  // namespace copse::mpi

@@ -24,11 +24,12 @@ struct Datatype {
   mutable std::weak_ptr<const Datatype> copy;  // what kept() has made; it keeps the MPI's type alive, and with it this
 };
 
-// Once, after MPI_Init.
+// Once, after MPI_Init; and in MPI_Finalize.
 void prepare_datatypes();
+void finish_datatypes();
 
 // Null if the MPI refuses the type (MPI_DATATYPE_NULL, not committed ...): pass the call on for its error.
-const Datatype *datatype_of(Raw raw, MPI_Comm comm);
+const Datatype *datatype_of(Raw raw);
 
 // The same type, for calls that may outlive it: the program may free its own while they are under way.
 std::shared_ptr<const Datatype> kept(const Datatype &type);
@@ -38,8 +39,8 @@ inline bool message_bytes(std::int64_t count, std::size_t size, std::size_t &byt
   return !__builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes);
 }
 
-// `count` elements at `buffer` to and from their data without gaps. False if the MPI reports an error.
-bool pack(const Datatype &type, const void *buffer, std::size_t count, void *packed, MPI_Comm comm);
-bool unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count, MPI_Comm comm);
+// `count` elements at `buffer` to and from their data without gaps. Returns MPI's error code; no error handler is called.
+int pack(const Datatype &type, const void *buffer, std::size_t count, void *packed);
+int unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count);
 
 }  // namespace copse::mpi

@@ -21,15 +21,37 @@ int found(Probe &&probe) {
   return result;
 }
 
+// Looks at the arguments of a message without sending or receiving it: the MPI checks those of a persistent request when
+// it makes it.
+template <class Init>
+int looked_at(Init &&init) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = init(&request);
+  return result == MPI_SUCCESS ? real().Request_free(&request) : result;
+}
+
+// A receive that stayed behind would take the message of another one.
+void withdraw(MPI_Request *receive) {
+  if (real().Cancel(receive) == MPI_SUCCESS) wait_for_mpi(receive, MPI_STATUS_IGNORE);
+}
+
 namespace ours {
 
+// Either both halves begin or none: an error of one must be known before the other begins.
 template <class Width, class Count>
 int Sendrecv(const void *out, Count given, Raw out_type, int to, int out_tag, void *in, Count taken, Raw in_type, int from,
              int in_tag, Raw comm, MPI_Status *status) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  int result = Width::Irecv(in, taken, in_type, from, in_tag, comm, &requests[0]);
-  if (result == MPI_SUCCESS) result = Width::Isend(out, given, out_type, to, out_tag, comm, &requests[1]);
+  int result = looked_at([&](MPI_Request *request) { return Width::Send_init(out, given, out_type, to, out_tag, comm, request); });
+  if (result == MPI_SUCCESS)
+    result = looked_at([&](MPI_Request *request) { return Width::Recv_init(in, taken, in_type, from, in_tag, comm, request); });
+  if (result == MPI_SUCCESS) result = Width::Irecv(in, taken, in_type, from, in_tag, comm, &requests[0]);
   if (result != MPI_SUCCESS) return result;
+  result = Width::Isend(out, given, out_type, to, out_tag, comm, &requests[1]);
+  if (result != MPI_SUCCESS) {
+    withdraw(&requests[0]);
+    return result;
+  }
   const int sent = wait_for_mpi(&requests[1], MPI_STATUS_IGNORE);
   const int received = wait_for_mpi(&requests[0], status);
   return received != MPI_SUCCESS ? received : sent;
@@ -38,14 +60,15 @@ int Sendrecv(const void *out, Count given, Raw out_type, int to, int out_tag, vo
 // What is sent travels packed, which matches any type.
 template <class Width, class Count>
 int Sendrecv_replace(void *buffer, Count count, Raw type, int to, int out_tag, int from, int in_tag, Raw comm, MPI_Status *status) {
-  const Datatype *known = datatype_of(type, handle<MPI_Comm>(comm));
+  const Datatype *known = datatype_of(type);
   std::size_t bytes = 0;
   if (known == nullptr || count < 0 || !message_bytes(count, known->size, bytes) || bytes > kLongest)
     return Width::Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status);
   int size = 0, at = 0;
-  real().Pack_size_(static_cast<int>(count), known->handle, handle<MPI_Comm>(comm), &size);
+  int result = real().Pack_size_(static_cast<int>(count), known->handle, handle<MPI_Comm>(comm), &size);
+  if (result != MPI_SUCCESS) return result;
   std::vector<char> packed(static_cast<std::size_t>(size));
-  const int result = real().Pack_(buffer, static_cast<int>(count), known->handle, packed.data(), size, &at, handle<MPI_Comm>(comm));
+  result = real().Pack_(buffer, static_cast<int>(count), known->handle, packed.data(), size, &at, handle<MPI_Comm>(comm));
   if (result != MPI_SUCCESS) return result;
   return Sendrecv<Width, Count>(packed.data(), at, raw_of(MPI_PACKED), to, out_tag, buffer, count, type, from, in_tag,
                                 comm, status);

@@ -19,20 +19,15 @@ struct Sides {
       if (side != nullptr && !side->prepare(bytes)) return false;
     return true;
   }
-  [[nodiscard]] std::string_view load() const {
-    bool loaded = true;
-    if (in != nullptr) {
-      loaded = in->load();
-    } else if (in_place) {
-      loaded = own < 0 ? out->load() : out->load(own);
-    }
-    return loaded ? std::string_view() : "the MPI could not pack the message";
+  [[nodiscard]] int load() const {
+    if (in != nullptr) return in->load();
+    if (!in_place) return MPI_SUCCESS;
+    return own < 0 ? out->load() : out->load(own);
   }
-  [[nodiscard]] std::string_view store(Outcome &outcome) const {
-    if ((outcome != Outcome::done && outcome != Outcome::truncated) || out == nullptr) return {};
-    if (!out->store()) return "the MPI could not unpack the message";
+  [[nodiscard]] int store(Outcome &outcome) const {
+    if ((outcome != Outcome::done && outcome != Outcome::truncated) || out == nullptr) return MPI_SUCCESS;
     if (out->too_short()) outcome = Outcome::truncated;
-    return {};
+    return out->store();
   }
   [[nodiscard]] std::shared_ptr<const Sides> kept() const;
 };

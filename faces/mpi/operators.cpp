@@ -1,9 +1,12 @@
 // Which operators the kernels know, and calling the user's own.
 #include "operators.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <new>
 
 #include "engine/kernels/kernels.hpp"
 #include "handle_table.hpp"
@@ -64,23 +67,34 @@ bool operator_of(Raw raw, Operator &found) {
 }
 
 void UserReduction::apply(void *self, const void *in, void *inout, std::size_t count) {
-  const auto &[op, type, comm] = *static_cast<const UserReduction *>(self);
+  auto &here = *static_cast<UserReduction *>(self);
   // Elements that overlap (no extent) go one by one; MPI_Reduce_local's count is int.
-  const std::size_t most = type->extent == 0 ? 1 : std::numeric_limits<int>::max();
+  const std::size_t most = here.type->extent == 0 ? 1 : std::numeric_limits<int>::max();
   for (std::size_t done = 0; done < count;) {
-    const std::size_t now = std::min(most, count - done);
-    const auto *from = static_cast<const char *>(in) + done * type->size;
-    auto *to = static_cast<char *>(inout) + done * type->size;
-    if (type->dense) {
-      real().Reduce_local_(from, to, static_cast<int>(now), type->given, op);
-    } else {
-      const Elements left(*type, now), right(*type, now);
-      unpack(*type, from, left.first(), now, comm);
-      unpack(*type, to, right.first(), now, comm);
-      real().Reduce_local_(left.first(), right.first(), static_cast<int>(now), type->given, op);
-      pack(*type, right.first(), now, to, comm);
-    }
+    const std::size_t now = std::min(most, count - done), place = done * here.type->size;
+    const int error = here.apply_few(static_cast<const char *>(in) + place, static_cast<char *>(inout) + place, now);
+    if (here.error == MPI_SUCCESS) here.error = error;
     done += now;
+  }
+}
+
+// What a user's function of C++ throws ends here: the MPI's code that calls it, and the call that is half done, cannot be
+// left in the middle. No memory for the elements is an error of the same kind.
+int UserReduction::apply_few(const char *in, char *inout, std::size_t count) const {
+  const int n = static_cast<int>(count);
+  try {
+    if (type->dense) return real().Reduce_local_(in, inout, n, type->given, op);
+    const Elements left(*type, count), right(*type, count);
+    int error = unpack(*type, in, left.first(), count);
+    if (error == MPI_SUCCESS) error = unpack(*type, inout, right.first(), count);
+    if (error == MPI_SUCCESS) error = real().Reduce_local_(left.first(), right.first(), n, type->given, op);
+    return error == MPI_SUCCESS ? pack(*type, right.first(), count, inout) : error;
+  } catch (const std::bad_alloc &) {
+    return MPI_ERR_NO_MEM;
+  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
+    throw;
+  } catch (...) {
+    return MPI_ERR_OTHER;
   }
 }
 

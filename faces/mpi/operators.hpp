@@ -23,12 +23,16 @@ bool operator_of(Raw raw, Operator &found);
 
 // What lies behind Combine::user: the MPI applies the user's function, so operators made in Fortran and large-count
 // ones work alike. Elements are `type.size` bytes of data; the function sees them laid out as the type says.
+// What fails there is the error of the call, which takes its full part all the same: other ranks wait for it.
 struct UserReduction {
   MPI_Op op;
   const Datatype *type;
-  MPI_Comm comm;
+  int error = MPI_SUCCESS;  // the first
 
   static void apply(void *self, const void *in, void *inout, std::size_t count);
+
+ private:
+  int apply_few(const char *in, char *inout, std::size_t count) const;
 };
 
 // "SUM of DOUBLE", for COPSE_CHECK.

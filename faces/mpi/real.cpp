@@ -98,7 +98,7 @@ bool find_real(const void *caller) {
   COPSE_FIND(I##stem)                                                               \
   find(r.name##_init, "PMPI_" #name "_init");                                       \
   find(r.name##_init_c, "PMPI_" #name "_init_c");
-#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_FIND(name) COPSE_FIND(started)
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_FIND(name) COPSE_FIND(started) COPSE_FIND(name##_init)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_FIND(name)
 #include "calls.def"
 #include "messages.def"
@@ -176,10 +176,10 @@ std::string_view wrong_mpi() {
     right = "libcopse-mpi-mpich.so";
   }
   if (right == kLibrary) return {};
-  static const std::string line = std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) +
-                                  ", but this program runs " + text + " (" + file_of_mpi() +
-                                  "): every call is passed on; preload " + std::string(right) +
-                                  " instead, or start with: copse run mpirun ...";
+  static const auto &line = *new std::string(std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) +
+                                             ", but this program runs " + text + " (" + file_of_mpi() +
+                                             "): every call is passed on; preload " + std::string(right) +
+                                             " instead, or start with: copse run mpirun ...");  // session.hpp
   return line;
 }
 

@@ -40,7 +40,8 @@ namespace copse::mpi {
 #define COPSE_NO_STATUS(list, status) list
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) \
   using name = int (*)with(parameters, MPI_Status *status);       \
-  using started = int (*)(COPSE_LIST parameters, void *request);
+  using started = int (*)(COPSE_LIST parameters, void *request);  \
+  using name##_init = started;
 #define COPSE_EXCHANGE(name, parameters, arguments) using name = int(*) parameters;
 struct PlainTypes {
   using Count = int;
@@ -62,7 +63,8 @@ struct Real {
 #define COPSE_BOTH_WIDTHS(name)     \
   PlainTypes::name name = nullptr;  \
   LargeTypes::name name##_c = nullptr;
-#define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_BOTH_WIDTHS(name) COPSE_BOTH_WIDTHS(started)
+#define COPSE_MESSAGE(name, started, parameters, arguments, with) \
+  COPSE_BOTH_WIDTHS(name) COPSE_BOTH_WIDTHS(started) COPSE_BOTH_WIDTHS(name##_init)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_WIDTHS(name)
 #define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
   COPSE_BOTH_WIDTHS(name)                                                           \
@@ -154,7 +156,8 @@ struct Plain {
 #undef COPSE_CALL
 #define COPSE_MESSAGE(name, started, parameters, arguments, with)                       \
   COPSE_PASS(name, with(parameters, MPI_Status *status), with(arguments, status))       \
-  COPSE_PASS(started, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))
+  COPSE_PASS(started, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request)) \
+  COPSE_PASS(name##_init, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_PASS(name, parameters, arguments)
 #include "messages.def"
 #undef COPSE_PASS

@@ -20,27 +20,26 @@ struct Operands {
 // What is packed before a reduction and unpacked after it, where the type has gaps.
 struct Operation {
   const Datatype *type = nullptr;  // null: nothing
-  MPI_Comm comm{};
   const void *input = nullptr;
   void *output = nullptr;
   std::size_t given = 0, got = 0;
   void *packed = nullptr, *result = nullptr;
+  UserReduction *user = nullptr;
 
-  [[nodiscard]] std::string_view load() const {
-    if (type == nullptr || pack(*type, input, given, packed, comm)) return {};
-    return "the MPI could not pack the operands";
+  [[nodiscard]] int load() const {
+    if (user != nullptr) user->error = MPI_SUCCESS;
+    return type == nullptr ? MPI_SUCCESS : pack(*type, input, given, packed);
   }
-  [[nodiscard]] std::string_view store(const Outcome &outcome) const {
-    if (type == nullptr || outcome != Outcome::done || got == 0 || unpack(*type, result, output, got, comm)) return {};
-    return "the MPI could not unpack the result";
+  [[nodiscard]] int store(const Outcome &outcome) const {
+    if (user != nullptr && user->error != MPI_SUCCESS) return user->error;
+    return type == nullptr || outcome != Outcome::done || got == 0 ? MPI_SUCCESS : unpack(*type, result, output, got);
   }
   [[nodiscard]] auto kept() const { return std::make_shared<const Operation>(*this); }
 };
 
 int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_op) {
-  CommState &state = site.state;
   SideMemory &input_memory = site.input_memory(), &output_memory = site.output_memory();
-  const Datatype *type = input_memory.type(raw_type, state.comm);
+  const Datatype *type = input_memory.type(raw_type);
   Operator op;
   const bool in_place = operands.input == MPI_IN_PLACE;
   if (type == nullptr || operands.given < 0 || operands.got < 0 ||
@@ -62,7 +61,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
     combine.kernel = pair.one;
     combine.kernel_two = pair.two;
   } else {
-    user = {op.handle, type, input_memory.lasting(state.comm)};
+    user = {op.handle, type};
     if (site.request() != nullptr) site.request()->keep(op);
     combine.user = UserReduction::apply;
     combine.context = &user;
@@ -101,7 +100,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   arguments.output = operands.output;
   Operation operation;
   if (!dense) {
-    operation = {type, input_memory.lasting(state.comm), arguments.input, operands.output, given, gets ? got : 0};
+    operation = {type, arguments.input, operands.output, given, gets ? got : 0};
     operation.packed = input_memory.packed.reserve(bytes);
     operation.result =
         operands.has_result ? output_memory.packed.reserve(std::max<std::size_t>(1, got * element_bytes)) : nullptr;
@@ -110,6 +109,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
     arguments.input = operation.packed;
     arguments.output = operation.result;
   }
+  if (!op.predefined) operation.user = &user;
   return site.carry_out(arguments, operation);
 }
 

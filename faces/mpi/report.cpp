@@ -184,12 +184,12 @@ void give_up(const CommState &state, std::string_view call, std::string_view why
   abort_all();
 }
 
-void give_up(const char *call, const std::exception &error) {
+void give_up(const char *call, const std::exception *error) {
   int rank = 0, initialised = 0;
   if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // it may have failed on the way there
   if (initialised != 0) real().Comm_rank_(MPI_COMM_WORLD, &rank);
-  const bool memory = dynamic_cast<const std::bad_alloc *>(&error) != nullptr;
-  const char *why = memory ? "this rank has no memory left" : error.what();
+  const bool memory = dynamic_cast<const std::bad_alloc *>(error) != nullptr;
+  const char *why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
   if (initialised != 0) {
     std::fprintf(stderr, "copse: rank %d: %s: %s\n", rank, call, why);
     abort_all();

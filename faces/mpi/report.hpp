@@ -1,6 +1,8 @@
 // What Copse tells people: the trace at the end, and the line before an abort.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <string>
 #include <string_view>
@@ -24,15 +26,19 @@ void print_report();
 
 // A run went wrong: one line, and the end of the program.
 [[noreturn]] void give_up(const CommState &state, std::string_view call, std::string_view why);
-// The same for what is thrown where no communicator is at hand: for want of memory, as a rule.
-[[noreturn]] void give_up(const char *call, const std::exception &error);
+// The same for what is thrown where no communicator is at hand: for want of memory, as a rule. Null: what it says is not known.
+[[noreturn]] void give_up(const char *call, const std::exception *error);
 // Runs what an exported function does: exceptions end here. The other ranks do not know, so there is no way back.
 template <class Body>
 auto guarded(const char *call, Body &&body) {
   try {
     return body();
   } catch (const std::exception &error) {
-    give_up(call, error);
+    give_up(call, &error);
+  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
+    throw;
+  } catch (...) {
+    give_up(call, nullptr);
   }
 }
 // The ranks differ in what they call (COPSE_CHECK): every rank knows, rank 0 says it.

@@ -160,7 +160,7 @@ int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
 
 void Request::start() {
   if (load_) {
-    if (const std::string_view problem = load_(); !problem.empty()) give_up(*state_, name_, problem);
+    error_ = load_();
     job_ = state_->copse->start(arguments_);
   }
   detail::pending_requests.fetch_add(1, std::memory_order_release);
@@ -183,15 +183,17 @@ void Request::end() {
   Outcome outcome = Outcome::done;
   if (job_) {
     outcome = state_->copse->poll(*job_);
-    if (const std::string_view problem = store_(outcome); !problem.empty()) give_up(*state_, name_, problem);
+    const int error = store_(outcome);
+    if (error_ == MPI_SUCCESS) error_ = error;
     if (outcome != Outcome::done && outcome != Outcome::truncated)
       give_up(*state_, name_, state_->copse->explain(outcome, job_.get()));
+    if (outcome == Outcome::truncated && error_ == MPI_SUCCESS) error_ = MPI_ERR_TRUNCATE;
     job_.reset();
   }
   if (persistent_) {
-    // More than there is room for, and the MPI says of this message what is to be said of the call.
+    // More than there is room for: the MPI then reports an error of this message, which stands for any error of the call.
     const char bytes[kRoom + 1]{};
-    const int count = outcome == Outcome::truncated ? kRoom + 1 : 0;
+    const int count = error_ != MPI_SUCCESS ? kRoom + 1 : 0;
     if (count != 0 && !state_->freed) copy_errhandler(state_->comm, alone);
     real().Start(&handle_);
     real().Send(bytes, count, raw_of(MPI_BYTE), 0, 0, raw_of(alone));
@@ -199,7 +201,6 @@ void Request::end() {
     detail::pending_requests.fetch_sub(1, std::memory_order_release);
     return;
   }
-  if (outcome == Outcome::truncated) error_ = MPI_ERR_TRUNCATE;
   load_ = nullptr;
   store_ = nullptr;
   input = {};

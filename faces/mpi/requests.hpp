@@ -19,9 +19,9 @@ namespace copse::mpi {
 
 class Request {
  public:
-  // What a call does before it runs and after it: packs and unpacks. Both return what went wrong, or nothing.
-  using Load = std::function<std::string_view()>;
-  using Store = std::function<std::string_view(engine::Outcome &)>;
+  // What a call does before it runs and after it: packs and unpacks. Both return MPI's error code, which becomes the call's.
+  using Load = std::function<int()>;
+  using Store = std::function<int(engine::Outcome &)>;
 
   Request(CommState &state, const char *name, bool persistent);
   Request(const Request &) = delete;

@@ -78,6 +78,7 @@ int finish(MPI_Comm, int, void *, void *) {
   return guarded("MPI_Finalize", [] {
     finish_requests();
     set(Phase::passing);
+    finish_datatypes();
     if (chosen.trace) note_resources();
     finish_communicators();
     if (chosen.trace) print_report();

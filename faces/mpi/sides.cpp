@@ -5,8 +5,8 @@
 
 namespace copse::mpi {
 
-const Datatype *SideMemory::other_type(Raw raw, MPI_Comm comm) {
-  const Datatype *const found = datatype_of(raw, comm);
+const Datatype *SideMemory::other_type(Raw raw) {
+  const Datatype *const found = datatype_of(raw);
   if (found == nullptr) return found;
   if (found->derived) return outlives ? types.emplace_back(kept(*found)).get() : found;
   last_raw_ = raw;
@@ -67,25 +67,26 @@ void Side::add_spans(std::vector<communicator::Span> &spans, bool written, const
   }
 }
 
-bool Side::load(int rank) {
+int Side::load(int rank) {
   const Piece from = piece(rank);
-  return dense_ || from.count == 0 || pack(*from.type, from.at, from.count, memory(rank), lasting());
+  return dense_ || from.count == 0 ? MPI_SUCCESS : pack(*from.type, from.at, from.count, memory(rank));
 }
 
-bool Side::load_packed() {
+int Side::load_packed() {
   for (int i = 0; i < blocks_; ++i)
-    if (!load(i)) return false;
-  return true;
+    if (const int error = load(i); error != MPI_SUCCESS) return error;
+  return MPI_SUCCESS;
 }
 
-bool Side::store_packed() {
+int Side::store_packed() {
   for (int i = 0; i < blocks_; ++i) {
     const Piece to = piece(i);
     if (to.count == 0 || to.type->size == 0) continue;
     const std::size_t come = tabled_ ? to.count : std::min(to.count, given_ / to.type->size);
-    if (come > 0 && !unpack(*to.type, memory(i), to.at, come, lasting())) return false;
+    const int error = come > 0 ? unpack(*to.type, memory(i), to.at, come) : MPI_SUCCESS;
+    if (error != MPI_SUCCESS) return error;
   }
-  return true;
+  return MPI_SUCCESS;
 }
 
 }  // namespace copse::mpi

@@ -57,15 +57,13 @@ struct SideMemory {
   std::vector<std::shared_ptr<const Datatype>> types;
 
   // As datatype_of; the type lives as long as its call.
-  const Datatype *type(Raw raw, MPI_Comm comm) {
+  const Datatype *type(Raw raw) {
     if (raw == last_raw_ && last_ != nullptr) [[likely]] return last_;
-    return other_type(raw, comm);
+    return other_type(raw);
   }
-  // For packing, where any communicator does.
-  [[nodiscard]] MPI_Comm lasting(MPI_Comm comm) const { return outlives ? MPI_COMM_SELF : comm; }
 
  private:
-  const Datatype *other_type(Raw raw, MPI_Comm comm);
+  const Datatype *other_type(Raw raw);
 
   Raw last_raw_ = 0;
   const Datatype *last_ = nullptr;  // the type that was asked for last, unless the program may free it
@@ -73,7 +71,7 @@ struct SideMemory {
 
 class Side {
  public:
-  Side(SideMemory &kept, int ranks, MPI_Comm comm) : kept_(kept), comm_(comm), ranks_(ranks) {}
+  Side(SideMemory &kept, int ranks) : kept_(kept), ranks_(ranks) {}
 
   // What MPI says of the side. False: MPI forbids that.
   bool one(const void *buffer, std::int64_t count, Raw type) {  // this rank's block alone
@@ -110,10 +108,10 @@ class Side {
   // More comes than fits.
   [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
 
-  // From the buffer to the memory and back, where they differ. False: the MPI reports an error.
-  bool load() { return dense_ || load_packed(); }
-  bool load(int rank);
-  bool store() { return dense_ || store_packed(); }
+  // From the buffer to the memory and back, where they differ. They return MPI's error code.
+  int load() { return dense_ ? MPI_SUCCESS : load_packed(); }
+  int load(int rank);
+  int store() { return dense_ ? MPI_SUCCESS : store_packed(); }
 
  private:
   struct Range {
@@ -122,8 +120,8 @@ class Side {
   [[nodiscard]] Range range() const;
   inline bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
   bool prepare_packed();
-  bool load_packed();
-  bool store_packed();
+  int load_packed();
+  int store_packed();
   void begin_table(const void *buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
   void add_nothing(int rank) {  // the places and types of empty blocks mean nothing to some programs
@@ -132,10 +130,7 @@ class Side {
   }
   [[nodiscard]] Piece piece(int index) const;
 
-  [[nodiscard]] MPI_Comm lasting() const { return kept_.lasting(comm_); }
-
   SideMemory &kept_;
-  MPI_Comm comm_;
   int ranks_, blocks_ = 0;
   bool tabled_ = false, dense_ = true, rising_ = true;  // rising: the blocks of a table lie in the order of ranks
   std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // of the blocks of a table
@@ -147,7 +142,7 @@ class Side {
 bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
   blocks_ = blocks;
   if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
-  const Datatype *type = kept_.type(raw_type, comm_);
+  const Datatype *type = kept_.type(raw_type);
   if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
   first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
   dense_ = type->dense;
@@ -155,7 +150,7 @@ bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int block
 }
 
 inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
-  const Datatype *type = kept_.type(raw_type, comm_);
+  const Datatype *type = kept_.type(raw_type);
   if (type == nullptr || count < 0) return false;
   const auto index = static_cast<std::size_t>(rank);
   communicator::Block &block = kept_.blocks[index];

@@ -25,8 +25,10 @@ template <class Free>
 int freed(void *comm, Free &&free, bool waits) {
   if (comm == nullptr) return free(comm);
   if (waits && requests_pending()) wait_for_started(*static_cast<MPI_Comm *>(comm));
-  const Freeing freeing(*static_cast<MPI_Comm *>(comm));
-  return helped([&] { return free(comm); });
+  Freeing freeing(*static_cast<MPI_Comm *>(comm));
+  const int result = helped([&] { return free(comm); });
+  if (result == MPI_SUCCESS) freeing.done();
+  return result;
 }
 
 }  // namespace

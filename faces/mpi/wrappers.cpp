@@ -31,17 +31,18 @@ int Site::refuse_overlap(std::vector<communicator::Span> &spans) const {
   return MPI_ERR_BUFFER;
 }
 
-int Site::end_badly(Outcome outcome) const {
-  if (outcome != Outcome::truncated) fail(state.copse->explain(outcome));
-  real().Comm_call_errhandler_(state.comm, MPI_ERR_TRUNCATE);
-  return MPI_ERR_TRUNCATE;
+int Site::end_badly(Outcome outcome, int error) const {
+  if (outcome != Outcome::done && outcome != Outcome::truncated) fail(state.copse->explain(outcome));
+  if (error == MPI_SUCCESS) error = MPI_ERR_TRUNCATE;
+  real().Comm_call_errhandler_(state.comm, error);
+  return error;
 }
 
 namespace {
 
 struct NoData {
-  static std::string_view load() { return {}; }
-  static std::string_view store(Outcome &) { return {}; }
+  static int load() { return MPI_SUCCESS; }
+  static int store(Outcome &) { return MPI_SUCCESS; }
   static const NoData *kept() {
     static const NoData none;
     return &none;

@@ -53,17 +53,19 @@ class Site {
   [[nodiscard]] int nothing() const {
     return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
   }
-  // Makes the call, between work.load() and work.store(), which say what went wrong. work.kept() is the same for a call
-  // that goes on when the wrapper has returned.
+  // Makes the call, between work.load() and work.store(). These return MPI's error code, which becomes the call's; the call
+  // is made all the same, because other ranks wait for this one. work.kept() is the same for a call that goes on when the
+  // wrapper has returned.
   template <class Work>
   int carry_out(const Arguments &arguments, Work &&work) const {
     if (!request_) [[likely]] {
-      demand(work.load());
+      int error = work.load();
       Outcome outcome = state.copse->run(arguments);
-      demand(work.store(outcome));
+      const int error_behind = work.store(outcome);
+      if (error == MPI_SUCCESS) error = error_behind;
       state.input.packed.trim();
       state.output.packed.trim();
-      return outcome == Outcome::done ? MPI_SUCCESS : end_badly(outcome);
+      return outcome == Outcome::done && error == MPI_SUCCESS ? MPI_SUCCESS : end_badly(outcome, error);
     }
     const auto kept = work.kept();
     return Request::open(
@@ -75,8 +77,8 @@ class Site {
   [[nodiscard]] bool is_rank(int root) const { return root >= 0 && root < state.ranks; }
   [[nodiscard]] SideMemory &input_memory() const { return request_ ? request_->input : state.input; }
   [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->output : state.output; }
-  [[nodiscard]] Side input() const { return {input_memory(), state.ranks, state.comm}; }
-  [[nodiscard]] Side output() const { return {output_memory(), state.ranks, state.comm}; }
+  [[nodiscard]] Side input() const { return {input_memory(), state.ranks}; }
+  [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
   [[nodiscard]] Request *request() const { return request_.get(); }
 
  protected:
@@ -84,10 +86,7 @@ class Site {
 
  private:
   virtual int call_mpi() const = 0;
-  int end_badly(Outcome outcome) const;
-  void demand(std::string_view problem) const {
-    if (!problem.empty()) [[unlikely]] fail(problem);
-  }
+  int end_badly(Outcome outcome, int error) const;
 
   mutable std::unique_ptr<Request> request_;  // until the call is made
   void *handle_;                              // where its handle goes

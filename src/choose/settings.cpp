@@ -195,11 +195,11 @@ const Forced *Settings::forced_for(Collective collective) const {
 }
 
 const std::vector<Variable> &variables() {
-  static const std::vector<Variable> list = [] {
+  static const auto &list = *new auto([] {  // never destroyed: destructors of the program's may still call
     std::vector<Variable> rows;
     for (const Row &row : kRows) rows.push_back(row.variable);
     return rows;
-  }();
+  }());
   return list;
 }
 

@@ -10,8 +10,6 @@
 using namespace copse::communicator;
 using namespace copse::communicator::c_api;
 
-thread_local std::string copse::communicator::c_api::creation_message;
-
 struct copse_meeting : Meeting {
   using Meeting::Meeting;
 };
@@ -21,14 +19,17 @@ namespace {
 constexpr double kThreadsTimeout = 3600;  // threads of one process come, or the program is wrong anyhow
 
 copse_status fail_creation(copse_status status, std::string why) {
-  creation_message = std::move(why);
+  creation_message() = std::move(why);
   return status;
 }
 
 // What this rank's communicators share. Ranks may be threads, and a forked process is another rank.
 std::shared_ptr<Progress> my_progress(bool helped) {
-  thread_local std::shared_ptr<Progress> progress;
-  thread_local pid_t process = 0;
+  struct Mine {
+    std::shared_ptr<Progress> progress;
+    pid_t process = 0;
+  };
+  auto &[progress, process] = OfThread<Mine, Mine>::here();
   if (process != getpid()) progress = std::make_shared<Progress>();
   process = getpid();
   if (helped && !progress->helped()) progress->ask_for_help();
@@ -83,7 +84,7 @@ const char *copse_status_text(copse_status status) {
 }
 
 copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
-  return guarded(creation_message, [&] {
+  return guarded(creation_message(), [&] {
     if (ranks < 1 || meeting == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs 1 rank or more, and a place for its handle");
     *meeting = new copse_meeting(ranks);
@@ -94,7 +95,7 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
 void copse_meeting_free(copse_meeting *meeting) { delete meeting; }
 
 copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm) {
-  return guarded(creation_message, [&] {
+  return guarded(creation_message(), [&] {
     if (meeting == nullptr || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting or the place for the handle is null");
     if (rank < 0 || rank >= meeting->ranks())
@@ -109,7 +110,7 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
 }
 
 copse_status copse_comm_join(const char *name, int rank, int ranks, double timeout_seconds, copse_comm **comm) {
-  return guarded(creation_message, [&] {
+  return guarded(creation_message(), [&] {
     const std::size_t length = name == nullptr ? 0 : std::strlen(name);
     if (length < 1 || length > 80)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a name has 1 to 80 characters");
@@ -125,7 +126,7 @@ copse_status copse_comm_join(const char *name, int rank, int ranks, double timeo
 
 copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
                                copse_comm **comm) {
-  return guarded(creation_message, [&] {
+  return guarded(creation_message(), [&] {
     if (allgather == nullptr || comm == nullptr || ranks < 1)
       return fail_creation(COPSE_ERROR_ARGUMENT, "allgather or the place for the handle is null, or ranks below 1");
     if (rank < 0 || rank >= ranks) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, ranks));
@@ -142,7 +143,7 @@ int copse_comm_rank(const copse_comm *comm) { return comm == nullptr ? -1 : comm
 int copse_comm_ranks(const copse_comm *comm) { return comm == nullptr ? -1 : comm->communicator->ranks(); }
 
 const char *copse_comm_message(const copse_comm *comm) {
-  return comm == nullptr ? creation_message.c_str() : comm->message.c_str();
+  return comm == nullptr ? creation_message().c_str() : comm->message.c_str();
 }
 
 }  // extern "C"

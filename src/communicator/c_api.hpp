@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "communicator/communicator.hpp"
+#include "communicator/of_thread.hpp"
 #include "communicator/spans.hpp"
 #include "copse/copse.h"
 #include "topology/error.hpp"
 
 namespace copse::communicator::c_api {
 
-// What went wrong without a communicator.
-extern thread_local std::string creation_message;
+// What went wrong without a communicator, on this thread.
+inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
 
 // Runs `body`; what it throws becomes a status.
 template <class Body>

@@ -200,7 +200,7 @@ copse_status take_part(copse_comm &comm, Body &&body) noexcept {
 template <class Go>
 copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
   if (comm == nullptr)
-    return guarded(creation_message, [] { return fail(creation_message, "the communicator is null"); });
+    return guarded(creation_message(), [] { return fail(creation_message(), "the communicator is null"); });
   return take_part(*comm, [&] {
     Binding binding(*comm, asked);
     try {
@@ -231,7 +231,7 @@ copse_status run(copse_comm *comm, const Asked &asked) noexcept {
 
 copse_status start(copse_comm *comm, const Asked &asked, copse_request **request) noexcept {
   if (request == nullptr) {
-    std::string &message = comm == nullptr ? creation_message : comm->message;
+    std::string &message = comm == nullptr ? creation_message() : comm->message;
     return guarded(message, [&] { return fail(message, "the place for the request is null"); });
   }
   *request = nullptr;
@@ -248,7 +248,7 @@ copse_status start(copse_comm *comm, const Asked &asked, copse_request **request
 copse_status ask(copse_request **request, bool wait, bool &over) noexcept {
   over = true;
   if (request == nullptr)
-    return guarded(creation_message, [] { return fail(creation_message, "the request's place is null"); });
+    return guarded(creation_message(), [] { return fail(creation_message(), "the request's place is null"); });
   if (*request == nullptr) return COPSE_OK;
   copse_comm *const comm = *(*request)->comm;
   const auto end = [&](std::string &message, auto status) {
@@ -258,7 +258,7 @@ copse_status ask(copse_request **request, bool wait, bool &over) noexcept {
     return result;
   };
   if (comm == nullptr)
-    return end(creation_message, [] { return fail(creation_message, "the request's communicator has been freed"); });
+    return end(creation_message(), [] { return fail(creation_message(), "the request's communicator has been freed"); });
   const Job &job = *(*request)->job;
   const Outcome outcome = wait ? comm->communicator->wait(job) : comm->communicator->test(job);
   over = outcome != Outcome::pending;
@@ -280,7 +280,7 @@ copse_status copse_wait(copse_request **request) {
 
 copse_status copse_test(copse_request **request, int *done) {
   if (done == nullptr)
-    return guarded(creation_message, [] { return fail(creation_message, "the place for the answer is null"); });
+    return guarded(creation_message(), [] { return fail(creation_message(), "the place for the answer is null"); });
   bool over;
   const copse_status status = ask(request, false, over);
   *done = over ? 1 : 0;
@@ -291,7 +291,7 @@ copse_status copse_test(copse_request **request, int *done) {
 // orders.
 copse_status copse_wait_all(size_t count, copse_request **requests) {
   if (requests == nullptr && count > 0)
-    return guarded(creation_message, [] { return fail(creation_message, "the requests are null"); });
+    return guarded(creation_message(), [] { return fail(creation_message(), "the requests are null"); });
   bool several = false;
   const copse_request *first = nullptr;
   for (size_t i = 0; i < count; ++i) {

@@ -1,4 +1,6 @@
 // Running calls: from their arguments to a program, at once or bit by bit.
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -433,6 +435,11 @@ Outcome Communicator::State::attempt(Body &&body) {
     outcome = body();
   } catch (const std::bad_alloc &) {
     executor->give_up();
+  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
+    throw;
+  } catch (...) {  // whoever moves this call on may be in a call on another communicator, or Copse's own thread
+    executor->give_up();
+    outcome = Outcome::threw;
   }
   if (outcome != Outcome::done && outcome != Outcome::pending && outcome != Outcome::truncated) [[unlikely]] {
     broken = outcome;

@@ -140,6 +140,8 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
     case Outcome::reach_failed:
       return call + ": reading or writing another rank's buffer failed (" + std::strerror(state_->error) +
              "); is every buffer as long as its count says? COPSE_REACH=staged avoids such accesses";
+    case Outcome::threw:
+      return call + ": this rank's part, or an operator of the program's, ended in a C++ exception; the other ranks have been told";
     case Outcome::no_memory: return call + ": this rank has no memory left for it; the other ranks have been told";
   }
   return call;

@@ -19,10 +19,10 @@
 namespace copse::engine {
 
 // truncated: another rank sent more than there was room for; the call is over, and the communicator sound. peer_lost: a
-// process has ended; peer_failed: a rank has given up, for a reason that it knows; no_memory: this rank had none;
-// pending: a call that was started is not done yet.
+// process has ended; peer_failed: a rank has given up, for a reason that it knows; no_memory: this rank had none; threw: this
+// rank's part ended in an exception; pending: a call that was started is not done yet.
 enum class Outcome : std::uint8_t {
-  done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed, no_memory
+  done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed, no_memory, threw
 };
 
 // A block that is longer than its taker has room for: `given` elements go from one rank to another.

@@ -75,7 +75,7 @@ class OwnMasks {
 };
 
 OwnMasks& own_masks() {
-  static OwnMasks masks;
+  static auto& masks = *new OwnMasks;  // never destroyed: destructors of the program's may still call
   return masks;
 }
 

@@ -1,0 +1,238 @@
+/* Errors that one rank alone meets, with error handlers that return: the call says so, and whatever comes after it is right.
+ *
+ * Usage: errors PART; faults.c must be preloaded for some of the parts. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, ranks, handled;
+static MPI_Errhandler counting;
+
+#define EXPECT(condition, ...)                                                          \
+  do {                                                                                  \
+    if (condition) break;                                                               \
+    fprintf(stderr, "rank %d, %s:%d: %s: ", rank, __FILE__, __LINE__, #condition);      \
+    fprintf(stderr, __VA_ARGS__);                                                       \
+    fprintf(stderr, "\n");                                                              \
+    PMPI_Abort(MPI_COMM_WORLD, 1);                                                      \
+    _exit(1); /* in a destructor it may return */                                       \
+  } while (0)
+
+static void count_error(MPI_Comm *comm, int *error, ...) { (void)comm, (void)error, ++handled; }
+
+static int class_of(int error) {
+  int class;
+  MPI_Error_class(error, &class);
+  return class;
+}
+
+static void check(MPI_Comm comm) {
+  int sum = 0;
+  EXPECT(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS, "the next call fails");
+  EXPECT(sum == ranks * (ranks - 1) / 2, "the next call gives %d", sum);
+}
+
+/* MPI_Sendrecv and its kin --------------------------------------------------------------------------------------------- */
+
+enum { kTag = 5, kMark = 6 };
+
+/* The call fails in one half; the other must not happen. `late`: the next message with its tag, which that half must leave. */
+static void exchange(int which, int bad_send) {
+  const int to = bad_send ? ranks + 99 : 1, from = bad_send ? 1 : ranks + 99;
+  int out = 42, in = -1, got = -1, error = MPI_SUCCESS;
+  MPI_Request pending, receive;
+  MPI_Status status;
+  if (rank == 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending); /* so that Copse's own form of the call is the one */
+  if (rank == 0) {
+    switch (which) {
+      case 0: error = MPI_Sendrecv(&out, 1, MPI_INT, to, kTag, &in, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, &status); break;
+      case 1: error = MPI_Sendrecv_replace(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
+#if MPI_VERSION >= 4
+      case 2: error = MPI_Sendrecv_c(&out, 1, MPI_INT, to, kTag, &in, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, &status); break;
+      case 3: error = MPI_Sendrecv_replace_c(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
+#endif
+    }
+    EXPECT(class_of(error) == MPI_ERR_RANK, "class %d", class_of(error));
+    out = 7;
+    MPI_Irecv(&got, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD, &receive);
+    MPI_Send(&out, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD);
+    int flag = 0;
+    for (int i = 0; i < 300 && !flag; ++i) MPI_Test(&receive, &flag, MPI_STATUS_IGNORE), usleep(flag ? 0 : 10000);
+    EXPECT(flag && got == 8, "the failed call's receive took the message: flag %d, got %d, its buffer %d", flag, got, in);
+  } else if (rank == 1) {
+    MPI_Recv(&in, 1, MPI_INT, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(in == 7, "the failed call has sent %d", in);
+    out = 8;
+    MPI_Send(&out, 1, MPI_INT, 0, kTag, MPI_COMM_WORLD);
+  }
+  if (rank != 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending);
+  MPI_Wait(&pending, MPI_STATUS_IGNORE);
+}
+
+static void part_sendrecv(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int which = 0; which < (MPI_VERSION >= 4 ? 4 : 2); ++which)
+    for (int bad_send = 0; bad_send < 2; ++bad_send) exchange(which, bad_send);
+}
+
+/* What the MPI cannot do for Copse ------------------------------------------------------------------------------------- */
+
+static int *fault(const char *name) {
+  int *const found = dlsym(RTLD_DEFAULT, name);
+  EXPECT(found != NULL, "faults.c is not preloaded");
+  return found;
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i) ((int *)inout)[2 * i] += ((int *)in)[2 * i], ((int *)inout)[2 * i + 1] += ((int *)in)[2 * i + 1];
+}
+static void add_ints(void *in, void *inout, int *count, MPI_Datatype *type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i) ((int *)inout)[i] += ((int *)in)[i];
+}
+static void (*throw_it)(void);
+static void add_and_throw(void *in, void *inout, int *count, MPI_Datatype *type) {
+  (void)in, (void)inout, (void)count, (void)type;
+  throw_it();
+}
+
+enum { kElements = 300 };
+static int handler_counts;
+
+/* In every form; returns how many ranks have seen an error. */
+static int reduce(int form, MPI_Datatype type, MPI_Op op) {
+  static int in[4 * kElements], out[4 * kElements];
+  MPI_Request request = MPI_REQUEST_NULL;
+  int error = MPI_SUCCESS, failed, failures = 0;
+  handled = 0;
+  if (form == 0) { /* once with each kind of error handler */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler_counts ? counting : MPI_ERRORS_RETURN);
+    error = MPI_Allreduce(in, out, kElements, type, op, MPI_COMM_WORLD);
+    EXPECT(error == MPI_SUCCESS || !handler_counts || handled == 1, "the error handler has been called %d times", handled);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    handler_counts = !handler_counts;
+  }
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+  if (form == 2) {
+    MPI_Allreduce_init(in, out, kElements, type, op, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+  }
+#endif
+  if (form == 1) {
+    MPI_Iallreduce(in, out, kElements, type, op, MPI_COMM_WORLD, &request);
+    error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  failed = error != MPI_SUCCESS;
+  for (const char *const *name = (const char *const[]){"fail_pack", "fail_unpack", "fail_reduce_local", NULL}; *name != NULL; ++name)
+    *fault(*name) = 0;
+  check(MPI_COMM_WORLD);
+  MPI_Allreduce(&failed, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return failures;
+}
+
+static void part_faults(const char *thrower) {
+  MPI_Datatype pair;
+  MPI_Op sum, sum_of_ints, throwing;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Op_create(add, 1, &sum);
+  MPI_Op_create(add_ints, 1, &sum_of_ints);
+  MPI_Op_create(add_and_throw, 1, &throwing);
+  throw_it = (void (*)(void))dlsym(dlopen(thrower, RTLD_NOW), "throw_it");
+  check(MPI_COMM_WORLD);
+  const int forms = MPI_VERSION >= 4 ? 3 : 2;
+  for (int form = 0; form < forms; ++form) {
+    EXPECT(reduce(form, pair, sum) == 0, "form %d: an error without a fault", form);
+    *fault("fail_reduce_local") = 1;
+    EXPECT(reduce(form, MPI_INT, sum_of_ints) > 0, "form %d: MPI_Reduce_local failed, and no rank was told", form);
+    *fault("fail_reduce_local") = 1;
+    EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Reduce_local of a type with gaps failed, and no rank was told", form);
+    *fault("fail_unpack") = 1; /* the first: in the operator, where there is one */
+    EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Unpack failed, and no rank was told", form);
+    *fault("spare") = 1;
+    *fault("fail_pack") = 1; /* the second: of what the operator gave */
+    EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Pack failed behind the operator, and no rank was told", form);
+    *fault("spare") = 0;
+    *fault("fail_pack") = rank == 1; /* the first: of what is given */
+    EXPECT(reduce(form, pair, sum) == 1, "form %d: MPI_Pack failed before the call, and the rank was not told", form);
+    EXPECT(throw_it != NULL, "no %s", thrower);
+    EXPECT(reduce(form, MPI_INT, throwing) > 0, "form %d: an operator threw, and no rank was told", form);
+    check(MPI_COMM_WORLD);
+  }
+  MPI_Op_free(&throwing);
+  MPI_Op_free(&sum_of_ints);
+  MPI_Op_free(&sum);
+  MPI_Type_free(&pair);
+}
+
+/* Copse's attribute cannot be set on one rank: what it knows of that communicator must not become the next one's, which may
+ * have the handle and other ranks. */
+static void part_attribute(void) {
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm comm;
+    int me, value;
+    MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? rank % 2 : 0, i % 3 ? rank : -rank, &comm);
+    *fault("fail_set_attr") = rank == 1 && i % 2 == 0;
+    MPI_Comm_rank(comm, &me);
+    value = me == 0 ? i : -1;
+    MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+    EXPECT(value == i, "communicator %d: %d", i, value);
+    MPI_Barrier(comm);
+    *fault("fail_set_attr") = 0;
+    MPI_Comm_free(&comm);
+  }
+}
+
+/* Calls after main ------------------------------------------------------------------------------------------------------ */
+
+static int calls_late;
+
+/* When the destructors of thread-local objects have run, and their memory is the heap's again. */
+__attribute__((destructor)) static void late(void) {
+  enum { kBlocks = 400, kSizes = 40, kStep = 8 };
+  static unsigned char *blocks[kSizes][kBlocks];
+  MPI_Request request;
+  if (!calls_late) return;
+  for (int size = 0; size < kSizes; ++size)
+    for (int i = 0; i < kBlocks; ++i) memset(blocks[size][i] = malloc((size_t)(size + 1) * kStep), 0xa5, (size_t)(size + 1) * kStep);
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int size = 0; size < kSizes; ++size)
+    for (int i = 0; i < kBlocks; ++i)
+      for (int at = 0; at < (size + 1) * kStep; ++at)
+        EXPECT(blocks[size][i][at] == 0xa5, "a block of %d bytes was written into at %d", (size + 1) * kStep, at);
+  if (rank == 0) printf("late: passed\n"), fflush(stdout);
+  MPI_Finalize();
+}
+
+int main(int argc, char **argv) {
+  const char *const part = argc > 1 ? argv[1] : "";
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_create_errhandler(count_error, &counting);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  if (strcmp(part, "late") == 0) {
+    MPI_Request request; /* before any blocking call: Copse passes it on */
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    calls_late = 1;
+    return 0;
+  }
+  if (strcmp(part, "sendrecv") == 0) part_sendrecv();
+  else if (strcmp(part, "faults") == 0) part_faults(argv[2]);
+  else if (strcmp(part, "attribute") == 0) part_attribute();
+  else return fprintf(stderr, "unknown part %s\n", part), 2;
+  MPI_Errhandler_free(&counting);
+  if (rank == 0) printf("%s: passed\n", part);
+  MPI_Finalize();
+  return 0;
+}

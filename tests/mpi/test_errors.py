@@ -1,0 +1,62 @@
+"""Errors that one rank alone meets, with error handlers that return (errors.c, faults.c)."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ERRORS, FAULTS = (Path(__file__).with_name(name) for name in ("errors.c", "faults.c"))
+STRICT = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
+THROWER = '#include <stdexcept>\nextern "C" void throw_it() { throw std::runtime_error("thrown"); }\n'
+
+
+@pytest.fixture(scope="session")
+def errors(tmp_path_factory):
+    """errors.c and faults.c compiled by each flavour's mpicc, made at first use."""
+    folder, made = tmp_path_factory.mktemp("errors"), {}
+
+    def compiled(flavour):
+        if flavour.name not in made:
+            program, library = folder / f"errors-{flavour.name}", folder / f"libfaults-{flavour.name}.so"
+            for command in ([flavour.mpicc, *STRICT, ERRORS, "-o", program, "-ldl"],
+                            [flavour.mpicc, *STRICT, "-shared", "-fPIC", FAULTS, "-o", library, "-ldl"]):  # fmt: skip
+                done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
+                assert done.returncode == 0, done.stderr
+            made[flavour.name] = program, library
+        return made[flavour.name]
+
+    return compiled
+
+
+@pytest.fixture
+def launch_errors(launch, errors):
+    """Runs one part on so many ranks; it passes if it says so."""
+
+    def run(flavour, ranks, part, *arguments, faulty=False, **variables):
+        program, faults = errors(flavour)
+        preload = f"{flavour.preload}:{faults}" if faulty else str(flavour.preload)
+        done = launch(flavour, ranks, part, *arguments, program=[program], LD_PRELOAD=preload, **variables)
+        assert done.returncode == 0 and re.search(rf"^{part}: passed", done.stdout, re.MULTILINE), done.stdout + done.stderr
+
+    return run
+
+
+def test_an_exchange_that_fails_in_one_half_leaves_nothing_of_the_other(launch_errors, flavour):
+    launch_errors(flavour, 2, "sendrecv")
+
+
+def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run, tmp_path, flavour):
+    source, thrower = tmp_path / "thrower.cpp", tmp_path / "libthrower.so"
+    source.write_text(THROWER)
+    assert run(["g++", "-shared", "-fPIC", source, "-o", thrower]).returncode == 0
+    launch_errors(flavour, 3, "faults", thrower, faulty=True)
+
+
+def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour):
+    launch_errors(flavour, 3, "attribute", faulty=True)
+
+
+def test_calls_after_main(launch_errors, flavour):
+    """In destructors that run after those of thread-local objects."""
+    launch_errors(flavour, 2, "late")
