@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <mimalloc.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "heap/state.hpp"
 
@@ -52,11 +51,14 @@ const char* open_backend(const Region& region, Backend* backend) {
   }
   // free() tells mimalloc's blocks from glibc's by their address, so every block of mimalloc must lie in the region.
   option_set(mi_option_limit_os_alloc, 1);
-  // "Not committed" is what lets mimalloc give memory back; as mapped, committing is an mprotect that changes nothing.
+  // Segments are committed piece by piece, as used: what is committed is part of a core dump.
+  option_set(mi_option_eager_commit, 0);
+  // "Not committed": mimalloc asks for pages by mprotect, and gives them back by madvise (advice.cpp).
   if (!manage(region.base, region.bytes, /*is_committed=*/false, /*is_large=*/false, /*is_zero=*/true,
               /*numa_node=*/-1)) {
     return "mimalloc refused the region";
   }
+  backend->text = text_of(reinterpret_cast<const void*>(backend->malloc));
   return nullptr;
 }
 

@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,7 +80,7 @@ void drop_inherited(void* p) {
   const uintptr_t from = (reinterpret_cast<uintptr_t>(p) + page - 1) & ~(page - 1);
   const uintptr_t to = (reinterpret_cast<uintptr_t>(p) + state.backend.usable_size(p)) & ~(page - 1);
   constexpr size_t kWorthwhile = size_t{64} << 10;
-  if (to > from && to - from >= kWorthwhile) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  if (to > from && to - from >= kWorthwhile) drop_pages(reinterpret_cast<void*>(from), to - from);
 }
 
 void release(void* p) {
@@ -118,27 +116,6 @@ void* resize(void* p, size_t n, const void* caller) {
   return q;
 }
 
-// Finds the text of the object that holds `inside`: [*lo, *lo + *bytes).
-struct TextSearch {
-  uintptr_t inside;
-  uintptr_t lo = 0;
-  uintptr_t bytes = 0;
-};
-
-int search_text(dl_phdr_info* object, size_t, void* argument) {
-  auto* const search = static_cast<TextSearch*>(argument);
-  for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& segment = object->dlpi_phdr[i];
-    const uintptr_t lo = object->dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && search->inside - lo < segment.p_memsz) {
-      search->lo = lo;
-      search->bytes = segment.p_memsz;
-      return 1;
-    }
-  }
-  return 0;
-}
-
 // Of the program, or preloaded before this library: null if malloc is ours.
 const char* other_allocator() {
   static char text[200];
@@ -153,19 +130,27 @@ const char* other_allocator() {
   return text;
 }
 
+// The heap serves the program as before, but is not to be shared any more. Null if all is well.
+const char* lost_since_start() {
+  if (!descriptor_intact(state.region))
+    return "the program has closed the heap's descriptor, or uses its number for a file of its own";
+  return hooks_hold();
+}
+
 const char* start() {
   if (const char* why = other_allocator()) return why;
-  TextSearch glibc{reinterpret_cast<uintptr_t>(&__libc_malloc)};
-  if (dl_iterate_phdr(search_text, &glibc) == 0) return "the C library's code is not found";
+  if (const char* why = find_madvise()) return why;
+  const Text glibc = text_of(reinterpret_cast<const void*>(&__libc_malloc));
+  if (glibc.bytes == 0) return "the C library's code is not found";
   if (const char* why = open_region(&state.region)) return why;
-  if (const char* why = open_backend(state.region, &state.backend)) {
-    munmap(state.region.base, state.region.bytes);
-    close(state.region.fd);
-    state.region = Region{};
+  const char* why = open_backend(state.region, &state.backend);
+  if (why == nullptr) why = hooks_hold();
+  if (why != nullptr) {
+    drop_region(&state.region);
     return why;
   }
   guard_forks();
-  state.activate(glibc.lo, glibc.bytes);
+  state.activate(glibc);
   return nullptr;
 }
 
@@ -176,7 +161,7 @@ __attribute__((constructor)) void load() { why_not = start(); }
 
 using copse::heap::allocate;
 using copse::heap::allocate_aligned;
-using copse::heap::descriptor_intact;
+using copse::heap::lost_since_start;
 using copse::heap::page_size;
 using copse::heap::release;
 using copse::heap::resize;
@@ -245,25 +230,13 @@ COPSE_EXPORT size_t malloc_usable_size(void* p) {
   return next(p);
 }
 
-// On a private heap, these two advices make pages read as zero and return them. On a shared mapping they would only
-// unmap them: memory stays charged, and whoever counts on zeros finds old bytes. Heap memory must behave like heap
-// memory, to the program as to mimalloc, so here they punch the pages out of the file.
-COPSE_EXPORT int madvise(void* start, size_t bytes, int advice) noexcept {
-  const bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
-  if (discards && state.active() && state.region.contains(start)) advice = MADV_REMOVE;
-  return static_cast<int>(syscall(SYS_madvise, start, bytes, advice));
-}
-
 COPSE_EXPORT int copse_heap_region(struct copse_heap_region* region) {
-  if (!state.active() || !descriptor_intact(state.region)) return -1;
+  if (!state.active() || lost_since_start() != nullptr) return -1;
   *region = {state.region.base, state.region.bytes, state.region.fd, state.region.device, state.region.inode};
   return 0;
 }
 
 COPSE_EXPORT const char* copse_heap_why_not() {
   if (state.frozen) return "this process is a forked child, whose heap is a private copy of its parent's";
-  if (state.active() && !descriptor_intact(state.region)) {
-    return "the program has closed the heap's descriptor, or uses its number for a file of its own";
-  }
-  return copse::heap::why_not;
+  return state.active() ? lost_since_start() : copse::heap::why_not;
 }

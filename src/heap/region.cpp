@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace copse::heap {
@@ -112,12 +113,12 @@ bool wants_huge_pages() {
 }
 
 // Maps `bytes` at a multiple of kSegment; null and errno if that fails.
-char* map_aligned(size_t bytes, int flags, int fd) {
+char* map_aligned(size_t bytes, int protection, int flags, int fd) {
   void* const reserved = mmap(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
   char* const low = static_cast<char*>(reserved);
   char* const base = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(low) + kSegment - 1) / kSegment * kSegment);
-  if (mmap(base, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
+  if (mmap(base, bytes, protection, flags | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
     const int error = errno;
     munmap(reserved, bytes + kSegment);
     errno = error;
@@ -126,18 +127,53 @@ char* map_aligned(size_t bytes, int flags, int fd) {
   if (base > low) munmap(low, static_cast<size_t>(base - low));
   if (base < low + kSegment) munmap(base + bytes, static_cast<size_t>(low + kSegment - base));
   // Only advice: where the system does not take it, the pages are small.
-  if (wants_huge_pages()) madvise(base, bytes, MADV_HUGEPAGE);
+  if (wants_huge_pages()) syscall(SYS_madvise, base, bytes, MADV_HUGEPAGE);
   return base;
 }
 
-// Reads [from, to) of the file to the same offsets of `copy`.
-bool read_range(int fd, char* copy, off_t from, off_t to) {
+// Reads [from, to) of the region to the same offsets of `copy`. The region begins at offset `begin` of the file.
+bool read_range(int fd, off_t begin, char* copy, off_t from, off_t to) {
   while (from < to) {
-    const ssize_t got = pread(fd, copy + from, static_cast<size_t>(to - from), from);
+    const ssize_t got = pread(fd, copy + from, static_cast<size_t>(to - from), begin + from);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     from += got;
   }
+  return true;
+}
+
+const char* copy_extents(const Region& region, char* copy) {
+  off_t data = 0;
+  while ((data = lseek(region.fd, data, SEEK_DATA)) >= 0) {
+    const off_t hole = lseek(region.fd, data, SEEK_HOLE);
+    if (hole < 0 || !read_range(region.fd, 0, copy, data, hole)) return "the heap cannot be read";
+    data = hole;
+  }
+  return errno == ENXIO ? nullptr : "the heap's extents cannot be found";
+}
+
+// Through the process's memory: a page may be one that the program has made inaccessible.
+const char* copy_open_grains(const Region& region, char* copy) {
+  const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return "the program has closed the heap's descriptor, and /proc/self/mem does not open";
+  const char* trouble = nullptr;
+  for (size_t at = 0; at < region.bytes && trouble == nullptr; at += kGrain) {
+    if (region.open[at / kGrain] == 0) continue;
+    const auto from = static_cast<off_t>(at);
+    if (!read_range(memory, reinterpret_cast<off_t>(region.base), copy, from, from + static_cast<off_t>(kGrain)))
+      trouble = "the heap cannot be read";
+  }
+  close(memory);
+  return trouble;
+}
+
+// Grains [from, to) become accessible and part of core dumps, or neither.
+bool set_access(const Region& region, size_t from, size_t to, bool open) {
+  char* const start = region.base + from * kGrain;
+  const size_t bytes = (to - from) * kGrain;
+  if (syscall(SYS_mprotect, start, bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) return false;
+  syscall(SYS_madvise, start, bytes, open ? MADV_DODUMP : MADV_DONTDUMP);
+  memset(region.open + from, open ? 1 : 0, to - from);
   return true;
 }
 
@@ -148,17 +184,29 @@ const char* open_region(Region* region) {
   int fd = -1;
   if (const char* why = choose_size(&bytes)) return why;
   if (const char* why = make_file(bytes, &fd)) return why;
-  char* const base = map_aligned(bytes, MAP_SHARED, fd);
-  if (base == nullptr) {
+  char* const base = map_aligned(bytes, PROT_NONE, MAP_SHARED, fd);
+  void* const open =
+      mmap(nullptr, bytes / kGrain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == nullptr || open == MAP_FAILED) {
     const int error = errno;
+    if (base != nullptr) munmap(base, bytes);
+    if (open != MAP_FAILED) munmap(open, bytes / kGrain);
     close(fd);
     return because("no room for %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes,
                    strerror(error));
   }
   struct stat status;
   fstat(fd, &status);
-  *region = Region{base, bytes, fd, status.st_dev, status.st_ino};
+  *region = Region{base, bytes, fd, status.st_dev, status.st_ino, static_cast<unsigned char*>(open)};
+  syscall(SYS_madvise, base, bytes, MADV_DONTDUMP);
   return nullptr;
+}
+
+void drop_region(Region* region) {
+  munmap(region->base, region->bytes);
+  munmap(region->open, region->bytes / kGrain);
+  close(region->fd);
+  *region = Region{};
 }
 
 bool descriptor_intact(const Region& region) {
@@ -166,22 +214,36 @@ bool descriptor_intact(const Region& region) {
   return fstat(region.fd, &status) == 0 && status.st_dev == region.device && status.st_ino == region.inode;
 }
 
-const char* make_private(Region* region) {
-  if (!descriptor_intact(*region)) return "the program has closed the heap's descriptor";
-  char* const copy = map_aligned(region->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  if (copy == nullptr) return "no address space for a private copy of the heap";
-  off_t data = 0;
-  while ((data = lseek(region->fd, data, SEEK_DATA)) >= 0) {
-    const off_t hole = lseek(region->fd, data, SEEK_HOLE);
-    if (hole < 0 || !read_range(region->fd, copy, data, hole)) return "the heap cannot be read";
-    data = hole;
+bool open_grains(const Region& region, const void* start, size_t bytes) {
+  const auto offset = static_cast<size_t>(static_cast<const char*>(start) - region.base);
+  size_t grain = offset / kGrain;
+  const size_t end = (offset + bytes + kGrain - 1) / kGrain;
+  while (grain < end) {
+    size_t next = grain;
+    while (next < end && region.open[next] == 0) ++next;
+    if (next > grain && !set_access(region, grain, next, true)) return false;
+    grain = next + 1;
   }
-  if (errno != ENXIO) return "the heap's extents cannot be found";
+  return true;
+}
+
+void close_grains(const Region& region, const void* start, size_t bytes) {
+  const auto offset = static_cast<size_t>(static_cast<const char*>(start) - region.base);
+  const size_t from = (offset + kGrain - 1) / kGrain;
+  const size_t to = (offset + bytes) / kGrain;
+  if (from < to) set_access(region, from, to, false);
+}
+
+const char* make_private(Region* region) {
+  char* const copy = map_aligned(region->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (copy == nullptr) return "no address space for a private copy of the heap";
+  const bool intact = descriptor_intact(*region);
+  if (const char* why = intact ? copy_extents(*region, copy) : copy_open_grains(*region, copy)) return why;
   // One step from shared to private: there is no moment at which the heap is not there.
   if (mremap(copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == MAP_FAILED) {
     return "the private copy cannot take the heap's place";
   }
-  close(region->fd);
+  if (intact) close(region->fd);
   region->fd = -1;
   return nullptr;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "heap/region.hpp"
+#include "heap/text.hpp"
 
 namespace copse::heap {
 
@@ -24,6 +25,7 @@ struct Backend {
   void (*free)(void*) noexcept;
   void (*collect)(bool force) noexcept;
   size_t (*usable_size)(const void*) noexcept;
+  Text text;  // its code
 };
 
 struct State {
@@ -42,9 +44,9 @@ struct State {
     return reinterpret_cast<uintptr_t>(caller) - excluded_lo.load(std::memory_order_relaxed) >= bytes;
   }
   bool active() const { return excluded_bytes.load(std::memory_order_acquire) != UINTPTR_MAX; }
-  void activate(uintptr_t lo, uintptr_t bytes) {
-    excluded_lo.store(lo, std::memory_order_relaxed);
-    excluded_bytes.store(bytes, std::memory_order_release);  // pairs with serves() and active()
+  void activate(const Text& excluded) {
+    excluded_lo.store(excluded.lo, std::memory_order_relaxed);
+    excluded_bytes.store(excluded.bytes, std::memory_order_release);  // pairs with serves() and active()
   }
   void freeze() {
     frozen = true;
@@ -56,6 +58,15 @@ extern State state;
 
 // Loads mimalloc and gives it the region as its only arena. Returns null, or the reason why not.
 const char* open_backend(const Region& region, Backend* backend);
+
+// Looks up the system's madvise. Returns null, or the reason why the heap must stay off.
+const char* find_madvise();
+
+// Do mimalloc's calls of mprotect, and everybody's of madvise, still arrive here? Null, or who may be in the way.
+const char* hooks_hold();
+
+// MADV_DONTNEED on private pages.
+void drop_pages(void* start, size_t bytes);
 
 // From now on a child of fork gets a private copy of the region before it goes on, and is frozen.
 void guard_forks();

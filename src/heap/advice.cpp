@@ -1,0 +1,98 @@
+// The system's calls on the region's pages that must not take their usual course: madvise, mprotect and mlockall.
+//
+// madvise. On a private heap, MADV_DONTNEED and MADV_FREE make pages read as zero and return them. On a shared mapping
+// they only unmap them: memory stays charged, and whoever counts on zeros finds old bytes. Heap memory must behave like
+// heap memory, to the program as to mimalloc, so here they punch the pages out of the file (MADV_REMOVE).
+//
+// Libraries that register memory with a network card (UCX, Open MPI, libfabric) must hear of that, and hook madvise by
+// writing a jump over the function's first bytes; what they jump to makes the system call itself. So our function has
+// to stay out of their sight, and to call the one that they find. Both follow from the version of its symbol:
+// programs and libraries refer to madvise with a version and get ours; dlsym without one finds glibc's.
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "heap/state.hpp"
+
+namespace copse::heap {
+namespace {
+
+int (*next_madvise)(void*, size_t, int) = nullptr;
+
+int pass_on(void* start, size_t bytes, int advice) {
+  if (next_madvise != nullptr) return next_madvise(start, bytes, advice);
+  return static_cast<int>(syscall(SYS_madvise, start, bytes, advice));
+}
+
+// mimalloc accesses the pages again only when it has opened them anew by mprotect.
+int give_back(void* start, size_t bytes) {
+  int result = pass_on(start, bytes, MADV_REMOVE);
+  if (result != 0 && errno == EINVAL) {  // after mlockall
+    syscall(SYS_munlock, start, bytes);
+    result = static_cast<int>(syscall(SYS_madvise, start, bytes, MADV_REMOVE));
+    syscall(SYS_mlock2, start, bytes, MLOCK_ONFAULT);
+  }
+  if (result == 0) close_grains(state.region, start, bytes);
+  return result;
+}
+
+}  // namespace
+
+void drop_pages(void* start, size_t bytes) { pass_on(start, bytes, MADV_DONTNEED); }
+
+const char* find_madvise() {
+  next_madvise = reinterpret_cast<int (*)(void*, size_t, int)>(dlsym(RTLD_NEXT, "madvise"));
+  // This mode redirects every call of madvise by name, ours and mimalloc's too.
+  const char* const ucx = getenv("UCX_MEM_MMAP_HOOK_MODE");
+  if (ucx != nullptr && strcasecmp(ucx, "reloc") == 0) {
+    return "UCX_MEM_MMAP_HOOK_MODE=reloc takes over the heap's way to give memory back; unset it, or set bistro";
+  }
+  return nullptr;
+}
+
+const char* hooks_hold() {
+  static char* page = nullptr;
+  static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+  const auto bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const char* why = nullptr;
+  pthread_mutex_lock(&turn);
+  if (page == nullptr) page = static_cast<char*>(state.backend.malloc_aligned_at(bytes, bytes, 0));
+  if (page == nullptr) {
+    why = "mimalloc gives no memory, or the mprotect that it calls is not the heap's: is another library preloaded?";
+  } else {
+    *page = 1;
+    // By its name, as the program and mimalloc call it.
+    if (madvise(page, bytes, MADV_DONTNEED) != 0 || *static_cast<volatile char*>(page) != 0)
+      why = "the heap cannot give memory back: another library has redirected madvise, or a sandbox refuses it";
+  }
+  pthread_mutex_unlock(&turn);
+  return why;
+}
+
+}  // namespace copse::heap
+
+// The names by which others call these functions: with the version of glibc's first one, and none as the default.
+#define COPSE_VERSIONED(name)                                                     \
+  __asm__(".symver copse_heap_" #name ", " #name "@" COPSE_HEAP_LIBC_VERSION "\n"); \
+  extern "C" __attribute__((visibility("default"), used)) int copse_heap_##name
+
+COPSE_VERSIONED(madvise)(void* start, size_t bytes, int advice) noexcept {
+  using namespace copse::heap;
+  const bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
+  if (!discards || state.frozen || !state.region.contains(start)) return pass_on(start, bytes, advice);
+  if (advice == MADV_DONTNEED && state.backend.text.contains(__builtin_return_address(0))) return give_back(start, bytes);
+  return pass_on(start, bytes, MADV_REMOVE);
+}
+
+COPSE_VERSIONED(mprotect)(void* start, size_t bytes, int protection) noexcept {
+  using namespace copse::heap;
+  const bool commits = protection == (PROT_READ | PROT_WRITE) && !state.frozen && state.region.contains(start) &&
+                       state.backend.text.contains(__builtin_return_address(0));
+  if (commits) return open_grains(state.region, start, bytes) ? 0 : -1;
+  return static_cast<int>(syscall(SYS_mprotect, start, bytes, protection));
+}

@@ -1,0 +1,64 @@
+// mlockall without the peers' heaps. It allocates every page that is mapped and accessible, and a peer's heap is mapped
+// as a whole: a program that locks its memory would use up the node's.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "heap/state.hpp"
+
+namespace copse::heap {
+namespace {
+
+// A line of /proc/self/maps: START-END PERMISSIONS OFFSET DEVICE INODE PATH
+void lock_mapping(const char* line) {
+  char* rest = nullptr;
+  const unsigned long start = strtoul(line, &rest, 16);
+  const unsigned long end = strtoul(rest + 1, nullptr, 16);
+  const bool heap = strstr(line, "/memfd:copse-heap") != nullptr;
+  if (!heap || state.region.contains(reinterpret_cast<const void*>(start))) {
+    syscall(SYS_mlock, start, end - start);  // some mappings cannot be locked, and mlockall skips them as well
+  }
+}
+
+void lock_mappings(int maps) {
+  char text[8192];  // no path is longer than 4096 bytes
+  size_t held = 0;
+  for (;;) {
+    const ssize_t got = read(maps, text + held, sizeof text - 1 - held);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    held += static_cast<size_t>(got);
+    text[held] = '\0';
+    char* line = text;
+    while (char* const end = strchr(line, '\n')) {
+      *end = '\0';
+      lock_mapping(line);
+      line = end + 1;
+    }
+    held = strlen(line);
+    memmove(text, line, held);
+  }
+}
+
+}  // namespace
+}  // namespace copse::heap
+
+extern "C" __attribute__((visibility("default"))) int mlockall(int flags) noexcept {
+  const auto system_call = [](int with) { return static_cast<int>(syscall(SYS_mlockall, with)); };
+  const int maps = (flags & (MCL_CURRENT | MCL_ONFAULT)) == MCL_CURRENT ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
+  if (maps < 0) return system_call(flags);
+  // Lock all that is mapped, allocating nothing; then allocate, mapping by mapping.
+  int result = system_call(flags | MCL_ONFAULT);
+  if (result == 0) {
+    if ((flags & MCL_FUTURE) != 0) system_call(MCL_FUTURE);  // what is mapped from now on is locked as asked
+    const int error = errno;
+    copse::heap::lock_mappings(maps);
+    errno = error;
+  }
+  close(maps);
+  return result;
+}
