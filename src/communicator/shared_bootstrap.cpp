@@ -44,7 +44,10 @@ class MemoryBootstrap final : public Bootstrap {
       : boards_(boards), rank_(rank), ranks_(ranks), timeout_(timeout_seconds), keep_(std::move(keep)) {
     boards_[rank_].process.store(getpid(), std::memory_order_relaxed);
   }
-  ~MemoryBootstrap() override { boards_[rank_].left.store(true, std::memory_order_release); }  // partner: gone
+  ~MemoryBootstrap() override {
+    // A forked child that frees what it inherited is not this rank, and has not the boards.
+    if (process_ == getpid()) boards_[rank_].left.store(true, std::memory_order_release);  // partner: gone
+  }
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
@@ -86,6 +89,7 @@ class MemoryBootstrap final : public Bootstrap {
   Board *boards_;
   int rank_, ranks_;
   double timeout_;
+  pid_t process_ = getpid();
   std::shared_ptr<void> keep_;
   std::uint64_t round_ = 0;
 };

@@ -15,13 +15,23 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
-  void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (base != MAP_FAILED) base_ = static_cast<std::byte *>(base);
+Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes), process_(getpid()) {
+  // After mlockall(MCL_FUTURE), mmap allocates every page of what it makes accessible; mprotect does not.
+  void *base = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED) return;
+  munlock(base, bytes);
+  madvise(base, bytes, MADV_DONTDUMP);
+  madvise(base, bytes, MADV_DONTFORK);
+  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0) {
+    base_ = static_cast<std::byte *>(base);
+  } else {
+    munmap(base, bytes);
+  }
 }
 
 Mapping::~Mapping() {
-  if (base_ != nullptr) munmap(base_, bytes_);
+  // In a forked child, something else may lie there by now.
+  if (base_ != nullptr && process_ == getpid()) munmap(base_, bytes_);
 }
 
 Descriptor make_shared_memory(const char *name, std::size_t bytes) {

@@ -28,17 +28,19 @@ class Descriptor {
   int fd_;
 };
 
-// A shared mapping, unmapped at the end.
+// A shared mapping, unmapped at the end. It is the memory of several processes, and large: core dumps leave it out, and
+// a forked child does not have it.
 class Mapping {
  public:
   Mapping() = default;
-  // Maps `bytes` of `fd` for reading and writing; empty when that fails.
+  // Maps `bytes` of `fd` for reading and writing; empty when that fails. Allocates nothing, not even after mlockall.
   Mapping(int fd, std::size_t bytes);
   Mapping(Mapping &&other) noexcept
-      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), process_(other.process_) {}
   Mapping &operator=(Mapping &&other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
+    std::swap(process_, other.process_);
     return *this;
   }
   ~Mapping();
@@ -48,6 +50,7 @@ class Mapping {
  private:
   std::byte *base_ = nullptr;
   std::size_t bytes_ = 0;
+  pid_t process_ = 0;  // that mapped it
 };
 
 // `bytes` of zeroed memory that is charged when touched; empty when the system refuses.

@@ -1,0 +1,56 @@
+// A process forks while it has a communicator: the child is another process, which lets go of what it inherited.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "../engine/ranks.hpp"
+#include "c_ranks.hpp"
+
+namespace copse::test {
+namespace {
+
+bool maps_common_memory() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("/memfd:copse") != std::string::npos) return true;
+  return false;
+}
+
+bool sums(copse_comm *comm) {
+  const std::vector<double> in(100'000, 1);
+  std::vector<double> out(in.size());
+  return copse_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM) == COPSE_OK &&
+         out == std::vector<double>(in.size(), copse_comm_ranks(comm));
+}
+
+std::string fork_with_a_communicator(const std::string &name, int rank) {
+  copse_comm *comm = nullptr;
+  if (copse_comm_join(name.c_str(), rank, 2, 30, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+  if (!sums(comm) || !maps_common_memory()) return "no sum before the fork";
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool inherited = maps_common_memory();
+    copse_comm_free(comm);  // as the destructor of a global object does
+    _exit(inherited ? 2 : 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status)) return "the child crashed";
+  if (WEXITSTATUS(status) != 0) return "the child still maps the common memory";
+  if (!sums(comm)) return "no sum after the fork";
+  copse_comm_free(comm);
+  return {};
+}
+
+TEST(AForkedChild, FreesWhatItInherited) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(2, [&](int rank) { return fork_with_a_communicator(name, rank); })), "");
+}
+
+}  // namespace
+}  // namespace copse::test
