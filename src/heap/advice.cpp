@@ -65,6 +65,7 @@ const char* hooks_hold() {
   if (page == nullptr) {
     why = "mimalloc gives no memory, or the mprotect that it calls is not the heap's: is another library preloaded?";
   } else {
+    syscall(SYS_munlock, page, bytes);  // mlockall forbids the advice
     *page = 1;
     // By its name, as the program and mimalloc call it.
     if (madvise(page, bytes, MADV_DONTNEED) != 0 || *static_cast<volatile char*>(page) != 0)
@@ -85,7 +86,8 @@ COPSE_VERSIONED(madvise)(void* start, size_t bytes, int advice) noexcept {
   using namespace copse::heap;
   const bool discards = advice == MADV_DONTNEED || advice == MADV_FREE;
   if (!discards || state.frozen || !state.region.contains(start)) return pass_on(start, bytes, advice);
-  if (advice == MADV_DONTNEED && state.backend.text.contains(__builtin_return_address(0))) return give_back(start, bytes);
+  const bool by_mimalloc = state.backend.text.contains(__builtin_return_address(0));
+  if (by_mimalloc && advice == MADV_DONTNEED) return give_back(start, bytes);
   return pass_on(start, bytes, MADV_REMOVE);
 }
 

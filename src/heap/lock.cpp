@@ -49,7 +49,8 @@ void lock_mappings(int maps) {
 
 extern "C" __attribute__((visibility("default"))) int mlockall(int flags) noexcept {
   const auto system_call = [](int with) { return static_cast<int>(syscall(SYS_mlockall, with)); };
-  const int maps = (flags & (MCL_CURRENT | MCL_ONFAULT)) == MCL_CURRENT ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
+  if ((flags & (MCL_CURRENT | MCL_ONFAULT)) != MCL_CURRENT) return system_call(flags);
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (maps < 0) return system_call(flags);
   // Lock all that is mapped, allocating nothing; then allocate, mapping by mapping.
   int result = system_call(flags | MCL_ONFAULT);

@@ -231,7 +231,8 @@ void close_grains(const Region& region, const void* start, size_t bytes) {
   const auto offset = static_cast<size_t>(static_cast<const char*>(start) - region.base);
   const size_t from = (offset + kGrain - 1) / kGrain;
   const size_t to = (offset + bytes) / kGrain;
-  if (from < to) set_access(region, from, to, false);
+  constexpr size_t kWorthwhile = 4;  // each run is a mapping, and a process may have 65530
+  if (from + kWorthwhile <= to) set_access(region, from, to, false);
 }
 
 const char* make_private(Region* region) {

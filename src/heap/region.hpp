@@ -42,7 +42,7 @@ bool descriptor_intact(const Region& region);
 // Opens the grains that [start, start + bytes) touches. False, with errno set, if the system refuses.
 bool open_grains(const Region& region, const void* start, size_t bytes);
 
-// Closes the grains that lie in [start, start + bytes) as a whole. Their pages stay what they are.
+// Closes the grains that lie in [start, start + bytes) as a whole, if they are several. Their pages stay what they are.
 void close_grains(const Region& region, const void* start, size_t bytes);
 
 // Replaces the shared mapping by a private copy at the same address, then closes the descriptor. Returns null, or what
