@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agreement.hpp"
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "report.hpp"
@@ -24,6 +25,7 @@ std::atomic<std::uint64_t> generation{1};
 namespace {
 
 const choose::Settings *settings = nullptr;
+bool agreed = false;
 int keyval = 0;  // of communicators: their CommState
 std::atomic<bool> is_finishing{false};
 
@@ -41,6 +43,12 @@ struct Making {
 
 thread_local Raw being_freed = 0;
 
+// Several ranks of one process behind one handle (MPICH's MPIX_Threadcomm), which the MPI's own calls alone can tell apart.
+bool of_threads(MPI_Comm comm) {
+  int answer = 0;
+  return real().Comm_test_threadcomm != nullptr && real().Comm_test_threadcomm(comm, &answer) == MPI_SUCCESS && answer != 0;
+}
+
 // States that pass on, of all threads. Never destroyed (session.hpp): the last calls of a thread are those of its destructors.
 CommState &passing_on(const char *why) {
   auto &state = *new CommState;
@@ -51,24 +59,44 @@ auto &called_by_mpi = passing_on("called by the MPI itself");
 auto &not_valid = passing_on("not a valid communicator");
 auto &in_free = passing_on("the communicator is being freed");
 auto &not_met = passing_on("started before any blocking collective call on its communicator");
+auto &thread_communicator = passing_on("a thread communicator");
 
 // A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of: most are the program's.
 constexpr int kWiresMax = 128;
 
-enum class WireNeed { none, one, one_too_many };
-WireNeed wire_need(communicator::Bootstrap &bootstrap) {
-  struct Card {
-    std::uint64_t host;
-    std::int64_t wires;
-  };
-  const Card mine{communicator::my_card(*settings, bootstrap.rank(), bootstrap.ranks()).place.host,
-                  MpiWire::live()};
-  std::vector<Card> all(static_cast<std::size_t>(bootstrap.ranks()));
-  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return WireNeed::none;
-  const auto most = std::max_element(all.begin(), all.end(), [](const Card &a, const Card &b) { return a.wires < b.wires; });
-  for (const Card &other : all)
-    if (other.host != all.front().host) return most->wires < kWiresMax ? WireNeed::one : WireNeed::one_too_many;
-  return WireNeed::none;
+// What each rank says first. Of one size in every build.
+struct FirstWord {
+  std::uint64_t build, willing, host;
+  std::int64_t wires;
+};
+
+// Fills in the state's communicator, or why it has none.
+void found(CommState &state) {
+  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  const FirstWord mine{build_id(), settings->disable ? 0u : 1u,
+                       communicator::my_card(*settings, state.rank, state.ranks).place.host, MpiWire::live()};
+  std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
+  if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
+    state.why_not = "the ranks could not be gathered";
+    return;
+  }
+  bool one_host = true;
+  std::int64_t wires = 0;
+  for (const FirstWord &word : all) {
+    const std::string who = "rank " + std::to_string(&word - all.data());
+    if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
+    if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
+    if (!state.why_not.empty()) return;
+    one_host = one_host && word.host == all.front().host;
+    wires = std::max(wires, word.wires);
+  }
+  std::unique_ptr<MpiWire> wire;
+  if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);
+  if (!one_host && (!wire || !*wire)) {
+    state.why_not = "more communicators over several nodes at a time than Copse takes of the MPI's";
+    return;
+  }
+  state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state.why_not, progress());
 }
 
 // What ran on it is told when its last call is over.
@@ -87,23 +115,16 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
-  if (settings->disable) {
+  if (settings->disable && agreed) {
     state->why_not = "COPSE_DISABLE";
   } else if (inter != 0) {
     state->why_not = "an intercommunicator";
   } else if (state->ranks == 1) {
     state->why_not = "a communicator of one rank";
+  } else if (!in_one_world(comm, state->ranks)) {
+    state->why_not = "ranks of another MPI_COMM_WORLD";
   } else {
-    auto bootstrap = std::make_unique<MpiBootstrap>(comm);
-    std::unique_ptr<MpiWire> wire;
-    const WireNeed need = wire_need(*bootstrap);
-    if (need == WireNeed::one) wire = std::make_unique<MpiWire>(comm);
-    if (need == WireNeed::one_too_many || (wire && !*wire)) {
-      state->why_not = "more communicators over several nodes at a time than Copse takes of the MPI's";
-    } else {
-      state->copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state->why_not,
-                                                        progress());
-    }
+    found(*state);
   }
   return state;
 }
@@ -147,6 +168,7 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
   if (state == nullptr) {
     // The ranks meet in blocking calls only: a rank may legally start its call long after another.
     if (!may_make) return not_met;
+    if (of_threads(comm)) return thread_communicator;
     const Making guard;
     std::shared_ptr<CommState> made = make(comm);
     if (!made) return not_valid;
@@ -185,8 +207,9 @@ void wait_for_started(MPI_Comm comm) {
   });
 }
 
-void prepare_communicators(const choose::Settings &chosen) {
+void prepare_communicators(const choose::Settings &chosen, bool are_agreed) {
   settings = &chosen;
+  agreed = are_agreed;
   real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr);
 }
 

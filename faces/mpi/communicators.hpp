@@ -43,8 +43,8 @@ class Freeing {
 // what this rank has started there. Others may rely on its part, and this rank may make no further call of MPI.
 void wait_for_started(MPI_Comm comm);
 
-// Once, after MPI_Init. `settings` must live on.
-void prepare_communicators(const choose::Settings &settings);
+// Once, after MPI_Init. `settings` must live on; `agreed`: all ranks of the world know them.
+void prepare_communicators(const choose::Settings &settings, bool agreed);
 
 // The MPI is being finalised; from now on every call is passed on.
 bool finishing();

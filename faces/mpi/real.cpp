@@ -88,6 +88,7 @@ bool find_real(const void *caller) {
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
   find(r.Comm_is_revoked, "PMPIX_Comm_is_revoked");
+  find(r.Comm_test_threadcomm, "PMPIX_Comm_test_threadcomm");
   find(r.Type_get_envelope_c, "PMPI_Type_get_envelope_c");
   find(r.Type_get_contents_c, "PMPI_Type_get_contents_c");
 #define COPSE_FIND(name)                   \

@@ -13,7 +13,7 @@ namespace copse::mpi {
 // What Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                     \
   X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_create_keyval)     \
-  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_get_errhandler) X(Comm_set_errhandler)                      \
+  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_get_errhandler) X(Comm_set_errhandler)                      \
   X(Comm_call_errhandler) X(Comm_split_type) X(Errhandler_free) X(Query_thread)                                \
   X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort)\
   X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
@@ -88,6 +88,7 @@ struct Real {
   int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
   int (*Free_mem)(void *) = nullptr;
   int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // Open MPI 5 alone has it
+  int (*Comm_test_threadcomm)(MPI_Comm comm, int *flag) = nullptr;  // MPICH 5 alone
   int (*Abi_get_version)(int *, int *) = nullptr;  // absent from Open MPI and from MPICH 4
   // Absent from Open MPI.
   int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *large_counts,

@@ -3,12 +3,14 @@
 
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "agreement.hpp"
 #include "communicator/card.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
@@ -91,12 +93,13 @@ int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-void work() {
+// `agreed`: all ranks of the world know that all of them do, or that they are all disabled.
+void work(bool agreed) {
   begin_trace();
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
-  prepare_communicators(chosen);
+  prepare_communicators(chosen, agreed);
   // MPI-4.1 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
   // works; and it does so whatever language it was called from.
   int keyval = 0;
@@ -140,23 +143,32 @@ void begin() {
   real().Comm_size_(MPI_COMM_WORLD, &ranks);
   const std::string needless = why_binding_is_needless();
   const std::string no_heap = communicator::heap_preloaded() ? communicator::heap_why_not() : "";
-  const int mine[5] = {mistake.empty() ? ranks : rank, chosen.disable ? 0 : 1, chosen.trace ? 0 : 1,
-                       needless.empty() ? 0 : 1, no_heap.empty() ? ranks : rank};
-  // The first rank that found a mistake; do all want Copse, none the trace, none binding? The first without its heap.
-  int all[5] = {0, 0, 0, 0, 0};
-  real().Allreduce_(mine, all, 5, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (all[0] == rank) say_mistake(mistake);
-  chosen.disable = all[1] == 0;
-  chosen.trace = all[2] == 0;
-  if (all[0] < ranks || is_idle()) return set(Phase::passing);
-  if (all[4] == rank)
+  const int build = static_cast<int>(build_id() & INT_MAX);
+  Words mine{};
+  mine[Word::build] = build;
+  mine[Word::minus_build] = -build;
+  mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
+  mine[Word::wanted] = chosen.disable ? 0 : 1;
+  mine[Word::untraced] = chosen.trace ? 0 : 1;
+  mine[Word::unbound] = needless.empty() ? 0 : 1;
+  mine[Word::first_without_heap] = no_heap.empty() ? ranks : rank;
+  const Words all = least_of_all(mine, rank);
+  if (all[Word::build] != -all[Word::minus_build]) {
+    if (rank == 0) say_mistake("the ranks run different builds of Copse; preload the same file on all of them");
+    return set(Phase::passing);
+  }
+  if (all[Word::first_mistaken] == rank) say_mistake(mistake);
+  chosen.disable = all[Word::wanted] == 0;
+  chosen.trace = all[Word::untraced] == 0;
+  if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
+  if (all[Word::first_without_heap] == rank)
     std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program runs on without\n", rank, no_heap.c_str());
-  if (all[3] == 0) {
+  if (all[Word::unbound] == 0) {
     bind(MPI_COMM_WORLD);
   } else {
     note("binding", "not bound: " + needless);
   }
-  work();
+  work(true);
 }
 
 bool begin_late(const void *caller) {
@@ -169,11 +181,9 @@ bool begin_late(const void *caller) {
   int rank = 0;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
-  if (!mistake.empty() || is_idle()) {
-    set(Phase::passing);
-    return false;
-  }
-  work();
+  // Nor has any other rank been told: each communicator's ranks find out (communicators.cpp).
+  chosen.disable = chosen.disable || !mistake.empty();
+  work(false);
   return true;
 }
 

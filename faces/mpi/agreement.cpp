@@ -1,0 +1,95 @@
+// Comparing groups, reading the linker's note, and the one exchange that all ranks of the world take part in.
+#include "agreement.hpp"
+
+#include <link.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "real.hpp"
+
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // by the linker: where this library begins
+
+namespace copse::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kPatience{20};
+
+// FNV-1a.
+std::uint64_t digest(const unsigned char *bytes, std::size_t count) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (std::size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+  return hash;
+}
+
+std::uint64_t read_build_id() {
+  const auto *const base = reinterpret_cast<const unsigned char *>(&__ehdr_start);
+  const auto *const segments = reinterpret_cast<const ElfW(Phdr) *>(base + __ehdr_start.e_phoff);
+  const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
+  for (int i = 0; i < __ehdr_start.e_phnum; ++i) {
+    if (segments[i].p_type != PT_NOTE) continue;
+    const unsigned char *at = base + segments[i].p_vaddr, *const end = at + segments[i].p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const unsigned char *const name = at + sizeof note, *const description = name + padded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+        return digest(description, note.n_descsz);
+      at = description + padded(note.n_descsz);
+    }
+  }
+  return 0;  // the library's link options ask for it
+}
+
+void say_that_it_waits(int rank, Clock::duration waited) {
+  std::fprintf(stderr,
+               "copse: rank %d has waited for %lld s in MPI_Init to hear of the other ranks; if it goes on, some ranks run "
+               "without Copse: preload it on all of them, or on none (COPSE_DISABLE=1 where it is not wanted)\n",
+               rank, static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(waited).count()));
+}
+
+}  // namespace
+
+bool in_one_world(MPI_Comm comm, int ranks) {
+  MPI_Group group{}, world{};
+  std::vector<int> numbers(static_cast<std::size_t>(ranks)), there(numbers.size(), MPI_UNDEFINED);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  real().Comm_group_(comm, &group);
+  real().Comm_group_(MPI_COMM_WORLD, &world);
+  real().Group_translate_ranks_(group, ranks, numbers.data(), world, there.data());
+  real().Group_free_(&group);
+  real().Group_free_(&world);
+  return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+}
+
+std::uint64_t build_id() {
+  static const std::uint64_t id = read_build_id();
+  return id;
+}
+
+// A started call, as it cannot meet a blocking one of a process without Copse: that would give both wrong data.
+Words least_of_all(const Words &mine, int rank) {
+  Words all{};
+  MPI_Request request = MPI_REQUEST_NULL;
+  real().Iallreduce(mine.data(), all.data(), Word::count, raw_of(MPI_INT), raw_of(MPI_MIN), raw_of(MPI_COMM_WORLD), &request);
+  const bool speaks = (rank & (rank - 1)) == 0;  // not all of them, of thousands
+  const auto start = Clock::now();
+  auto patience = Clock::duration(kPatience);
+  int done = 0;
+  while (real().Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+    sched_yield();
+    const auto waited = Clock::now() - start;
+    if (!speaks || waited < patience) continue;
+    say_that_it_waits(rank, waited);
+    patience *= 10;
+  }
+  return all;
+}
+
+}  // namespace copse::mpi

