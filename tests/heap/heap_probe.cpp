@@ -577,7 +577,7 @@ union UcmEvent {
 };
 constexpr int kUcmUnmapped = 1 << 17;
 
-void hooked_by_ucx() {
+void load_ucx() {
   free(opaque(malloc(size_t{20} << 20)));  // memory went before anybody listened
   if (dlopen("libucs.so.0", RTLD_NOW | RTLD_GLOBAL) == nullptr) _exit(77);
   void* const ucm = dlopen("libucm.so.0", RTLD_NOW | RTLD_GLOBAL);
@@ -587,7 +587,26 @@ void hooked_by_ucx() {
   EXPECT(set != nullptr);
   // UCX tries its hooks out, and refuses if they are not reached.
   EXPECT(set(kUcmUnmapped, 1000, [](int, UcmEvent* event, void*) { told_bytes += event->unmapped.size; }, nullptr) == 0);
+}
+
+void hooked_by_ucx() {
+  load_ucx();
   expect_events();
+}
+
+// UCX's other way redirects all calls by name, ours too. The heap notices, and is not shared any more; it still serves.
+void redirected_by_ucx() {
+  EXPECT(look_up(&nowhere) && setenv("UCX_MEM_MMAP_HOOK_MODE", "reloc", 1) == 0);
+  load_ucx();
+  EXPECT(!look_up(&nowhere) && strstr(why_not(), "redirected madvise") != nullptr);
+  for (int i = 0; i < 40; ++i) {
+    const size_t n = size_t{1} << (10 + i % 16);
+    char* const p = opaque(static_cast<char*>(calloc(1, n)));
+    EXPECT(all_zero(p, n));
+    fill(p, n, n);
+    EXPECT(holds(p, n, n));
+    free(p);
+  }
 }
 
 // As Open MPI and libfabric do it: over the first bytes of what dlsym finds goes a jump, and the hook makes the system
@@ -828,6 +847,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"locked", locked},
     {"crash", crash},
     {"hooked_by_ucx", hooked_by_ucx},
+    {"redirected_by_ucx", redirected_by_ucx},
     {"hooked_by_a_jump", hooked_by_a_jump},
     {"fork_on_a_heap_stack", fork_on_a_heap_stack},
     {"starting_programs", starting_programs},

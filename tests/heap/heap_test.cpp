@@ -65,6 +65,7 @@ TEST(HeapRegion, StaysAwayWithAReason) {
   inactive("ulimit -v 1000000; ", kSmall, "ulimit -v");
   inactive("ulimit -f 1000; ", kSmall, "ulimit -f");
   inactive("", "MIMALLOC_RESERVE_OS_MEMORY=64MiB", "MIMALLOC_RESERVE_*");
+  inactive("", "UCX_MEM_MMAP_HOOK_MODE=reloc", "UCX_MEM_MMAP_HOOK_MODE=reloc takes over");
   expect_silent_success("EXPECTED_REASON='the program brings mimalloc itself' LD_PRELOAD=" COPSE_HEAP_LIBRARY
                         ":libmimalloc.so.2 " COPSE_HEAP_PROBE " inactive");
 }
@@ -101,6 +102,7 @@ void probe_hooks(const std::string& name) {
   EXPECT_EQ(outcome.status, 0) << outcome.output;
 }
 TEST(HeapMemory, UcxHearsOfIt) { probe_hooks("hooked_by_ucx"); }
+TEST(HeapMemory, ALibraryThatRedirectsMadviseIsNoticed) { probe_hooks("redirected_by_ucx"); }
 TEST(HeapMemory, HooksThatOverwriteMadviseHearOfIt) { probe_hooks("hooked_by_a_jump"); }
 
 // Is [address, address + pattern.size()) in this core dump, and is it this?
