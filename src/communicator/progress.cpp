@@ -15,7 +15,7 @@ void Progress::end_turn(Task &task, Went went) {
   {
     const struct End {  // also if the list cannot grow
       Task &task;
-      ~End() { task.taken_.store(false, std::memory_order_release); }
+      ~End() { give_back(task); }
     } end{task};
     if (changes) {
       const std::lock_guard lock(mutex_);
@@ -41,9 +41,7 @@ bool Progress::sweep(bool helper) {
       task = tasks_[i];
       if (!task->try_take()) continue;  // with the list locked: remove() waits for the turn
     }
-    const Went went = task->go_on(helper);
-    moved = moved || went != Went::nowhere;
-    end_turn(*task, went);
+    moved = turn(*task, [&] { return task->go_on(helper); }) != Went::nowhere || moved;
   }
 }
 

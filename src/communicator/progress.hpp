@@ -68,12 +68,14 @@ class Progress {
   template <class Body>
   void give(Task &task, Body &&body) {
     take(task);
-    body();
-    end_turn(task, task.go_on(false));
+    turn(task, [&] {
+      body();
+      return task.go_on(false);
+    });
   }
   // Lets the task go on, unless somebody else does.
   void move(Task &task) {
-    if (task.under_way() && task.try_take()) end_turn(task, task.go_on(false));
+    if (task.under_way() && task.try_take()) turn(task, [&] { return task.go_on(false); });
   }
   // All of them; true: one has moved.
   bool sweep(bool helper = false);
@@ -94,6 +96,20 @@ class Progress {
  private:
   void take(Task &task);
   void end_turn(Task &task, Went went);
+  // What is done with a turn. An exception gives the turn back, and leaves the task in the list if it was there.
+  template <class Body>
+  Went turn(Task &task, Body &&body) {
+    Went went = Went::nowhere;
+    try {
+      went = body();
+    } catch (...) {
+      give_back(task);
+      throw;
+    }
+    end_turn(task, went);
+    return went;
+  }
+  static void give_back(Task &task) { task.taken_.store(false, std::memory_order_release); }
 
   void (*other_)() = nullptr;
   bool any_thread_may_send_ = false;

@@ -105,7 +105,9 @@ fn main() {
                 let missed = found.is_none().then(|| "no model finds it".to_string());
                 cases.push((format!("mutant {:?}", access.site), missed));
             }
-            Relaxing::Harmless(why) => println!("       {:20} not tried: {why}: {} in {}", format!("{:?}", access.site), access.text, access.file),
+            Relaxing::Harmless(why) => {
+                println!("       {:20} not tried: {why}: {} in {}", format!("{:?}", access.site), access.text, access.file)
+            }
         }
     }
     let failed = cases.iter().filter(|(_, wrong)| wrong.is_some()).count();

@@ -99,7 +99,7 @@ pub const ACCESSES: &[Access] = &[
         text: "std::atomic_ref(theirs_.told).load(std::memory_order_acquire)" },
     Access { site: Site::TurnTake, file: "src/communicator/progress.hpp", order: Acquire, relaxing: Found("turns"),
         text: "taken_.exchange(true, std::memory_order_acquire)" },
-    Access { site: Site::TurnEnd, file: "src/communicator/progress.cpp", order: Release, relaxing: Found("turns"),
+    Access { site: Site::TurnEnd, file: "src/communicator/progress.hpp", order: Release, relaxing: Found("turns"),
         text: "task.taken_.store(false, std::memory_order_release)" },
     Access { site: Site::UnderWayStore, file: "src/communicator/progress.cpp", order: Release, relaxing: Found("turns"),
         text: "task.under_way_.store(!over, std::memory_order_release)" },

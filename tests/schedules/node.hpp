@@ -1,0 +1,221 @@
+// Ranks of one node under the scheduler: a segment with rings of two, an executor for each, and a sequence of calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../engine/model.hpp"
+#include "algorithms/registry.hpp"
+#include "engine/executor.hpp"
+#include "scheduler.hpp"
+
+namespace copse::schedules {
+
+using algorithms::Algorithm;
+using algorithms::Collective;
+using test::CallBuffers;
+using test::ModelCall;
+
+struct Part {  // of a sequence of calls
+  const Algorithm *algorithm;
+  plan::Carrier carrier;
+  std::size_t count;
+  int root = 0;
+  std::size_t fragment_count = 0;
+};
+
+// The shortest rings that these plans run through: two lines and slots, or more than the steps of a loop lag behind.
+inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>> &plans) {
+  std::uint32_t lag = 1;
+  for (const auto &of_rank : plans)
+    for (const plan::Plan &plan : of_rank)
+      for (const plan::Section &section : plan.sections) lag = std::max<std::uint32_t>(lag, section.max_lag);
+  engine::Geometry geometry;
+  geometry.line_depth = std::bit_ceil(lag + 1);
+  geometry.slots = {{{geometry.line_depth, 64}, {geometry.line_depth, 256}, {geometry.line_depth, 1024}}};
+  return geometry;
+}
+
+inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vector<Part> &parts, void (*spoil)(plan::Plan &)) {
+  const topology::Placement places(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<plan::Plan>> result(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const Part &part : parts) {
+      algorithms::Request request;
+      request.rank = rank;
+      request.ranks = ranks;
+      request.root = part.root;
+      request.carrier = part.carrier;
+      request.places = &places;
+      plan::Plan &plan = result[static_cast<std::size_t>(rank)].emplace_back(part.algorithm->plan(request));
+      if (spoil != nullptr) spoil(plan);
+    }
+  }
+  return result;
+}
+
+// What happens to the plans, or to the orders, in a planted fault.
+struct Planted {
+  enum class Order { right, line_stores, line_loads, progress_stores, progress_loads } order = Order::right;
+  void (*spoil)(plan::Plan &plan) = nullptr;
+};
+
+inline engine::Call call_of(const communicator::Arguments &arguments, int rank, std::size_t fragment_count,
+                     const engine::Geometry &geometry, std::size_t pack) {
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  engine::Call call;
+  if (traits.one_buffer || traits.has_input(rank, arguments.root)) call.input = arguments.input;
+  if (traits.one_buffer || traits.has_output(rank, arguments.root)) call.output = arguments.output;
+  if (arguments.collective == Collective::exscan && rank == 0) call.output = nullptr;
+  call.count = arguments.count;
+  call.element_bytes = arguments.element_bytes;
+  call.combine = arguments.combine;
+  call.fragment_count = fragment_count;
+  const std::size_t largest = fragment_count == 0 ? call.count : std::min(call.count, fragment_count);
+  call.slot_class = std::max(0, geometry.class_for(largest * call.element_bytes * pack));
+  return call;
+}
+
+struct alignas(4096) Page {
+  std::byte bytes[4096];
+};
+
+// The ranks of one node, in this process, with a segment and executors of their own.
+class Node {
+ public:
+  Node(int ranks, std::vector<Part> parts, Planted planted, bool ends = false)
+      : plans_(plans_of(ranks, parts, planted.spoil)),
+        memory_(engine::Segment::bytes(short_rings(plans_), ranks) / sizeof(Page)),
+        segment_(memory_.front().bytes, short_rings(plans_)),
+        parts_(std::move(parts)),
+        planted_(planted),
+        ranks_(ranks),
+        ends_(ends) {
+    std::vector<engine::Peer> peers(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      peers[static_cast<std::size_t>(rank)].local = rank;
+      peers[static_cast<std::size_t>(rank)].same_process = true;
+    }
+    for (int rank = 0; rank < ranks; ++rank)
+      executors_.push_back(std::make_unique<engine::Executor>(
+          segment_, peers, rank, engine::WaitPolicy::oversubscribed(), nullptr,
+          [this](int other) { return other == 0 && ended_.load(); }));
+    for (int rank = 0; rank < ranks; ++rank) prepare(rank);
+  }
+
+  void set_up(Execution &execution) {
+    execution.watch(memory_.data(), memory_.size() * sizeof(Page), "the segment");
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (auto &buffers : buffers_[static_cast<std::size_t>(rank)]) {
+        const communicator::Arguments arguments = buffers->arguments();
+        const std::size_t bytes = arguments.count * arguments.element_bytes;
+        if (arguments.output != nullptr && bytes > 0) execution.watch(arguments.output, bytes, "an output");
+        if (arguments.input != nullptr && arguments.input != arguments.output && bytes > 0)
+          execution.watch(arguments.input, bytes, "an input");
+      }
+      execution.actor([this, rank] { run(rank); });
+      weaken(execution, rank);
+    }
+    execution.afterwards([this] {
+      for (int rank = 0; rank < ranks_; ++rank)
+        for (auto &buffers : buffers_[static_cast<std::size_t>(rank)])
+          if (const std::string wrong = buffers->wrong_bytes(); !wrong.empty())
+            return "rank " + std::to_string(rank) + ": " + buffers->call().text() + ": " + wrong;
+      return std::string{};
+    });
+  }
+
+ private:
+  void prepare(int rank) {
+    auto &programs = programs_.emplace_back();
+    auto &buffers = buffers_.emplace_back();
+    std::uint64_t seed = 0;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Part &part = parts_[i];
+      const Collective collective = part.algorithm->collective;
+      const bool reduces = algorithms::traits_of(collective).reduces;
+      const auto r = static_cast<std::size_t>(rank);
+      programs.push_back(executors_[r]->prepare(plans_[r][i]));
+      buffers.push_back(std::make_unique<CallBuffers>(
+          rank, ModelCall{collective, ranks_, part.root, &test::operation(0), reduces ? part.count : part.count * 8, false,
+                          false, ++seed}));
+    }
+  }
+  void run(int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const communicator::Arguments arguments = buffers_[r][i]->arguments();
+      const std::size_t fragment = parts_[i].fragment_count * (arguments.element_bytes == 8 ? 1 : 8);
+      const engine::Call call = call_of(arguments, rank, fragment, segment_.geometry(), programs_[r][i].pack);
+      const engine::Outcome outcome = executors_[r]->run(programs_[r][i], call);
+      if (outcome != engine::Outcome::done) complain("rank " + std::to_string(rank) + " came to an outcome other than done");
+    }
+    if (ends_ && rank == 0) ended_.store(true);
+  }
+  void weaken(Execution &execution, int rank) const {
+    using Order = Planted::Order;
+    const engine::Line *const lines = segment_.lines(rank, 0);
+    const std::size_t bytes = segment_.geometry().lines_bytes();
+    switch (planted_.order) {
+      case Order::right: return;
+      case Order::line_stores: return execution.weaken(lines, bytes, true);
+      case Order::line_loads: return execution.weaken(lines, bytes, false);
+      case Order::progress_stores: return execution.weaken(&segment_.progress(rank), 8, true);
+      case Order::progress_loads: return execution.weaken(&segment_.progress(rank), 8, false);
+    }
+  }
+
+  std::vector<std::vector<plan::Plan>> plans_;
+  std::vector<Page> memory_;
+  engine::Segment segment_;
+  std::vector<Part> parts_;
+  Planted planted_;
+  int ranks_;
+  bool ends_;
+  std::atomic<bool> ended_{false};  // the process of rank 0
+  std::vector<std::unique_ptr<engine::Executor>> executors_;
+  std::vector<std::vector<engine::Program>> programs_;
+  std::vector<std::vector<std::unique_ptr<CallBuffers>>> buffers_;
+};
+
+inline Prepare node(int ranks, std::vector<Part> parts, Planted planted = {}) {
+  auto kept = std::make_shared<std::unique_ptr<Node>>();
+  return [=](Execution &execution) {
+    *kept = std::make_unique<Node>(ranks, parts, planted);
+    (*kept)->set_up(execution);
+  };
+}
+
+inline const Algorithm *find(Collective collective, const char *name) {
+  const Algorithm *const found = algorithms::find(collective, name);
+  EXPECT_NE(found, nullptr) << name;
+  return found;
+}
+
+// Calls that neither begin nor end with everybody waiting for everybody, so that ranks run ahead.
+inline std::vector<Part> mixed_calls() {
+  return {{find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0},
+          {find(Collective::reduce, "flat"), plan::Carrier::slot, 4, 0},
+          {find(Collective::broadcast, "flat"), plan::Carrier::get, 9, 0},
+          {find(Collective::broadcast, "flat"), plan::Carrier::slot, 12, 0, 4},
+          {find(Collective::broadcast, "flat"), plan::Carrier::line, 2, 0}};
+}
+
+
+// Rank 0 gives, and ends.
+inline Prepare node_with_end() {
+  auto kept = std::make_shared<std::unique_ptr<Node>>();
+  return [=](Execution &execution) {
+    *kept = std::make_unique<Node>(
+        2, std::vector<Part>{{find(Collective::broadcast, "flat"), plan::Carrier::line, 1}}, Planted{}, true);
+    (*kept)->set_up(execution);
+  };
+}
+
+}  // namespace copse::schedules

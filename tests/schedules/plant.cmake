@@ -1,0 +1,64 @@
+# Copies a source with faults planted in it: cmake -DSOURCE=.. -DTARGET=.. -P plant.cmake. Each fault is dormant until a test
+# names it (planted.hpp). Text that is no longer in the source ends the build: then the fault must be planted anew.
+file(READ ${SOURCE} text)
+get_filename_component(name ${SOURCE} NAME)
+
+function(plant file fault old new)
+  if(NOT file STREQUAL name)
+    return()
+  endif()
+  string(FIND "${text}" "${old}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "${SOURCE} has changed: '${fault}' can no longer be planted where it says: ${old}\n"
+                        "Plant it anew in tests/schedules/plant.cmake.")
+  endif()
+  string(REPLACE "PLANTED" "copse::schedules::planted(\"${fault}\")" new "${new}")
+  string(REPLACE "${old}" "${new}" text "${text}")
+  set(text "${text}" PARENT_SCOPE)
+endfunction()
+
+plant(executor.cpp "addresses posted before they are written"
+  "std::memcpy(line.payload, &mine, sizeof mine)"
+  "if (PLANTED) post(op, ticket); std::memcpy(line.payload, &mine, sizeof mine)")
+plant(executor.cpp "a ring acquired a ticket early"
+  "const std::uint64_t previous = ticket - depth" "const std::uint64_t previous = ticket - depth - (PLANTED ? 1 : 0)")
+plant(executor.cpp "only the first rank is waited for before memory of an earlier call is written"
+  "if (rank == me_) continue" "if (rank == me_ || (PLANTED && rank > 0)) continue")
+plant(executor.cpp "the news of an end before the word"
+  "return reached || line.reached(ticket, portion) ?" "return reached || (!PLANTED && line.reached(ticket, portion)) ?")
+plant(executor.cpp "the news of an end before the word"
+  "return news == Outcome::done || line.reached(ticket, portion)"
+  "return news == Outcome::done || (!PLANTED && line.reached(ticket, portion))")
+plant(executor.cpp "progress posted before the last fragment is read"
+  "op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1)"
+  "op.ring->post((loop ? fragment.ticket : ticket_ + fragments_ - 1) + (PLANTED ? 1 : 0))")
+
+plant(progress.cpp "a turn given back before the list is right"
+  "changes = task.under_way() == over" "changes = task.under_way() == over; if (PLANTED) give_back(task)")
+plant(progress.cpp "nobody is woken for what is new"
+  "if (changes && !over && helped())"
+  "if (changes && !over && helped() && !PLANTED)")
+plant(progress.cpp "removed without waiting for the turn" "  take(task);\n}\n\nbool Progress::ask_for_help"
+  "  if (!PLANTED) take(task);\n}\n\nbool Progress::ask_for_help")
+plant(progress.cpp "over, and left in the list"
+  "        std::erase(tasks_, &task);\n      } else"
+  "        if (!PLANTED) std::erase(tasks_, &task);\n      } else")
+plant(mover.cpp "woken without the lock"
+  "while (asleep_.load() != 0) {"
+  "while (asleep_.load() != 0) {\n    if (PLANTED) return wanted_.notify_all();")
+plant(mover.cpp "asleep only once it has looked"
+  "    asleep_.fetch_add(1);\n    bool woken = true;\n    if (any()) {"
+  "    const bool some = any();\n    asleep_.fetch_add(1);\n    bool woken = true;\n    if (PLANTED ? some : any()) {")
+
+plant(shared_bootstrap.cpp "a round read before all have posted"
+  "if (!wait_all(&Board::posted, round_)) return false"
+  "if (!PLANTED && !wait_all(&Board::posted, round_)) return false")
+plant(shared_bootstrap.cpp "a round written before all have read the last"
+  "if (!wait_all(&Board::read, round_ - 1)) return false"
+  "if (!PLANTED && !wait_all(&Board::read, round_ - 1)) return false")
+plant(shared_bootstrap.cpp "posted before it is written" "std::memcpy(board.pinned,"
+  "if (PLANTED) board.posted.store(round_, std::memory_order_release);\n      std::memcpy(board.pinned,")
+plant(shared_bootstrap.cpp "gone before its word is looked at again" "if (!seen && !there()) return false"
+  "if (!seen && (PLANTED || !there())) return false")
+
+file(WRITE ${TARGET} "#include \"planted.hpp\"\n#line 1 \"${SOURCE}\"\n${text}")
