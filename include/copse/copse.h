@@ -60,7 +60,9 @@ COPSE_API copse_status copse_comm_create_threads(copse_meeting *meeting, int ran
 
 /* Processes as ranks (or threads within processes), joined by a name and without any MPI: each rank calls this with
  * the same `name` (1 to 80 characters) and `ranks`, on one machine. Blocks until all have come, for at most
- * `timeout_seconds`. COPSE_ERROR_ARGUMENT, COPSE_ERROR_VARIABLE, COPSE_ERROR_UNREACHABLE, COPSE_ERROR_MEMORY. */
+ * `timeout_seconds` (0 or more; infinity is allowed). All ranks are of one user, and of one job if COPSE_JOB or a launcher
+ * names one; a rank that does not fit is told why, and the others go on waiting for the right one. COPSE_ERROR_ARGUMENT,
+ * COPSE_ERROR_VARIABLE, COPSE_ERROR_UNREACHABLE, COPSE_ERROR_MEMORY. */
 COPSE_API copse_status copse_comm_join(const char *name, int rank, int ranks, double timeout_seconds,
                                        copse_comm **comm);
 

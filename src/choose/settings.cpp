@@ -77,6 +77,7 @@ struct Reader {
     bool huge = true;
     boolean(name, value, huge);
   }
+  void job(std::string_view, std::string_view) {}  // communicator/handshake.cpp reads it, before the settings are needed
   void topology(std::string_view, std::string_view value) { settings.topology = value; }
 
   // Which of the words it is: the first if it is none.

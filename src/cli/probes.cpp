@@ -19,6 +19,7 @@
 #include <stdexcept>
 
 #include "engine/reach/peer.hpp"
+#include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::cli {
@@ -31,6 +32,7 @@ struct Board {
   std::atomic<int> ready{0};
   pid_t owner = 0;
   int fd = -1;
+  engine::FileId file;
   bool works = false;
   char why_not[200] = "";
 
@@ -107,10 +109,12 @@ Probe probe_common_memory() {
         if (!mapping) return board.refuse("mmap");
         std::memcpy(mapping.base(), &kOwners, sizeof kOwners);
         board.fd = memory.get();
+        board.file = engine::file_id(board.fd);
       },
       [](Board& board) {
         if (board.fd < 0) return;  // the owner has said why
-        const engine::Descriptor opened = engine::open_shared_memory(board.owner, board.fd);
+        const engine::Descriptor opened = engine::open_shared_memory(board.owner, board.fd, board.file, sizeof token,
+                                                                         engine::Size::sealed);
         if (!opened) return board.refuse("opening /proc/<pid>/fd of another process");
         const engine::Mapping mapping(opened.get(), sizeof token);
         if (!mapping) return board.refuse("mmap");
@@ -123,7 +127,7 @@ Probe probe_kernel_reach() {
   return between_siblings([](Board&) { token = kOwners; },
                           [](Board& board) {
                             engine::Peer peer;
-                            peer.pid = board.owner;
+                            peer.process = engine::Process::find({board.owner, 0});
                             const auto there = reinterpret_cast<std::uintptr_t>(&token);
                             std::uint64_t word = 0;
                             if (!engine::kernel_read(peer, &word, there, sizeof word))

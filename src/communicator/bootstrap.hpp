@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 namespace copse::communicator {
 
@@ -16,6 +17,9 @@ class Bootstrap {
   [[nodiscard]] virtual int ranks() const = 0;
   // Gathers `bytes` from every rank into all[rank * bytes] on every rank. Collective. False on failure.
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
+  // The ranks share memory now. From here on a rank may be late by any time: allgather waits for it as long as it lives,
+  // and calls `idle` meanwhile, for what else must go on. Faces whose allgather does so anyhow need not be told.
+  virtual void settle(std::function<void()> idle) { static_cast<void>(idle); }
 };
 
 }  // namespace copse::communicator

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
 
 using namespace copse::communicator;
@@ -16,7 +17,7 @@ struct copse_meeting : Meeting {
 
 namespace {
 
-constexpr double kThreadsTimeout = 3600;  // threads of one process come, or the program is wrong anyhow
+constexpr double kThreadsTimeout = 3600;  // seconds; threads of one process come, or the program is wrong anyhow
 
 copse_status fail_creation(copse_status status, std::string why) {
   creation_message() = std::move(why);
@@ -100,7 +101,7 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting or the place for the handle is null");
     if (rank < 0 || rank >= meeting->ranks())
       return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, meeting->ranks()));
-    auto bootstrap = meeting->come(rank, kThreadsTimeout);
+    auto bootstrap = meeting->come(rank, Deadline::after(kThreadsTimeout));
     if (!bootstrap)
       return fail_creation(COPSE_ERROR_ARGUMENT, "rank " + std::to_string(rank) +
                                                      " is another thread, which waits for the other ranks; give every "
@@ -117,8 +118,11 @@ copse_status copse_comm_join(const char *name, int rank, int ranks, double timeo
     if (ranks < 1 || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a communicator needs 1 rank or more, and a place for its handle");
     if (rank < 0 || rank >= ranks) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, ranks));
+    if (!(timeout_seconds >= 0))  // NaN, too
+      return fail_creation(COPSE_ERROR_ARGUMENT,
+                           "the timeout is " + std::to_string(timeout_seconds) + " seconds; expected 0 or more");
     std::string why;
-    auto bootstrap = meet_by_name(name, rank, ranks, timeout_seconds, why);
+    auto bootstrap = meet_by_name(name, rank, ranks, Deadline::after(timeout_seconds), why);
     if (!bootstrap) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
     return finish_creation(std::move(bootstrap), comm);
   });

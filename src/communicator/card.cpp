@@ -15,7 +15,7 @@
 #include <random>
 #include <string>
 
-#include "engine/reach/peer.hpp"
+#include "engine/reach/process.hpp"
 #include "heap/heap.hpp"
 #include "topology/binding.hpp"
 
@@ -33,20 +33,6 @@ std::atomic<std::uint64_t> &process_token() {
   return token;
 }
 
-// The same for all processes that can share memory by /proc/<pid>: one boot of one kernel, one PID namespace.
-std::uint64_t host_id() {
-  static const std::uint64_t id = [] {
-    std::string text;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    struct stat pids{};
-    if (stat("/proc/self/ns/pid", &pids) == 0) text += ':' + std::to_string(pids.st_ino);
-    return std::hash<std::string>{}(text + '@' + name.data());
-  }();
-  return id;
-}
-
 const topology::Machine &this_machine() {
   // Never destroyed: calls may come from the destructors of the program's libraries, which run after this library's.
   static const auto &machine = *new topology::Machine(topology::Machine::discover());
@@ -61,9 +47,21 @@ int ranks_by_launcher() {
 
 }  // namespace
 
+std::uint64_t host_id() {
+  std::string text;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  struct stat pids {};
+  if (stat("/proc/self/ns/pid", &pids) == 0) text += ':' + std::to_string(pids.st_ino);
+  return std::hash<std::string>{}(text + '@' + name.data());
+}
+
 Card my_card(const choose::Settings &settings, int rank, int ranks) {
   Card card;
-  card.pid = getpid();
+  const engine::ProcessId self = engine::this_process();
+  card.pid = self.pid;
+  card.started = self.started;
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
@@ -84,6 +82,7 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
       card.heap_base = reinterpret_cast<std::uint64_t>(region.base);
       card.heap_bytes = region.bytes;
       card.heap_fd = region.fd;
+      card.heap_file = {region.device, region.inode};
     }
   }
   return card;
@@ -145,9 +144,7 @@ std::string heap_why_not() {
   return why_not == nullptr ? "" : why_not;
 }
 
-bool probe_kernel_reach(const Card &neighbour) {
-  engine::Peer peer;
-  peer.pid = neighbour.pid;
+bool probe_kernel_reach(const Card &neighbour, const engine::Peer &peer) {
   std::uint64_t word = 0;
   return engine::kernel_read(peer, &word, neighbour.probe, sizeof word) && word == neighbour.process &&
          engine::kernel_write(peer, &word, neighbour.probe, sizeof word);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "choose/settings.hpp"
+#include "engine/reach/peer.hpp"
+#include "engine/reach/shared_memory.hpp"
 #include "topology/layout.hpp"
 
 namespace copse::communicator {
@@ -20,12 +22,17 @@ struct Card {
   std::uint64_t probe = 0;    // address of a word that holds `process`
   std::uint64_t heap_base = 0, heap_bytes = 0;
   std::uint64_t settings = 0;  // fingerprint
+  engine::FileId heap_file;
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
+  std::uint64_t started = 0;    // as in engine::ProcessId
   std::int32_t neighbours = 0;  // ranks that share its processors, as the launcher or COPSE_NODES says
   std::int32_t online = 0;      // processors of this node
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // where this rank may run
 };
+
+// The same for all processes that can share memory by /proc/<pid>: one boot of one kernel, one PID namespace.
+[[nodiscard]] std::uint64_t host_id();
 
 // This rank's. `rank` and `ranks` matter for COPSE_NODES only.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
@@ -45,6 +52,6 @@ struct Card {
 [[nodiscard]] std::string heap_why_not();
 
 // Reads and writes back the neighbour's probe word through the kernel: true if both work.
-[[nodiscard]] bool probe_kernel_reach(const Card &neighbour);
+[[nodiscard]] bool probe_kernel_reach(const Card &neighbour, const engine::Peer &peer);
 
 }  // namespace copse::communicator

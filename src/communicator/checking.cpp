@@ -28,6 +28,7 @@ struct Announcement {
            (ragged != 0 || count == other.count);
   }
   [[nodiscard]] std::string text() const {
+    if (collective < 0 || collective >= algorithms::kCollectives) return "something that this rank does not know";
     const auto kind = static_cast<Collective>(collective);
     const algorithms::Traits &traits = algorithms::traits_of(kind);
     std::string result(algorithms::name_of(kind));
@@ -81,6 +82,7 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   std::vector<Announcement> all(ranks);
   constexpr const char *kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
   if (!state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
+  for (Announcement &one : all) one.operation.back() = 0;
   for (std::size_t other = 0; other < all.size(); ++other)
     if (all[other].refused != 0)
       return "this rank calls " + mine.text() + ", but the call of rank " + std::to_string(other) +

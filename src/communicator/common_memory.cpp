@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -14,16 +13,21 @@ namespace copse::communicator {
 
 using engine::Mapping;
 
-std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t number, std::size_t bytes) {
+std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file, std::size_t bytes, engine::Size size) {
   static std::mutex mutex;
-  static auto &known = *new std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Mapping>>;  // as in this_machine()
+  // As in this_machine(). What the parent of a fork has mapped may not be here.
+  static auto &known = *new std::map<std::pair<pid_t, engine::FileId>, std::weak_ptr<Mapping>>;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
-  std::weak_ptr<Mapping> &entry = known[{owner.process, number}];
+  std::weak_ptr<Mapping> &entry = known[{getpid(), file}];
   std::shared_ptr<Mapping> mapping = entry.lock();
+  const bool own = owner == getpid();  // then /proc is not needed
+  if (mapping ? mapping->bytes() != bytes : own && engine::file_id(owner_fd) != file) {
+    errno = ESTALE;
+    return nullptr;
+  }
   if (mapping) return mapping;
-  const bool own = owner.pid == getpid();  // then /proc is not needed
-  const engine::Descriptor opened = own ? engine::Descriptor{} : engine::open_shared_memory(owner.pid, owner_fd);
+  const engine::Descriptor opened = own ? engine::Descriptor{} : engine::open_shared_memory(owner, owner_fd, file, bytes, size);
   if (!own && !opened) return nullptr;
   mapping = std::make_shared<Mapping>(own ? owner_fd : opened.get(), bytes);
   if (!*mapping) return nullptr;
@@ -33,16 +37,15 @@ std::shared_ptr<Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t
 
 CommonMemory::CommonMemory(const Card &leader, bool leads, std::size_t bytes) : leader_(leader), bytes_(bytes) {
   if (!leads) return;
-  static std::atomic<std::uint64_t> last{kHeapNumber};
   made_ = engine::make_shared_memory("copse", bytes);
-  offer_ = {made_.get(), errno, ++last};
+  offer_ = {made_.get(), errno, engine::file_id(made_.get())};
 }
 
 bool CommonMemory::meet(Bootstrap &bootstrap, int leader) {
   offers_.resize(static_cast<std::size_t>(bootstrap.ranks()));
   if (!bootstrap.allgather(&offer_, offers_.data(), sizeof offer_)) return false;
   const Offer &offer = offers_[static_cast<std::size_t>(leader)];
-  if (offer.fd >= 0) mapping_ = map_once(leader_, offer.fd, offer.number, bytes_);
+  if (offer.fd >= 0) mapping_ = map_once(leader_.pid, offer.fd, offer.file, bytes_, engine::Size::sealed);
   error_ = errno;
   return true;
 }

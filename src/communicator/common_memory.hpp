@@ -13,11 +13,10 @@
 
 namespace copse::communicator {
 
-// Memory that others made is mapped once in this process, for all its threads and communicators; `number` tells apart
-// what one process made. Null, with errno set, when that is refused.
-inline constexpr std::uint64_t kHeapNumber = 0;
-[[nodiscard]] std::shared_ptr<engine::Mapping> map_once(const Card &owner, int owner_fd, std::uint64_t number,
-                                                        std::size_t bytes);
+// Memory that others made is mapped once in this process, for all its threads and communicators. Null, with errno set, when
+// that is refused, or the owner's descriptor is not `file` any longer.
+[[nodiscard]] std::shared_ptr<engine::Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file, std::size_t bytes,
+                                                        engine::Size size);
 
 class CommonMemory {
  public:
@@ -35,7 +34,7 @@ class CommonMemory {
  private:
   struct Offer {
     std::int32_t fd = -1, error = 0;
-    std::uint64_t number = 0;
+    engine::FileId file;
   };
   const Card &leader_;
   std::size_t bytes_;

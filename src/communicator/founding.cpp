@@ -1,6 +1,4 @@
 // Founding a group: the ranks show one another their cards, share memory, try what will be relied on, and agree.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +12,6 @@
 #include "communicator/common_memory.hpp"
 #include "communicator/group.hpp"
 #include "communicator/reach.hpp"
-#include "engine/reach/process.hpp"
 #include "engine/trial.hpp"
 
 namespace copse::communicator {
@@ -84,9 +81,10 @@ engine::Costs common(const std::vector<engine::Costs> &found) {
   std::ptrdiff_t sooner = 0;
   std::array<std::vector<float>, 4> costs;
   for (const engine::Costs &one : found) {
-    if (one.write == 0) continue;
+    const std::array all{one.write, one.read, one.kernel, one.past};
+    if (one.write == 0 || !std::all_of(all.begin(), all.end(), [](float cost) { return cost >= 0 && cost < 1e9F; })) continue;
     sooner += one.streamed ? 1 : -1;
-    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(std::array{one.write, one.read, one.kernel, one.past}[i]);
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(all[i]);
   }
   if (costs[0].empty()) return result;
   for (auto &each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
@@ -124,7 +122,7 @@ std::string why_no_memory(const CommonMemory &memory, const std::vector<Tried> &
   for (std::size_t other = 0; !agreed.memory && other < all.size(); ++other)
     if (!all[other].memory)
       return "rank " + std::to_string(other) + " could not open or map the common memory of its node (" +
-             (other == static_cast<std::size_t>(rank) ? std::strerror(memory.error()) : "it knows why") +
+             (other == static_cast<std::size_t>(rank) ? engine::memory_trouble(memory.error()) : "it knows why") +
              "); its processes need one user, one /proc and one PID namespace";
   return {};
 }
@@ -200,8 +198,8 @@ engine::Geometry geometry_for(bool oversubscribed, int ranks) {
 
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &segment) const {
   const auto lost = [this](int other) {
-    const pid_t pid = pids[static_cast<std::size_t>(other)];
-    return pid != getpid() && engine::process_ended(pid);
+    const auto &process = peers[static_cast<std::size_t>(other)].process;
+    return process && process->ended();
   };
   auto executor = std::make_unique<engine::Executor>(segment, peers, rank, tuning.wait, wire.get(), lost);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
@@ -257,6 +255,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   group->peers = std::move(reach.peers);
   group->heaps = std::move(reach.heaps);
   group->wire = std::move(wire);
+  bootstrap->settle([everything = group->progress.get()] { everything->idle(); });
   group->bootstrap = std::move(bootstrap);
   auto executor = group->executor_on(segment);
   pledge->keep();

@@ -19,14 +19,14 @@ void map_heap(const Census &census, int other, Reach &reach) {
     reach.heap_why_not = "no shared heap: " + communicator::heap_why_not();
   } else if (card.heap_bytes == 0) {
     reach.heap_why_not = "rank " + std::to_string(other) + " runs without the shared heap";
-  } else if (const auto heap = map_once(card, card.heap_fd, kHeapNumber, card.heap_bytes)) {
+  } else if (const auto heap = map_once(card.pid, card.heap_fd, card.heap_file, card.heap_bytes, engine::Size::at_least)) {
     reach.heaps.push_back(heap);
     peer.heap_base = card.heap_base;
     peer.heap_bytes = card.heap_bytes;
     peer.heap_here = heap->base();
   } else {
     reach.heap_why_not = "rank " + std::to_string(census.rank) + " could not map the shared heap of rank " +
-                         std::to_string(other) + ": " + std::strerror(errno);
+                         std::to_string(other) + ": " + engine::memory_trouble(errno);
   }
 }
 
@@ -34,7 +34,8 @@ void map_heap(const Census &census, int other, Reach &reach) {
 void try_kernel(const Census &census, Reach &reach) {
   const auto mine = static_cast<std::size_t>(reach.peers[static_cast<std::size_t>(census.rank)].local);
   const int next = census.here[(mine + 1) % census.here.size()];
-  if (reach.peers[static_cast<std::size_t>(next)].same_process || probe_kernel_reach(census.card(next))) return;
+  const engine::Peer &peer = reach.peers[static_cast<std::size_t>(next)];
+  if (peer.same_process || probe_kernel_reach(census.card(next), peer)) return;
   reach.kernel_why_not = "process_vm_readv of rank " + std::to_string(next) + " failed on rank " +
                          std::to_string(census.rank) + ": " + std::strerror(errno);
 }
@@ -53,8 +54,8 @@ Reach find_reach(const Census &census, const choose::Settings &settings) {
     const Card &card = census.card(other);
     engine::Peer &peer = reach.peers[static_cast<std::size_t>(other)];
     peer.local = static_cast<int>(local);
-    peer.pid = card.pid;
     peer.same_process = card.process == census.mine().process;
+    if (!peer.same_process) peer.process = engine::Process::find({card.pid, card.started});
     if (other == census.rank) {  // where my own buffers must lie to be reached
       peer.heap_base = card.heap_base;
       peer.heap_bytes = card.heap_bytes;

@@ -1,14 +1,13 @@
-// Ranks of one machine meet in a piece of memory: threads in memory of their process, processes in a memfd that
-// rank 0 offers under a name.
+// Ranks of one machine meet in a piece of memory: threads in memory of their process, processes in a memfd
+// (communicator/name_meeting.hpp).
 #pragma once
 
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "communicator/bootstrap.hpp"
-#include "engine/reach/shared_memory.hpp"
+#include "communicator/deadline.hpp"
 
 namespace copse::communicator {
 
@@ -16,8 +15,9 @@ namespace copse::communicator {
 struct Board;
 [[nodiscard]] std::size_t board_bytes(int ranks);
 
-// `memory` holds board_bytes(ranks) and outlives the bootstrap; `keep`, if any, is kept alive with it.
-[[nodiscard]] std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, double timeout_seconds,
+// `memory` holds board_bytes(ranks) and outlives the bootstrap; `keep`, if any, is kept alive with it. Until the
+// bootstrap is settled, no round goes on behind the deadline.
+[[nodiscard]] std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, Deadline deadline,
                                                         std::shared_ptr<void> keep = nullptr);
 
 // Where threads of this process meet, each time that they make a communicator.
@@ -28,7 +28,7 @@ class Meeting {
   // Whoever comes as a rank for the n-th time meets those who come as the others for the n-th time. Null if somebody
   // has come as this rank who still waits for others: two threads mean to be one rank. Once all ranks have come, nobody
   // needs the meeting any longer.
-  [[nodiscard]] std::unique_ptr<Bootstrap> come(int rank, double timeout_seconds);
+  [[nodiscard]] std::unique_ptr<Bootstrap> come(int rank, Deadline deadline);
 
  private:
   struct Gathering;
@@ -37,11 +37,5 @@ class Meeting {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Gathering>> last_;  // to which each rank has come
 };
-
-// Processes of one machine (strictly: of one network and PID namespace) meet under a name: rank 0 listens on an
-// abstract socket, which vanishes with its process, and tells every caller where its memory is. Null and a reason
-// when that fails or takes longer than the time given.
-[[nodiscard]] std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int ranks,
-                                                      double timeout_seconds, std::string &why_not);
 
 }  // namespace copse::communicator

@@ -14,7 +14,7 @@
 namespace copse::engine {
 
 struct Costs {
-  bool streamed = false;                 // stores past the caches bring a slot sooner
+  std::uint8_t streamed = 0;  // 1: stores past the caches bring a slot sooner
   // ns a byte: to fill a slot so, to read one, to have the kernel copy (0: it cannot); all the way past the caches.
   float write = 0, read = 0, kernel = 0, past = 0;
 };

@@ -223,6 +223,50 @@ TEST(Check, NamesBothRanksAndWhatTheyCall) {
   }
 }
 
+// It computes for longer than the others waited when they joined: no error.
+TEST(Check, ASlowRankIsWaitedFor) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(3,
+                                  [&](int rank) -> std::string {
+                                    setenv("COPSE_CHECK", "1", 1);
+                                    alarm(60);
+                                    copse_comm *comm = nullptr;
+                                    if (copse_comm_join(name.c_str(), rank, 3, 2, &comm) != COPSE_OK)
+                                      return copse_comm_message(nullptr);
+                                    if (rank == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+                                    std::string wrong = exercise(comm, 10);
+                                    copse_comm_free(comm);
+                                    return wrong;
+                                  })),
+            "");
+}
+
+// Rank 1 comes to the compared call only when a call of the other communicator is over, which needs rank 0.
+TEST(Check, StartedCallsGoOnMeanwhile) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(2,
+                                  [&](int rank) -> std::string {
+                                    setenv("COPSE_CHECK", "1", 1);
+                                    alarm(60);
+                                    copse_comm *first = nullptr, *second = nullptr;
+                                    if (copse_comm_join((name + "a").c_str(), rank, 2, 5, &first) != COPSE_OK ||
+                                        copse_comm_join((name + "b").c_str(), rank, 2, 5, &second) != COPSE_OK)
+                                      return copse_comm_message(nullptr);
+                                    std::vector<double> in(1 << 20, 1), out(1 << 20);
+                                    copse_request *request = nullptr;
+                                    if (copse_start_allreduce(first, in.data(), out.data(), in.size(), COPSE_DOUBLE,
+                                                              COPSE_SUM, &request) != COPSE_OK)
+                                      return copse_comm_message(first);
+                                    if (rank == 1 && copse_wait(&request) != COPSE_OK) return copse_comm_message(first);
+                                    if (copse_barrier(second) != COPSE_OK) return copse_comm_message(second);
+                                    if (rank == 0 && copse_wait(&request) != COPSE_OK) return copse_comm_message(first);
+                                    copse_comm_free(first);
+                                    copse_comm_free(second);
+                                    return out == std::vector<double>(in.size(), 2) ? "" : "a wrong allreduce";
+                                  })),
+            "");
+}
+
 TEST(Check, ARankThatEndsIsNotWaitedFor) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(3, [&](int rank) -> std::string {

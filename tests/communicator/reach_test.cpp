@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "../engine/ranks.hpp"
-#include "communicator/shared_bootstrap.hpp"
+#include "communicator/name_meeting.hpp"
 #include "refusal.hpp"
 
 namespace copse::test {
@@ -14,7 +14,7 @@ TEST(Reach, ProcessVmRefusedOnOneRank) {
   const std::vector<std::string> complaints = in_processes(3, [&](int rank) -> std::string {
     if (rank == 1 && !refuse(SYS_process_vm_readv)) return "skip";
     std::string why;
-    auto bootstrap = communicator::meet_by_name(name, rank, 3, 10, why);
+    auto bootstrap = communicator::meet_by_name(name, rank, 3, communicator::Deadline::after(10), why);
     if (!bootstrap) return why;
     const auto comm = communicator::Communicator::create(std::move(bootstrap), nullptr, {}, why);
     if (!comm) return why;

@@ -109,12 +109,12 @@ class Group {
     for (int other = 0; other < death_.ranks; ++other) {
       while (process(other).load() == 0) usleep(100);
       peers[static_cast<std::size_t>(other)].local = other;
-      peers[static_cast<std::size_t>(other)].pid = process(other).load();
+      peers[static_cast<std::size_t>(other)].process = engine::Process::find({process(other).load(), 0});
     }
     const bool dies = rank == death_.victim;
     const auto lost = [&](int other) {
       if (dies) raise(SIGKILL);  // in a wait
-      return other != rank && engine::process_ended(process(other).load());
+      return other != rank && peers[static_cast<std::size_t>(other)].process->ended();
     };
     engine::Executor executor(engine::Segment(memory_ + kHead, geometry_), peers, rank, {0, 0, 64, 100}, nullptr, lost);
     algorithms::Request request;

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "communicator/card.hpp"
+#include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
 
 namespace copse::test {
@@ -80,6 +81,7 @@ class ApartBootstrap final : public communicator::Bootstrap {
     card.probe = reinterpret_cast<std::uint64_t>(&own_process_);
     return inner_->allgather(&card, all, bytes);
   }
+  void settle(std::function<void()> idle) override { inner_->settle(std::move(idle)); }
 
  private:
   std::unique_ptr<Bootstrap> inner_;
@@ -212,7 +214,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     const auto body_of_rank = [&]() -> std::string {
       for (std::size_t i = 0; i < settings.size(); ++i) {
         std::string why;
-        auto bootstrap = communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, kTimeout);
+        auto bootstrap = communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, communicator::Deadline::after(kTimeout));
         if (kind == Kind::apart) bootstrap = std::make_unique<ApartBootstrap>(std::move(bootstrap));
         std::unique_ptr<engine::Wire> wire;
         if (settings[i].nodes > 1) wire = std::make_unique<MailWire>(mail[i], rank);
@@ -250,7 +252,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     if (rank >= ranks) return {};
     std::string why;
     const auto comm = [&]() -> std::unique_ptr<communicator::Communicator> {
-      auto bootstrap = communicator::meet_by_name(std::string(name) + std::to_string(group), rank, ranks, kTimeout, why);
+      auto bootstrap = communicator::meet_by_name(std::string(name) + std::to_string(group), rank, ranks, communicator::Deadline::after(kTimeout), why);
       if (!bootstrap) return nullptr;
       return communicator::Communicator::create(std::move(bootstrap), nullptr, settings[0], why);
     }();

@@ -35,7 +35,7 @@ class Trial : public testing::Test {
 
 TEST_F(Trial, TellsWhatItCosts) {
   Peer same;
-  same.pid = getpid();
+  same.process = Process::find(this_process());
   for (const Peer *const kernel : {static_cast<const Peer *>(nullptr), static_cast<const Peer *>(&same)}) {
     std::optional<Costs> mine, other;
     for (int turn = 0; turn < 500 && !(mine && other); ++turn) {  // on a busy machine they may miss one another

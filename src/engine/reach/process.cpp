@@ -1,23 +1,170 @@
-// Lives of processes on Linux: pidfd.
+// Lives of processes on Linux: pidfd, and /proc/<pid>/stat.
 #include "engine/reach/process.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::engine {
+namespace {
 
-bool process_ended(pid_t pid) {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (fd < 0) return kill(pid, 0) != 0 && errno == ESRCH;  // no descriptors left, or no such call here
-  const Descriptor owner(fd);
+constexpr std::int64_t kStandsFor = 10'000'000;  // ns
+
+std::int64_t coarse_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// The beginning of a small file; empty, with errno set, when that fails.
+std::string text_of(const std::string &path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  std::array<char, 1024> text{};
+  ssize_t got;
+  do got = read(file.get(), text.data(), text.size());
+  while (got < 0 && errno == EINTR);
+  return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+struct Stat {
+  pid_t pid = 0;
+  char state = 0;
+  long threads = 0;
+  std::uint64_t started = 0;
+};
+
+// Of proc(5), fields 1, 3, 20 and 22; all 0 when it cannot be read. The name in field 2 may hold anything.
+Stat stat_of(const std::string &process) {
+  Stat result;
+  const std::string text = text_of("/proc/" + process + "/stat");
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return {};
+  result.pid = static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
+  const int read = std::sscanf(text.c_str() + name_end + 1,
+                               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %lu",
+                               &result.state, &result.threads, &result.started);
+  return read == 3 ? result : Stat{};
+}
+
+// A number above those that programs use and close by the handful; select() still takes it.
+constexpr int kOutOfTheWay = 512;
+
+// Descriptors belong to the program: pidfds get a quarter of them at most, and the other processes are known by the
+// time of their start alone.
+std::atomic<rlim_t> held{0};
+bool one_more() {
+  rlimit files{};
+  return getrlimit(RLIMIT_NOFILE, &files) == 0 && held.load() < files.rlim_cur / 4;
+}
+
+bool readable(int fd) {
   pollfd state{fd, POLLIN, 0};
-  return poll(&state, 1, 0) > 0;  // readable from the end on
+  return poll(&state, 1, 0) > 0;
+}
+
+}  // namespace
+
+ProcessId this_process() {
+  const Stat mine = stat_of("self");
+  const pid_t pid = getpid();
+  return {pid, mine.pid == pid ? mine.started : 0};  // else /proc is that of another PID namespace
+}
+
+std::shared_ptr<Process> Process::find(ProcessId id) {
+  static std::mutex mutex;
+  static auto &known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // calls may come late
+  const std::lock_guard lock(mutex);
+  std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
+  std::weak_ptr<Process> &entry = known[{id.pid, id.started}];
+  std::shared_ptr<Process> process = entry.lock();
+  if (!process) entry = process = std::make_shared<Process>(id);
+  return process;
+}
+
+Process::Process(ProcessId id) : id_(id) { open(); }
+
+Process::~Process() {
+  if (fd_ >= 0 && holds_descriptor()) close(fd_);
+  if (fd_ >= 0) held.fetch_sub(1);
+}
+
+// The id may have gone to another process before, but then the time of the start is another.
+void Process::open() {
+  if (id_.pid <= 0 || !one_more()) return;
+  const int low = static_cast<int>(syscall(SYS_pidfd_open, id_.pid, 0));  // close-on-exec
+  if (low < 0) return;
+  Descriptor opened(fcntl(low, F_DUPFD_CLOEXEC, kOutOfTheWay));
+  Descriptor first(low);
+  if (!opened) opened = std::move(first);
+  const Stat now = stat_of(std::to_string(id_.pid));
+  if (id_.started != 0 && now.pid != 0 && now.started != id_.started) return;
+  struct stat file {};
+  if (fstat(opened.get(), &file) != 0) return;
+  device_ = file.st_dev;
+  inode_ = file.st_ino;
+  fd_ = opened.release();
+  held.fetch_add(1);
+}
+
+// A program may close descriptors that it has not opened, and open files under their numbers. Until Linux 6.9 all
+// pidfds share one inode: then only fdinfo tells whose this is.
+bool Process::holds_descriptor() const {
+  struct stat file {};
+  if (fstat(fd_, &file) != 0 || file.st_dev != device_ || file.st_ino != inode_) return false;
+  struct statfs system {};
+  constexpr long kPidfs = 0x50494446;
+  if (fstatfs(fd_, &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
+  const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_));
+  const std::size_t at = info.find("\nPid:\t");
+  if (at == std::string::npos) return info.empty() && errno == EMFILE;  // no descriptor to look with
+  const long pid = std::strtol(info.c_str() + at + 6, nullptr, 10);
+  return pid == id_.pid || pid == -1;  // -1: it has ended
+}
+
+bool Process::ended() {
+  const std::lock_guard lock(mutex_);
+  if (fd_ >= 0 && !holds_descriptor()) {
+    fd_ = -1;
+    held.fetch_sub(1);
+    open();
+  }
+  bool over = fd_ >= 0 && readable(fd_);
+  if (fd_ < 0 || (over && !holds_descriptor())) over = ended_by_number();
+  if (!over) seen_.store(coarse_now());
+  return over;
+}
+
+bool Process::ended_lately() {
+  return coarse_now() - seen_.load() > kStandsFor && ended();
+}
+
+bool Process::ended_by_number() const {
+  if (id_.pid <= 0) return true;
+  if (id_.started != 0) {
+    const Stat now = stat_of(std::to_string(id_.pid));
+    // The first thread of a process stays as a zombie until the last has ended.
+    if (now.pid != 0) return now.started != id_.started || (std::strchr("ZX", now.state) != nullptr && now.threads <= 1);
+    if (errno == ENOENT || errno == ESRCH) return kill(id_.pid, 0) != 0;
+  }
+  return kill(id_.pid, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace copse::engine

@@ -4,12 +4,19 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 namespace copse::engine {
+namespace {
+
+constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+}  // namespace
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
@@ -40,14 +47,51 @@ Descriptor make_shared_memory(const char *name, std::size_t bytes) {
     errno = EFBIG;
     return Descriptor{};
   }
-  Descriptor memory(memfd_create(name, MFD_CLOEXEC));
-  if (memory && ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return Descriptor{};
+  Descriptor memory(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(memory.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0)
+    return Descriptor{};
   return memory;
 }
 
-Descriptor open_shared_memory(pid_t owner, int owner_fd) {
+bool is_shared_memory(int fd, std::size_t bytes, Size size) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return false;
+  errno = ESTALE;
+  const int seals = S_ISREG(status.st_mode) ? fcntl(fd, F_GET_SEALS) : -1;  // of a file that is no memfd: an error
+  if (seals < 0 || status.st_size < 0) return false;
+  if (status.st_uid != geteuid()) {
+    errno = EPERM;
+    return false;
+  }
+  const auto has = static_cast<std::size_t>(status.st_size);
+  return size == Size::sealed ? has == bytes && (seals & kSizeSeals) == kSizeSeals : has >= bytes;
+}
+
+FileId file_id(int fd) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_t bytes, Size size) {
   const std::string path = "/proc/" + std::to_string(owner) + "/fd/" + std::to_string(owner_fd);
-  return Descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  // A path alone can be looked at: a FIFO, a device or a file that is opened notices.
+  const Descriptor seen(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!seen) return Descriptor{};
+  if (file_id(seen.get()) != file) {
+    errno = ESTALE;
+    return Descriptor{};
+  }
+  const std::string again = "/proc/self/fd/" + std::to_string(seen.get());
+  Descriptor opened(open(again.c_str(), O_RDWR | O_CLOEXEC));
+  if (opened && !is_shared_memory(opened.get(), bytes, size)) return Descriptor{};
+  return opened;
+}
+
+const char *memory_trouble(int error) {
+  if (error == ESTALE) return "its descriptor is another file by now; the program must not close what it has not opened";
+  return std::strerror(error);
 }
 
 }  // namespace copse::engine

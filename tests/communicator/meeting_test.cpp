@@ -1,0 +1,386 @@
+// Meeting by name among strangers: whoever else owns the name or calls under it, ranks meet, or are told why not in time.
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <list>
+#include <new>
+#include <thread>
+
+#include "c_ranks.hpp"
+
+namespace copse::test {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr unsigned kHung = 30;        // seconds: then SIGALRM ends a rank, which shows
+constexpr uid_t kAnotherUser = 65534;  // nobody
+
+double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
+void sleep_ms(int time) { std::this_thread::sleep_for(std::chrono::milliseconds(time)); }
+
+// What is wrong if ranks that have met do not add up.
+std::string add_up(copse_comm *comm) {
+  const int ranks = copse_comm_ranks(comm), mine = copse_comm_rank(comm) + 1;
+  int sum = 0;
+  if (copse_allreduce(comm, &mine, &sum, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
+  return sum == ranks * (ranks + 1) / 2 ? "" : "a wrong sum";
+}
+
+std::string join_and_add(const std::string &name, int rank, int ranks, double timeout = 20) {
+  alarm(kHung);
+  copse_comm *comm = nullptr;
+  if (copse_comm_join(name.c_str(), rank, ranks, timeout, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+  std::string wrong = add_up(comm);
+  copse_comm_free(comm);
+  return wrong;
+}
+
+// What is wrong if this rank is not told these words, soon after its timeout at the latest.
+std::string join_and_be_refused(const std::string &name, int rank, int ranks, double timeout,
+                                std::initializer_list<const char *> words) {
+  alarm(kHung);
+  copse_comm *comm = nullptr;
+  const auto begin = Steady::now();
+  std::string wrong =
+      refused(copse_comm_join(name.c_str(), rank, ranks, timeout, &comm), COPSE_ERROR_UNREACHABLE, words);
+  if (seconds_since(begin) > timeout + 8) wrong += "; and that took " + std::to_string(seconds_since(begin)) + " s";
+  return wrong;
+}
+
+// Sockets of strangers.
+class Stranger {
+ public:
+  explicit Stranger(const std::string &name) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.sun_family = AF_UNIX;
+    const std::string path = "copse-" + name;
+    std::memcpy(address_.sun_path + 1, path.data(), path.size());
+    length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
+  }
+  Stranger(const Stranger &) = delete;
+  Stranger &operator=(const Stranger &) = delete;
+  ~Stranger() { close(socket_); }
+  bool own_the_name(int backlog) {
+    return bind(socket_, reinterpret_cast<sockaddr *>(&address_), length_) == 0 && listen(socket_, backlog) == 0;
+  }
+  bool call() {
+    for (int i = 0; i < 2000; ++i) {
+      if (connect(socket_, reinterpret_cast<sockaddr *>(&address_), length_) == 0) return true;
+      sleep_ms(5);
+    }
+    return false;
+  }
+  [[nodiscard]] int take_in() const { return accept(socket_, nullptr, nullptr); }
+  void say(const std::string &words) const { static_cast<void>(send(socket_, words.data(), words.size(), MSG_NOSIGNAL)); }
+
+ private:
+  sockaddr_un address_{};
+  socklen_t length_ = 0;
+  int socket_;
+};
+
+// A process that does `body` and then stays until it is no longer needed.
+class Bystander {
+ public:
+  template <class Body>
+  explicit Bystander(Body &&body) : Bystander() {
+    pid_ = fork();
+    if (pid_ == 0) {
+      alarm(2 * kHung);
+      ready_->store(body() ? 1 : 2);
+      while (true) pause();
+    }
+    for (int i = 0; i < 4000 && ready_->load() == 0; ++i) sleep_ms(5);
+  }
+  Bystander(const Bystander &) = delete;
+  Bystander &operator=(const Bystander &) = delete;
+  ~Bystander() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    munmap(ready_, sizeof *ready_);
+  }
+  [[nodiscard]] bool ready() const { return ready_->load() == 1; }
+
+ private:
+  Bystander()
+      : ready_(new (mmap(nullptr, sizeof *ready_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                   std::atomic<int>(0)) {}
+  std::atomic<int> *ready_;
+  pid_t pid_ = -1;
+};
+
+// Gives a caller what rank 0 used to give: its process, the number of a descriptor, and that of the ranks.
+void hand_out(int caller) {
+  const int memory = memfd_create("evil", 0);
+  static_cast<void>(ftruncate(memory, 1 << 16));
+  const std::int32_t invitation[3] = {getpid(), memory, 2};
+  static_cast<void>(send(caller, invitation, sizeof invitation, MSG_NOSIGNAL));
+}
+
+TEST(Strangers, AnotherUserOwnsTheName) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const std::string name = fresh_name();
+  const Bystander squatter([&] {
+    static Stranger stranger(name);
+    if (setgid(kAnotherUser) != 0 || setuid(kAnotherUser) != 0 || !stranger.own_the_name(5)) return false;
+    std::thread([] {
+      while (true) hand_out(stranger.take_in());
+    }).detach();
+    return true;
+  });
+  ASSERT_TRUE(squatter.ready());
+  EXPECT_EQ(all_well(in_processes(2,
+                                  [&](int rank) {
+                                    if (rank == 0)
+                                      return join_and_be_refused(name, 0, 2, 1, {"in use by process", "user id 65534", "choose another"});
+                                    return join_and_be_refused(name, 1, 2, 1, {"rank 0 did not come in time", "owned by process", "user id 65534"});
+                                  })),
+            "");
+}
+
+// Later the name is free: the rank that has kept calling meets rank 0.
+TEST(Strangers, TheOwnerOfTheNameLeaves) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(2,
+                                  [&](int rank) -> std::string {
+                                    if (rank == 1) return join_and_add(name, 1, 2);
+                                    {
+                                      Stranger stranger(name);
+                                      if (!stranger.own_the_name(5)) return "could not own the name";
+                                      const int caller = stranger.take_in();
+                                      hand_out(caller);
+                                      sleep_ms(300);
+                                      close(caller);
+                                    }
+                                    return join_and_add(name, 0, 2);
+                                  })),
+            "");
+}
+
+TEST(Strangers, TheOwnerOfTheNameSaysFourBytesAndStops) {
+  const std::string name = fresh_name();
+  const Bystander squatter([&] {
+    static Stranger stranger(name);
+    if (!stranger.own_the_name(5)) return false;
+    std::thread([] {
+      while (true) static_cast<void>(send(stranger.take_in(), "\1\0\0\0", 4, MSG_NOSIGNAL));
+    }).detach();
+    return true;
+  });
+  ASSERT_TRUE(squatter.ready());
+  const std::vector<std::string> complaints =
+      in_processes(1, [&](int) { return join_and_be_refused(name, 1, 2, 0.5, {"rank 0 did not come in time", "owned by process"}); });
+  EXPECT_EQ(complaints[0], "");
+}
+
+TEST(Strangers, TheOwnerOfTheNameTakesNobodyIn) {
+  const std::string name = fresh_name();
+  const Bystander squatter([&] {
+    static Stranger stranger(name);
+    static Stranger calls(name);
+    return stranger.own_the_name(0) && calls.call();
+  });
+  ASSERT_TRUE(squatter.ready());
+  const std::vector<std::string> complaints =
+      in_processes(1, [&](int) { return join_and_be_refused(name, 1, 2, 0.5, {"rank 0 did not come in time", "so many call"}); });
+  EXPECT_EQ(complaints[0], "");
+}
+
+// Each of them calls before rank 1 does, and most stay on the line.
+TEST(Strangers, TheyCallAndUseUpNoInvitation) {
+  for (const std::string &words : {std::string(), std::string("\1\0\0\0", 4), std::string("copse"), std::string(5000, 'x'),
+                                   std::string("copse\x1bmt\1\0\0\0\xff\xff\xff\xff", 16)}) {
+    const std::string name = fresh_name();
+    EXPECT_EQ(all_well(in_processes(2,
+                                    [&](int rank) -> std::string {
+                                      if (rank == 0) return join_and_add(name, 0, 2);
+                                      Stranger stays(name);
+                                      {
+                                        Stranger leaves(name);
+                                        if (!leaves.call()) return "no call";
+                                        leaves.say(words);
+                                      }
+                                      if (!stays.call()) return "no call";
+                                      stays.say(words);
+                                      return join_and_add(name, 1, 2);
+                                    })),
+              "")
+        << words.size() << " bytes";
+  }
+}
+
+TEST(Strangers, AnotherUserCallsAndUsesUpNoInvitation) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(2,
+                                  [&](int rank) -> std::string {
+                                    if (rank == 0) return join_and_add(name, 0, 2);
+                                    const Bystander stranger([&] {
+                                      static Stranger call(name);
+                                      return setgid(kAnotherUser) == 0 && setuid(kAnotherUser) == 0 && call.call();
+                                    });
+                                    if (!stranger.ready()) return "no call";
+                                    return join_and_add(name, 1, 2);
+                                  })),
+            "");
+}
+
+// Hundreds of silent lines neither use up rank 0's descriptors nor keep a rank out.
+TEST(Strangers, ACrowdIsOnTheLine) {
+  const std::string name = fresh_name();
+  const std::vector<std::string> complaints = in_processes(3, [&](int who) -> std::string {
+    if (who == 0) {
+      const rlimit few{80, 80};
+      setrlimit(RLIMIT_NOFILE, &few);
+      return join_and_add(name, 0, 2);
+    }
+    if (who == 1) {
+      sleep_ms(300);
+      return join_and_add(name, 1, 2);
+    }
+    std::list<Stranger> crowd;
+    for (int i = 0; i < 300; ++i)
+      if (!crowd.emplace_back(name).call()) return {};  // the meeting is over
+    return {};
+  });
+  EXPECT_EQ(all_well(complaints), "");
+}
+
+// Ranks ---------------------------------------------------------------------------------------------------------
+
+TEST(Ranks, OneComesTwice) {
+  const std::string name = fresh_name();
+  const std::vector<std::string> complaints = in_processes(4, [&](int who) -> std::string {
+    if (who == 3) {
+      sleep_ms(1200);
+      return join_and_add(name, 2, 3);
+    }
+    if (who != 2) return join_and_add(name, who, 3);
+    sleep_ms(400);
+    return join_and_be_refused(name, 1, 3, 10, {"rank 1 has come already", "process"});
+  });
+  EXPECT_EQ(all_well(complaints), "");
+}
+
+TEST(Ranks, AWrongNumberOfRanksUsesUpNoInvitation) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(3,
+                                  [&](int who) -> std::string {
+                                    if (who == 2) {
+                                      sleep_ms(500);
+                                      return join_and_add(name, 1, 2);
+                                    }
+                                    if (who == 1) return join_and_be_refused(name, 1, 3, 10, {"rank 0 expects 2 ranks"});
+                                    return join_and_add(name, 0, 2);
+                                  })),
+            "");
+}
+
+TEST(Ranks, OneDiesBeforeAllHaveComeAndIsStartedAgain) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(3,
+                                  [&](int rank) -> std::string {
+                                    if (rank == 1) {
+                                      const pid_t first = fork();
+                                      if (first == 0) _exit(join_and_add(name, 1, 3).empty() ? 0 : 1);
+                                      sleep_ms(300);
+                                      kill(first, SIGKILL);
+                                      waitpid(first, nullptr, 0);
+                                    }
+                                    if (rank == 2) sleep_ms(800);
+                                    return join_and_add(name, rank, 3);
+                                  })),
+            "");
+}
+
+TEST(Ranks, OfAnotherJob) {
+  for (const char *variable : {"COPSE_JOB", "SLURM_JOB_ID", "PMIX_NAMESPACE"}) {
+    const std::string name = fresh_name(), mine = std::string(variable) + "=morning", other = std::string(variable) + "=evening";
+    EXPECT_EQ(all_well(in_processes(3,
+                                    [&](int who) -> std::string {
+                                      setenv(variable, who == 1 ? "evening" : "morning", 1);
+                                      if (who == 2) sleep_ms(500);
+                                      if (who != 1) return join_and_add(name, who / 2, 2);
+                                      return join_and_be_refused(name, 1, 2, 10, {"another job", mine.c_str(), other.c_str(), "COPSE_JOB"});
+                                    })),
+              "");
+  }
+}
+
+// As two containers with one network. Before, the second rank opened the first one's descriptor by its number: among its
+// own processes.
+TEST(Ranks, OfAnotherPidNamespace) {
+  const std::string name = fresh_name();
+  char path[] = "/tmp/copse-meeting-XXXXXX";
+  const int file = mkstemp(path);
+  ASSERT_GE(file, 0);
+  const std::string content(1 << 16, 'u');
+  ASSERT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return "skip";
+    return in_processes(1, [&](int) -> std::string {  // process 1 of its own namespace
+      if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || mount("proc", "/proc", "proc", 0, nullptr) != 0)
+        return "skip";
+      // Whatever number the other's memory has there, it is the user's file here.
+      for (int fd = 3; rank == 1 && fd < 40; ++fd)
+        if (fcntl(fd, F_GETFD) < 0) dup2(file, fd);
+      if (rank == 0) return join_and_be_refused(name, 0, 2, 2, {"only 1 of 2 ranks came in time", "PID namespace"});
+      return join_and_be_refused(name, 1, 2, 2, {"rank 0 sits in another PID namespace"});
+    })[0];
+  });
+  std::string now(content.size(), 0);
+  EXPECT_EQ(pread(file, now.data(), now.size(), 0), static_cast<ssize_t>(now.size()));
+  EXPECT_TRUE(now == content) << "the user's file has been written";
+  close(file);
+  unlink(path);
+  if (complaints[0] == "skip") GTEST_SKIP() << "no PID namespace of one's own";
+  EXPECT_EQ(all_well(complaints), "");
+}
+
+// Timeouts ------------------------------------------------------------------------------------------------------
+
+TEST(Timeouts, ThatAreNone) {
+  copse_comm *comm = nullptr;
+  for (const double timeout : {std::nan(""), -1.0, -std::numeric_limits<double>::infinity()})
+    for (const int rank : {0, 1})
+      EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), rank, 2, timeout, &comm), COPSE_ERROR_ARGUMENT, {"timeout", "0 or more"}), "")
+          << timeout;
+  for (const int rank : {0, 1})
+    EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), rank, 2, 0, &comm), COPSE_ERROR_UNREACHABLE, {"in time"}), "");
+}
+
+// Longer than poll()'s milliseconds, the clock's nanoseconds, or anything. The other rank is late in turn.
+TEST(Timeouts, ThatNoClockHolds) {
+  for (const double timeout : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::max(), 1e10, 4294967296.0,
+                               4294967.296, 2147483.648}) {
+    for (const int late : {0, 1}) {
+      const std::string name = fresh_name();
+      EXPECT_EQ(all_well(in_processes(2,
+                                      [&](int rank) {
+                                        if (rank == late) sleep_ms(150);
+                                        return join_and_add(name, rank, 2, timeout);
+                                      })),
+                "")
+          << timeout << " s, rank " << late << " is late";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace copse::test
