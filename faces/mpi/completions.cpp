@@ -1,5 +1,6 @@
 // MPI's calls on requests. While a call of Copse's is under way, those that wait become loops in which both Copse and the
 // MPI go on; what has ended, the MPI itself reports (requests.hpp).
+#include "failures.hpp"
 #include "wrappers.hpp"
 
 namespace copse::mpi {
@@ -30,9 +31,10 @@ namespace ours {
 
 int Test(MPI_Request *request, int *flag, MPI_Status *status) {
   if (settle(*request)) {
+    const Failures failures(request);
     const int result = real().Test(request, flag, status);
     if (*flag == 0) go_on();
-    return result;
+    return *flag == 0 ? result : failures.tell(result);
   }
   *flag = 0;
   go_on();
@@ -43,7 +45,9 @@ int Wait(MPI_Request *request, MPI_Status *status) {
   int flag = 0, result = MPI_SUCCESS;
   const auto done = [&] {
     if (!settle(*request)) return false;
+    const Failures failures(request);
     result = real().Test(request, &flag, status);
+    if (flag != 0) result = failures.tell(result);
     return flag != 0 || result != MPI_SUCCESS;
   };
   return wait_for(done) ? result : real().Wait(request, status);
@@ -52,7 +56,11 @@ int Wait(MPI_Request *request, MPI_Status *status) {
 int Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
   *flag = 0;
   int result = MPI_SUCCESS;
-  if (settle(count, requests)) result = real().Testall(count, requests, flag, statuses);
+  if (settle(count, requests)) {
+    const Failures failures(count, requests);
+    result = real().Testall(count, requests, flag, statuses);
+    if (*flag != 0) result = failures.tell_some(result, count, nullptr, statuses);
+  }
   if (*flag == 0 && result == MPI_SUCCESS) go_on();
   return result;
 }
@@ -69,24 +77,28 @@ int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
     }
     return flag != 0 || result != MPI_SUCCESS;
   });
-  return real().Waitall(count, requests, statuses);
+  const Failures failures(count, requests);
+  return failures.tell_some(real().Waitall(count, requests, statuses), count, nullptr, statuses);
 }
 
 // A persistent call of Copse's that is pending looks inactive to the MPI: that nothing is active is for Copse to say.
 int Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
   const bool all = settle(count, requests);
+  const Failures failures(count, requests);
   const int result = real().Testany(count, requests, index, flag, status);
   if (result != MPI_SUCCESS) return result;
   if (*flag != 0 && *index == MPI_UNDEFINED && !all) *flag = 0;
   if (*flag == 0) go_on();
-  return result;
+  return *flag == 0 ? result : failures.tell(result, *index);
 }
 
 int Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
   int flag = 0, result = MPI_SUCCESS;
   const auto done = [&] {
     const bool all = settle(count, requests);
+    const Failures failures(count, requests);
     result = real().Testany(count, requests, index, &flag, status);
+    if (flag != 0) result = failures.tell(result, *index);
     return result != MPI_SUCCESS || (flag != 0 && (*index != MPI_UNDEFINED || all));
   };
   return wait_for(done) ? result : real().Waitany(count, requests, index, status);
@@ -94,7 +106,9 @@ int Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
 
 int Testsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
   const bool all = settle(count, requests);
-  const int result = real().Testsome(count, requests, done, indices, statuses);
+  const Failures failures(count, requests);
+  int result = real().Testsome(count, requests, done, indices, statuses);
+  if (*done != MPI_UNDEFINED) result = failures.tell_some(result, *done, indices, statuses);
   if (result != MPI_SUCCESS) return result;
   if (*done == MPI_UNDEFINED && !all) *done = 0;
   if (*done == 0) go_on();
@@ -105,7 +119,9 @@ int Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Stat
   int result = MPI_SUCCESS;
   const auto some = [&] {
     const bool all = settle(count, requests);
+    const Failures failures(count, requests);
     result = real().Testsome(count, requests, done, indices, statuses);
+    if (*done != MPI_UNDEFINED) result = failures.tell_some(result, *done, indices, statuses);
     return result != MPI_SUCCESS || (*done != 0 && (*done != MPI_UNDEFINED || all));
   };
   return wait_for(some) ? result : real().Waitsome(count, requests, done, indices, statuses);

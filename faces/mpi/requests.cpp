@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "report.hpp"
 #include "request_table.hpp"
@@ -13,7 +14,7 @@ namespace copse::mpi {
 using engine::Outcome;
 
 namespace detail {
-std::atomic<int> pending_requests{0}, known_requests{0};
+std::atomic<int> pending_requests{0}, known_requests{0}, failed_requests{0};
 }
 
 namespace {
@@ -35,9 +36,6 @@ struct HeldOp {
 };
 auto &held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
 
-// Open MPI 5 notices a message that is too long for a receive of none, but not for one of a byte; Intel MPI, the reverse.
-constexpr int kRoom = kFamily == "Open MPI" ? 0 : 1;
-
 MPI_Comm alone{};  // this process's own, for what persistent requests wait for
 
 // The MPI goes on when one of its requests is tested; this one never ends.
@@ -52,13 +50,6 @@ void poke_mpi() {
   int flag = 0;
   real().Test(&never, &flag, MPI_STATUS_IGNORE);
   poking.store(false, std::memory_order_release);
-}
-
-void copy_errhandler(MPI_Comm from, MPI_Comm to) {
-  MPI_Errhandler handler{};
-  real().Comm_get_errhandler_(from, &handler);
-  real().Comm_set_errhandler_(to, handler);
-  real().Errhandler_free_(&handler);
 }
 
 }  // namespace
@@ -128,7 +119,7 @@ Request *Request::find(MPI_Request handle) {
 }
 
 int Request::make_handle(MPI_Request *handle) {
-  const int result = persistent_ ? real().Recv_init_(&room_, kRoom, MPI_BYTE, 0, 0, alone, handle)
+  const int result = persistent_ ? real().Recv_init_(nullptr, 0, MPI_BYTE, 0, 0, alone, handle)
                                  : real().Grequest_start_(query, drop, cancel, this, handle);
   if (result != MPI_SUCCESS) return result;
   handle_ = *handle;
@@ -190,15 +181,13 @@ void Request::end() {
     if (outcome == Outcome::truncated && error_ == MPI_SUCCESS) error_ = MPI_ERR_TRUNCATE;
     job_.reset();
   }
+  const bool failed = error_ != MPI_SUCCESS;  // then the call counts as pending until that has been told
+  if (failed) detail::failed_requests.fetch_add(1, std::memory_order_release);
   if (persistent_) {
-    // More than there is room for: the MPI then reports an error of this message, which stands for any error of the call.
-    const char bytes[kRoom + 1]{};
-    const int count = error_ != MPI_SUCCESS ? kRoom + 1 : 0;
-    if (count != 0 && !state_->freed) copy_errhandler(state_->comm, alone);
     real().Start(&handle_);
-    real().Send(bytes, count, raw_of(MPI_BYTE), 0, 0, raw_of(alone));
+    real().Send(nullptr, 0, raw_of(MPI_BYTE), 0, 0, raw_of(alone));
     stage_.store(Stage::idle, std::memory_order_release);
-    detail::pending_requests.fetch_sub(1, std::memory_order_release);
+    if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
     return;
   }
   load_ = nullptr;
@@ -206,10 +195,18 @@ void Request::end() {
   input = {};
   output = {};
   op_.reset();
-  state_.reset();
+  if (!failed) state_.reset();
   MPI_Request handle = handle_;  // when the MPI knows, another thread may end this object
   stage_.store(Stage::idle, std::memory_order_release);
   real().Grequest_complete_(handle);
+  if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
+}
+
+MPI_Comm Request::answers_for() const { return state_ && !state_->freed ? state_->comm : MPI_COMM_SELF; }
+
+void Request::told() {
+  if (std::exchange(error_, MPI_SUCCESS) == MPI_SUCCESS) return;
+  detail::failed_requests.fetch_sub(1, std::memory_order_release);
   detail::pending_requests.fetch_sub(1, std::memory_order_release);
 }
 
@@ -222,6 +219,7 @@ int Request::free(MPI_Request *handle) {
     return MPI_SUCCESS;
   }
   if (!persistent_) return real().Request_free(handle);  // the MPI says itself when it ends: drop()
+  told();
   leave_table();  // first: another thread may be given this handle next
   const int result = real().Request_free(handle);
   delete this;
@@ -246,16 +244,17 @@ void Request::free_pending() {
 
 // What the MPI asks of a generalized request ------------------------------------------------------------------------
 
-int Request::query(void *self, MPI_Status *status) {
+int Request::query(void *, MPI_Status *status) {
   real().Status_set_elements_(status, MPI_BYTE, 0);
   real().Status_set_cancelled_(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
-  return static_cast<const Request *>(self)->error_;
+  return MPI_SUCCESS;  // errors: failures.hpp
 }
 
 int Request::drop(void *self) {
   auto *const request = static_cast<Request *>(self);
+  request->told();
   request->leave_table();
   delete request;
   return MPI_SUCCESS;

@@ -47,6 +47,10 @@ class Request {
   [[nodiscard]] bool pending() const { return stage_.load(std::memory_order_acquire) == Stage::pending; }
   // Lets a pending call go on; if it is over, ends it and tells the MPI. True if it is not pending any more.
   bool settle();
+  // Of a call that is over: its error, and on which communicator that is to be raised. told(): that has been done.
+  [[nodiscard]] int error() const { return stage_.load(std::memory_order_acquire) == Stage::idle ? error_ : MPI_SUCCESS; }
+  [[nodiscard]] MPI_Comm answers_for() const;
+  void told();
   // The program gives its handle away. What is pending comes to its end all the same.
   int free(MPI_Request *handle);
   void free_pending();
@@ -73,14 +77,15 @@ class Request {
   MPI_Request handle_{};
   std::atomic<Stage> stage_{Stage::idle};
   int error_ = MPI_SUCCESS;
-  char room_ = 0;  // of the receive behind a persistent call, which gets nothing unless that was truncated
 };
 
 namespace detail {
-extern std::atomic<int> pending_requests, known_requests;
+extern std::atomic<int> pending_requests, known_requests, failed_requests;
 }
 // Calls that have been started and not ended: as long as there are none, nothing on requests concerns Copse.
 inline bool requests_pending() { return detail::pending_requests.load(std::memory_order_acquire) != 0; }
+// Ended with an error that no procedure has told yet (failures.hpp): these count as pending.
+inline bool requests_failed() { return detail::failed_requests.load(std::memory_order_acquire) != 0; }
 inline bool requests_known() { return detail::known_requests.load(std::memory_order_acquire) != 0; }
 
 // Once, after MPI_Init; and in MPI_Finalize, to end what the program has given away.

@@ -553,6 +553,58 @@ static void expect_handled(const char *what, int code, MPI_Comm comm, int class)
   handled = 0;
 }
 
+/* An error of a call that was started is told by what completes it, among others that are right: a gatherv whose root has too
+ * little room, in every way of completing, and form. The handlers of the world and of this process alone are fatal. */
+static void errors_at_completion(MPI_Comm comm) {
+  enum { kHow = 8, kThree = 3 };
+  int mine[4] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax], sums[2];
+  const int wrong = rank == 0 && ranks > 1, one = 1;
+  for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
+  for (int persistent = 0; persistent <= HAS_PERSISTENT; ++persistent)
+    for (int how = 0; how < kHow; ++how) {
+      MPI_Request requests[kThree];
+      MPI_Status statuses[kThree];
+      int code = MPI_SUCCESS, codes[kThree] = {0}, index, flag = 0, done = 0, indices[kThree], class;
+      form = persistent ? kPersistent : kStarted;
+      slot = &requests[0], CALL(Allreduce, allreduce, , &one, &sums[0], 1, MPI_INT, MPI_SUM, comm);
+      slot = &requests[1], CALL(Gatherv, gatherv, , mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm);
+      slot = &requests[2], CALL(Allreduce, allreduce, , &one, &sums[1], 1, MPI_INT, MPI_SUM, comm);
+      slot = &request_of_slot, form = kBlocking;
+      if (persistent) MPI_Startall(kThree, requests);
+      switch (how) {
+        case 0: for (int i = 0; i < kThree; ++i) codes[i] = MPI_Wait(&requests[i], MPI_STATUS_IGNORE); break;
+        case 1: for (int i = kThree - 1; i >= 0; --i, flag = 0) while (!flag) codes[i] = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE); break;
+        case 2: for (int i = 0; i < kThree; ++i) code = MPI_Waitany(kThree, requests, &index, statuses), codes[index] = code; break;
+        case 3:
+          for (int i = 0; i < kThree; ++i, flag = 0) {
+            while (!flag) code = MPI_Testany(kThree, requests, &index, &flag, statuses);
+            codes[index] = code;
+          }
+          break;
+        case 4: case 5:
+          for (int ended = 0; ended < kThree; ended += done) {
+            code = how == 4 ? MPI_Waitsome(kThree, requests, &done, indices, statuses) : MPI_Testsome(kThree, requests, &done, indices, statuses);
+            MPI_Error_class(code, &class);
+            for (int i = 0; i < done; ++i) codes[indices[i]] = class == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : code;
+          }
+          break;
+        default:
+          if (how == 6) code = MPI_Waitall(kThree, requests, statuses);
+          for (; how == 7 && !flag;) code = MPI_Testall(kThree, requests, &flag, statuses);
+          MPI_Error_class(code, &class);
+          EXPECT(class == (wrong ? MPI_ERR_IN_STATUS : MPI_SUCCESS), "way %d: class %d", how, class);
+          for (int i = 0; wrong && i < kThree; ++i) codes[i] = statuses[i].MPI_ERROR;
+      }
+      EXPECT(codes[0] == MPI_SUCCESS && codes[2] == MPI_SUCCESS, "way %d: codes %d %d", how, codes[0], codes[2]);
+      expect_handled("a gatherv that was started", codes[1], comm, wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+      EXPECT(sums[0] == ranks && sums[1] == ranks, "way %d: %d %d", how, sums[0], sums[1]);
+      for (int i = 0; i < kThree; ++i) {
+        EXPECT((requests[i] == MPI_REQUEST_NULL) == !persistent, "way %d: request %d", how, i);
+        if (persistent) MPI_Request_free(&requests[i]);
+      }
+    }
+}
+
 /* An error calls the handler of the communicator that the call was made on, once, wherever it is noticed. */
 static void handlers(void) {
   int mine[8] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
@@ -570,6 +622,7 @@ static void handlers(void) {
     for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
     const int class = rank == 0 && ranks > 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
     expect_handled("a gatherv", MPI_Gatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm), comm, class);
+    errors_at_completion(comm);
   }
   MPI_Comm_free(&comm);
 }

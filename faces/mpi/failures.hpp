@@ -1,0 +1,66 @@
+// Errors of Copse's calls that are noticed when they are over. The procedure that completes the request tells them, to the
+// error handler of the communicator that the call was made on (MPI-4.1 9.3). The MPI cannot: it knows the requests as
+// generalized ones and receives, which belong to no communicator of the program's.
+#pragma once
+
+#include <vector>
+
+#include "requests.hpp"
+
+namespace copse::mpi {
+
+// Of the requests that a procedure is asked for: what has failed among them. Made before the MPI completes any.
+class Failures {
+ public:
+  Failures(int count, const MPI_Request *requests) {
+    if (!requests_failed()) [[likely]] return;
+    for (int i = 0; i < count; ++i) {
+      Request *const request = Request::find(requests[i]);
+      if (request != nullptr && request->error() != MPI_SUCCESS)
+        failed_.push_back({i, request->persistent() ? request : nullptr, request->answers_for(), request->error()});
+    }
+  }
+  explicit Failures(const MPI_Request *request) : Failures(1, request) {}
+
+  // The request of that index has been completed, with `result`. Returns what the procedure is to return.
+  [[nodiscard]] int tell(int result, int index = 0) const {
+    const Failure *const failure = find(index);
+    if (failure == nullptr || result != MPI_SUCCESS) return result;
+    return raise(*failure), failure->error;
+  }
+  // So many have been completed: of those in `indices`, or all. Their statuses are in this order.
+  [[nodiscard]] int tell_some(int result, int count, const int *indices, MPI_Status *statuses) const {
+    const Failure *first = nullptr;
+    if (failed_.empty() || (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS)) return result;
+    for (int i = 0; i < count; ++i) {
+      const Failure *const failure = find(indices != nullptr ? indices[i] : i);
+      if (first == nullptr) first = failure;
+      if (statuses == MPI_STATUSES_IGNORE) continue;
+      if (failure != nullptr) statuses[i].MPI_ERROR = failure->error;
+      else if (result == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    }
+    if (first == nullptr) return result;
+    return raise(*first), MPI_ERR_IN_STATUS;
+  }
+
+ private:
+  struct Failure {
+    int index;
+    Request *persistent;  // else null: the MPI has let the request go
+    MPI_Comm comm;
+    int error;
+  };
+  [[nodiscard]] const Failure *find(int index) const {
+    for (const Failure &failure : failed_)
+      if (failure.index == index) {
+        if (failure.persistent != nullptr) failure.persistent->told();
+        return &failure;
+      }
+    return nullptr;
+  }
+  static void raise(const Failure &failure) { real().Comm_call_errhandler_(failure.comm, failure.error); }
+
+  std::vector<Failure> failed_;
+};
+
+}  // namespace copse::mpi
