@@ -42,7 +42,7 @@ Reading read_message(std::string_view bytes, Message &message) {
 }
 
 constexpr const char *kOtherNamespace =
-    "in another PID namespace or container; processes that share memory need one: start both in one container, or let "
+    "rank 0 sits in another PID namespace or container; processes that share memory need one: start both in one container, or let "
     "the containers share it (docker run --pid=container:NAME, shareProcessNamespace)";
 
 }  // namespace
@@ -88,7 +88,7 @@ Reading read_answer(std::string_view bytes, Answer &answer) { return read_messag
 
 std::string refusal_of(const Hello &caller, const Hello &rank0, pid_t pid) {
   if (caller.layout != rank0.layout) return "rank 0 runs another version of Copse; give all ranks the same library";
-  if (caller.host != rank0.host || caller.pid != pid) return std::string("rank 0 sits ") + kOtherNamespace;
+  if (caller.host != rank0.host || caller.pid != pid) return kOtherNamespace;
   if (caller.job != rank0.job) {
     const std::string theirs = text_in(rank0.job_text), mine = text_in(caller.job_text);
     return "rank 0 belongs to another job (" + (theirs.empty() ? "no job's token" : theirs) + ") than this rank (" +
@@ -106,7 +106,7 @@ std::string refusal_of(const Answer &rank0, const Hello &caller, pid_t pid) {
     const std::string words = text_in(rank0.words);
     return words.empty() ? "rank 0 refuses this rank and does not say why" : words;
   }
-  if (rank0.host != caller.host || rank0.pid != pid) return std::string("rank 0 sits ") + kOtherNamespace;
+  if (rank0.host != caller.host || rank0.pid != pid) return kOtherNamespace;
   return {};
 }
 

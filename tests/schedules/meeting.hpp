@@ -28,7 +28,7 @@ class Gathering {
     std::byte bytes[64];
   };
   void run(int rank) {
-    const auto bootstrap = communicator::meet_in_memory(boards_.data(), rank, ranks_, 1000);
+    const auto bootstrap = communicator::meet_in_memory(boards_.data(), rank, ranks_, communicator::Deadline::after(1000));
     const int rounds = rounds_ - (rank == ranks_ - 1 ? short_by_ : 0);
     for (int round = 0; round < rounds; ++round) {
       const std::size_t words = round == 1 ? 60 : 1;  // 480 bytes: two boards
@@ -67,7 +67,7 @@ class Comings {
  private:
   void run(int rank) {
     for (int time = 0; time < 2; ++time) {
-      const auto bootstrap = meeting_.come(rank, 1000);
+      const auto bootstrap = meeting_.come(rank, communicator::Deadline::after(1000));
       if (bootstrap == nullptr) complain("taken for two threads that mean to be one rank");
       const int mine = 10 * time + rank;
       std::vector<int> all(static_cast<std::size_t>(meeting_.ranks()));

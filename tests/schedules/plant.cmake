@@ -51,14 +51,14 @@ plant(mover.cpp "asleep only once it has looked"
   "    const bool some = any();\n    asleep_.fetch_add(1);\n    bool woken = true;\n    if (PLANTED ? some : any()) {")
 
 plant(shared_bootstrap.cpp "a round read before all have posted"
-  "if (!wait_all(&Board::posted, round_)) return false"
-  "if (!PLANTED && !wait_all(&Board::posted, round_)) return false")
+  "if (!wait_all(&Board::posted, round_)) break"
+  "if (!PLANTED && !wait_all(&Board::posted, round_)) break")
 plant(shared_bootstrap.cpp "a round written before all have read the last"
-  "if (!wait_all(&Board::read, round_ - 1)) return false"
-  "if (!PLANTED && !wait_all(&Board::read, round_ - 1)) return false")
+  "if (!wait_all(&Board::read, round_ - 1)) break"
+  "if (!PLANTED && !wait_all(&Board::read, round_ - 1)) break")
 plant(shared_bootstrap.cpp "posted before it is written" "std::memcpy(board.pinned,"
   "if (PLANTED) board.posted.store(round_, std::memory_order_release);\n      std::memcpy(board.pinned,")
-plant(shared_bootstrap.cpp "gone before its word is looked at again" "if (!seen && !there()) return false"
-  "if (!seen && (PLANTED || !there())) return false")
+plant(shared_bootstrap.cpp "gone before its word is looked at again" "broken_ = !seen && !there();"
+  "broken_ = !seen && (PLANTED || !there());")
 
 file(WRITE ${TARGET} "#include \"planted.hpp\"\n#line 1 \"${SOURCE}\"\n${text}")
