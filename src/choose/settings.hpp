@@ -43,6 +43,7 @@ struct Settings {
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";
+  std::uint64_t first_ticket = 0;  // for tests, without a variable: as if so many fragments had been sent before
 
   std::uint64_t fingerprint = 0;  // of everything that all ranks must have alike
 

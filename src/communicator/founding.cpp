@@ -202,6 +202,7 @@ std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &segm
     return process && process->ended();
   };
   auto executor = std::make_unique<engine::Executor>(segment, peers, rank, tuning.wait, wire.get(), lost);
+  executor->begin_at(settings.first_ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
   if (tuning.heap_only) executor->publish_from_heap_only();
   executor->stream_from(tuning.stream_from);

@@ -11,6 +11,7 @@
 namespace copse::engine {
 namespace {
 
+constexpr std::uint64_t kForgetEvery = std::uint64_t{1} << 46;  // tickets: at 60 ns each, 48 days
 constexpr std::uint64_t kWrittenAhead = 8;  // so many tickets before its turn a line is made ready to be written
 constexpr std::size_t kStripBytes = 4096;  // of a reduction that goes past the caches: stays in L1
 constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
@@ -33,9 +34,9 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 
 // Waiting -------------------------------------------------------------------------------------------------
 
-inline Outcome Executor::wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
-                                   std::uint32_t portion) {
-  return line.reached(ticket, portion) ? Outcome::done : wait_long(line, ticket, rank, policy, portion);
+inline Outcome Executor::wait_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
+  if (progress.passed(ticket)) return Outcome::done;
+  return wait_long([&] { return progress.passed(ticket); }, rank, policy);
 }
 
 inline void Executor::post(const Op &op, std::uint64_t ticket) {
@@ -44,8 +45,8 @@ inline void Executor::post(const Op &op, std::uint64_t ticket) {
   fetch_to_write(&op.ring[(ticket + kWrittenAhead) & mask]);
 }
 
-Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
-                                   std::uint32_t portion) {
+template <class Ready>
+[[gnu::noinline]] Outcome Executor::wait_long(Ready ready, int rank, const WaitPolicy &policy) {
   if (polling_) {
     // Whether the other still lives is looked at by the clock, as in wait_until: a poll may take a turn of the processor.
     if (++polls_ % 32 != 0) return Outcome::pending;
@@ -53,18 +54,18 @@ Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, co
     if (now < next_look_) return Outcome::pending;
     next_look_ = now + kWatchEvery;
     const Outcome news = bad_news(rank);
-    if (line.reached(ticket, portion)) return Outcome::done;
+    if (ready()) return Outcome::done;
     return news == Outcome::done ? Outcome::pending : news;
   }
   Outcome news = Outcome::done;
-  const bool reached = wait_until(
-      policy, [&] { return line.reached(ticket, portion); },
+  const bool came = wait_until(
+      policy, ready,
       [&] {
         news = bad_news(rank);
-        return news == Outcome::done || line.reached(ticket, portion);  // it may have posted, and then died
+        return news == Outcome::done || ready();  // it may have posted, and then died
       },
       idle_);
-  return reached || line.reached(ticket, portion) ? Outcome::done : news;
+  return came || ready() ? Outcome::done : news;
 }
 
 // A peer that has posted already may be further ahead: its next line is fetched while this one is worked on. Not more of
@@ -72,7 +73,8 @@ Outcome Executor::wait_long(const Line &line, std::uint64_t ticket, int rank, co
 inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   const Line &line = op.ring[ticket & mask];
-  if (!line.reached(ticket, op.portion)) [[unlikely]] return wait_long(line, ticket, op.peer, policy_, op.portion);
+  if (!line.reached(ticket, op.portion)) [[unlikely]]
+    return wait_long([&line, ticket, portion = op.portion] { return line.reached(ticket, portion); }, op.peer, policy_);
   __builtin_prefetch(&op.ring[(ticket + 1) & mask]);
   return Outcome::done;
 }
@@ -95,7 +97,7 @@ Outcome Executor::bad_news(int rank) {
 
 bool Executor::all_passed(std::uint64_t ticket) {
   if (known_passed(ticket)) return true;
-  std::uint64_t least = plan::word_of(ticket_);
+  std::uint64_t least = ticket_;
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const std::uint64_t theirs = segment_.progress(static_cast<int>(local)).word.load(std::memory_order_acquire);
     if (static_cast<std::int64_t>(theirs - least) < 0) least = theirs;
@@ -111,15 +113,15 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
 }
 
 Outcome Executor::acquire_ring(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
-  if (ticket < depth || known_passed(ticket - depth)) return Outcome::done;
+  if (known_passed(ticket - depth)) return Outcome::done;
   return acquire_long(op, ticket, depth);
 }
 
 Outcome Executor::acquire_long(const Op &op, std::uint64_t ticket, std::uint64_t depth) {
   const std::uint64_t previous = ticket - depth;
-  if (previous >= ticket_) {  // this call's own use: its readers are known
+  if (static_cast<std::int64_t>(previous - ticket_) >= 0) {  // this call's own use: its readers are known
     for (int local : op.locals) {
-      const Outcome outcome = wait_word(segment_.progress(local), previous, rank_of_local_[local]);
+      const Outcome outcome = wait_passed(segment_.progress(local), previous, rank_of_local_[local], policy_);
       if (outcome != Outcome::done) return outcome;
     }
     return Outcome::done;
@@ -127,15 +129,29 @@ Outcome Executor::acquire_long(const Op &op, std::uint64_t ticket, std::uint64_t
   if (all_passed(previous)) return Outcome::done;
   // A rank that is so far ahead waits until half of its ring is free: it would else meet every single step of the
   // others, and disturb it. All that half belongs to earlier calls, which end whatever this rank does in this one.
-  const std::uint64_t half = std::min(previous + depth / 2, ticket_ - 1);
+  const std::uint64_t half = previous + std::min(depth / 2, ticket_ - 1 - previous);
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const int rank = rank_of_local_[local];
     if (rank == me_) continue;
     const Outcome outcome =
-        wait_word(segment_.progress(static_cast<int>(local)), half, rank, policy_.patient());
+        wait_passed(segment_.progress(static_cast<int>(local)), half, rank, policy_.patient());
     if (outcome != Outcome::done) return outcome;
   }
   return Outcome::done;
+}
+
+void Executor::begin_at(std::uint64_t ticket) {
+  ticket_ = passed_ = ticket;
+  segment_.progress(peers_[static_cast<std::size_t>(me_)].local).pass(ticket - 1);
+}
+
+// The 48 bits that a line keeps of its ticket must not come round while it still holds them: an area that is seldom used,
+// or never again, would seem to be posted. No rank waits for tickets so old.
+void Executor::forget_old_lines() {
+  Line *const lines = segment_.lines(peers_[static_cast<std::size_t>(me_)].local, 0);
+  const std::size_t count = std::size_t{segment_.geometry().areas} * segment_.geometry().line_depth;
+  for (std::size_t i = 0; i < count; ++i)
+    if (lines[i].older_than(kForgetEvery, ticket_)) lines[i].word.store(0, std::memory_order_relaxed);
 }
 
 // Operands ------------------------------------------------------------------------------------------------
@@ -521,10 +537,10 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
       if (moved && op.posts) post(op, fragment.ticket);
       return moved ? Outcome::done : Outcome::reach_failed;
     }
-    case plan::Kind::done: op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
+    case plan::Kind::done: op.ring->pass(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
     case plan::Kind::await_done:
       if (carries_) return Outcome::done;
-      return wait_word(*op.ring, ticket_ + fragments_ - 1, op.peer);
+      return wait_passed(*op.ring, ticket_ + fragments_ - 1, op.peer, policy_);
     case plan::Kind::send: return send(op, call, fragment);
     case plan::Kind::receive: return receive(op, call, fragment);
     case plan::Kind::drain: return wired([&] { return wire_->drain(op.area); });
@@ -553,7 +569,9 @@ void Executor::begin(const Program &program, const Call &call) {
 Outcome Executor::end(Outcome outcome) {
   standing_.begun = false;
   if (outcome == Outcome::done) [[likely]] {
+    const std::uint64_t first = ticket_;
     ticket_ += fragments_;
+    if ((first ^ ticket_) >= kForgetEvery) [[unlikely]] forget_old_lines();
     if (scratch_.size() > kScratchKept) std::vector<std::byte>().swap(scratch_);
     for (Message &message : messages_)
       if (message.bytes.size() > kScratchKept) std::vector<std::byte>().swap(message.bytes);
@@ -635,7 +653,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);
     if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);
-    ++ticket_;
+    if (++ticket_ % kForgetEvery == 0) [[unlikely]] forget_old_lines();
     return Outcome::done;
   }
   begin(program, call);

@@ -51,6 +51,10 @@ class Executor {
   // How what goes into a slot is stored from now on.
   void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
 
+  // Numbers the calls to come from `ticket` on instead of 0: for tests. All ranks must do so, in memory that is still zero
+  // (then up to ticket 2^63), or while none of them is in a call.
+  void begin_at(std::uint64_t ticket);
+
   // From now on called now and then while a call waits long: for what must go on meanwhile.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
 
@@ -125,19 +129,18 @@ class Executor {
   void give_up_for(int culprit) const {
     segment_.given_up(peers_[static_cast<std::size_t>(me_)].local).store(culprit + 1, std::memory_order_relaxed);
   }
-  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
-                    std::uint32_t portion = 0);
-  Outcome wait_long(const Line &line, std::uint64_t ticket, int rank, const WaitPolicy &policy,
-                    std::uint32_t portion);
-  Outcome wait_word(const Line &line, std::uint64_t ticket, int rank) { return wait_word(line, ticket, rank, policy_); }
+  Outcome wait_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy);
+  template <class Ready>
+  Outcome wait_long(Ready ready, int rank, const WaitPolicy &policy);
   Outcome wait_line(const Op &op, std::uint64_t ticket);
   void post(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
   // Is it known that every rank of the node has passed `ticket`? If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const {
-    return static_cast<std::int64_t>(passed_ - plan::word_of(ticket)) >= 0;
+    return static_cast<std::int64_t>(passed_ - ticket) > 0;
   }
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
+  void forget_old_lines();
   // Copies between here and a place that only the kernel reaches; remembers a failure in unreached_.
   bool fetch(const Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes);
   bool store(const Peer &peer, const std::byte *here, std::uintptr_t there, std::size_t bytes);
@@ -177,7 +180,7 @@ class Executor {
 
   std::uint64_t ticket_ = 0;        // the first ticket of the current call
   std::uint64_t fragments_ = 1;     // of the current call
-  std::uint64_t passed_ = 0;        // the progress word that every rank of the node is known to have reached
+  std::uint64_t passed_ = 0;        // every rank of the node is known to have passed all tickets before this
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_, bounce_;
   // What a message over the wire is made of: pieces of memory, that begin where the one before ends only by chance.

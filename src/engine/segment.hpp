@@ -1,6 +1,7 @@
 // The memory that the ranks of one node share for one communicator: lines, slots and progress words.
 //
-// A segment is zero when made: a word of 0 says "no ticket yet", because every post stores more (plan::word_of).
+// A segment is zero when made: a line's word of 0 is that of no ticket (plan::word_of), and a progress word of 0 says that
+// ticket 0 is the first that may still be read.
 #pragma once
 
 #include <array>

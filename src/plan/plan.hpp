@@ -10,7 +10,7 @@
 //
 // Shared memory of a rank. Only its owner writes it (except through a published address):
 //   line (rank, area)   a ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload.
-//                       The line of ticket T lies at T mod depth; portion 0 is posted once its word has reached
+//                       The line of ticket T lies at T mod depth; portion 0 is posted once its word says
 //                       word_of(T, 0), which is also all there is of a value that is given as a whole.
 //   slot (rank, area)   a ring of bulk slots, likewise by ticket; filled before the line of the same ticket
 //                       is posted.
@@ -36,10 +36,10 @@ namespace copse::plan {
 inline constexpr std::size_t kLineBytes = 128;         // adjacent-line prefetch makes pairs of 64 the unit
 inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
 
-// What a word says once portion `portion` of ticket `ticket` is posted. Words only grow; they are compared by signed
-// difference. 0 says "no ticket yet".
+// What a line's word says once portion `portion` of ticket `ticket` is posted. The word holds the last 48 bits of the
+// ticket. The last 16 bits are never 0, so that 0 is the word of no ticket.
 inline constexpr int kPortionBits = 16;
-inline constexpr int kPortions = 1 << kPortionBits;
+inline constexpr int kPortions = (1 << kPortionBits) - 1;
 [[nodiscard]] constexpr std::uint64_t word_of(std::uint64_t ticket, std::uint32_t portion = 0) {
   return (ticket << kPortionBits) + portion + 1;
 }

@@ -59,17 +59,17 @@ struct RelaxedAtomic : WatchedAtomic<T> {
 enum class Planted { nothing, acquire_early, post_before_write, await_early, done_before_read };
 
 constexpr std::uint64_t kDepth = 2;
-constexpr std::uint64_t kFirst = UINT64_MAX - 2;  // tickets and words wrap in the middle of the run
+// Where tickets begin: words wrap in the middle of the run, or begin to use their highest bit, or tickets wrap.
+constexpr std::uint64_t kFirsts[] = {0, (std::uint64_t{1} << 47) - 2, (std::uint64_t{1} << 48) - 2,
+                                     (std::uint64_t{1} << 63) - 2, UINT64_MAX - 1};
 
 // A writer posts `tickets` values; every reader reads each of them. Returns what went wrong in this order of steps.
 template <template <class> class Atomic>
 class Ring {
  public:
-  Ring(int readers, int tickets, Planted planted)
-      : tickets_(tickets), planted_(planted), actors_(static_cast<std::size_t>(readers) + 1) {
-    for (auto &line : ring_)
-      line.word.value = plan::word_of(kFirst - kDepth + ((&line - ring_.data()) ^ (kFirst & 1)));
-    for (auto &line : progress_) line.word.value = plan::word_of(kFirst - 1);
+  Ring(int readers, int tickets, Planted planted, std::uint64_t first)
+      : tickets_(tickets), planted_(planted), first_(first), actors_(static_cast<std::size_t>(readers) + 1) {
+    for (auto &line : progress_) line.word.value = first;
     world = {};
   }
 
@@ -88,7 +88,7 @@ class Ring {
     world.running = who;
     world.tick();
     Actor &actor = actors_[static_cast<std::size_t>(who)];
-    const std::uint64_t ticket = kFirst + static_cast<std::uint64_t>(actor.turn);
+    const std::uint64_t ticket = first_ + static_cast<std::uint64_t>(actor.turn);
     BasicLine<Atomic> &line = ring_[ticket & (kDepth - 1)];
     Access &access = accesses_[ticket & (kDepth - 1)];
     std::string wrong;
@@ -118,7 +118,7 @@ class Ring {
         if (who == 0) {
           line.post(ticket);
         } else {
-          progress_[static_cast<std::size_t>(who)].post(ticket);
+          progress_[static_cast<std::size_t>(who)].pass(ticket);
         }
         break;
     }
@@ -139,13 +139,14 @@ class Ring {
 
   [[nodiscard]] bool ready(int who) {
     const Actor &actor = actors_[static_cast<std::size_t>(who)];
-    const std::uint64_t ticket = kFirst + static_cast<std::uint64_t>(actor.turn);
+    const std::uint64_t ticket = first_ + static_cast<std::uint64_t>(actor.turn);
     if (who == 0) {  // acquire: one reader after the other
       const std::uint64_t early = planted_ == Planted::acquire_early ? 1 : 0;
-      return progress_[static_cast<std::size_t>(actor.waited) + 1].reached(ticket - kDepth - early);
+      return progress_[static_cast<std::size_t>(actor.waited) + 1].passed(ticket - kDepth - early);
     }
     const std::uint64_t early = planted_ == Planted::await_early ? 1 : 0;
-    return ring_[ticket & (kDepth - 1)].reached(ticket - early * kDepth);
+    const auto &line = ring_[ticket & (kDepth - 1)];
+    return line.reached(ticket) || (early != 0 && (line.word.value == 0 || line.reached(ticket - kDepth)));
   }
   [[nodiscard]] bool can_step(int who) {
     const Actor &actor = actors_[static_cast<std::size_t>(who)];
@@ -160,6 +161,7 @@ class Ring {
 
   int tickets_;
   Planted planted_;
+  std::uint64_t first_;
   std::array<BasicLine<Atomic>, kDepth> ring_{};
   std::array<BasicLine<Atomic>, kActorsMost> progress_{};
   std::array<Access, kDepth> accesses_{};
@@ -173,8 +175,8 @@ struct Explored {
 
 // Runs one order: choices[i] picks among the runnable actors at step i, 0 beyond the end; says how many there were.
 template <template <class> class Atomic, class Choose>
-std::string run_order(int readers, int tickets, Planted planted, Choose &&choose) {
-  Ring<Atomic> ring(readers, tickets, planted);
+std::string run_order(int readers, int tickets, Planted planted, std::uint64_t first, Choose &&choose) {
+  Ring<Atomic> ring(readers, tickets, planted, first);
   std::string order;
   while (!ring.finished()) {
     const std::vector<int> runnable = ring.runnable();
@@ -188,13 +190,13 @@ std::string run_order(int readers, int tickets, Planted planted, Choose &&choose
 }
 
 template <template <class> class Atomic>
-Explored every_order(int readers, int tickets, Planted planted) {
+Explored every_order(int readers, int tickets, Planted planted, std::uint64_t first = kFirsts[0]) {
   Explored result;
   std::vector<std::size_t> choices, widths;
   while (true) {
     std::size_t at = 0;
     widths.clear();
-    const std::string wrong = run_order<Atomic>(readers, tickets, planted, [&](std::size_t width) {
+    const std::string wrong = run_order<Atomic>(readers, tickets, planted, first, [&](std::size_t width) {
       if (at == choices.size()) choices.push_back(0);
       widths.push_back(width);
       return choices[at++];
@@ -212,27 +214,32 @@ Explored every_order(int readers, int tickets, Planted planted) {
 }
 
 template <template <class> class Atomic>
-Explored random_orders(int readers, int tickets, Planted planted, std::uint64_t orders) {
+Explored random_orders(int readers, int tickets, Planted planted, std::uint64_t orders,
+                       std::uint64_t first = kFirsts[0]) {
   Explored result;
   std::mt19937_64 random(1);
   while (result.orders < orders && !result.wrong) {
     ++result.orders;
     const std::string wrong =
-        run_order<Atomic>(readers, tickets, planted, [&](std::size_t width) { return random() % width; });
+        run_order<Atomic>(readers, tickets, planted, first, [&](std::size_t width) { return random() % width; });
     if (!wrong.empty()) result.wrong = wrong;
   }
   return result;
 }
 
 TEST(Lines, CarryTheRightPayloadInEveryOrder) {
-  const Explored result = every_order<WatchedAtomic>(1, 5, Planted::nothing);
-  EXPECT_FALSE(result.wrong) << *result.wrong;
-  EXPECT_GT(result.orders, 1000U);
+  for (const std::uint64_t first : kFirsts) {
+    const Explored result = every_order<WatchedAtomic>(1, 5, Planted::nothing, first);
+    EXPECT_FALSE(result.wrong) << "from ticket " << first << ": " << *result.wrong;
+    EXPECT_GT(result.orders, 1000U);
+  }
 }
 
 TEST(Lines, CarryTheRightPayloadToSeveralReaders) {
-  const Explored result = random_orders<WatchedAtomic>(3, 12, Planted::nothing, 5000);
-  EXPECT_FALSE(result.wrong) << *result.wrong;
+  for (const std::uint64_t first : kFirsts) {
+    const Explored result = random_orders<WatchedAtomic>(3, 12, Planted::nothing, 1000, first);
+    EXPECT_FALSE(result.wrong) << "from ticket " << first << ": " << *result.wrong;
+  }
 }
 
 TEST(Lines, PlantedFaultsAreFound) {
@@ -244,6 +251,60 @@ TEST(Lines, PlantedFaultsAreFound) {
 }
 
 TEST(Lines, AnOrderTooWeakIsFound) { EXPECT_TRUE(every_order<RelaxedAtomic>(1, 5, Planted::nothing).wrong); }
+
+// Tickets around every power of two, 0 among them.
+std::vector<std::uint64_t> tickets_at_boundaries() {
+  std::vector<std::uint64_t> result;
+  for (int bit = 0; bit <= 64; ++bit)
+    for (std::uint64_t step = 0; step < 7; ++step) result.push_back((bit == 64 ? 0 : std::uint64_t{1} << bit) - 3 + step);
+  return result;
+}
+
+constexpr std::uint32_t kSomePortions[] = {0, 1, 2, 0x7fff, plan::kPortions - 1};
+
+TEST(Words, ALineThatWasNeverPostedIsNeverReached) {
+  const Line fresh{};
+  for (const std::uint64_t ticket : tickets_at_boundaries())
+    for (const std::uint32_t portion : kSomePortions) ASSERT_FALSE(fresh.reached(ticket, portion)) << ticket;
+}
+
+TEST(Words, ALineIsReachedForItsOwnTicketAlone) {
+  for (const std::uint64_t ticket : tickets_at_boundaries())
+    for (const std::uint32_t posted : kSomePortions) {
+      Line line{};
+      line.post(ticket, posted);
+      for (const std::uint32_t portion : kSomePortions) {
+        ASSERT_EQ(line.reached(ticket, portion), portion <= posted) << ticket << ", portions " << posted << ", " << portion;
+        for (const int later : {6, 16, 31, 32, 46, 47})
+          ASSERT_FALSE(line.reached(ticket + (std::uint64_t{1} << later), portion)) << ticket << " + 2^" << later;
+      }
+    }
+}
+
+TEST(Words, ALineSaysHowOldItIs) {
+  for (const std::uint64_t ticket : tickets_at_boundaries()) {
+    EXPECT_FALSE(Line{}.older_than(1, ticket));
+    for (const std::uint32_t portion : kSomePortions) {
+      Line line{};
+      line.post(ticket, portion);
+      EXPECT_FALSE(line.older_than(1, ticket + 1));
+      EXPECT_TRUE(line.older_than(1, ticket + 2));
+      EXPECT_FALSE(line.older_than(std::uint64_t{1} << 46, ticket + (std::uint64_t{1} << 46)));
+      EXPECT_TRUE(line.older_than(std::uint64_t{1} << 46, ticket + (std::uint64_t{1} << 46) + 1));
+    }
+  }
+}
+
+TEST(Words, ProgressPassesEveryTicketBefore) {
+  for (const std::uint64_t ticket : tickets_at_boundaries()) {
+    Line progress{};
+    progress.pass(ticket);
+    for (const std::uint64_t before : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 48}) {
+      EXPECT_TRUE(progress.passed(ticket - before));
+      EXPECT_FALSE(progress.passed(ticket + 1 + before));
+    }
+  }
+}
 
 WaitPolicy short_policy(std::uint32_t spins, std::uint32_t stays, std::uint32_t yields, std::uint32_t nap_us) {
   WaitPolicy policy;

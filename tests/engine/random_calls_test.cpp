@@ -33,12 +33,22 @@ std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
 }
 
+// Just before a power of two that some counter may not be ready for.
+std::uint64_t draw_first_ticket(std::mt19937_64 &random) {
+  const int bits[] = {0, 16, 31, 32, 46, 47, 48, 62};
+  const int bit = bits[random() % std::size(bits)];
+  return bit == 0 ? 0 : (std::uint64_t{1} << bit) - 1 - random() % 200;
+}
+
 // One communicator as it comes; in the others every collective's algorithm, carrier, radix, fragments and machine are
 // forced.
 std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
   std::vector<choose::Settings> result(kCommunicators);
-  for (std::size_t c = 0; c < result.size(); ++c)  // not measured: a rank that is late may still read what another writes
-    result[c].slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
+  for (choose::Settings &each : result) {
+    // Not measured: a rank that is late may still read what another writes.
+    each.slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
+    each.first_ticket = draw_first_ticket(random);
+  }
   for (std::size_t c = 1; c < result.size(); ++c) {
     for (int i = 0; i < algorithms::kCollectives; ++i) {
       std::vector<const Algorithm *> rows;
@@ -69,7 +79,8 @@ std::string text_of(const choose::Settings &settings) {
     if (forced.radix) text += ":" + std::to_string(*forced.radix);
     text += ";";
   }
-  return (text.empty() ? "as chosen" : text) + (settings.topology.empty() ? "" : " on " + settings.topology);
+  return (text.empty() ? "as chosen" : text) + (settings.topology.empty() ? "" : " on " + settings.topology) +
+         " from ticket " + std::to_string(settings.first_ticket);
 }
 
 class RandomCalls : public testing::TestWithParam<Kind> {};

@@ -1,8 +1,11 @@
 // Signals: lines and progress words in memory that several ranks share.
 //
 // Considerations:
-// - One writer per word; values only grow; nothing is reset. A word holds a ticket and the portions of it that are
-//   posted (plan::word_of), compared by signed difference, so that wrapping of the counter is harmless.
+// - One writer per word. A line's word holds the last 48 bits of a ticket and the portions of it that are posted
+//   (plan::word_of). A line is reached if it holds that very ticket: its owner posts the next one there only when nobody
+//   waits for this one any more. So neither 0 nor an old word is taken for a new one, wherever tickets began, until the
+//   48 bits come round; the executor makes old lines zero before that (Executor::forget_old_lines).
+// - A progress word holds all 64 bits of a ticket and is compared by signed difference.
 // - No read-modify-write. A post is a store-release; its partner is the load-acquire of `reached`.
 // - A line is 128 bytes, so that two words never share what the adjacent-line prefetcher fetches together.
 // - Templates over the atomic type, so that a deterministic scheduler can run them (tests/engine).
@@ -26,9 +29,21 @@ struct alignas(plan::kLineBytes) BasicLine {
     word.store(plan::word_of(ticket, portion), std::memory_order_release);
   }
 
-  // Has the owner posted `portion` of `ticket` (or a later one, which it may only do once we let it)? Partner: post.
+  // Has the owner posted `portion` of `ticket`, or a later portion? Partner: post.
   [[nodiscard]] bool reached(std::uint64_t ticket, std::uint32_t portion = 0) const {
-    return static_cast<std::int64_t>(word.load(std::memory_order_acquire) - plan::word_of(ticket, portion)) >= 0;
+    return word.load(std::memory_order_acquire) - plan::word_of(ticket, portion) < plan::kPortions - portion;
+  }
+
+  // Was a ticket posted here, `age` tickets or more before `now`? For the owner.
+  [[nodiscard]] bool older_than(std::uint64_t age, std::uint64_t now) const {
+    const std::uint64_t posted = word.load(std::memory_order_relaxed);
+    return posted != 0 && ((now << plan::kPortionBits) - posted) >> plan::kPortionBits >= age;
+  }
+
+  // Of a progress word: this rank reads nothing of `ticket`, or before it, any more (partner: passed).
+  void pass(std::uint64_t ticket) { word.store(ticket + 1, std::memory_order_release); }
+  [[nodiscard]] bool passed(std::uint64_t ticket) const {
+    return static_cast<std::int64_t>(word.load(std::memory_order_acquire) - ticket) > 0;
   }
 };
 
