@@ -7,6 +7,7 @@
 
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "engine/signal/cancel.hpp"
 
 using namespace copse::communicator;
 using namespace copse::communicator::c_api;
@@ -31,7 +32,10 @@ std::shared_ptr<Progress> my_progress(bool helped) {
     pid_t process = 0;
   };
   auto &[progress, process] = OfThread<Mine, Mine>::here();
-  if (process != getpid()) progress = std::make_shared<Progress>();
+  if (process != getpid()) {
+    progress = std::make_shared<Progress>();
+    progress->let_cancel();
+  }
   process = getpid();
   if (helped && !progress->helped()) progress->ask_for_help();
   return progress;
@@ -96,6 +100,7 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
 void copse_meeting_free(copse_meeting *meeting) { delete meeting; }
 
 copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm) {
+  const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     if (meeting == nullptr || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting or the place for the handle is null");
@@ -111,6 +116,7 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
 }
 
 copse_status copse_comm_join(const char *name, int rank, int ranks, double timeout_seconds, copse_comm **comm) {
+  const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     const std::size_t length = name == nullptr ? 0 : std::strlen(name);
     if (length < 1 || length > 80)
@@ -130,6 +136,7 @@ copse_status copse_comm_join(const char *name, int rank, int ranks, double timeo
 
 copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
                                copse_comm **comm) {
+  const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     if (allgather == nullptr || comm == nullptr || ranks < 1)
       return fail_creation(COPSE_ERROR_ARGUMENT, "allgather or the place for the handle is null, or ranks below 1");

@@ -1,6 +1,8 @@
 // What the files of the C interface share: the handle, and where exceptions end.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <array>
 #include <memory>
 #include <new>
@@ -18,9 +20,9 @@ namespace copse::communicator::c_api {
 // What went wrong without a communicator, on this thread.
 inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
 
-// Runs `body`; what it throws becomes a status.
+// Runs `body`; what it throws becomes a status. Only the unwinding of a cancelled thread goes on into the caller.
 template <class Body>
-copse_status guarded(std::string &message, Body &&body) noexcept {
+copse_status guarded(std::string &message, Body &&body) {
   const auto keep = [&](const char *why) {
     try {
       message = why;
@@ -38,6 +40,11 @@ copse_status guarded(std::string &message, Body &&body) noexcept {
     return COPSE_ERROR_VARIABLE;
   } catch (const std::exception &error) {
     keep(error.what());
+    return COPSE_ERROR_ARGUMENT;
+  } catch (const abi::__forced_unwind &) {
+    throw;
+  } catch (...) {
+    keep("a function of the caller's has thrown something that is not a std::exception");
     return COPSE_ERROR_ARGUMENT;
   }
 }

@@ -1,5 +1,7 @@
 // The C interface: collectives and requests. Each collective is a row of the table at the end, which says how its
 // parameters are to be read; both its forms follow from that.
+#include <pthread.h>
+
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -183,7 +185,7 @@ copse_status fail(std::string &message, std::string why) {
 
 // Runs `body`, in which this rank does its part of a call: without memory for that, it tells the others.
 template <class Body>
-copse_status take_part(copse_comm &comm, Body &&body) noexcept {
+copse_status take_part(copse_comm &comm, Body &&body) {
   return guarded(comm.message, [&] {
     if (comm.broken != COPSE_OK) return comm.broken;
     try {
@@ -198,7 +200,7 @@ copse_status take_part(copse_comm &comm, Body &&body) noexcept {
 
 // Hands sound arguments, alike on all ranks, to `go`.
 template <class Go>
-copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
+copse_status call(copse_comm *comm, const Asked &asked, Go &&go) {
   if (comm == nullptr)
     return guarded(creation_message(), [] { return fail(creation_message(), "the communicator is null"); });
   return take_part(*comm, [&] {
@@ -224,12 +226,12 @@ copse_status call(copse_comm *comm, const Asked &asked, Go &&go) noexcept {
   });
 }
 
-copse_status run(copse_comm *comm, const Asked &asked) noexcept {
+copse_status run(copse_comm *comm, const Asked &asked) {
   return call(comm, asked,
               [&](const Arguments &arguments) { return status_of(*comm, comm->communicator->run(arguments)); });
 }
 
-copse_status start(copse_comm *comm, const Asked &asked, copse_request **request) noexcept {
+copse_status start(copse_comm *comm, const Asked &asked, copse_request **request) {
   if (request == nullptr) {
     std::string &message = comm == nullptr ? creation_message() : comm->message;
     return guarded(message, [&] { return fail(message, "the place for the request is null"); });
@@ -245,7 +247,7 @@ copse_status start(copse_comm *comm, const Asked &asked, copse_request **request
 }
 
 // Asks after a call; one that is over is freed.
-copse_status ask(copse_request **request, bool wait, bool &over) noexcept {
+copse_status ask(copse_request **request, bool wait, bool &over) {
   over = true;
   if (request == nullptr)
     return guarded(creation_message(), [] { return fail(creation_message(), "the request's place is null"); });
@@ -260,7 +262,12 @@ copse_status ask(copse_request **request, bool wait, bool &over) noexcept {
   if (comm == nullptr)
     return end(creation_message(), [] { return fail(creation_message(), "the request's communicator has been freed"); });
   const Job &job = *(*request)->job;
-  const Outcome outcome = wait ? comm->communicator->wait(job) : comm->communicator->test(job);
+  Outcome outcome = Outcome::pending;
+  const copse_status trouble = guarded(comm->message, [&] {
+    outcome = wait ? comm->communicator->wait(job) : comm->communicator->test(job);
+    return COPSE_OK;
+  });
+  if (trouble != COPSE_OK) return trouble;
   over = outcome != Outcome::pending;
   return over ? end(comm->message, [&] { return status_of(*comm, outcome, &job); }) : COPSE_OK;
 }
@@ -312,6 +319,7 @@ copse_status copse_wait_all(size_t count, copse_request **requests) {
       result = status;
     }
     if (left > 0) std::this_thread::yield();
+    pthread_testcancel();  // as copse_wait, which naps
   }
   return result;
 }

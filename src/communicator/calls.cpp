@@ -435,7 +435,9 @@ Outcome Communicator::State::attempt(Body &&body) {
     outcome = body();
   } catch (const std::bad_alloc &) {
     executor->give_up();
-  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
+  } catch (const abi::__forced_unwind &) {  // this thread has been cancelled in the middle of the call
+    broken = Outcome::peer_failed;
+    executor->give_up();
     throw;
   } catch (...) {  // whoever moves this call on may be in a call on another communicator, or Copse's own thread
     executor->give_up();

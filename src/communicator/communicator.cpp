@@ -6,7 +6,10 @@
 namespace copse::communicator {
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  const engine::CancelDeferred deferred;  // descriptors are closed, and a thread of Copse's own is waited for
+  state_.reset();
+}
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
@@ -20,6 +23,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                                                    std::unique_ptr<engine::Wire> wire,
                                                    const choose::Settings &settings, std::string &why_not,
                                                    std::shared_ptr<Progress> progress) {
+  const engine::CancelDeferred deferred;
   // First: when the ranks have agreed, none may fail any more.
   std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
   Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));

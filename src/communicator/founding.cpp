@@ -173,6 +173,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
 
   Tuning &tuning = group.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
+  tuning.wait.cancellable = group.progress->cancellable();
   tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
   if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
   const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;

@@ -6,7 +6,9 @@
 namespace copse::communicator {
 
 void Progress::take(Task &task) {
-  engine::wait_until(policy_, [&] { return task.try_take(); }, [] { return true; });
+  engine::WaitPolicy policy = policy_;
+  policy.cancellable = false;  // a call may be half begun
+  engine::wait_until(policy, [&] { return task.try_take(); }, [] { return true; });
 }
 
 // A turn ends with the task in the list if something is left, and else with it gone from there.

@@ -52,7 +52,14 @@ class Progress {
   void let_any_thread_send() { any_thread_may_send_ = true; }
   [[nodiscard]] bool any_thread_may_send() const { return any_thread_may_send_; }
   // Ranks outnumber processors: whoever waits gets out of the way.
-  void set_crowded() { policy_ = engine::WaitPolicy::oversubscribed(); }
+  void set_crowded() {
+    const bool cancellable = policy_.cancellable;
+    policy_ = engine::WaitPolicy::oversubscribed();
+    policy_.cancellable = cancellable;
+  }
+  // A thread that is cancelled leaves a call in which it waits long. Else the cancellation waits for the call's end.
+  void let_cancel() { policy_.cancellable = true; }
+  [[nodiscard]] bool cancellable() const { return policy_.cancellable; }
 
   [[nodiscard]] bool any() const { return count_.load() != 0; }
   [[nodiscard]] bool any_of(const void *whole);

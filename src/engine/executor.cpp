@@ -82,7 +82,10 @@ inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits
 // for a rank that waits for a dead one learns it so.
 Outcome Executor::bad_news(int rank) {
-  const bool ended = lost_ && lost_(rank);
+  const bool ended = lost_ && [&] {
+    const CancelDeferred deferred;
+    return lost_(rank);
+  }();
   // After that look: a rank that gives up and then ends has said before whose fault it was.
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const std::int32_t culprit = segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed) - 1;

@@ -69,7 +69,7 @@ class Executor {
   [[nodiscard]] bool moved() const { return moved_; }
 
   // Tells the other ranks of the node that this one will not go on, so that nobody waits for it for ever.
-  void give_up() const { give_up_for(me_); }
+  void give_up() { give_up_for(lost_rank_ = me_); }
 
   // Whose fault it was that `run` came to peer_lost or peer_failed.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }

@@ -219,6 +219,7 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "standard") == 0) part_standard();
   else if (strcmp(part, "identical") == 0) part_identical();
   else if (strcmp(part, "session-last") == 0) part_session_last();
+  else if (strcmp(part, "cancelled-threads") == 0) part_cancelled_threads();
   else if (strcmp(part, "rounds") == 0) part_rounds();
   else if (strcmp(part, "threads") == 0) part_threads();
   else if (strcmp(part, "random") == 0) 

@@ -80,6 +80,7 @@ void part_killed_amid(uint64_t seed);
 /* rare.c */
 void part_rare(void);
 void part_type_threads(void);
+void part_cancelled_threads(void);
 
 /* standard.c */
 void part_standard(void);

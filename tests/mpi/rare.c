@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 /* The program's own functions may call on a communicator that is being freed; its handle then names another one. MPI does
  * not say when these functions are called: while a rank has a message of the communicator under way, MPICH and Intel MPI put
@@ -147,4 +149,31 @@ void part_type_threads(void) {
   pthread_join(other, &theirs);
   EXPECT(mine == NULL && theirs == NULL, "%s", (char *)(mine ? mine : theirs));
   for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
+}
+
+static atomic_int barrier_over;
+
+static void *wait_in_a_barrier(void *unused) {
+  (void)unused;
+  MPI_Barrier(MPI_COMM_WORLD);
+  atomic_store(&barrier_over, 1);
+  for (;;) pause(); /* a cancellation point */
+}
+
+/* A thread that is cancelled while it waits in a call ends after that call. */
+void part_cancelled_threads(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    pthread_t other;
+    void *end = NULL;
+    pthread_create(&other, NULL, wait_in_a_barrier, NULL);
+    usleep(300000); /* it naps by then */
+    pthread_cancel(other);
+    pthread_join(other, &end);
+    EXPECT(end == PTHREAD_CANCELED && atomic_load(&barrier_over), "the barrier was %s", atomic_load(&barrier_over) ? "over" : "cut short");
+  } else {
+    usleep(1000000);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  check_comm(MPI_COMM_WORLD);
 }

@@ -8,6 +8,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+
+#include "engine/signal/cancel.hpp"
 
 namespace copse::engine {
 
@@ -17,13 +20,14 @@ struct WaitPolicy {
   std::uint32_t stays = 4000;    // polls a quarter of a microsecond or more apart, before the first yield
   std::uint32_t yields = 20000;  // yields before naps begin
   std::uint32_t nap_us = 100;    // length of a nap
+  bool cancellable = false;      // a cancelled thread leaves the wait between two naps, by unwinding
 
   // A yield costs a time slice where other programs want the processor: staying pays for waits of up to a millisecond.
-  static WaitPolicy dedicated() { return {1000, 1, 4000, 20000, 100}; }
+  static WaitPolicy dedicated() { return {}; }
   // Any pause would be taken from those who have work (bench: copse-hardware crowded).
-  static WaitPolicy oversubscribed() { return {0, 0, 0, 200000, 50}; }
+  static WaitPolicy oversubscribed() { return {0, 0, 0, 200000, 50, false}; }
   // For a rank that has run far ahead: every poll of a word costs its owner a miss at the next store.
-  [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, stays, yields, nap_us}; }
+  [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, stays, yields, nap_us, cancellable}; }
 };
 
 inline void relax() {
@@ -43,7 +47,8 @@ inline constexpr std::uint64_t kIdleEvery = 8;  // rounds of the slow path
 
 // Polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
 // yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
-// called on the slow path every few rounds and before every nap: for what must go on meanwhile.
+// called on the slow path every few rounds and before every nap: for what must go on meanwhile. No cancellation takes
+// effect in them on the slow path, nor in a nap.
 template <class Ready, class Watch, class Idle>
 bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   for (std::uint32_t i = 0; i < policy.spins; ++i) {
@@ -51,8 +56,12 @@ bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&i
     for (std::uint32_t p = 0; p < policy.pauses; ++p) relax();
   }
   std::chrono::steady_clock::time_point next{};
+  std::optional<CancelDeferred> deferred;
   for (std::uint64_t round = 0;; ++round) {
     if (ready()) return true;
+    const bool naps = round >= policy.stays + policy.yields, idles = naps || round % kIdleEvery == kIdleEvery - 1;
+    if (idles && !deferred) deferred.emplace();
+    if (naps && policy.cancellable) deferred->cancel_here();
     if ((round & 31) == 31) {
       const auto now = std::chrono::steady_clock::now();
       if (now >= next) {
@@ -60,7 +69,7 @@ bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&i
         next = now + kWatchEvery;
       }
     }
-    if (round % kIdleEvery == kIdleEvery - 1 || round >= policy.stays + policy.yields) idle();
+    if (idles) idle();
     wait_slowly(policy, round);
   }
 }

@@ -1,0 +1,160 @@
+// Threads that are cancelled (pthread_cancel) while they are in a call of the C interface.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "c_ranks.hpp"
+
+namespace copse::test {
+namespace {
+
+// A thread that may be cancelled; its end is waited for.
+class Thread {
+ public:
+  explicit Thread(std::function<void()> body) : body_(std::move(body)) {
+    pthread_create(&thread_, nullptr, [](void *self) -> void * { return static_cast<Thread *>(self)->body_(), nullptr; }, this);
+  }
+  Thread(const Thread &) = delete;
+  Thread &operator=(const Thread &) = delete;
+  ~Thread() { static_cast<void>(ended_by_cancellation()); }
+
+  void cancel() { pthread_cancel(thread_); }
+  [[nodiscard]] bool ended_by_cancellation() {
+    if (!joined_) pthread_join(thread_, &result_);
+    joined_ = true;
+    return result_ == PTHREAD_CANCELED;
+  }
+
+ private:
+  std::function<void()> body_;
+  pthread_t thread_{};
+  bool joined_ = false;
+  void *result_ = nullptr;
+};
+
+// Long enough for a thread that waits to nap, on a quiet machine.
+void let_it_nap() { std::this_thread::sleep_for(std::chrono::milliseconds(300)); }
+
+// Two ranks: rank 0 is a thread that calls `waits`; once that has been cancelled, rank 1 calls `then`.
+std::string cancel_first(copse_comm *comm, const std::function<void(copse_comm *)> &waits,
+                         const std::function<std::string(copse_comm *)> &then, std::atomic<bool> &cancelled) {
+  if (copse_comm_rank(comm) == 1) {
+    while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return then(comm);
+  }
+  Thread thread([&] { waits(comm); });
+  let_it_nap();
+  thread.cancel();
+  const bool ended = thread.ended_by_cancellation();
+  cancelled = true;
+  return ended ? "" : "the thread has ended otherwise";
+}
+
+// The first of two barriers may end well: rank 0 has announced itself before it waited.
+std::string finds_rank_0_gone(copse_comm *comm) {
+  copse_status status = copse_barrier(comm);
+  if (status == COPSE_OK) status = copse_barrier(comm);
+  return refused(status, COPSE_ERROR_LOST, {"barrier", "rank 0 has given up"}, comm);
+}
+
+void wait_in_a_barrier(copse_comm *comm) { copse_barrier(comm); }
+
+TEST(Cancel, EndsACallThatWouldWaitForEver) {
+  std::atomic<bool> cancelled{false};
+  EXPECT_EQ(with_threads(2, [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); }), "");
+}
+
+TEST(Cancel, OtherProcessesLearnOfIt) {
+  void *const shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto &cancelled = *static_cast<std::atomic<bool> *>(shared);
+  EXPECT_EQ(with_processes(2, [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); }), "");
+  munmap(shared, sizeof cancelled);
+}
+
+TEST(Cancel, CleanUpHandlersMayFreeTheCommunicator) {
+  std::atomic<bool> cancelled{false};
+  EXPECT_EQ(with_meeting(2, [&](copse_meeting *meeting, int rank) -> std::string {
+              copse_comm *comm = nullptr;
+              if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+              if (rank == 1) {
+                while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                std::string wrong = finds_rank_0_gone(comm);
+                copse_comm_free(comm);
+                return wrong;
+              }
+              Thread thread([&] {
+                pthread_cleanup_push([](void *handle) { copse_comm_free(static_cast<copse_comm *>(handle)); }, comm);
+                copse_barrier(comm);
+                pthread_cleanup_pop(0);
+              });
+              let_it_nap();
+              thread.cancel();
+              const bool ended = thread.ended_by_cancellation();
+              cancelled = true;
+              return ended ? "" : "the thread has ended otherwise";
+            }), "");
+}
+
+TEST(Cancel, LeavesARequestThatWasWaitedFor) {
+  std::atomic<bool> cancelled{false};
+  copse_request *request = nullptr;
+  const auto waits = [&](copse_comm *comm) {
+    if (copse_start_barrier(comm, &request) == COPSE_OK) copse_wait(&request);
+  };
+  const auto then = [](copse_comm *comm) -> std::string {
+    return copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm);
+  };
+  EXPECT_EQ(with_threads(2, [&](copse_comm *comm) -> std::string {
+              std::string wrong = cancel_first(comm, waits, then, cancelled);
+              if (copse_comm_rank(comm) == 1 || !wrong.empty()) return wrong;
+              return copse_wait(&request) == COPSE_OK ? "" : copse_comm_message(comm);
+            }), "");
+}
+
+// One that is due already takes no effect before the communicator has been made, and freed.
+TEST(Cancel, SparesTheMakingAndFreeingOfACommunicator) {
+  EXPECT_EQ(with_meeting(2, [](copse_meeting *meeting, int rank) -> std::string {
+              std::string wrong = "has not freed it";
+              Thread thread([&] {
+                pthread_cancel(pthread_self());
+                copse_comm *comm = nullptr;
+                const copse_status status = copse_comm_create_threads(meeting, rank, &comm);
+                if (status == COPSE_OK) copse_comm_free(comm);
+                wrong = status == COPSE_OK ? "" : copse_comm_message(nullptr);
+                pthread_testcancel();
+              });
+              if (!thread.ended_by_cancellation()) return "the thread has ended otherwise";
+              return wrong;
+            }), "");
+}
+
+TEST(Cancel, IsForbiddenToThoseWhoDisableIt) {
+  std::atomic<bool> cancelled{false};
+  const auto body = [&](copse_comm *comm) -> std::string {
+    if (copse_comm_rank(comm) == 1) {
+      while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm);
+    }
+    copse_status status = COPSE_ERROR_LOST;
+    Thread thread([&] {
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+      status = copse_barrier(comm);
+    });
+    let_it_nap();
+    thread.cancel();
+    let_it_nap();
+    cancelled = true;
+    if (thread.ended_by_cancellation()) return "the thread was cancelled";
+    return status == COPSE_OK ? "" : copse_comm_message(comm);
+  };
+  EXPECT_EQ(with_threads(2, body), "");
+}
+
+}  // namespace
+}  // namespace copse::test
