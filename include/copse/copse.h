@@ -6,6 +6,10 @@
  *
  * Every function that can fail returns a copse_status; nothing throws, aborts or prints. copse_status_text explains a status,
  * copse_comm_message tells what went wrong on this rank, in one line.
+ *
+ * A thread that is cancelled (pthread_cancel) while it waits long in a call leaves it, and the other ranks get COPSE_ERROR_LOST.
+ * A request that it waited for stays: another thread may wait for it. While a communicator is made or freed, a cancellation is
+ * put off.
  */
 #ifndef COPSE_COPSE_H
 #define COPSE_COPSE_H

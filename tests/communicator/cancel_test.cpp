@@ -66,14 +66,16 @@ void wait_in_a_barrier(copse_comm *comm) { copse_barrier(comm); }
 
 TEST(Cancel, EndsACallThatWouldWaitForEver) {
   std::atomic<bool> cancelled{false};
-  EXPECT_EQ(with_threads(2, [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); }), "");
+  const auto body = [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
+  EXPECT_EQ(with_threads(2, body), "");
 }
 
 TEST(Cancel, OtherProcessesLearnOfIt) {
   void *const shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   auto &cancelled = *static_cast<std::atomic<bool> *>(shared);
-  EXPECT_EQ(with_processes(2, [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); }), "");
+  const auto body = [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
+  EXPECT_EQ(with_processes(2, body), "");
   munmap(shared, sizeof cancelled);
 }
 

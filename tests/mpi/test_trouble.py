@@ -130,6 +130,13 @@ def test_disabled_on_one_rank_and_traced_on_another(launch, programs):
     assert 0 < float(share) < 100
 
 
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_cancelled_thread(launch, name):
+    """MPI leaves open what becomes of it; the program must not. It ended with an abort."""
+    done = launch(flavours.find(name), 2, "cancelled-threads")
+    assert passed(done, "cancelled-threads"), done.stdout + done.stderr
+
+
 # COPSE_CHECK --------------------------------------------------------------------------------------------------------
 
 
