@@ -25,13 +25,13 @@ plant(executor.cpp "a ring acquired a ticket early"
 plant(executor.cpp "only the first rank is waited for before memory of an earlier call is written"
   "if (rank == me_) continue" "if (rank == me_ || (PLANTED && rank > 0)) continue")
 plant(executor.cpp "the news of an end before the word"
-  "return reached || line.reached(ticket, portion) ?" "return reached || (!PLANTED && line.reached(ticket, portion)) ?")
+  "return came || ready() ?" "return came || (!PLANTED && ready()) ?")
 plant(executor.cpp "the news of an end before the word"
-  "return news == Outcome::done || line.reached(ticket, portion)"
-  "return news == Outcome::done || (!PLANTED && line.reached(ticket, portion))")
+  "return news == Outcome::done || ready()"
+  "return news == Outcome::done || (!PLANTED && ready())")
 plant(executor.cpp "progress posted before the last fragment is read"
-  "op.ring->post(loop ? fragment.ticket : ticket_ + fragments_ - 1)"
-  "op.ring->post((loop ? fragment.ticket : ticket_ + fragments_ - 1) + (PLANTED ? 1 : 0))")
+  "op.ring->pass(loop ? fragment.ticket : ticket_ + fragments_ - 1)"
+  "op.ring->pass((loop ? fragment.ticket : ticket_ + fragments_ - 1) + (PLANTED ? 1 : 0))")
 
 plant(progress.cpp "a turn given back before the list is right"
   "changes = task.under_way() == over" "changes = task.under_way() == over; if (PLANTED) give_back(task)")
