@@ -1,4 +1,4 @@
-// The system's calls on the region's pages that must not take their usual course: madvise, mprotect and mlockall.
+// The system's calls on the region's pages that must not take their usual course: madvise and mprotect.
 //
 // madvise. On a private heap, MADV_DONTNEED and MADV_FREE make pages read as zero and return them. On a shared mapping
 // they only unmap them: memory stays charged, and whoever counts on zeros finds old bytes. Heap memory must behave like
@@ -8,6 +8,9 @@
 // writing a jump over the function's first bytes; what they jump to makes the system call itself. So our function has
 // to stay out of their sight, and to call the one that they find. Both follow from the version of its symbol:
 // programs and libraries refer to madvise with a version and get ours; dlsym without one finds glibc's.
+//
+// mprotect. mimalloc asks with it for the pages that it is about to use: the region opens there. The program's own
+// calls go to the system as they are.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -62,7 +65,7 @@ const char* hooks_hold() {
   const char* why = nullptr;
   pthread_mutex_lock(&turn);
   if (page == nullptr) page = static_cast<char*>(state.backend.malloc_aligned_at(bytes, bytes, 0));
-  if (page == nullptr) {
+  if (page == nullptr || !state.region.is_open(page)) {
     why = "mimalloc gives no memory, or the mprotect that it calls is not the heap's: is another library preloaded?";
   } else {
     syscall(SYS_munlock, page, bytes);  // mlockall forbids the advice

@@ -143,12 +143,12 @@ const char* start() {
   const Text glibc = text_of(reinterpret_cast<const void*>(&__libc_malloc));
   if (glibc.bytes == 0) return "the C library's code is not found";
   if (const char* why = open_region(&state.region)) return why;
-  const char* why = open_backend(state.region, &state.backend);
-  if (why == nullptr) why = hooks_hold();
-  if (why != nullptr) {
+  if (const char* why = open_backend(state.region, &state.backend)) {
     drop_region(&state.region);
     return why;
   }
+  // From here on mimalloc has its own data in the region, which stays even if nothing else gets there.
+  if (const char* why = hooks_hold()) return why;
   guard_forks();
   state.activate(glibc);
   return nullptr;

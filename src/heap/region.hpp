@@ -27,6 +27,9 @@ struct Region {
   bool contains(const void* p) const {
     return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(base) < bytes;
   }
+  bool is_open(const void* p) const {
+    return open[static_cast<size_t>(static_cast<const char*>(p) - base) / kGrain] != 0;
+  }
 };
 
 // Maps a fresh region of COPSE_HEAP_BYTES (K, M, G or T may follow the number), by default as large as the physical

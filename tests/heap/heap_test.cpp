@@ -68,6 +68,8 @@ TEST(HeapRegion, StaysAwayWithAReason) {
   inactive("", "UCX_MEM_MMAP_HOOK_MODE=reloc", "UCX_MEM_MMAP_HOOK_MODE=reloc takes over");
   expect_silent_success("EXPECTED_REASON='the program brings mimalloc itself' LD_PRELOAD=" COPSE_HEAP_LIBRARY
                         ":libmimalloc.so.2 " COPSE_HEAP_PROBE " inactive");
+  expect_silent_success("EXPECTED_REASON='another library has redirected madvise' LD_PRELOAD=" COPSE_HEAP_THIEF
+                        ":" COPSE_HEAP_LIBRARY " " COPSE_HEAP_PROBE " inactive");
 }
 
 // The library is built without the locks that such a variable needs where threads come to it at once.
