@@ -325,6 +325,34 @@ static void places_that_overlap(void) {
   MPI_Type_free(&columns);
 }
 
+/* Types without data match no data. */
+static void types_of_no_size(void) {
+  MPI_Datatype none;
+  int counts[kRanksMax], places[kRanksMax], value = 4, others[kRanksMax];
+  if (bare) return; /* Open MPI hangs */
+  for (int r = 0; r < ranks; ++r) counts[r] = r, places[r] = 0, others[r] = -1;
+  MPI_Type_contiguous(0, MPI_INT, &none);
+  MPI_Type_commit(&none);
+  if (rank == 0) MPI_Bcast(NULL, 0, MPI_INT, 0, MPI_COMM_WORLD);
+  else MPI_Bcast(&value, 7, none, 0, MPI_COMM_WORLD);
+  MPI_Allgather(&value, 2, none, others, 2, none, MPI_COMM_WORLD);
+  MPI_Allgatherv(&value, rank, none, others, counts, places, none, MPI_COMM_WORLD);
+  EXPECT(value == 4 && others[0] == -1, "%d %d", value, others[0]);
+  MPI_Type_free(&none);
+}
+
+/* Two operations may be under way that send one buffer. */
+static void send_buffers_may_be_shared(void) {
+  static int in[kSome], sums[kSome], all[kSome * kRanksMax];
+  MPI_Request requests[2];
+  for (int i = 0; i < kSome; ++i) in[i] = i;
+  MPI_Iallreduce(in, sums, kSome, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  MPI_Iallgather(in, kSome, MPI_INT, all, kSome, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+  const int seen = in[kSome - 1]; /* reading it is the program's right */
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  EXPECT(seen == kSome - 1 && sums[kSome - 1] == ranks * seen && all[kSome * ranks - 1] == seen, "%d", sums[kSome - 1]);
+}
+
 /* Operators (6.9) ------------------------------------------------------------------------------------------------- */
 
 /* An operator that says that it commutes, and shows who came last. */
@@ -356,6 +384,15 @@ void part_identical(void) {
     free(in);
   }
   MPI_Op_free(&keep);
+}
+
+/* Types that a program asks for by their precision are predefined ones (19.1.9). */
+static void types_by_precision(void) {
+  MPI_Datatype real;
+  double mine = rank, sum = -1;
+  MPI_Type_create_f90_real(15, 307, &real);
+  MPI_Allreduce(&mine, &sum, 1, real, MPI_SUM, MPI_COMM_WORLD);
+  EXPECT(sum == ranks * (ranks - 1) / 2, "sum %g", sum);
 }
 
 /* Elements that lie backwards, and not at their address. */
@@ -437,6 +474,38 @@ static void statuses(void) {
   MPI_Request_free(&request);
 #endif
   (void)count, (void)index, (void)flag, (void)done, (void)indices;
+}
+
+/* Lists of no requests, and what the program completes and cancels itself, while a call is under way. */
+static int answer_three(void *extra, MPI_Status *status) {
+  (void)extra;
+  MPI_Status_set_elements(status, MPI_INT, 3);
+  MPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = 5, status->MPI_TAG = 6;
+  return MPI_SUCCESS;
+}
+static int drop_nothing(void *extra) { return (void)extra, MPI_SUCCESS; }
+static int cancel_nothing(void *extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+
+static void requests_of_the_program(void) {
+  MPI_Request requests[3];
+  MPI_Status statuses[3];
+  int sum = 0, one = 1, nothing, flag = 0, index = 0, done = 0, count = 0, cancelled = 0;
+  MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  MPI_Waitall(0, NULL, statuses);
+  MPI_Testall(0, NULL, &flag, statuses);
+  MPI_Waitany(0, NULL, &index, statuses);
+  MPI_Waitsome(0, NULL, &done, NULL, statuses);
+  EXPECT(flag && index == MPI_UNDEFINED && done == MPI_UNDEFINED, "%d %d %d", flag, index, done);
+  MPI_Grequest_start(answer_three, drop_nothing, cancel_nothing, NULL, &requests[1]);
+  MPI_Grequest_complete(requests[1]);
+  MPI_Irecv(&nothing, 1, MPI_INT, rank, 44, MPI_COMM_WORLD, &requests[2]);
+  MPI_Cancel(&requests[2]);
+  MPI_Waitall(3, requests, statuses);
+  MPI_Get_count(&statuses[1], MPI_INT, &count);
+  MPI_Test_cancelled(&statuses[2], &cancelled);
+  EXPECT(sum == ranks && count == 3 && statuses[1].MPI_SOURCE == 5 && statuses[1].MPI_TAG == 6 && cancelled, "%d %d %d", sum, count,
+         cancelled);
 }
 
 /* A receive of anything from anybody gets the program's message and nothing else. */
@@ -627,6 +696,47 @@ static void handlers(void) {
   MPI_Comm_free(&comm);
 }
 
+/* The program's functions may call collectives when an attribute is copied, and refuse when one is to be deleted: then the
+ * communicator lives on, in most MPIs. */
+static int ask_and_copy(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag) {
+  int sum = 0, one = 1;
+  (void)key, (void)extra;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+  *flag = sum == ranks;
+  *(void **)copy = value;
+  return MPI_SUCCESS;
+}
+static int refuse_once(MPI_Comm comm, int key, void *value, void *extra) {
+  (void)comm, (void)key, (void)extra;
+  return --*(int *)value == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+static void functions_of_attributes(void) {
+  MPI_Comm comm = met_copy(), copy;
+  int copied, refused, times = 1, flag = 0, sum = 0, one = 1;
+  void *value;
+  MPI_Comm_create_keyval(ask_and_copy, MPI_COMM_NULL_DELETE_FN, &copied, NULL);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse_once, &refused, NULL);
+  MPI_Comm_set_attr(comm, copied, &copied);
+  MPI_Comm_dup(comm, &copy);
+  MPI_Comm_get_attr(copy, copied, &value, &flag);
+  EXPECT(flag && value == &copied, "the attribute was not copied");
+  MPI_Comm_free(&copy);
+  MPI_Comm_set_attr(comm, refused, &times);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_free(&comm);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  if (comm != MPI_COMM_NULL) { /* MPICH 4.0 frees it all the same */
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    EXPECT(sum == ranks, "sum %d", sum);
+    MPI_Comm_free(&comm);
+  }
+  MPI_Comm_free_keyval(&copied);
+  MPI_Comm_free_keyval(&refused);
+}
+
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF; MPI works as ever in their functions (11.2.4). */
 static int ended;
 static int call_at_the_end(MPI_Comm comm, int key, void *value, void *extra) {
@@ -703,7 +813,12 @@ void part_standard(void) {
   receive_of_anything();
   calls_outlive_their_communicator();
   disconnecting_waits();
+  types_of_no_size();
+  send_buffers_may_be_shared();
+  types_by_precision();
+  requests_of_the_program();
   copies_of_communicators();
+  functions_of_attributes();
   handlers();
   call_when_it_ends();
 }
