@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "communicator/handshake.hpp"
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -38,7 +39,7 @@ struct Announcement {
       if (ragged == 0) result += " of " + std::to_string(count) + " bytes";
     } else {
       if (ragged == 0) result += " of " + std::to_string(count) + " elements of " + std::to_string(element_bytes) + " bytes";
-      if (operation[0] != 0) result += ", " + std::string(operation.data());
+      if (operation[0] != 0) result += ", " + printable(operation.data());
     }
     if (traits.rooted()) result += ", root " + std::to_string(root);
     return result;
@@ -86,7 +87,7 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   for (std::size_t other = 0; other < all.size(); ++other)
     if (all[other].refused != 0)
       return "this rank calls " + mine.text() + ", but the call of rank " + std::to_string(other) +
-             " was refused: " + all[other].operation.data();
+             " was refused: " + printable(all[other].operation.data());
   for (std::size_t other = 1; other < all.size(); ++other)
     if (!all[other].agrees_with(all[0]))
       return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +

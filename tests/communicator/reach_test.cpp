@@ -1,9 +1,17 @@
 // What is agreed when one rank only cannot do what the others can.
 #include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "../engine/ranks.hpp"
+#include "communicator/card.hpp"
 #include "communicator/name_meeting.hpp"
+#include "engine/reach/shared_memory.hpp"
 #include "refusal.hpp"
 
 namespace copse::test {
@@ -50,6 +58,126 @@ TEST(Reach, TheUsersWordLimitsIt) {
                           return "kernel reach: " + can.kernel_why_not;
                         }),
               "");
+  }
+}
+
+// Another file has got the number -----------------------------------------------------------------------------------
+
+// A file of the user's that tells whether somebody has opened it.
+class Watched {
+ public:
+  enum class Kind : std::uint8_t { file, fifo };
+  explicit Watched(Kind kind) {
+    if (mkdtemp(folder_) == nullptr) return;
+    path_ = std::string(folder_) + "/users.dat";
+    if (kind == Kind::fifo) {
+      mkfifo(path_.c_str(), 0600);
+    } else {
+      close(open(path_.c_str(), O_CREAT | O_RDWR, 0600));
+      static_cast<void>(truncate(path_.c_str(), off_t{1} << 30));  // as long as any memory, and sparse
+    }
+    fd_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    watch_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    inotify_add_watch(watch_, path_.c_str(), IN_OPEN | IN_MODIFY);
+  }
+  Watched(const Watched &) = delete;
+  Watched &operator=(const Watched &) = delete;
+  ~Watched() {
+    close(fd_);
+    close(watch_);
+    unlink(path_.c_str());
+    rmdir(folder_);
+  }
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] std::string complaint() const {
+    struct stat status {};
+    fstat(fd_, &status);
+    char events[512];
+    std::string wrong = read(watch_, events, sizeof events) > 0 ? "somebody has opened the user's file; " : "";
+    if (S_ISREG(status.st_mode) && status.st_blocks != 0) wrong += "somebody has written it; ";
+    return wrong;
+  }
+
+ private:
+  char folder_[32] = "/tmp/copse-reach-XXXXXX";
+  std::string path_;
+  int fd_ = -1, watch_ = -1;
+};
+
+// Changes what this rank says in one of the rounds, the first of which has the number 1.
+class Saying final : public communicator::Bootstrap {
+ public:
+  using Change = std::function<void(std::byte *)>;
+  Saying(std::unique_ptr<Bootstrap> inner, int round, Change change)
+      : inner_(std::move(inner)), round_(round), change_(std::move(change)) {}
+  [[nodiscard]] int rank() const override { return inner_->rank(); }
+  [[nodiscard]] int ranks() const override { return inner_->ranks(); }
+  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+    std::vector<std::byte> said(bytes);
+    std::memcpy(said.data(), mine, bytes);
+    if (++at_ == round_) change_(said.data());
+    return inner_->allgather(said.data(), all, bytes);
+  }
+  void settle(std::function<void()> idle) override { inner_->settle(std::move(idle)); }
+
+ private:
+  std::unique_ptr<Bootstrap> inner_;
+  int round_, at_ = 0;
+  Change change_;
+};
+
+std::unique_ptr<communicator::Communicator> join_saying(const std::string &name, int rank, int ranks, int round, Saying::Change change,
+                                                        std::string &why) {
+  auto bootstrap = communicator::meet_by_name(name, rank, ranks, communicator::Deadline::after(20), why);
+  if (!bootstrap) return nullptr;
+  return communicator::Communicator::create(std::make_unique<Saying>(std::move(bootstrap), round, std::move(change)), nullptr, {}, why);
+}
+
+// The program closes the common memory's descriptor in the moment between its making and its use, and opens a file.
+TEST(AnotherFile, InsteadOfTheCommonMemory) {
+  for (const Watched::Kind kind : {Watched::Kind::file, Watched::Kind::fifo}) {
+    const Watched users(kind);
+    const std::string name = "another-" + std::to_string(getpid()) + "-" + std::to_string(static_cast<int>(kind));
+    const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+      std::string why;
+      const auto comm = join_saying(name, rank, 2, 2, [&](std::byte *offer) {
+        const std::int32_t number = users.fd();
+        if (rank == 0) std::memcpy(offer, &number, sizeof number);
+      }, why);
+      if (comm) return "there is a communicator";
+      return why.find(rank == 0 ? "is another file by now" : "rank 0 could not open or map") == std::string::npos ? why : "";
+    });
+    for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+    EXPECT_EQ(users.complaint(), "");
+  }
+}
+
+// As daemons do before they join: the heap's card shows its number. Here the heap is any memfd.
+TEST(AnotherFile, InsteadOfTheHeap) {
+  constexpr std::size_t kBytes = 32 << 20;
+  for (const bool closed : {false, true}) {
+    const Watched users(Watched::Kind::file);
+    const std::string name = "heap-" + std::to_string(getpid()) + (closed ? "-closed" : "");
+    const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+      const int memory = memfd_create("heap", MFD_CLOEXEC);
+      if (ftruncate(memory, kBytes) != 0) return "no memory";
+      std::string why;
+      const auto comm = join_saying(name, rank, 2, 1, [&](std::byte *said) {
+        communicator::Card card;
+        std::memcpy(&card, said, sizeof card);
+        card.heap_base = 1 << 30;
+        card.heap_bytes = kBytes;
+        card.heap_file = engine::file_id(memory);
+        card.heap_fd = closed && rank == 1 ? users.fd() : memory;
+        std::memcpy(said, &card, sizeof card);
+      }, why);
+      if (!comm) return why;
+      const communicator::Capabilities &can = comm->capabilities();
+      if (can.heap == closed) return "heap: " + can.heap_why_not;
+      return closed && rank == 0 && can.heap_why_not.find("is another file by now") == std::string::npos ? can.heap_why_not : "";
+    });
+    for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+    EXPECT_EQ(users.complaint(), "");
   }
 }
 

@@ -1,0 +1,40 @@
+// Words that no rank of this version says: refused, never a crash. The fuzzers do the same for longer.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "hostile.hpp"
+
+namespace copse::test {
+namespace {
+
+// Takes each seed as it is, and then with bytes changed, cut off and added, by chance but always the same.
+void try_all(std::string (*read)(std::string_view), int turns) {
+  const char *const sweep = std::getenv("TEST_SWEEP");
+  if (sweep != nullptr && std::string_view(sweep) == "full") turns *= 50;
+  std::mt19937 random(1);
+  const std::vector<std::string> seeds = hostile_seeds();
+  for (const std::string &seed : seeds) ASSERT_EQ(read(seed), "");
+  for (int turn = 0; turn < turns; ++turn) {
+    std::string bytes = seeds[random() % seeds.size()];
+    if (random() % 2 == 0) bytes += seeds[random() % seeds.size()];
+    for (auto changes = random() % 8; changes > 0 && !bytes.empty(); --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random() % 4 == 0 ? 0xff : random());
+    if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 8));
+    ASSERT_EQ(read(bytes), "") << "turn " << turn;
+  }
+}
+
+TEST(Hostile, Handshakes) { try_all(read_as_handshake, 20000); }
+TEST(Hostile, CardsAndOffers) { try_all(make_with_words, 300); }
+TEST(Hostile, Announcements) { try_all(compare_with_words, 300); }
+TEST(Hostile, ACollectiveThatIsNone) {
+  for (const char byte : {'\xff', '\x7f'})
+    EXPECT_NE(difference_from_words(std::string{0, 0, 0, 3} + std::string(4, byte)).find("rank 1 calls something that this rank does not know"),
+              std::string::npos);
+}
+TEST(Hostile, Boards) { try_all(gather_on_boards, 2000); }
+
+}  // namespace
+}  // namespace copse::test
