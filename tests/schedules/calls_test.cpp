@@ -1,0 +1,63 @@
+// Joining and calls of whole communicators, as they are, under the scheduler.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "calls.hpp"
+
+namespace copse::schedules {
+namespace {
+
+using algorithms::Collective;
+using test::CallUnderTest;
+using test::ModelCall;
+
+bool full_sweep() {
+  const char *const sweep = std::getenv("TEST_SWEEP");
+  return sweep != nullptr && std::string_view(sweep) == "full";
+}
+
+ModelCall call(Collective collective, int ranks, std::size_t count, std::uint64_t seed, int root = 0) {
+  return {collective, ranks, root, &test::operation(0), count, false, false, seed};
+}
+
+// Started calls on two communicators and blocking ones behind them; each rank ends them in another order.
+std::string start_and_run(Communicators &comms) {
+  Communicator &one = *comms[0], &other = *comms[1];
+  const int ranks = one.ranks();
+  CallUnderTest reduced(one, call(Collective::allreduce, ranks, 3, 1));
+  CallUnderTest given(other, call(Collective::broadcast, ranks, 2000, 2, ranks - 1));
+  CallUnderTest gathered(one, call(Collective::allgather, ranks, 40, 3));
+  reduced.start();
+  given.start();
+  gathered.start();
+  std::string wrong;
+  const auto note = [&](const std::string &what) {
+    if (wrong.empty()) wrong = what;
+  };
+  if (one.rank() % 2 == 0) {
+    note(gathered.finish());
+    note(given.finish());
+    note(reduced.finish());
+    note(CallUnderTest(one, call(Collective::reduce, ranks, 5, 4, ranks - 1)).run());
+  } else {
+    note(CallUnderTest(one, call(Collective::reduce, ranks, 5, 4, ranks - 1)).run());
+    note(given.finish());
+    note(reduced.finish());
+    note(gathered.finish());
+  }
+  note(CallUnderTest(other, call(Collective::barrier, ranks, 0, 5)).run());
+  return wrong;
+}
+
+TEST(Calls, OfTwoCommunicatorsEndRightAtRandom) {
+  for (const int count : {2, 3}) {
+    const Explored explored = random_schedules(full_sweep() ? 5000 : 60, ranks(count, 2, start_and_run));
+    EXPECT_EQ(explored.wrong.value_or(""), "") << count << " ranks";
+    std::printf("%lu executions, %lu points\n", explored.executions, explored.points);
+  }
+}
+
+}  // namespace
+}  // namespace copse::schedules
