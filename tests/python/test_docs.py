@@ -12,7 +12,7 @@ SRC = paths.ROOT / "src"
 TOOL = paths.ROOT / "tools" / "docs"
 ARCHITECTURE = paths.ROOT / "docs" / "architecture.md"
 DECISION_WORDS_MAX = 300
-LONGER = {"shared-heap.md"}  # a design note
+LONGER = {"shared-heap.md", "security.md"}  # a design note, and a table
 
 
 @pytest.fixture
@@ -173,3 +173,13 @@ def test_the_example_in_the_readme_compiles_and_runs(run, tmp_path):
     said = [rank.communicate(timeout=60)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0, 0]
     assert said == [f"rank {rank} of 3: 6\n" for rank in range(3)]
+
+
+def test_the_threat_model_names_tests_that_exist():
+    table = (paths.ROOT / "docs" / "decisions" / "security.md").read_text().split("## What each may do")[1].split("\n## ")[0]
+    named = {tuple(name.split(".")) for name in re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", table)}
+    sources = [*(paths.ROOT / "tests").rglob("*.cpp")]
+    existing = {pair for source in sources for pair in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", source.read_text(), re.MULTILINE)}
+    assert len(named) > 15 and named - existing == set()
+    rows = [row for row in table.splitlines() if row.startswith("| ")][2:]
+    assert [row for row in rows if not re.search(r"`[A-Z]\w+\.[A-Z]\w+`", row.split("|")[3])] == []

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,6 +47,7 @@ static _Noreturn void end(int code, const char *format, ...) {
 }
 
 static _Noreturn void end_of(copse_status status, const copse_comm *comm, const char *where, uint64_t done) {
+  if (status == COPSE_ERROR_MISMATCH && strstr(copse_comm_message(comm), "one has ended") != NULL) status = COPSE_ERROR_LOST;
   const int code = status == COPSE_ERROR_LOST ? kLost : status == COPSE_ERROR_MEMORY ? kStarved
                    : status == COPSE_ERROR_UNREACHABLE ? kNotMet : kWrong;
   end(code, "%s after %llu calls: %s", where, (unsigned long long)done, copse_comm_message(comm));
@@ -145,6 +147,11 @@ int main(int count, char **arguments) {
     if (status != COPSE_OK) end_of(status, NULL, "joining", done);
     drawn = seed * 131 + round;
     for (uint64_t i = 0; i < calls; ++i, ++done) {
+      if (done % 16 == 0) { /* soak.py tells a slow rank from one that hangs */
+        char progress[16];
+        snprintf(progress, sizeof progress, "rank %llu", (unsigned long long)done);
+        prctl(PR_SET_NAME, progress);
+      }
       if (draw(16) == 0) { /* somebody comes late */
         const struct timespec pause = {0, (long)draw(20) * 1000000};
         if (draw((uint64_t)ranks) == (uint64_t)rank) nanosleep(&pause, NULL);
