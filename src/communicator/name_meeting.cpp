@@ -49,8 +49,9 @@ std::optional<ucred> partner_of(const Descriptor &line) {
 }
 
 std::string text(const ucred &process) {
-  const std::string number = process.pid == 0 ? "of another PID namespace" : std::to_string(process.pid);
-  return "process " + number + " of user id " + std::to_string(process.uid);
+  const std::string user = "user id " + std::to_string(process.uid);
+  return process.pid == 0 ? "a process of another PID namespace (" + user + ")"
+                          : "process " + std::to_string(process.pid) + " of " + user;
 }
 
 bool send_answer(const Descriptor &line, const Answer &answer, int memory) {
