@@ -71,6 +71,17 @@ def test_elements_of_more_than_2_gib(launch, flavour):
     assert passed(done, "large"), done.stdout + done.stderr
 
 
+ALLREDUCES = re.findall(r"^ALGORITHM\(allreduce, (\w+),", (paths.ROOT / "src/algorithms/registry.def").read_text(), re.MULTILINE)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("ranks", [3, 4, 5])
+@pytest.mark.parametrize("algorithm", ALLREDUCES)
+def test_every_allreduce_gives_all_ranks_the_same_bits(launch, algorithm, ranks):
+    done = launch(flavours.find("mpich"), ranks, "identical", COPSE_ALGORITHM=f"allreduce={algorithm}", COPSE_TRACE="1")
+    assert passed(done, "identical") and re.search(rf"^copse: allreduce +{algorithm} ", done.stderr, re.MULTILINE), done.stderr
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("part", ["progress", "request-threads", "matrix"])
 def test_more_with_a_thread_of_copses_own(launch, flavour, part):
