@@ -11,6 +11,7 @@
 #include "agreement.hpp"
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
+#include "devices.hpp"
 #include "report.hpp"
 #include "requests.hpp"
 #include "wire.hpp"
@@ -66,7 +67,7 @@ constexpr int kWiresMax = 128;
 
 // What each rank says first. Of one size in every build.
 struct FirstWord {
-  std::uint64_t build, willing, host;
+  std::uint64_t build, willing, host, driver;
   std::int64_t wires;
 };
 
@@ -74,7 +75,8 @@ struct FirstWord {
 void found(CommState &state) {
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
   const FirstWord mine{build_id(), settings->disable ? 0u : 1u,
-                       communicator::my_card(*settings, state.rank, state.ranks).place.host, MpiWire::live()};
+                       communicator::my_card(*settings, state.rank, state.ranks).place.host,
+                       driver_loaded() ? 1u : 0u, MpiWire::live()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
     state.why_not = "the ranks could not be gathered";
@@ -89,6 +91,7 @@ void found(CommState &state) {
     if (!state.why_not.empty()) return;
     one_host = one_host && word.host == all.front().host;
     wires = std::max(wires, word.wires);
+    state.devices = state.devices || word.driver != 0;
   }
   std::unique_ptr<MpiWire> wire;
   if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);

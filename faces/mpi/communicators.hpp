@@ -18,6 +18,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool freed = false;  // the MPI's communicator, by the program
   bool attached = true;  // the MPI tells when it frees the communicator; else only its wrapped calls do (Freeing)
   int rank = 0, ranks = 1;
+  bool devices = false;  // some rank may give memory of one (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // then
   SideMemory input, output;

@@ -125,6 +125,7 @@ void remember(const CommState &state) {
     note("no direct reach", capabilities.heap_why_not);
   if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
     note("no kernel reach", capabilities.kernel_why_not);
+  if (state.devices) note("devices", "some rank has a driver for one: before each call the ranks agree whether all buffers are the processor's");
   if (capabilities.streamed)
     note("slots", "written past the caches at first (COPSE_SLOTS)");
   if (capabilities.nodes > 1)

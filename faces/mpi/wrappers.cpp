@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "engine/kernels/kernels.hpp"
+
 namespace copse::mpi {
 
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
@@ -12,6 +14,20 @@ int Site::pass_on(std::string_view why, std::size_t bytes) const {
   count_passed_on(collective, why, bytes,
                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return result;
+}
+
+std::string_view Site::why_not_with(const Buffers &buffers) const {
+  if (!buffers.any) return {};
+  if (request_) return "started or persistent, where some rank may give memory of a device";
+  const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT32);
+  engine::Combine combine;
+  combine.kernel = larger.one;
+  combine.kernel_two = larger.two;
+  const std::int32_t mine = buffers.any_on_device ? 1 : 0;
+  std::int32_t any = 0;
+  const Outcome outcome = state.copse->allreduce(&mine, &any, 1, sizeof any, combine);
+  if (outcome != Outcome::done) fail(state.copse->explain(outcome));
+  return any == 0 ? std::string_view() : "memory of a device";
 }
 
 void Site::check(const Arguments &arguments, const std::string &operation) const {

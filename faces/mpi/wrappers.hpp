@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "communicator/arguments.hpp"
+#include "devices.hpp"
 #include "report.hpp"
 #include "requests.hpp"
 #include "session.hpp"
@@ -47,6 +48,8 @@ class Site {
   // Ends a call whose buffers overlap, if they do: with MPI's error for that, or, under COPSE_CHECK, in words. Sorts the
   // spans; 0 if nothing overlaps.
   int refuse_overlap(std::vector<communicator::Span> &spans) const;
+  // On a communicator that may meet memory of devices: why the call is passed on, as all ranks say; or nothing.
+  [[nodiscard]] std::string_view why_not_with(const Buffers &buffers) const;
   // COPSE_CHECK: ends the program if the ranks are about to call different things.
   void check(const Arguments &arguments, const std::string &operation) const;
   // Ends a call for which no rank has anything to do.
@@ -139,7 +142,11 @@ int finish_of(Start &&start, MPI_Status *status = MPI_STATUS_IGNORE) {
     return guarded("MPI_" #mpi #suffix, [&] {                                                                        \
       const auto to_mpi = [&] { return to_mpi_call; };                                                               \
       const Call call(comm, Collective::collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);          \
-      return call.state.copse ? function(call, COPSE_LIST function_arguments) : call.pass_on(call.state.why_not);    \
+      if (!call.state.copse) return call.pass_on(call.state.why_not);                                                \
+      if (call.state.devices) [[unlikely]]                                                                           \
+        if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments)); !why.empty())          \
+          return call.pass_on(why);                                                                                  \
+      return function(call, COPSE_LIST function_arguments);                                                          \
     });                                                                                                              \
   }                                                                                                                  \
   COPSE_EXPORT_CALL(mpi, suffix, parameters, arguments, Width)

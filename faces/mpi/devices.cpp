@@ -1,0 +1,83 @@
+// Asking CUDA's and ROCm's drivers, if the process has them; and, for Level Zero, whose driver answers within a context of the
+// program's alone, the system.
+#include "devices.hpp"
+
+#include <dlfcn.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "family.hpp"
+
+namespace copse::mpi {
+namespace {
+
+// cuda.h: CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_MEMORYTYPE_DEVICE.
+constexpr int kMemoryType = 2;
+constexpr unsigned kDeviceMemory = 2;
+std::atomic<int (*)(void *data, int attribute, std::uint64_t address)> ask_cuda{nullptr};
+
+// hip_runtime_api.h. What the first word means differs between ROCm 5 and 6; that device memory has no address on the host
+// does not.
+struct HipAttributes {
+  int type, device;
+  void *device_address, *host_address;
+  int managed;
+  unsigned flags;
+  char more[64];
+};
+std::atomic<int (*)(HipAttributes *attributes, const void *address)> ask_hip{nullptr};
+std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's last error, which a question may set
+
+std::atomic<bool> level_zero{false};
+
+void *loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD); }
+
+template <class Function>
+void find(std::atomic<Function> &function, void *library, const char *name) {
+  if (library != nullptr) function = reinterpret_cast<Function>(dlsym(library, name));
+}
+
+bool on_hip_device(const void *address) {
+  HipAttributes attributes{};
+  const bool clean = hip_peek.load() != nullptr && hip_peek.load()() == 0;
+  const bool known = ask_hip.load()(&attributes, address) == 0;
+  if (!known && clean && hip_error.load() != nullptr) hip_error.load()();
+  return known && attributes.device_address != nullptr && attributes.host_address == nullptr;
+}
+
+bool readable(const void *address) {
+  char byte = 0;
+  iovec here{&byte, 1}, there{const_cast<void *>(address), 1};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT;
+}
+
+}  // namespace
+
+bool driver_loaded() {
+  find(ask_cuda, loaded("libcuda.so.1"), "cuPointerGetAttribute");
+  for (const char *library : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
+    void *const hip = loaded(library);
+    find(hip_peek, hip, "hipPeekAtLastError");
+    find(hip_error, hip, "hipGetLastError");
+    find(ask_hip, hip, "hipPointerGetAttributes");
+    if (hip != nullptr) break;
+  }
+  level_zero = level_zero || loaded("libze_loader.so.1") != nullptr;
+  return ask_cuda.load() != nullptr || ask_hip.load() != nullptr || level_zero;
+}
+
+bool on_device(const void *address) {
+  if (address == nullptr || address == MPI_IN_PLACE) return false;
+  unsigned type = 0;
+  if (const auto ask = ask_cuda.load();
+      ask != nullptr && ask(&type, kMemoryType, reinterpret_cast<std::uint64_t>(address)) == 0 && type == kDeviceMemory)
+    return true;
+  if (ask_hip.load() != nullptr && on_hip_device(address)) return true;
+  return level_zero && !readable(address);
+}
+
+}  // namespace copse::mpi
