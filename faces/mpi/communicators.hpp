@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "communicator/communicator.hpp"
@@ -21,6 +22,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool devices = false;  // some rank may give memory of one (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // then
+  std::optional<bool> strict_order;  // do all ranks start persistent calls in one order? Known after the first
   SideMemory input, output;
 };
 

@@ -20,7 +20,7 @@ namespace copse::mpi {
   X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \
   X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit) X(Type_free)                \
   X(Type_contiguous) X(Grequest_start)                                                                         \
-  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
+  X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr) X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
 
 // Wrapped calls that no table describes: they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                \

@@ -131,8 +131,12 @@ void remember(const CommState &state) {
   if (capabilities.nodes > 1)
     note("wire", "a communicator over " + std::to_string(capabilities.nodes) +
                      " nodes, joined by the MPI's own messages");
+  remember(state.copse->trace());
+}
+
+void remember(const communicator::Trace &more) {
   const std::lock_guard lock(mutex);
-  trace.merge(state.copse->trace());
+  trace.merge(more);
 }
 
 void note_resources() {

@@ -19,6 +19,7 @@ void count_passed_on(algorithms::Collective collective, std::string_view why, st
 void note(std::string_view subject, std::string_view text);
 // Keeps the trace of a communicator that is about to go.
 void remember(const CommState &state);
+void remember(const communicator::Trace &more);
 // What this rank has of the memory in common, and of descriptors: while its communicators are there.
 void note_resources();
 // Merges all ranks' traces on rank 0 of the world, which prints them. Collective.

@@ -33,6 +33,12 @@ class RequestTable {
     entries_[hole] = {};
   }
   [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::vector<Value *> all() const {
+    std::vector<Value *> values;
+    for (const Entry &entry : entries_)
+      if (entry.value != nullptr) values.push_back(entry.value);
+    return values;
+  }
 
  private:
   struct Entry {

@@ -2,6 +2,7 @@
 #include "requests.hpp"
 
 #include <mutex>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -52,6 +53,19 @@ void poke_mpi() {
   poking.store(false, std::memory_order_release);
 }
 
+// MPI-4.1 6.13. Open MPI's keys are shorter than this one, so that no program can have set it there.
+bool asserts_strict_order(MPI_Comm comm) {
+  static constexpr char kKey[] = "mpi_assert_strict_persistent_collective_ordering";
+  if constexpr (sizeof kKey > MPI_MAX_INFO_KEY) return false;
+  MPI_Info info{};
+  char value[8] = "";
+  int set = 0;
+  if (real().Comm_get_info_(comm, &info) != MPI_SUCCESS) return false;
+  real().Info_get_(info, kKey, static_cast<int>(sizeof value) - 1, value, &set);
+  real().Info_free_(&info);
+  return set != 0 && std::string_view(value) == "true";
+}
+
 }  // namespace
 
 const std::shared_ptr<communicator::Progress> &progress() {
@@ -84,6 +98,18 @@ void finish_requests() {
   real().Grequest_complete_(never);
   real().Request_free(&never);
   if (!requests_known()) real().Comm_free_(&alone);  // a session may go on behind MPI_Finalize, and start its requests
+}
+
+void remember_requests() {
+  std::set<const CommState *> states;
+  const std::lock_guard lock(mutex);
+  for (const Request *request : table.all()) request->remember_calls(states);
+}
+
+void Request::remember_calls(std::set<const CommState *> &states) const {
+  if (!persistent_) return;
+  if (states.insert(state_.get()).second) remember(*state_);
+  if (lane_) remember(lane_->trace());
 }
 
 // Handles -----------------------------------------------------------------------------------------------------------
@@ -129,6 +155,13 @@ int Request::make_handle(MPI_Request *handle) {
   return result;
 }
 
+bool Request::take_lane(std::string &why_not) {
+  if (!state_->strict_order) state_->strict_order = state_->copse->all_say(asserts_strict_order(state_->comm));
+  if (*state_->strict_order) return true;
+  lane_ = state_->copse->lane(why_not);
+  return lane_ != nullptr;
+}
+
 int Request::open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
                   void *handle) {
   request->arguments_ = arguments;
@@ -152,19 +185,26 @@ int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
 void Request::start() {
   if (load_) {
     error_ = load_();
-    job_ = state_->copse->start(arguments_);
+    if (!job_) job_ = communicator::Communicator::make_job();
+    stream().start(job_, arguments_);
   }
   detail::pending_requests.fetch_add(1, std::memory_order_release);
   stage_.store(Stage::pending, std::memory_order_release);
 }
 
+bool Request::is_under_way() const { return job_ && stream().poll(*job_) == Outcome::pending; }
+
 bool Request::settle() {
   Stage stage = stage_.load(std::memory_order_acquire);
   if (stage == Stage::pending) {
-    if (job_ && state_->copse->poll(*job_) == Outcome::pending) return false;
+    if (is_under_way()) return false;
     if (stage_.compare_exchange_strong(stage, Stage::ending, std::memory_order_acquire)) {
-      end();
-      return true;
+      if (!is_under_way()) {
+        end();
+        return true;
+      }
+      stage_.store(Stage::pending, std::memory_order_release);  // meanwhile another thread has ended and started it
+      return false;
     }
   }
   return stage == Stage::idle;
@@ -173,13 +213,12 @@ bool Request::settle() {
 void Request::end() {
   Outcome outcome = Outcome::done;
   if (job_) {
-    outcome = state_->copse->poll(*job_);
+    outcome = stream().poll(*job_);
     const int error = store_(outcome);
     if (error_ == MPI_SUCCESS) error_ = error;
     if (outcome != Outcome::done && outcome != Outcome::truncated)
-      give_up(*state_, name_, state_->copse->explain(outcome, job_.get()));
+      give_up(*state_, name_, stream().explain(outcome, job_.get()));
     if (outcome == Outcome::truncated && error_ == MPI_SUCCESS) error_ = MPI_ERR_TRUNCATE;
-    job_.reset();
   }
   const bool failed = error_ != MPI_SUCCESS;  // then the call counts as pending until that has been told
   if (failed) detail::failed_requests.fetch_add(1, std::memory_order_release);
@@ -190,6 +229,7 @@ void Request::end() {
     if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
     return;
   }
+  job_.reset();
   load_ = nullptr;
   store_ = nullptr;
   input = {};

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "communicators.hpp"
 #include "operators.hpp"
@@ -32,6 +33,9 @@ class Request {
   UserReduction user{};
   void keep(const Operator &op);
 
+  // Persistent, and before open: finds the call a stream of its own, unless the program asserts that all ranks start such
+  // calls in one order. Collective. False, on all ranks, with the reason, if there is none left.
+  bool take_lane(std::string &why_not);
   // The call is known: gives the program a handle, and starts the call unless it is persistent. The request then belongs to
   // that handle. Returns what MPI is to return.
   static int open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
@@ -53,6 +57,8 @@ class Request {
   void told();
   // The program gives its handle away. What is pending comes to its end all the same.
   int free(MPI_Request *handle);
+  // For the trace; of each communicator once.
+  void remember_calls(std::set<const CommState *> &states) const;
   void free_pending();
 
  private:
@@ -62,10 +68,14 @@ class Request {
   static int drop(void *self);
   static int cancel(void *self, int complete);
   int make_handle(MPI_Request *handle);
+  [[nodiscard]] bool is_under_way() const;
   void leave_table();
   void end();
 
+  [[nodiscard]] communicator::Communicator &stream() const { return lane_ ? *lane_ : *state_->copse; }
+
   std::shared_ptr<CommState> state_;
+  std::unique_ptr<communicator::Communicator> lane_;  // null: the communicator's own stream
   const char *name_;
   bool persistent_;
   communicator::Arguments arguments_;
@@ -73,7 +83,7 @@ class Request {
   Load load_;
   Store store_;
   std::shared_ptr<void> op_;
-  std::shared_ptr<communicator::Job> job_;
+  std::shared_ptr<communicator::Job> job_;  // of a persistent call, for all its starts: several threads may look at it
   MPI_Request handle_{};
   std::atomic<Stage> stage_{Stage::idle};
   int error_ = MPI_SUCCESS;
@@ -88,9 +98,11 @@ inline bool requests_pending() { return detail::pending_requests.load(std::memor
 inline bool requests_failed() { return detail::failed_requests.load(std::memory_order_acquire) != 0; }
 inline bool requests_known() { return detail::known_requests.load(std::memory_order_acquire) != 0; }
 
-// Once, after MPI_Init; and in MPI_Finalize, to end what the program has given away.
+// Once, after MPI_Init; in MPI_Finalize, to end what the program has given away; and then, for the trace, what ran by requests
+// that it has left: a session may start them still.
 void prepare_requests();
 void finish_requests();
+void remember_requests();
 
 // What this process has under way; waits, and what MPI's other calls must do when they wait.
 const std::shared_ptr<communicator::Progress> &progress();

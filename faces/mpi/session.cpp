@@ -83,6 +83,7 @@ int finish(MPI_Comm, int, void *, void *) {
     finish_datatypes();
     if (chosen.trace) note_resources();
     finish_communicators();
+    if (chosen.trace) remember_requests();
     if (chosen.trace) print_report();
     return MPI_SUCCESS;
   });

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "communicators.hpp"
+#include "engine/segment.hpp"
 #include "requests.hpp"
 
 namespace copse::mpi {
@@ -12,6 +13,7 @@ namespace {
 
 using engine::Wired;
 
+constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);  // and of the communicator's own stream
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
 
 std::atomic<int> live_wires{0};
@@ -34,7 +36,7 @@ MpiWire::MpiWire(MPI_Comm comm) {
 }
 
 MpiWire::~MpiWire() {
-  if (!*this) return;
+  if (!owns_ || !*this) return;
   live_wires.fetch_sub(1);
   if (!finishing()) real().Comm_free_(&comm_);
 }
@@ -46,7 +48,7 @@ bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
     sending_.push_back({tag, MPI_REQUEST_NULL});
-    if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), peer, tag, raw_of(comm_), &sending_.back().request) != MPI_SUCCESS) {
+    if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), peer, first_tag_ + tag, raw_of(comm_), &sending_.back().request) != MPI_SUCCESS) {
       sending_.pop_back();
       return false;
     }
@@ -61,7 +63,7 @@ Wired MpiWire::receive(void *data, std::size_t bytes, int peer, int tag) {
     auto *to = static_cast<char *>(data);
     do {
       const std::size_t now = std::min(bytes, kMessageMax);
-      if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), peer, tag, raw_of(comm_), &receiving_.emplace_back()) != MPI_SUCCESS)
+      if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), peer, first_tag_ + tag, raw_of(comm_), &receiving_.emplace_back()) != MPI_SUCCESS)
         return Wired::failed;
       to += now;
       bytes -= now;
@@ -79,6 +81,17 @@ Wired MpiWire::drain(int tag) {
       if (const Wired answer = ask(sending.request); answer != Wired::done) return answer;
   std::erase_if(sending_, [&](const Sending &sending) { return sending.tag == tag; });
   return Wired::done;
+}
+
+std::unique_ptr<engine::Wire> MpiWire::lane(int number) {
+  return std::unique_ptr<MpiWire>(new MpiWire(*this, (number + 1) * kTagsOfLane));
+}
+
+std::size_t MpiWire::lanes_most() const {
+  void *most = nullptr;
+  int flag = 0;
+  if (real().Comm_get_attr_(MPI_COMM_WORLD, MPI_TAG_UB, &most, &flag) != MPI_SUCCESS || flag == 0) return 0;
+  return static_cast<std::size_t>(*static_cast<const int *>(most) / kTagsOfLane - 1);
 }
 
 }  // namespace copse::mpi

@@ -21,12 +21,18 @@ class MpiWire final : public engine::Wire {
   bool send(const void *data, std::size_t bytes, int peer, int tag) override;
   engine::Wired receive(void *data, std::size_t bytes, int peer, int tag) override;
   engine::Wired drain(int tag) override;
+  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
+  [[nodiscard]] std::size_t lanes_most() const override;
 
   // How many this process has.
   [[nodiscard]] static int live();
 
  private:
+  MpiWire(const MpiWire &first, int first_tag) : comm_(first.comm_), owns_(false), first_tag_(first_tag) {}
+
   MPI_Comm comm_ = MPI_COMM_NULL;
+  bool owns_ = true;
+  int first_tag_ = 0;
   struct Sending {
     int tag;
     MPI_Request request;

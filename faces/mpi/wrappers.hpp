@@ -70,6 +70,8 @@ class Site {
       state.output.packed.trim();
       return outcome == Outcome::done && error == MPI_SUCCESS ? MPI_SUCCESS : end_badly(outcome, error);
     }
+    std::string why_not;
+    if (request_->persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
     const auto kept = work.kept();
     return Request::open(
         std::move(request_), arguments, [kept] { return kept->load(); },

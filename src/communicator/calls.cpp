@@ -49,7 +49,9 @@ const engine::Program &Communicator::State::program_for(const choose::Decision &
 }
 
 Route &Communicator::State::make_route(Collective collective, choose::Needs needs, std::size_t bucket) {
-  auto &entry = routes[static_cast<std::size_t>(collective)][needs.strict + 2 * needs.wide][bucket];
+  std::unique_ptr<Routes> &of_collective = routes[static_cast<std::size_t>(collective)];
+  if (!of_collective) of_collective = std::make_unique<Routes>();
+  auto &entry = (*of_collective)[needs.strict + 2 * needs.wide][bucket];
   entry = std::make_unique<Route>();
   const std::size_t bytes = largest_of(bucket);
   entry->decision = choose::choose(group->settings, group->situation, collective, bytes, {needs.strict, false});
@@ -77,7 +79,9 @@ void Communicator::State::open(Route &route, Collective collective) {
 inline Route &Communicator::State::route_for(Collective collective, choose::Needs needs,
                                                     std::size_t bytes) {
   const std::size_t bucket = bucket_of(bytes);
-  const auto &entry = routes[static_cast<std::size_t>(collective)][needs.strict + 2 * needs.wide][bucket];
+  const std::unique_ptr<Routes> &of_collective = routes[static_cast<std::size_t>(collective)];
+  if (!of_collective) return make_route(collective, needs, bucket);
+  const auto &entry = (*of_collective)[needs.strict + 2 * needs.wide][bucket];
   return entry ? *entry : make_route(collective, needs, bucket);
 }
 
@@ -504,9 +508,16 @@ Outcome Communicator::run(const Arguments &arguments) {
   });
 }
 
+std::shared_ptr<Job> Communicator::make_job() { return std::make_shared<Job>(); }
+
 std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
+  auto job = make_job();
+  start(job, arguments);
+  return job;
+}
+
+void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &arguments) {
   State &state = *state_;
-  auto job = std::make_shared<Job>();
   job->arguments.collective = arguments.collective;
   Arguments kept = arguments;
   const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
@@ -530,7 +541,6 @@ std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
     return Outcome::pending;
   };
   state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });
-  return job;
 }
 
 Outcome Communicator::poll(const Job &job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }

@@ -36,7 +36,7 @@ class CommonMemory {
     std::int32_t fd = -1, error = 0;
     engine::FileId file;
   };
-  const Card &leader_;
+  Card leader_;
   std::size_t bytes_;
   engine::Descriptor made_;  // must live until all ranks have met once more
   Offer offer_;

@@ -1,6 +1,9 @@
 // Making a communicator.
 #include "communicator/communicator.hpp"
 
+#include <algorithm>
+#include <new>
+
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -14,8 +17,14 @@ Communicator::~Communicator() {
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->group->capabilities; }
-const Trace &Communicator::trace() const { return state_->trace; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
+
+Trace Communicator::trace() const {
+  Trace all = state_->trace;
+  if (!state_->lane) state_->group->ended.add_to(all);
+  return all;
+}
+
 void Communicator::give_up() { state_->executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return geometry_for(false, 1).slots.back().bytes; }
 
@@ -28,8 +37,47 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
   Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));
   if (!founded.group) return nullptr;
-  communicator->state_->begin_with(std::move(founded));
+  communicator->state_->executor = std::move(founded.executor);
+  communicator->state_->begin_in(std::move(founded.group));
   return communicator;
+}
+
+std::unique_ptr<Communicator> Communicator::lane(std::string &why_not) {
+  Group &group = *state_->group;
+  std::unique_ptr<Communicator> beside(new Communicator(std::make_unique<State>()));
+  State &state = *beside->state_;
+  state.lane = group.lanes.take(group, why_not);
+  if (!state.lane) return nullptr;
+  if (group.wire) state.wire = group.wire->lane(state.lane->number);
+  state.executor = group.executor_on(state.lane->segment, state.wire.get(), state.lane->ticket);
+  state.begin_in(state_->group);
+  return beside;
+}
+
+bool Communicator::all_say(bool yes) {
+  Group &group = *state_->group;
+  const auto mine = static_cast<unsigned char>(yes);
+  std::vector<unsigned char> all(static_cast<std::size_t>(group.ranks));
+  if (!group.bootstrap->allgather(&mine, all.data(), sizeof mine)) return false;
+  return std::find(all.begin(), all.end(), 0) == all.end();
+}
+
+void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
+  group = std::move(joined);
+  rank = group->rank;
+  ranks = group->ranks;
+  traced = group->settings.trace;
+}
+
+Communicator::State::~State() {
+  if (!group) return;
+  group->progress->remove(*this);
+  if (!lane) return;
+  if (broken == Outcome::done) group->lanes.give_back(lane->number, executor->ticket());
+  try {
+    group->ended.add(trace);
+  } catch (const std::bad_alloc &) {  // then the trace lacks this one
+  }
 }
 
 }  // namespace copse::communicator

@@ -57,11 +57,21 @@ class Communicator {
   // All ranks start calls, blocking ones included, in the same order. They go on in any call on any communicator with the
   // same Progress; test says Outcome::pending as long as there is something left. Several threads may test and wait.
   std::shared_ptr<Job> start(const Arguments &arguments);
+  // A job whose last call is over may be started again.
+  static std::shared_ptr<Job> make_job();
+  void start(const std::shared_ptr<Job> &job, const Arguments &arguments);
   Outcome test(const Job &job);
   Outcome poll(const Job &job);  // as test, but moves no other communicator on
   Outcome wait(const Job &job);
 
-  // Are calls that were started under way?
+  // A stream of calls beside this one, among the same ranks: its calls need no order with those of others. Collective, as
+  // create is. Null, on all ranks, with the reason, if there cannot be another. Of its methods, only start, test, poll,
+  // wait and explain; when it dies, no call of it may be under way.
+  std::unique_ptr<Communicator> lane(std::string &why_not);
+  // Collective, as create is: do all ranks say so? No if the ranks cannot be gathered.
+  bool all_say(bool yes);
+
+  // Are calls that were started under way, in this stream or one beside it?
   [[nodiscard]] bool under_way() const;
 
   // This rank makes no more calls: those of ranks of its node that wait for it end with peer_failed.
@@ -87,7 +97,7 @@ class Communicator {
 
   // In a line. Of a call that was started, with its job; else of the last one.
   [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
-  [[nodiscard]] const Trace &trace() const;
+  [[nodiscard]] Trace trace() const;  // its own, and of lanes that are gone
 
  private:
   struct State;

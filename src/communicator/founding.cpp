@@ -197,13 +197,14 @@ engine::Geometry geometry_for(bool oversubscribed, int ranks) {
   return geometry;
 }
 
-std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &segment) const {
+std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &where, engine::Wire *over,
+                                                     std::uint64_t ticket) const {
   const auto lost = [this](int other) {
     const auto &process = peers[static_cast<std::size_t>(other)].process;
     return process && process->ended();
   };
-  auto executor = std::make_unique<engine::Executor>(segment, peers, rank, tuning.wait, wire.get(), lost);
-  executor->begin_at(settings.first_ticket);
+  auto executor = std::make_unique<engine::Executor>(where, peers, rank, tuning.wait, over, lost);
+  executor->begin_at(ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
   if (tuning.heap_only) executor->publish_from_heap_only();
   executor->stream_from(tuning.stream_from);
@@ -259,9 +260,13 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   group->wire = std::move(wire);
   bootstrap->settle([everything = group->progress.get()] { everything->idle(); });
   group->bootstrap = std::move(bootstrap);
-  auto executor = group->executor_on(segment);
+  group->leader = census->card(census->leader());
+  group->leader_rank = census->leader();
+  group->memory = memory.mapping();
+  group->segment = segment;
+  auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
   pledge->keep();
-  return {std::move(group), memory.mapping(), std::move(executor)};
+  return {std::move(group), std::move(executor)};
 }
 
 }  // namespace copse::communicator

@@ -11,8 +11,11 @@
 
 #include "choose/chooser.hpp"
 #include "communicator/bootstrap.hpp"
+#include "communicator/card.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/lanes.hpp"
 #include "communicator/progress.hpp"
+#include "communicator/trace.hpp"
 #include "engine/executor.hpp"
 #include "engine/reach/peer.hpp"
 #include "engine/reach/shared_memory.hpp"
@@ -41,15 +44,21 @@ struct Group {
   std::vector<pid_t> pids;
   std::vector<engine::Peer> peers;
   std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which the peers lie in
+  Card leader;          // of the first rank of this node,
+  int leader_rank = 0;  // which is this one
+  std::shared_ptr<engine::Mapping> memory;  // of the communicator's own stream,
+  engine::Segment segment;                  // which lies there
+  Lanes lanes;                              // beside it
+  EndedTraces ended;                        // of lanes
 
-  // For calls in memory of their own.
-  [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &segment) const;
+  // For calls in memory of their own, over a wire of their own, numbered from `ticket` on: see Executor::begin_at.
+  [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &where, engine::Wire *over,
+                                                              std::uint64_t ticket) const;
 };
 
-// A group, and what its first stream of calls runs on.
+// A group, and what its own stream of calls runs on.
 struct Founded {
   std::shared_ptr<Group> group;
-  std::shared_ptr<engine::Mapping> memory;
   std::unique_ptr<engine::Executor> executor;
 };
 // Collective over the bootstrap's ranks; as Communicator::create. An empty one, with the reason, where they cannot be one.

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -89,12 +90,14 @@ struct Job {
 
 struct Communicator::State final : Progress::Task {
   std::shared_ptr<Group> group;
-  std::shared_ptr<engine::Mapping> memory;  // that the executor works in
+  std::optional<Lane> lane;            // none: this is the communicator's own stream
+  std::unique_ptr<engine::Wire> wire;  // of the lane
   std::unique_ptr<engine::Executor> executor;
   int rank = 0, ranks = 1;  // as in the group,
   bool traced = false;      // as its settings say
-  // [collective][strict + 2 wide][bucket]
-  std::array<std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>, algorithms::kCollectives> routes;
+  // [collective][strict + 2 wide][bucket]; of a collective when it is first called: most lanes see one
+  using Routes = std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>;
+  std::array<std::unique_ptr<Routes>, algorithms::kCollectives> routes;
   std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> one_way_routes;
@@ -105,17 +108,8 @@ struct Communicator::State final : Progress::Task {
   Outcome broken = Outcome::done;            // how the communicator became unusable
   int error = 0;                             // errno at that time
 
-  ~State() override {
-    if (group) group->progress->remove(*this);
-  }
-  void begin_with(Founded &&founded) noexcept {
-    group = std::move(founded.group);
-    memory = std::move(founded.memory);
-    executor = std::move(founded.executor);
-    rank = group->rank;
-    ranks = group->ranks;
-    traced = group->settings.trace;
-  }
+  ~State() override;
+  void begin_in(std::shared_ptr<Group> joined) noexcept;
   [[nodiscard]] const void *whole() const override { return group.get(); }
   const engine::Program &program_for(const choose::Decision &decision, int root);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);

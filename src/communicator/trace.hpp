@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <tuple>
 
@@ -35,6 +36,23 @@ struct Trace {
     for (const auto &[key, tally] : other.ran) ran[key] += tally;
     for (const auto &[key, tally] : other.passed_on) passed_on[key] += tally;
   }
+};
+
+// The sum of those whose calls are over. From any thread.
+class EndedTraces {
+ public:
+  void add(const Trace &trace) {
+    const std::lock_guard lock(mutex_);
+    sum_.merge(trace);
+  }
+  void add_to(Trace &trace) const {
+    const std::lock_guard lock(mutex_);
+    trace.merge(sum_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Trace sum_;
 };
 
 }  // namespace copse::communicator

@@ -51,8 +51,8 @@ class Executor {
   // How what goes into a slot is stored from now on.
   void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
 
-  // Numbers the calls to come from `ticket` on instead of 0: for tests. All ranks must do so, in memory that is still zero
-  // (then up to ticket 2^63), or while none of them is in a call.
+  // Numbers the calls to come from `ticket` on instead of 0: for tests, and in memory in which calls have run up to there. All
+  // ranks must do so, in memory that is still zero (then up to ticket 2^63), or while none of them is in a call.
   void begin_at(std::uint64_t ticket);
 
   // From now on called now and then while a call waits long: for what must go on meanwhile.
@@ -65,6 +65,9 @@ class Executor {
   // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
   // called again with the same arguments as long as it is `pending`; no other call may begin in between.
   Outcome advance(const Program &program, const Call &call, bool polling);
+  // The next call's ticket.
+  [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
+
   // Did the last advance() come further than the one before?
   [[nodiscard]] bool moved() const { return moved_; }
 

@@ -53,6 +53,13 @@ class Segment {
       offset += geometry.class_bytes(c);
     }
     stride_ = geometry.rank_bytes();
+    news_ = base;
+    news_stride_ = stride_;
+  }
+  // Beside `first`, another segment of the same ranks: whoever gives up in one of them has given up in both.
+  Segment(std::byte *base, const Geometry &geometry, const Segment &first) : Segment(base, geometry) {
+    news_ = first.news_;
+    news_stride_ = first.news_stride_;
   }
 
   static std::size_t bytes(const Geometry &geometry, int local_ranks) {
@@ -64,7 +71,8 @@ class Segment {
   // Why this rank will not go on, told to those who wait for it: 0, or 1 + the rank that it found lost (itself, when
   // it failed). Lies in the line of the progress word, which has no payload otherwise.
   [[nodiscard]] std::atomic<std::int32_t> &given_up(int local) const {
-    return *reinterpret_cast<std::atomic<std::int32_t> *>(progress(local).payload);
+    auto *const line = reinterpret_cast<Line *>(news_ + news_stride_ * static_cast<std::size_t>(local));
+    return *reinterpret_cast<std::atomic<std::int32_t> *>(line->payload);
   }
   // The ring of lines of one area.
   [[nodiscard]] Line *lines(int local, int area) const {
@@ -81,6 +89,8 @@ class Segment {
 
   std::byte *base_ = nullptr;
   std::size_t stride_ = 0;
+  std::byte *news_ = nullptr;  // the first segment's progress words: see given_up
+  std::size_t news_stride_ = 0;
   std::array<std::size_t, kSlotClasses> class_offset_{};
   Geometry geometry_;
 };

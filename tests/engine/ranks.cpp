@@ -132,6 +132,8 @@ class MailWire final : public engine::Wire {
                           [&](const Mail::Letter &each) { return each.from == rank_ && each.tag == tag; });
     });
   }
+  std::unique_ptr<engine::Wire> lane(int) override { return nullptr; }
+  [[nodiscard]] std::size_t lanes_most() const override { return 0; }
 
  private:
   using Clock = std::chrono::steady_clock;

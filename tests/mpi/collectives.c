@@ -184,6 +184,12 @@ static void part_mismatch(const char *what) {
     for (int r = 0; r < ranks; ++r) gives[r] = rank == 1 && r == 2 ? 3 : 1;
     MPI_Alltoallv(all, gives, places, MPI_INT, all + 2 * kRanksMax, lengths, places, MPI_INT, MPI_COMM_WORLD);
   }
+#if HAS_PERSISTENT
+  if (strcmp(what, "persistent") == 0) {
+    MPI_Request request;
+    MPI_Bcast_init(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  }
+#endif
   if (strcmp(what, "root") == 0) MPI_Bcast(a, 4, MPI_INT, rank == 1, MPI_COMM_WORLD);
   if (strcmp(what, "count") == 0) MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
   if (strcmp(what, "operator") == 0)
@@ -231,6 +237,8 @@ int main(int argc, char **argv) {
   else if (strncmp(part, "waits", 5) == 0) part_waits(); /* "waits-threads": with MPI_THREAD_MULTIPLE */
   else if (strncmp(part, "moved", 5) == 0) part_moved();
   else if (strcmp(part, "request-threads") == 0) part_request_threads();
+  else if (strcmp(part, "orders") == 0) part_orders();
+  else if (strcmp(part, "order-threads") == 0) part_order_threads();
   else if (strcmp(part, "mismatch") == 0) part_mismatch(argv[2]);
   else if (strcmp(part, "killed") == 0) part_killed();
   else if (strcmp(part, "killed-amid") == 0) part_killed_amid(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);

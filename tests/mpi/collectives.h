@@ -71,6 +71,10 @@ void complete(int count, MPI_Request *requests, unsigned way);
 int safe_way(unsigned way, int of_the_mpis); /* for persistent calls: where the MPI's own requests of that kind work */
 void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis);
 
+/* orders.c */
+void part_orders(void);
+void part_order_threads(void);
+
 /* rounds.c */
 void part_rounds(void);
 void part_threads(void);

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "programs.c", "rare.c", "reductions.c", "requests.c",
+SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "orders.c", "programs.c", "rare.c", "reductions.c", "requests.c",
                                                   "rooms.c", "rounds.c", "standard.c", "trials.c")]
 BARE = {"COLLECTIVES_BARE": "1"}  # where Copse passes every call on: leaves out what the MPIs themselves get wrong
 ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full one

@@ -11,7 +11,8 @@ from copse import flavours, paths
 IMB_END = "# All processes entering MPI_Finalize"
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
-         "progress", "waits", "request-threads", "rare", "type-threads", "standard", "session-last"]  # fmt: skip
+         "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",
+         "session-last"]  # fmt: skip
 MATRIX_OF = {"matrix": ["world"]}  # of one kind of communicator, where that will do
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
@@ -23,7 +24,7 @@ def test_part(launch, flavour, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "progress", "rare"])
+@pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "orders", "progress", "rare"])
 def test_over_two_nodes(launch, flavour, part):
     done = launch(flavour, 4, part, *MATRIX_OF.get(part, []), COPSE_NODES="2")
     assert passed(done, part), done.stdout + done.stderr
@@ -60,8 +61,18 @@ def test_thread_that_may_call_the_mpi(launch, name):
 def test_requests_in_every_way_at_once(launch, name):
     flavour = flavours.find(name)
     preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
-    done = launch(flavour, 4, "requests", LD_PRELOAD=preload, COPSE_CHECK="1", COPSE_NODES="2", COPSE_PROGRESS="thread")
-    assert passed(done, "requests"), done.stdout + done.stderr
+    for part in ("requests", "orders"):
+        done = launch(flavour, 4, part, LD_PRELOAD=preload, COPSE_CHECK="1", COPSE_NODES="2", COPSE_PROGRESS="thread")
+        assert passed(done, part), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_persistent_calls_are_traced(launch, name):
+    """Those too whose requests the program leaves to MPI_Finalize; and none is passed on."""
+    done = launch(flavours.find(name), 2, "orders", COPSE_TRACE="1")
+    assert passed(done, "orders") and "passed on" not in done.stderr, done.stdout + done.stderr
+    broadcasts = re.findall(r"^copse: broadcast +\w+ (?:line|slot|get|put) +(\d+)", done.stderr, re.MULTILINE)
+    assert sum(map(int, broadcasts)) > 2 * 1500, done.stderr
 
 
 @pytest.mark.full

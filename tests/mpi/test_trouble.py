@@ -140,7 +140,7 @@ def test_cancelled_thread(launch, name):
 # COPSE_CHECK --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["collective", "root", "count", "operator", "block", "table", "pair"])
+@pytest.mark.parametrize("what", ["collective", "root", "count", "operator", "block", "table", "pair", "persistent"])
 def test_check_explains_a_mismatch(launch, flavour, what):
     start = time.monotonic()
     done = launch(flavour, 3, "mismatch", what, COPSE_CHECK="1", timeout=30)

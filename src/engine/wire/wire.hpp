@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace copse::engine {
 
@@ -20,6 +21,11 @@ class Wire {
   virtual Wired receive(void *data, std::size_t bytes, int peer, int tag) = 0;
   // May everything sent with the tag be overwritten?
   virtual Wired drain(int tag) = 0;
+
+  // The same wire for the calls of another stream, number `lane` from 0, whose messages meet none of this one's. It must
+  // not outlive this one. There are lanes_most() of them, on all ranks alike.
+  [[nodiscard]] virtual std::unique_ptr<Wire> lane(int number) = 0;
+  [[nodiscard]] virtual std::size_t lanes_most() const = 0;
 };
 
 }  // namespace copse::engine

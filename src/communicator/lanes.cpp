@@ -1,0 +1,105 @@
+// Taking lanes and giving them back.
+#include "communicator/lanes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "communicator/common_memory.hpp"
+#include "communicator/group.hpp"
+
+namespace copse::communicator {
+namespace {
+
+constexpr std::size_t kFirstBlock = 4, kBlockMost = 64;  // lanes
+constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // sparse, but addresses are not endless
+constexpr std::size_t kFreeShare = 4;  // where fewer than this part of the lanes are free, there must be more of them
+
+// A lane has one call at a time. Its rings are as deep as fragments of a long call need to overlap, and lines, which cost
+// little, deep enough for a root to run ahead of the others by some calls.
+engine::Geometry lane_geometry(const engine::Geometry &main) {
+  engine::Geometry geometry;
+  geometry.line_depth = 16;
+  for (int c = 0; c < engine::kSlotClasses; ++c) geometry.slots[c] = {4, main.slots[c].bytes};
+  return geometry;
+}
+
+}  // namespace
+
+std::optional<Lane> Lanes::take(Group &group, std::string &why_not) {
+  if (free_.empty() && !find_more(group, why_not)) return std::nullopt;
+  const int number = free_.front();
+  free_.pop_front();
+  const std::lock_guard lock(mutex_);
+  const Entry &entry = entries_[static_cast<std::size_t>(number)];
+  const engine::Geometry geometry = lane_geometry(group.segment.geometry());
+  const std::size_t bytes = engine::Segment::bytes(geometry, group.capabilities.ranks_here);
+  const std::shared_ptr<engine::Mapping> &memory = blocks_[entry.block];
+  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.segment)};
+}
+
+void Lanes::give_back(int number, std::uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  Entry &entry = entries_[static_cast<std::size_t>(number)];
+  entry.ticket = ticket;
+  entry.given_back = true;
+}
+
+bool Lanes::find_more(Group &group, std::string &why_not) {
+  if (!entries_.empty() && !reclaim(group)) {
+    why_not = "the ranks could not be gathered";
+    return false;
+  }
+  if (kFreeShare * free_.size() <= entries_.size()) grow(group, why_not);
+  return !free_.empty();
+}
+
+bool Lanes::reclaim(Group &group) {
+  const std::size_t bytes = (entries_.size() + 7) / 8;
+  std::vector<std::uint8_t> mine(bytes), all(bytes * static_cast<std::size_t>(group.ranks));
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].given_back) mine[i / 8] |= static_cast<std::uint8_t>(1U << i % 8);
+  }
+  if (!group.bootstrap->allgather(mine.data(), all.data(), bytes)) return false;
+  for (std::size_t i = 0; i < all.size(); ++i) mine[i % bytes] &= all[i];
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if ((mine[i / 8] >> i % 8 & 1U) == 0) continue;
+    entries_[i].given_back = false;
+    free_.push_back(static_cast<int>(i));
+  }
+  return true;
+}
+
+// `why_not` says why there are not more.
+void Lanes::grow(Group &group, std::string &why_not) {
+  const engine::Geometry geometry = lane_geometry(group.segment.geometry());
+  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.capabilities.ranks_here);
+  std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
+  count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
+  if (group.wire != nullptr) count = std::min(count, group.wire->lanes_most() - std::min(group.wire->lanes_most(), entries_.size()));
+  if (count == 0) {
+    why_not = "more persistent calls at a time than the MPI has tags for";
+    return;
+  }
+  CommonMemory memory(group.leader, group.leader_rank == group.rank, count * lane_bytes);
+  std::vector<std::uint8_t> mapped(static_cast<std::size_t>(group.ranks));
+  if (!memory.meet(*group.bootstrap, group.leader_rank)) return;
+  const std::uint8_t mine = memory.mapping() ? 1 : 0;
+  if (!group.bootstrap->allgather(&mine, mapped.data(), sizeof mine)) return;
+  if (const auto at = std::find(mapped.begin(), mapped.end(), 0); at != mapped.end()) {
+    why_not = memory.why_not_made();
+    if (why_not.empty())
+      why_not = "rank " + std::to_string(at - mapped.begin()) + " could not map more common memory for persistent calls";
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::size_t place = 0; place < count; ++place) {
+    free_.push_back(static_cast<int>(entries_.size()));
+    entries_.push_back({group.settings.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
+  }
+  blocks_.push_back(memory.mapping());
+}
+
+}  // namespace copse::communicator

@@ -1,0 +1,57 @@
+// Lanes: streams of calls beside a communicator's own. Calls of different lanes need no common order, because each lane has
+// tickets, lines, slots and progress words of its own.
+//
+// The memory comes in blocks of lanes. The first rank of each node makes a block, and the others map it. All ranks take
+// lanes in the same order, so that they agree on the numbers without a word, as long as there are lanes left. A lane that
+// this rank has given back is free when all ranks have given it back; they find that out when they run out of lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/reach/shared_memory.hpp"
+#include "engine/segment.hpp"
+
+namespace copse::communicator {
+
+struct Group;
+
+struct Lane {
+  int number = 0;
+  std::uint64_t ticket = 0;  // of its next call: alike on all ranks
+  std::shared_ptr<engine::Mapping> memory;
+  engine::Segment segment;
+};
+
+class Lanes {
+ public:
+  // Collective over the group's ranks, which may wait for one another. Empty, on all ranks, if there is none left; then
+  // `why_not` says why.
+  std::optional<Lane> take(Group &group, std::string &why_not);
+  // `ticket`: of the call that would come next. From any thread.
+  void give_back(int number, std::uint64_t ticket);
+
+ private:
+  bool find_more(Group &group, std::string &why_not);
+  bool reclaim(Group &group);
+  void grow(Group &group, std::string &why_not);
+
+  struct Entry {
+    std::uint64_t ticket = 0;
+    std::uint32_t block = 0;
+    std::uint32_t place = 0;  // in the block
+    bool given_back = false;  // by this rank
+  };
+  std::mutex mutex_;            // of the entries: whoever takes a lane is alone
+  std::vector<Entry> entries_;  // by number
+  std::vector<std::shared_ptr<engine::Mapping>> blocks_;
+  std::deque<int> free_;  // on all ranks alike
+};
+
+}  // namespace copse::communicator
