@@ -86,15 +86,19 @@ Outcome Executor::bad_news(int rank) {
     const CancelDeferred deferred;
     return lost_(rank);
   }();
-  // After that look: a rank that gives up and then ends has said before whose fault it was.
+  // After that look: a rank that gives up and then ends has said before whose fault it was. Its own word counts more than
+  // that of a rank that has heard of it, such as this one's from another lane.
+  std::int32_t heard_of = -1;
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const std::int32_t culprit = segment_.given_up(static_cast<int>(local)).load(std::memory_order_relaxed) - 1;
     if (culprit < 0) continue;
+    heard_of = culprit;
+    if (culprit != rank_of_local_[local]) continue;
     lost_rank_ = culprit;
-    return culprit == rank_of_local_[local] ? Outcome::peer_failed : Outcome::peer_lost;
+    return Outcome::peer_failed;
   }
-  if (!ended) return Outcome::done;
-  lost_rank_ = rank;
+  if (!ended && heard_of < 0) return Outcome::done;
+  lost_rank_ = heard_of >= 0 ? heard_of : rank;
   return Outcome::peer_lost;
 }
 

@@ -104,11 +104,11 @@ struct Mail {
 
 class MailWire final : public engine::Wire {
  public:
-  MailWire(Mail &mail, int rank) : mail_(mail), rank_(rank) {}
+  MailWire(Mail &mail, int rank, int first_tag = 0) : mail_(mail), rank_(rank), first_tag_(first_tag) {}
 
   bool send(const void *data, std::size_t bytes, int peer, int tag) override {
     const std::lock_guard lock(mail_.mutex);
-    mail_.letters.push_back({data, bytes, rank_, peer, tag});
+    mail_.letters.push_back({data, bytes, rank_, peer, first_tag_ + tag});
     messages_sent.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -116,7 +116,7 @@ class MailWire final : public engine::Wire {
     bool fits = true;
     const engine::Wired came = look([&] {
       const auto letter = std::find_if(mail_.letters.begin(), mail_.letters.end(), [&](const Mail::Letter &each) {
-        return each.from == peer && each.to == rank_ && each.tag == tag;
+        return each.from == peer && each.to == rank_ && each.tag == first_tag_ + tag;
       });
       if (letter == mail_.letters.end()) return false;
       fits = letter->bytes == bytes;
@@ -129,11 +129,13 @@ class MailWire final : public engine::Wire {
   engine::Wired drain(int tag) override {
     return look([&] {
       return std::none_of(mail_.letters.begin(), mail_.letters.end(),
-                          [&](const Mail::Letter &each) { return each.from == rank_ && each.tag == tag; });
+                          [&](const Mail::Letter &each) { return each.from == rank_ && each.tag == first_tag_ + tag; });
     });
   }
-  std::unique_ptr<engine::Wire> lane(int) override { return nullptr; }
-  [[nodiscard]] std::size_t lanes_most() const override { return 0; }
+  std::unique_ptr<engine::Wire> lane(int number) override {
+    return std::make_unique<MailWire>(mail_, rank_, (number + 1) * 256);
+  }
+  [[nodiscard]] std::size_t lanes_most() const override { return 100; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -152,6 +154,7 @@ class MailWire final : public engine::Wire {
 
   Mail &mail_;
   int rank_;
+  int first_tag_;
   std::optional<Clock::time_point> asked_;  // in vain, since
 };
 

@@ -184,12 +184,14 @@ static void part_mismatch(const char *what) {
     for (int r = 0; r < ranks; ++r) gives[r] = rank == 1 && r == 2 ? 3 : 1;
     MPI_Alltoallv(all, gives, places, MPI_INT, all + 2 * kRanksMax, lengths, places, MPI_INT, MPI_COMM_WORLD);
   }
-#if HAS_PERSISTENT
   if (strcmp(what, "persistent") == 0) {
+#if HAS_PERSISTENT
     MPI_Request request;
     MPI_Bcast_init(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
-  }
+#else
+    MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
 #endif
+  }
   if (strcmp(what, "root") == 0) MPI_Bcast(a, 4, MPI_INT, rank == 1, MPI_COMM_WORLD);
   if (strcmp(what, "count") == 0) MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
   if (strcmp(what, "operator") == 0)

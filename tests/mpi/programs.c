@@ -165,26 +165,42 @@ static void restart(struct flying *f) {
   f->active = 1;
 }
 
+/* Copse's calls in an order of each rank's own, one by one and then at once, perhaps with a barrier of all in between. Those
+ * of the MPI, and messages, in one order. */
+static void start_in_own_order(struct flying **some, int count, int barrier) {
+  MPI_Request requests[kFlight], *from[kFlight];
+  int n = 0;
+  for (int i = 0; i < count; ++i) {
+    if (some[i]->trial->theirs) MPI_Startall(some[i]->trial->requests, some[i]->trial->request);
+    else from[n++] = &some[i]->trial->request[0];
+  }
+  for (int i = n - 1; i > 0; --i) {
+    const int other = (int)draw(&own, (unsigned)i + 1);
+    MPI_Request *const kept = from[i];
+    from[i] = from[other], from[other] = kept;
+  }
+  const int before = (int)draw(&own, (unsigned)n + 1);
+  for (int i = 0; i < before; ++i) MPI_Start(from[i]);
+  if (barrier && !bare) MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = before; i < n; ++i) requests[i] = *from[i];
+  if (n > before) MPI_Startall(n - before, requests + before);
+  for (int i = before; i < n; ++i) *from[i] = requests[i];
+}
+
 static void start_many(void) {
-  MPI_Request requests[2 * kFlight];
   struct flying *some[kFlight];
-  int n = 0, count = 0;
+  int count = 0;
+  const int barrier = draw(&shared, 2) == 0;
   for (int i = 0; i < kFlight; ++i) {
     const int wanted = draw(&shared, 3) > 0;
     ++values;
     if (!wanted || !is_persistent(&flight[i]) || flight[i].trial->room->of_session) continue;
     end_one(&flight[i]);
     fill_trial(flight[i].trial, values);
-    for (int k = 0; k < flight[i].trial->requests; ++k) requests[n++] = flight[i].trial->request[k];
     some[count++] = &flight[i];
   }
-  if (n > 0) MPI_Startall(n, requests);
-  n = 0;
-  for (int i = 0; i < count; ++i, ++n) {
-    for (int k = 0; k < some[i]->trial->requests; ++k) some[i]->trial->request[k] = requests[n + k];
-    n += some[i]->trial->requests - 1;
-    some[i]->active = 1;
-  }
+  start_in_own_order(some, count, barrier);
+  for (int i = 0; i < count; ++i) some[i]->active = 1;
 }
 
 static void step(void) {
