@@ -3,6 +3,7 @@
 #include "collectives.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -232,17 +233,17 @@ void part_orders(void) {
 }
 
 /* Threads: one starts a call that the others look at, too; then all of them wait for its end. */
-enum { kLookers = 2, kTurns = 200, kFreeTurns = 2000 };
+enum { kLookers = 2, kTurns = 50, kFreeTurns = 1000 };
 static MPI_Request looked_at;
 static pthread_barrier_t round_begins, round_ends;
 static atomic_int looking;
 
 static void *look(void *nothing) {
   int flag;
-  while (looking) MPI_Request_get_status(looked_at, &flag, MPI_STATUS_IGNORE);
+  for (; looking; sched_yield()) MPI_Request_get_status(looked_at, &flag, MPI_STATUS_IGNORE);
   for (int turn = 0; turn < kTurns; ++turn) {
     pthread_barrier_wait(&round_begins);
-    for (flag = 0; !flag;) MPI_Test(&looked_at, &flag, MPI_STATUS_IGNORE);
+    for (flag = 0; !flag; sched_yield()) MPI_Test(&looked_at, &flag, MPI_STATUS_IGNORE);
     pthread_barrier_wait(&round_ends);
   }
   return nothing;
