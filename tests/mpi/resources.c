@@ -3,6 +3,8 @@
  *   pairs N    MPI_Comm_dup and MPI_Comm_free, N times; a barrier on every hundredth
  *   unused N   N communicators alive at once, without any call on them
  *   used N     the same, with a barrier and an allreduce on each
+ *   renewed N  N times a persistent broadcast is initialised, run and freed
+ *   kept N     N persistent broadcasts alive at once, each run twice, in opposite orders on every other rank
  *   buffers N  N broadcasts and allreduces, each on fresh memory: mapped at another address, or allocated
  *
  * Rank 0 prints: what, N, seconds, kilobytes that it grew by, files that it has opened and not closed. With live
@@ -20,6 +22,7 @@ enum { kBufferBytes = 1 << 16, kArena = 1 << 28, kKept = 16, kEvery = 100 };
 static int rank, ranks;
 static long kilobytes_before, files_before;
 static double start;
+static MPI_Status *volatile unneeded; /* gcc and MPICH 4.0's header do not agree on MPI_STATUSES_IGNORE itself */
 
 static long kilobytes(void) {
   char line[256];
@@ -109,15 +112,49 @@ static void remapped(long n) {
   munmap(fixed, kBufferBytes);
 }
 
+static void report(const char *what, long n) {
+  if (rank == 0)
+    printf("%s,%ld,%.3f,%ld,%ld\n", what, n, MPI_Wtime() - start, kilobytes() - kilobytes_before, files() - files_before);
+}
+
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+static void renewed(long n) {
+  for (long i = 0; i < n; ++i) {
+    const int root = (int)(i % ranks);
+    long value = rank == root ? i : -1;
+    MPI_Request request;
+    MPI_Bcast_init(&value, 1, MPI_LONG, root, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    expect(value == i, "broadcast", i);
+  }
+}
+
+static void kept(long n) {
+  MPI_Request *requests = malloc((size_t)n * sizeof *requests);
+  long *values = malloc((size_t)n * sizeof *values);
+  for (long i = 0; i < n; ++i) MPI_Bcast_init(&values[i], 1, MPI_LONG, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]);
+  report("initialised", n);
+  for (long turn = 0; turn < 2; ++turn) {
+    for (long i = 0; i < n; ++i) values[i] = rank == 0 ? i + turn : -1;
+    for (long i = 0; i < n; ++i) MPI_Start(&requests[rank % 2 ? n - 1 - i : i]);
+    MPI_Waitall((int)n, requests, unneeded);
+    for (long i = 0; i < n; ++i) expect(values[i] == i + turn, "broadcast", i);
+  }
+  report("kept", n);
+  for (long i = 0; i < n; ++i) MPI_Request_free(&requests[i]);
+  free(requests), free(values);
+}
+#else
+static void renewed(long n) { (void)n; }
+static void kept(long n) { (void)n; }
+#endif
+
 static void begin(void) {
   kilobytes_before = kilobytes();
   files_before = files();
   start = MPI_Wtime();
-}
-
-static void report(const char *what, long n) {
-  if (rank == 0)
-    printf("%s,%ld,%.3f,%ld,%ld\n", what, n, MPI_Wtime() - start, kilobytes() - kilobytes_before, files() - files_before);
 }
 
 static void live(long n, const char *what) {
@@ -140,7 +177,10 @@ int main(int argc, char **argv) {
   const long n = argc > 2 ? atol(argv[2]) : 0;
   use(MPI_COMM_WORLD, 0); /* what the first communicator costs is not counted */
   begin();
+  unneeded = MPI_STATUSES_IGNORE;
   if (strcmp(what, "pairs") == 0) pairs(n), report(what, n);
+  else if (strcmp(what, "renewed") == 0) renewed(n), report(what, n);
+  else if (strcmp(what, "kept") == 0) kept(n), kept(n);
   else if (strcmp(what, "buffers") == 0) buffers(n), report(what, n);
   else if (strcmp(what, "remapped") == 0) remapped(n), report(what, n);
   else live(n, what), live(n, what);

@@ -13,6 +13,7 @@ SOURCE = Path(__file__).with_name("resources.c")
 RANKS = 2
 KILOBYTES = 48 * 1024  # what a rank may grow by whatever it does; pages of peers in the shared heap count as well
 KILOBYTES_OF_A_COMMUNICATOR = 64  # one with calls on it
+KILOBYTES_OF_A_PERSISTENT_CALL = 64
 SECONDS_OF_A_COMMUNICATOR = 0.01
 HEAP_OR_NOT = pytest.mark.parametrize("heap", [False, True], ids=["plain", "heap"])
 
@@ -55,6 +56,17 @@ def test_communicators(ask, name):
     [pairs] = ask(name, "pairs", 2000)
     assert pairs.kilobytes < KILOBYTES and pairs.files == 0, pairs
     check_live(ask(name, "used", 300), 300)
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_persistent_calls(ask, name):
+    """Thousands are alive at once, and the memory of those that are freed is used again."""
+    first, run, second, again = ask(name, "kept", 1000)
+    assert first.what == second.what == "initialised" and {row.files for row in (run, again)} == {0}, (first, again)
+    assert run.kilobytes < 1000 * KILOBYTES_OF_A_PERSISTENT_CALL, run
+    assert again.kilobytes < run.kilobytes * 1.2 + 1024, (run, again)
+    [renewed] = ask(name, "renewed", 10_000)
+    assert renewed.kilobytes < 4096 and renewed.files == 0, renewed
 
 
 @pytest.mark.full
