@@ -148,7 +148,7 @@ int main(int count, char **arguments) {
     drawn = seed * 131 + round;
     for (uint64_t i = 0; i < calls; ++i, ++done) {
       if (done % 16 == 0) { /* soak.py tells a slow rank from one that hangs */
-        char progress[16];
+        char progress[32];
         snprintf(progress, sizeof progress, "rank %llu", (unsigned long long)done);
         prctl(PR_SET_NAME, progress);
       }
