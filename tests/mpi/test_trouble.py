@@ -190,6 +190,14 @@ def test_killed_rank(launch, programs, flavour, part, seed):
     assert left_behind() <= before
 
 
+def test_killed_rank_of_another_node(launch, programs):
+    """Those of its own node say so, and end the program for all."""
+    flavour = flavours.find("mpich")
+    done = launch(flavour, 4, "killed", timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 4', programs(flavour)], COPSE_NODES="2")
+    assert done.returncode != 0
+    assert re.search(r"copse: rank 2: .*rank 3 \(process \d+\) has ended before it took its part", done.stderr), done.stderr
+
+
 def test_killed_rank_that_the_launcher_sees(launch, flavour):
     before = left_behind()
     done = launch(flavour, 3, "killed", timeout=60)
