@@ -1,0 +1,21 @@
+# Builds for 64-bit Arm on another machine, and runs what was built in an emulator (tools/aarch64 makes both ready).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+
+set(root ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64-sysroot)
+get_filename_component(root ${root} ABSOLUTE)
+set(CMAKE_FIND_ROOT_PATH ${root} /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_LIBDIR} ${root}/usr/lib/aarch64-linux-gnu/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
+set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${root}/usr/lib/aarch64-linux-gnu)
+
+# It shows whether the code is right for the instructions. Loads and stores happen in the order of this machine's processor,
+# which is stricter on x86 than Arm's: tests/models is for that.
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${root}/usr/lib/aarch64-linux-gnu)
