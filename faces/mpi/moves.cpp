@@ -51,8 +51,8 @@ void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
   if (!sides.prepare(bytes)) site.fail("no memory to pack the message in");
 }
 
-// MPI's error if what this rank gets overlaps anything.
-int refuse_overlap(const Site &site, const Sides &sides) {
+// Does what this rank gets overlap anything?
+bool overlap(const Site &site, const Sides &sides) {
   const int rank = site.state.rank;
   const bool twice = sides.in != nullptr && (site.collective == Collective::scatter
                                                  ? sides.out->memory() == sides.in->memory(rank)
@@ -61,7 +61,7 @@ int refuse_overlap(const Site &site, const Sides &sides) {
   sides.out->add_spans(spans, true, kReceived);
   if (sides.in != nullptr && !(kTwiceIsInPlace && twice && site.collective != Collective::alltoall))
     sides.in->add_spans(spans, false, kSent);
-  return site.refuse_overlap(spans);
+  return site.overlap(spans);
 }
 
 // A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
@@ -72,7 +72,7 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
   if (sides.out != nullptr && sides.out->may_overlap(sides.in)) [[unlikely]]
-    if (const int error = refuse_overlap(site, sides); error != MPI_SUCCESS) return error;
+    if (overlap(site, sides) && !sides.out->set_aside()) site.fail("no memory to receive the message in");
   Arguments arguments;
   arguments.collective = site.collective;
   arguments.root = root;

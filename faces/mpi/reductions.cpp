@@ -25,12 +25,14 @@ struct Operation {
   std::size_t given = 0, got = 0;
   void *packed = nullptr, *result = nullptr;
   UserReduction *user = nullptr;
+  bool refused = false;  // MPI forbids what the program does with its buffers
 
   [[nodiscard]] int load() const {
     if (user != nullptr) user->error = MPI_SUCCESS;
     return type == nullptr ? MPI_SUCCESS : pack(*type, input, given, packed);
   }
   [[nodiscard]] int store(const Outcome &outcome) const {
+    if (refused) return MPI_ERR_BUFFER;
     if (user != nullptr && user->error != MPI_SUCCESS) return user->error;
     return type == nullptr || outcome != Outcome::done || got == 0 ? MPI_SUCCESS : unpack(*type, result, output, got);
   }
@@ -73,12 +75,13 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (dense && bytes > 0 && ((in_place ? operands.output : operands.input) == nullptr || (gets && operands.output == nullptr)))
     return site.pass_on(kInvalid);
 
+  Operation operation;
   const auto input_at = reinterpret_cast<std::uintptr_t>(operands.input), output_at = reinterpret_cast<std::uintptr_t>(operands.output);
   if (dense && gets && !in_place && input_at < output_at + got * element_bytes && output_at < input_at + bytes &&
       !(kTwiceIsInPlace && input_at == output_at)) [[unlikely]] {
     std::vector<communicator::Span> spans{{input_at, input_at + bytes, false, kSent},
                                           {output_at, output_at + got * element_bytes, true, kReceived}};
-    return site.refuse_overlap(spans);
+    operation.refused = site.overlap(spans);
   }
 
   Arguments arguments{.collective = site.collective, .count = got, .element_bytes = element_bytes, .combine = &combine, .root = operands.root};
@@ -98,7 +101,10 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
 
   arguments.input = in_place ? operands.output : operands.input;
   arguments.output = operands.output;
-  Operation operation;
+  if (operation.refused) {
+    arguments.output = output_memory.packed.reserve(got * element_bytes);
+    if (arguments.output == nullptr) site.fail("no memory to receive the result in");
+  }
   if (!dense) {
     operation = {type, arguments.input, operands.output, given, gets ? got : 0};
     operation.packed = input_memory.packed.reserve(bytes);

@@ -79,6 +79,7 @@ int Side::load_packed() {
 }
 
 int Side::store_packed() {
+  if (refused_) return MPI_ERR_BUFFER;
   for (int i = 0; i < blocks_; ++i) {
     const Piece to = piece(i);
     if (to.count == 0 || to.type->size == 0) continue;

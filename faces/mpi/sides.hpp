@@ -96,6 +96,12 @@ class Side {
     given_ = block_bytes;
     return (dense_ && (tabled_ || given_ == bytes_)) || prepare_packed();
   }
+  // After that, of a side that MPI forbids to be written: finds other memory, and lets store() return the error. False: there
+  // is none.
+  bool set_aside() {
+    refused_ = true;
+    return dense_ ? prepare_packed() : memory_ != nullptr;
+  }
   [[nodiscard]] char *memory() const { return memory_; }
   [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies in it
     return memory_ + (tabled_ ? kept_.blocks[static_cast<std::size_t>(rank)].place
@@ -132,7 +138,7 @@ class Side {
 
   SideMemory &kept_;
   int ranks_, blocks_ = 0;
-  bool tabled_ = false, dense_ = true, rising_ = true;  // rising: the blocks of a table lie in the order of ranks
+  bool tabled_ = false, dense_ = true, refused_ = false, rising_ = true;  // rising: the blocks of a table lie in the order of ranks
   std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // of the blocks of a table
   Piece first_;  // of `one` and `row`
   std::size_t bytes_ = 0, given_ = 0;

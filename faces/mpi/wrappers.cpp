@@ -35,16 +35,14 @@ void Site::check(const Arguments &arguments, const std::string &operation) const
   if (!line.empty()) [[unlikely]] give_up_together(state, name, line);
 }
 
-int Site::refuse_overlap(std::vector<communicator::Span> &spans) const {
+bool Site::overlap(std::vector<communicator::Span> &spans) const {
   const auto overlap = communicator::first_overlap(spans);
-  if (!overlap) return MPI_SUCCESS;
-  if (settings().check) {
+  if (overlap && settings().check) {
     const std::string why = overlap->text() + "; expected other memory, or MPI_IN_PLACE";
     state.copse->compare_refused(why.c_str());
     give_up_together(state, name, why);
   }
-  real().Comm_call_errhandler_(state.comm, MPI_ERR_BUFFER);
-  return MPI_ERR_BUFFER;
+  return overlap.has_value();
 }
 
 int Site::end_badly(Outcome outcome, int error) const {

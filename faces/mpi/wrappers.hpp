@@ -45,9 +45,9 @@ class Site {
 
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
-  // Ends a call whose buffers overlap, if they do: with MPI's error for that, or, under COPSE_CHECK, in words. Sorts the
-  // spans; 0 if nothing overlaps.
-  int refuse_overlap(std::vector<communicator::Span> &spans) const;
+  // Do these buffers overlap? Then the call is made all the same, into memory of Copse's, and ends with MPI's error: the other
+  // ranks may have done nothing wrong. Under COPSE_CHECK it ends the program. Sorts the spans.
+  bool overlap(std::vector<communicator::Span> &spans) const;
   // On a communicator that may meet memory of devices: why the call is passed on, as all ranks say; or nothing.
   [[nodiscard]] std::string_view why_not_with(const Buffers &buffers) const;
   // COPSE_CHECK: ends the program if the ranks are about to call different things.

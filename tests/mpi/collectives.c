@@ -88,7 +88,7 @@ static void part_errors(void) {
   int in = 1, out = 0, class;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-#define CLASS(wanted, call) MPI_Error_class(call, &class); EXPECT(class == wanted, "%s: class %d", #call, class)
+#define CLASS(wanted, call) MPI_Error_class(call, &class); EXPECT(class == (wanted), "%s: class %d", #call, class)
   CLASS(MPI_ERR_COUNT, MPI_Bcast(&in, -1, MPI_INT, 0, MPI_COMM_WORLD));
   CLASS(MPI_ERR_ROOT, MPI_Bcast(&in, 1, MPI_INT, ranks, MPI_COMM_WORLD));
   CLASS(MPI_ERR_TYPE, MPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
@@ -122,15 +122,14 @@ static void part_errors(void) {
     CLASS(MPI_ERR_BUFFER, MPI_Allreduce(many, at, 4, MPI_INT, MPI_SUM, world));
     CLASS(MPI_ERR_BUFFER, MPI_Scan(at, many, 4, MPI_INT, MPI_SUM, world));
     CLASS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(many, at, 2, MPI_INT, MPI_SUM, world));
-    if (rank == 0) { /* it takes no part, nor does any other rank */
-      CLASS(MPI_ERR_BUFFER, MPI_Gather(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
-      CLASS(MPI_ERR_BUFFER, MPI_Scatter(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
-    }
+    CLASS(rank == 0 ? MPI_ERR_BUFFER : MPI_SUCCESS, MPI_Gather(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
+    CLASS(rank == 0 ? MPI_ERR_BUFFER : MPI_SUCCESS, MPI_Scatter(many, 2, MPI_INT, at, 2, MPI_INT, 0, world));
     CLASS(MPI_ERR_BUFFER, MPI_Allgather(many + 2 * rank + 1, 2, MPI_INT, many, 2, MPI_INT, world));
     CLASS(MPI_ERR_BUFFER, MPI_Alltoall(many, 2, MPI_INT, many + 2 * ranks - 1, 2, MPI_INT, world));
     CLASS(MPI_ERR_BUFFER, MPI_Alltoallv(many, ones, places, MPI_INT, at, ones, places, MPI_INT, world));
     MPI_Request request = MPI_REQUEST_NULL;
-    CLASS(MPI_ERR_BUFFER, MPI_Iallreduce(many, at, 4, MPI_INT, MPI_SUM, world, &request));
+    CLASS(MPI_SUCCESS, MPI_Iallreduce(many, at, 4, MPI_INT, MPI_SUM, world, &request));
+    CLASS(MPI_ERR_BUFFER, MPI_Wait(&request, MPI_STATUS_IGNORE));
     CLASS(MPI_ERR_BUFFER, MPI_Allgatherv(&in, 1, MPI_INT, many, bad, places, MPI_INT, world));
   }
   for (int r = 0; r < ranks; ++r) places[r] = 2 * (ranks - r), many[2 * (ranks - r) + 1] = r; /* none does here */

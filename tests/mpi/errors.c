@@ -190,6 +190,58 @@ static void part_attribute(void) {
   }
 }
 
+/* Buffers that overlap --------------------------------------------------------------------------------------------------- */
+
+enum { kInts = 6, kMany = 64 * kInts, kOverlapping = 12 };
+
+/* One call, in which the buffers of the ranks that are `wrong` overlap; `out` is where the result of one that is not comes. */
+static int overlap(int which, int wrong, int started, int *out) {
+  static int shared[3 * kMany];
+  int counts[64], places[64], *const in = shared + kMany, *const result = wrong ? in + 1 : out, error;
+  MPI_Request request = MPI_REQUEST_NULL;
+  for (int r = 0; r < ranks; ++r) counts[r] = kInts, places[r] = kInts * r;
+  for (int i = 0; i < 2 * kMany; ++i) in[i] = 0;
+  for (int i = 0; i < kInts * ranks; ++i) in[i] = 100 * rank + i;
+#define EITHER(name, started_name, ...) (started ? started_name(__VA_ARGS__, &request) : name(__VA_ARGS__))
+  switch (which) {
+    case 0: error = EITHER(MPI_Allreduce, MPI_Iallreduce, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 1: error = EITHER(MPI_Scan, MPI_Iscan, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 2: error = EITHER(MPI_Exscan, MPI_Iexscan, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 3: error = EITHER(MPI_Reduce, MPI_Ireduce, in, result, kInts, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD); break;
+    case 4: error = EITHER(MPI_Reduce_scatter, MPI_Ireduce_scatter, in, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 5: error = EITHER(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 6: error = EITHER(MPI_Gather, MPI_Igather, in, kInts, MPI_INT, result, kInts, MPI_INT, 1, MPI_COMM_WORLD); break;
+    case 7: error = EITHER(MPI_Scatterv, MPI_Iscatterv, in, counts, places, MPI_INT, result, kInts, MPI_INT, 1, MPI_COMM_WORLD); break;
+    case 8: error = EITHER(MPI_Allgather, MPI_Iallgather, in, kInts, MPI_INT, result, kInts, MPI_INT, MPI_COMM_WORLD); break;
+    case 9: error = EITHER(MPI_Allgatherv, MPI_Iallgatherv, in, kInts, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD); break;
+    case 10: error = EITHER(MPI_Alltoall, MPI_Ialltoall, in, kInts, MPI_INT, result, kInts, MPI_INT, MPI_COMM_WORLD); break;
+    default: error = EITHER(MPI_Alltoallv, MPI_Ialltoallv, in, counts, places, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD);
+  }
+  if (started) {
+    EXPECT(error == MPI_SUCCESS, "call %d could not be started", which);
+    error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  for (int i = 0; wrong && i < kInts * ranks; ++i) EXPECT(in[i] == 100 * rank + i, "call %d has written into the buffers that overlap", which);
+  return error;
+}
+
+/* The ranks that are wrong get the error, the others what they would have got, and nobody is out of step. */
+static void part_overlap(void) {
+  static int want[kMany], got[kMany];
+  for (int which = 0; which < kOverlapping; ++which)
+    for (int started = 0; started < 2; ++started)
+      for (int some = 1; some < 4; ++some) {
+        const int rooted = which == 3 || which == 6 || which == 7, gets = rooted ? rank == 1 : which != 2 || rank > 0; /* and gives */
+        const int wrong = gets && (some == 3 || rank % 2 == some % 2);
+        memset(want, -1, sizeof want), memset(got, -1, sizeof got);
+        EXPECT(overlap(which, 0, 0, want) == MPI_SUCCESS, "call %d", which);
+        const int error = overlap(which, wrong, started, got);
+        EXPECT(class_of(error) == (wrong ? MPI_ERR_BUFFER : MPI_SUCCESS), "call %d: class %d", which, class_of(error));
+        if (!wrong) EXPECT(memcmp(want, got, sizeof want) == 0, "call %d: beside ranks that are wrong it gives something else", which);
+        check(MPI_COMM_WORLD);
+      }
+}
+
 /* Calls after main ------------------------------------------------------------------------------------------------------ */
 
 static int calls_late;
@@ -230,6 +282,7 @@ int main(int argc, char **argv) {
   if (strcmp(part, "sendrecv") == 0) part_sendrecv();
   else if (strcmp(part, "faults") == 0) part_faults(argv[2]);
   else if (strcmp(part, "attribute") == 0) part_attribute();
+  else if (strcmp(part, "overlap") == 0) part_overlap();
   else return fprintf(stderr, "unknown part %s\n", part), 2;
   MPI_Errhandler_free(&counting);
   if (rank == 0) printf("%s: passed\n", part);

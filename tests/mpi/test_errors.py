@@ -60,3 +60,8 @@ def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour):
 def test_calls_after_main(launch_errors, flavour):
     """In destructors that run after those of thread-local objects."""
     launch_errors(flavour, 2, "late")
+
+
+@pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}], ids=["one node", "two nodes"])
+def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variables):
+    launch_errors(flavour, 4, "overlap", **variables)
