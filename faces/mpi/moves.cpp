@@ -71,8 +71,9 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
   if (sides.in_place && site.collective != Collective::alltoall) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
-  if (sides.out != nullptr && sides.out->may_overlap(sides.in)) [[unlikely]]
-    if (overlap(site, sides) && !sides.out->set_aside()) site.fail("no memory to receive the message in");
+  const bool refused = sides.out != nullptr && sides.out->may_overlap(sides.in) && overlap(site, sides);
+  if (refused && (!sides.out->refuse() || (site.is_started() && sides.in != nullptr && !sides.in->set_apart()))) [[unlikely]]
+    site.fail("no memory to receive the message in");
   Arguments arguments;
   arguments.collective = site.collective;
   arguments.root = root;
@@ -96,7 +97,7 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
   }
   if (settings().check) site.check(arguments, {});
   if (!ragged && bytes == 0) return site.nothing();
-  return site.carry_out(arguments, sides);
+  return refused && site.is_started() ? site.carry_out_refused(arguments, sides) : site.carry_out(arguments, sides);
 }
 
 template <class Count>

@@ -1,4 +1,6 @@
 // Calls that combine data: reduce, allreduce, scan, exscan, and the reductions to scattered blocks.
+#include <cstring>
+
 #include "engine/kernels/kernels.hpp"
 #include "operators.hpp"
 #include "wrappers.hpp"
@@ -104,6 +106,12 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (operation.refused) {
     arguments.output = output_memory.packed.reserve(got * element_bytes);
     if (arguments.output == nullptr) site.fail("no memory to receive the result in");
+    if (site.is_started()) {
+      void *const copy = input_memory.packed.reserve(bytes);
+      if (copy == nullptr) site.fail("no memory to keep the operands in");
+      arguments.input = std::memcpy(copy, operands.input, bytes);
+      return site.carry_out_refused(arguments, operation);
+    }
   }
   if (!dense) {
     operation = {type, arguments.input, operands.output, given, gets ? got : 0};

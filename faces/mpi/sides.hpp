@@ -96,11 +96,12 @@ class Side {
     given_ = block_bytes;
     return (dense_ && (tabled_ || given_ == bytes_)) || prepare_packed();
   }
-  // After that, of a side that MPI forbids to be written: finds other memory, and lets store() return the error. False: there
-  // is none.
-  bool set_aside() {
+  // After that: finds memory apart from the program's. False: there is none.
+  bool set_apart() { return dense_ ? prepare_packed() : memory_ != nullptr; }
+  // The same for a side that MPI forbids to be written: store() returns the error.
+  bool refuse() {
     refused_ = true;
-    return dense_ ? prepare_packed() : memory_ != nullptr;
+    return set_apart();
   }
   [[nodiscard]] char *memory() const { return memory_; }
   [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies in it

@@ -52,6 +52,11 @@ int Site::end_badly(Outcome outcome, int error) const {
   return error;
 }
 
+int Site::give_away(MPI_Request handle) {
+  Request::find(handle)->free(&handle);
+  return MPI_ERR_BUFFER;
+}
+
 namespace {
 
 struct NoData {

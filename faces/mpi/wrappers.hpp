@@ -46,7 +46,8 @@ class Site {
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
   // Do these buffers overlap? Then the call is made all the same, into memory of Copse's, and ends with MPI's error: the other
-  // ranks may have done nothing wrong. Under COPSE_CHECK it ends the program. Sorts the spans.
+  // ranks may have done nothing wrong. A persistent one says so whenever it completes. Under COPSE_CHECK it ends the program.
+  // Sorts the spans.
   bool overlap(std::vector<communicator::Span> &spans) const;
   // On a communicator that may meet memory of devices: why the call is passed on, as all ranks say; or nothing.
   [[nodiscard]] std::string_view why_not_with(const Buffers &buffers) const;
@@ -77,6 +78,16 @@ class Site {
         std::move(request_), arguments, [kept] { return kept->load(); },
         [kept](Outcome &outcome) { return kept->store(outcome); }, handle_);
   }
+  // The same for a call that is started and whose buffers overlap: the error comes at once, and the call goes on without a
+  // handle. It needs nothing of the program's memory.
+  template <class Work>
+  int carry_out_refused(const Arguments &arguments, Work &&work) const {
+    const auto kept = work.kept();
+    MPI_Request handle = MPI_REQUEST_NULL;
+    const int error = Request::open(
+        std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome &) { return MPI_SUCCESS; }, &handle);
+    return end_badly(Outcome::done, error == MPI_SUCCESS ? give_away(handle) : error);
+  }
   [[noreturn]] void fail(std::string_view why) const { give_up(state, name, why); }
 
   [[nodiscard]] bool is_rank(int root) const { return root >= 0 && root < state.ranks; }
@@ -85,6 +96,7 @@ class Site {
   [[nodiscard]] Side input() const { return {input_memory(), state.ranks}; }
   [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
   [[nodiscard]] Request *request() const { return request_.get(); }
+  [[nodiscard]] bool is_started() const { return request_ && !request_->persistent(); }
 
  protected:
   ~Site() = default;
@@ -92,6 +104,7 @@ class Site {
  private:
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome, int error) const;
+  static int give_away(MPI_Request handle);
 
   mutable std::unique_ptr<Request> request_;  // until the call is made
   void *handle_;                              // where its handle goes
