@@ -57,4 +57,51 @@ inline Prepare ranks(int count, int communicators, const Ranks::Body &body) {
   };
 }
 
+using algorithms::Collective;
+using test::CallUnderTest;
+using test::ModelCall;
+
+inline ModelCall call(Collective collective, int ranks, std::size_t count, std::uint64_t seed, int root = 0) {
+  return {collective, ranks, root, &test::operation(0), count, false, false, seed};
+}
+
+// Persistent calls have lanes: each rank starts them in an order of its own, around a blocking call that stands elsewhere on
+// each; then it lets go of the lanes, sooner or later than the
+// others, and takes more, until the first ones come again.
+inline std::string start_lanes_in_any_order(Communicators &comms) {
+  Communicator &one = *comms[0];
+  const int ranks = one.ranks(), rank = one.rank();
+  constexpr std::size_t kLanes = 3;
+  Communicators kept;
+  for (std::uint64_t turn = 0; turn < 3; ++turn) {
+    Communicators lanes;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      std::string why;
+      lanes.push_back(one.lane(why));
+      if (!lanes.back()) return "no lane: " + why;
+    }
+    kept.clear();
+    for (std::uint64_t again = 0; again < 2; ++again) {
+      const std::uint64_t seed = 100 * turn + 10 * again;
+      std::vector<std::unique_ptr<CallUnderTest>> calls;
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        const Collective collective = i == 1 ? Collective::allreduce : Collective::broadcast;
+        calls.push_back(std::make_unique<CallUnderTest>(
+            *lanes[i], call(collective, ranks, i == 0 ? 3000 : 4, seed + i, static_cast<int>(i) % ranks)));
+      }
+      const auto nth = [&](std::size_t i) { return (i + static_cast<std::size_t>(rank) + again) % kLanes; };
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        calls[nth(i)]->start();
+        if (i != static_cast<std::size_t>(rank) % kLanes) continue;
+        const std::string wrong = CallUnderTest(one, call(Collective::barrier, ranks, 0, 9)).run();
+        if (!wrong.empty()) return wrong;
+      }
+      for (std::size_t i = kLanes; i-- > 0;)
+        if (const std::string wrong = calls[(nth(i) + 1) % kLanes]->finish(); !wrong.empty()) return wrong;
+    }
+    if (rank % 2 == 1) kept = std::move(lanes);  // until this rank has taken others
+  }
+  return {};
+}
+
 }  // namespace copse::schedules

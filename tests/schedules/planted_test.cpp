@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "calls.hpp"
 #include "meeting.hpp"
 #include "node.hpp"
 #include "planted.hpp"
@@ -75,6 +76,7 @@ std::vector<Fault> faults() {
       {"a round written before all have read the last", gathering(2, 3)},
       {"posted before it is written", gathering(2, 3)},
       {"gone before its word is looked at again", gathering(2, 3)},
+      {"a lane free before all have given it back", ranks(2, 1, start_lanes_in_any_order)},
   };
 }
 
