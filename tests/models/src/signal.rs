@@ -23,8 +23,14 @@ impl Word {
     fn post(&self, ticket: u64) {
         self.word.store(ticket + 1, order(self.post));
     }
+    /// A line is reached by its own ticket alone; progress passes a ticket by any later one.
     fn reached(&self, ticket: u64) -> bool {
-        self.word.load(order(self.reached)) > ticket
+        let word = self.word.load(order(self.reached));
+        if self.reached == Site::LineReached {
+            word == ticket + 1
+        } else {
+            word > ticket
+        }
     }
     fn wait(&self, ticket: u64) -> Option<()> {
         wait::until(|| self.reached(ticket))
