@@ -10,7 +10,7 @@
 namespace copse::communicator {
 namespace {
 
-constexpr std::size_t kFirstBlock = 4, kBlockMost = 64;  // lanes
+constexpr std::size_t kFirstBlock = 16, kBlockMost = 64;  // lanes
 constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // sparse, but addresses are not endless
 constexpr std::size_t kFreeShare = 4;  // where fewer than this part of the lanes are free, there must be more of them
 

@@ -65,7 +65,7 @@ def test_persistent_calls(ask, name):
     assert first.what == second.what == "initialised" and {row.files for row in (run, again)} == {0}, (first, again)
     assert run.kilobytes < 1000 * KILOBYTES_OF_A_PERSISTENT_CALL, run
     assert again.kilobytes < run.kilobytes * 1.2 + 1024, (run, again)
-    [renewed] = ask(name, "renewed", 10_000)
+    [renewed] = ask(name, "renewed", 3000)
     assert renewed.kilobytes < 4096 and renewed.files == 0, renewed
 
 
