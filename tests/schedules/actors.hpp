@@ -22,6 +22,9 @@ void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value, Order
 std::uint64_t modify(std::uintptr_t address, std::size_t bytes, Order order,
                      const std::function<std::uint64_t(std::uint64_t old, bool &changes)> &change);
 
+// What was stored there is no older value of what will lie there next.
+void freed(const void *begin, std::size_t bytes);
+
 void plain(const void *begin, std::size_t bytes, bool writes);
 
 bool lock(void *mutex, bool tries);

@@ -1,11 +1,13 @@
 // The entry points of ThreadSanitizer's instrumentation, and the calls with which threads wait, for actors; whoever is none
 // gets what he would get without this.
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -52,6 +54,12 @@ Function *real(const char *name) {
 }
 
 }  // namespace
+
+void operator delete(void *memory) noexcept {
+  schedules::freed(memory, malloc_usable_size(memory));
+  std::free(memory);
+}
+void operator delete(void *memory, std::size_t) noexcept { operator delete(memory); }
 
 #define COPSE_FETCH(bits, type, name, expression)                                            \
   type __tsan_atomic##bits##_fetch_##name(volatile type *address, type value, int order) {   \

@@ -207,6 +207,8 @@ struct World {
   std::vector<Region> regions;
   std::vector<Execution::Weakened> weakened;
   std::vector<std::pair<std::uintptr_t, std::size_t>> gone;
+  std::array<std::pair<std::uintptr_t, std::size_t>, 65536> freed;  // since a word was last looked up
+  std::size_t freed_count = 0;
   bool told = false;  // every switch, on stderr
 };
 World world;
@@ -313,7 +315,18 @@ std::uint64_t memory_at(std::uintptr_t address, std::size_t bytes) {
   return typed(address, bytes, [](auto *at) { return std::uint64_t{*at}; });
 }
 
+// By what lay there before; not in freed(), which the maps call, too.
+void forget_freed() {
+  while (world.freed_count > 0) {
+    const auto [begin, bytes] = world.freed[--world.freed_count];
+    for (std::uintptr_t at = begin; at < begin + bytes; ++at)
+      if (world.words.erase(at) != 0)
+        for (const auto &actor : world.actors) actor->seen.erase(at);
+  }
+}
+
 Word &word_at(std::uintptr_t address, std::size_t bytes) {
+  forget_freed();
   for (const auto &[begin, length] : world.gone)
     if (address - begin < length) complain("actor " + std::to_string(my_number()) + " touches memory that is gone");
   Word &word = world.words[address];
@@ -370,6 +383,7 @@ std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std:
   world.mutexes.clear();
   world.regions.clear();
   world.gone.clear();
+  world.freed_count = 0;
   world.chooser = &chooser;
   ++world.execution;
   world.points = 0;
@@ -427,6 +441,11 @@ bool acting() { return is_acting; }
 void complain(const std::string &what) {
   if (!world.wrong) world.wrong = what;
   if (is_acting) go_home();
+}
+
+void freed(const void *begin, std::size_t bytes) {
+  if (is_acting && world.freed_count < world.freed.size())
+    world.freed[world.freed_count++] = {reinterpret_cast<std::uintptr_t>(begin), bytes};
 }
 
 void let_go(const void *begin, std::size_t bytes) { world.gone.emplace_back(reinterpret_cast<std::uintptr_t>(begin), bytes); }
