@@ -8,7 +8,7 @@
 #include <random>
 
 #include "../engine/ranks.hpp"
-#include "communicator/shared_bootstrap.hpp"
+#include "communicator/name_meeting.hpp"
 #include "refusal.hpp"
 
 namespace copse::test {
@@ -141,7 +141,7 @@ TEST(Lanes, BadNewsOfOneIsNewsOfAll) {
     const std::string name = "lanes-" + std::to_string(getpid()) + std::to_string(dies ? 1 : 0);
     const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
       std::string why;
-      auto bootstrap = communicator::meet_by_name(name, rank, 2, 10, why);
+      auto bootstrap = communicator::meet_by_name(name, rank, 2, communicator::Deadline::after(10), why);
       if (!bootstrap) return why;
       const auto comm = Communicator::create(std::move(bootstrap), nullptr, {}, why);
       if (!comm) return why;
@@ -166,7 +166,7 @@ TEST(Lanes, NoneWhereThereIsNoMemory) {
   const std::string name = "lanes-refused-" + std::to_string(getpid());
   const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
     std::string why;
-    auto bootstrap = communicator::meet_by_name(name, rank, 2, 10, why);
+    auto bootstrap = communicator::meet_by_name(name, rank, 2, communicator::Deadline::after(10), why);
     if (!bootstrap) return why;
     const auto comm = Communicator::create(std::move(bootstrap), nullptr, {}, why);
     if (!comm) return why;
