@@ -112,20 +112,28 @@ bool wants_huge_pages() {
   return wish == nullptr || strcmp(wish, "0") != 0;
 }
 
+// Straight to the system. Libraries that hook memory events keep their lists in the heap, and a forked child would write
+// into those of its parent while it makes its copy.
+void* map(void* at, size_t bytes, int protection, int flags, int fd) {
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, 0));
+}
+
+void unmap(void* at, size_t bytes) { syscall(SYS_munmap, at, bytes); }
+
 // Maps `bytes` at a multiple of kSegment; null and errno if that fails.
 char* map_aligned(size_t bytes, int protection, int flags, int fd) {
-  void* const reserved = mmap(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const reserved = map(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (reserved == MAP_FAILED) return nullptr;
   char* const low = static_cast<char*>(reserved);
   char* const base = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(low) + kSegment - 1) / kSegment * kSegment);
-  if (mmap(base, bytes, protection, flags | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED) {
+  if (map(base, bytes, protection, flags | MAP_FIXED | MAP_NORESERVE, fd) == MAP_FAILED) {
     const int error = errno;
-    munmap(reserved, bytes + kSegment);
+    unmap(reserved, bytes + kSegment);
     errno = error;
     return nullptr;
   }
-  if (base > low) munmap(low, static_cast<size_t>(base - low));
-  if (base < low + kSegment) munmap(base + bytes, static_cast<size_t>(low + kSegment - base));
+  if (base > low) unmap(low, static_cast<size_t>(base - low));
+  if (base < low + kSegment) unmap(base + bytes, static_cast<size_t>(low + kSegment - base));
   // Only advice: where the system does not take it, the pages are small.
   if (wants_huge_pages()) syscall(SYS_madvise, base, bytes, MADV_HUGEPAGE);
   return base;
@@ -186,11 +194,11 @@ const char* open_region(Region* region) {
   if (const char* why = make_file(bytes, &fd)) return why;
   char* const base = map_aligned(bytes, PROT_NONE, MAP_SHARED, fd);
   void* const open =
-      mmap(nullptr, bytes / kGrain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      map(nullptr, bytes / kGrain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (base == nullptr || open == MAP_FAILED) {
     const int error = errno;
-    if (base != nullptr) munmap(base, bytes);
-    if (open != MAP_FAILED) munmap(open, bytes / kGrain);
+    if (base != nullptr) unmap(base, bytes);
+    if (open != MAP_FAILED) unmap(open, bytes / kGrain);
     close(fd);
     return because("no room for %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes,
                    strerror(error));
@@ -203,8 +211,8 @@ const char* open_region(Region* region) {
 }
 
 void drop_region(Region* region) {
-  munmap(region->base, region->bytes);
-  munmap(region->open, region->bytes / kGrain);
+  unmap(region->base, region->bytes);
+  unmap(region->open, region->bytes / kGrain);
   close(region->fd);
   *region = Region{};
 }
@@ -241,7 +249,7 @@ const char* make_private(Region* region) {
   const bool intact = descriptor_intact(*region);
   if (const char* why = intact ? copy_extents(*region, copy) : copy_open_grains(*region, copy)) return why;
   // One step from shared to private: there is no moment at which the heap is not there.
-  if (mremap(copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == MAP_FAILED) {
+  if (syscall(SYS_mremap, copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == -1) {
     return "the private copy cannot take the heap's place";
   }
   if (intact) close(region->fd);
