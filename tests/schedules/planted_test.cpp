@@ -90,7 +90,7 @@ TEST_P(EveryFault, IsFound) {
       return explore();
     });
   };
-  const Explored every = with_it([&] { return every_schedule(2, fault.world, 5000); });
+  const Explored every = with_it([&] { return every_schedule(2, fault.world, 500); });
   const Explored random = with_it([&] { return random_schedules(3000, fault.world); });
   std::printf("%s\n  schedule %lu: %s\n  random %lu: %s\n", fault.name.c_str(), every.executions,
               every.wrong.value_or("not found").c_str(), random.executions, random.wrong.value_or("not found").c_str());
