@@ -80,7 +80,7 @@ def ran_over_the_wire(done, *calls: str) -> bool:
 
 
 def test_a_few_calls(launch_over_nodes):
-    done = launch_over_nodes(flavours.find("mpich"), "random", 5, 150)
+    done = launch_over_nodes(flavours.find("mpich"), "random", 5, 300)
     assert passed(done, "random"), done.stdout + done.stderr
     assert ran_over_the_wire(done, *EVERY), done.stderr
 
