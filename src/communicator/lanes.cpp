@@ -14,12 +14,11 @@ constexpr std::size_t kFirstBlock = 16, kBlockMost = 64;  // lanes
 constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // sparse, but addresses are not endless
 constexpr std::size_t kFreeShare = 4;  // where fewer than this part of the lanes are free, there must be more of them
 
-// A lane has one call at a time. Its rings are as deep as fragments of a long call need to overlap, and lines, which cost
-// little, deep enough for a root to run ahead of the others by some calls.
+// A lane has one call at a time. Its lines are deep enough for a root to run ahead of the others by some calls. Its slots are
+// the communicator's own: with fewer a long call takes twice the time, and what it does not touch costs nothing.
 engine::Geometry lane_geometry(const engine::Geometry &main) {
-  engine::Geometry geometry;
+  engine::Geometry geometry = main;
   geometry.line_depth = 16;
-  for (int c = 0; c < engine::kSlotClasses; ++c) geometry.slots[c] = {4, main.slots[c].bytes};
   return geometry;
 }
 
