@@ -46,7 +46,7 @@ inline void Executor::post(const Op &op, std::uint64_t ticket) {
 }
 
 template <class Ready>
-[[gnu::noinline]] Outcome Executor::wait_long(Ready ready, int rank, const WaitPolicy &policy) {
+[[gnu::noinline]] Outcome Executor::wait_long(const Ready &ready, int rank, const WaitPolicy &policy) {
   if (polling_) {
     // Whether the other still lives is looked at by the clock, as in wait_until: a poll may take a turn of the processor.
     if (++polls_ % 32 != 0) return Outcome::pending;

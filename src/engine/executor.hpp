@@ -134,7 +134,7 @@ class Executor {
   }
   Outcome wait_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy);
   template <class Ready>
-  Outcome wait_long(Ready ready, int rank, const WaitPolicy &policy);
+  Outcome wait_long(const Ready &ready, int rank, const WaitPolicy &policy);
   Outcome wait_line(const Op &op, std::uint64_t ticket);
   void post(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
