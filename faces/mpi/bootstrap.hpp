@@ -1,7 +1,12 @@
 // The ranks of an MPI communicator meet over the MPI's own allgather.
 #pragma once
 
+#include <chrono>
+#include <functional>
+#include <utility>
+
 #include "communicator/bootstrap.hpp"
+#include "engine/signal/wait.hpp"
 #include "requests.hpp"
 
 namespace copse::mpi {
@@ -21,11 +26,31 @@ class MpiBootstrap final : public communicator::Bootstrap {
     const int count = static_cast<int>(bytes);
     const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
     MPI_Request request = MPI_REQUEST_NULL;  // what else this rank has started goes on meanwhile
-    return real().Iallgather(mine, count, byte, all, count, byte, comm, &request) == MPI_SUCCESS &&
-           wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
+    return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
+  void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:
+  // The MPI may wait for ever for a rank that has ended.
+  bool wait_among_the_living(MPI_Request request) const {
+    using Clock = std::chrono::steady_clock;
+    int flag = 0, result = MPI_SUCCESS;
+    bool live = true;
+    Clock::time_point next = Clock::now() + engine::kWatchEvery;
+    progress()->until([&] {
+      result = real().Test(&request, &flag, MPI_STATUS_IGNORE);
+      if (flag != 0 || result != MPI_SUCCESS) return true;
+      if (const auto now = Clock::now(); now >= next) {
+        live = all_live_();
+        next = now + engine::kWatchEvery;
+      }
+      return !live;
+    });
+    return flag != 0 && result == MPI_SUCCESS;
+  }
+
+  std::function<bool()> all_live_;
   MPI_Comm comm_;
   int rank_ = 0, ranks_ = 1;
 };

@@ -159,6 +159,8 @@ bool Request::take_lane(std::string &why_not) {
   if (!state_->strict_order) state_->strict_order = state_->copse->all_say(asserts_strict_order(state_->comm));
   if (*state_->strict_order) return true;
   lane_ = state_->copse->lane(why_not);
+  if (lane_ == nullptr)
+    if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
   return lane_ != nullptr;
 }
 

@@ -18,8 +18,12 @@ class Bootstrap {
   // Gathers `bytes` from every rank into all[rank * bytes] on every rank. Collective. False on failure.
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
   // The ranks share memory now. From here on a rank may be late by any time: allgather waits for it as long as it lives,
-  // and calls `idle` meanwhile, for what else must go on. Faces whose allgather does so anyhow need not be told.
-  virtual void settle(std::function<void()> idle) { static_cast<void>(idle); }
+  // and calls `idle` meanwhile, for what else must go on. `all_live` tells whether no rank of this node has ended. A
+  // bootstrap that sees to these things by itself need not listen.
+  virtual void settle(std::function<void()> idle, std::function<bool()> all_live) {
+    static_cast<void>(idle);
+    static_cast<void>(all_live);
+  }
 };
 
 }  // namespace copse::communicator

@@ -122,6 +122,16 @@ void Communicator::compare_refused(const char *why) {
   state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine);
 }
 
+std::string Communicator::has_ended_text(int rank) const {
+  return "rank " + std::to_string(rank) + " (process " + std::to_string(state_->group->pids[static_cast<std::size_t>(rank)]) +
+         ") has ended before it took its part";
+}
+
+std::string Communicator::who_has_ended() const {
+  const int rank = state_->group->first_ended();
+  return rank < 0 ? std::string() : has_ended_text(rank);
+}
+
 std::string Communicator::explain(Outcome outcome, const Job *job) const {
   const Collective collective = job != nullptr ? job->arguments.collective : state_->running;
   const std::string call =
@@ -135,8 +145,7 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
       return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) +
              " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
     case Outcome::peer_lost:
-      return call + ": rank " + std::to_string(lost) + " (process " +
-             std::to_string(state_->group->pids[static_cast<std::size_t>(lost)]) + ") has ended before it took its part";
+      return call + ": " + has_ended_text(lost);
     case Outcome::peer_failed:
       return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";

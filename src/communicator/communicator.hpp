@@ -97,11 +97,14 @@ class Communicator {
 
   // In a line. Of a call that was started, with its job; else of the last one.
   [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
+  // Names a rank of this node whose process has ended; empty if there is none.
+  [[nodiscard]] std::string who_has_ended() const;
   [[nodiscard]] Trace trace() const;  // its own, and of lanes that are gone
 
  private:
   struct State;
   explicit Communicator(std::unique_ptr<State> state);
+  [[nodiscard]] std::string has_ended_text(int rank) const;
   std::unique_ptr<State> state_;
 };
 

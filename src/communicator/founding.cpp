@@ -197,12 +197,20 @@ engine::Geometry geometry_for(bool oversubscribed, int ranks) {
   return geometry;
 }
 
+bool Group::has_ended(int other) const {
+  const auto &process = peers[static_cast<std::size_t>(other)].process;
+  return process && process->ended();
+}
+
+int Group::first_ended() const {
+  for (int other = 0; other < ranks; ++other)
+    if (has_ended(other)) return other;
+  return -1;
+}
+
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &where, engine::Wire *over,
                                                      std::uint64_t ticket) const {
-  const auto lost = [this](int other) {
-    const auto &process = peers[static_cast<std::size_t>(other)].process;
-    return process && process->ended();
-  };
+  const auto lost = [this](int other) { return has_ended(other); };
   auto executor = std::make_unique<engine::Executor>(where, peers, rank, tuning.wait, over, lost);
   executor->begin_at(ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
@@ -258,7 +266,8 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   group->peers = std::move(reach.peers);
   group->heaps = std::move(reach.heaps);
   group->wire = std::move(wire);
-  bootstrap->settle([everything = group->progress.get()] { everything->idle(); });
+  bootstrap->settle([everything = group->progress.get()] { everything->idle(); },
+                    [them = group.get()] { return them->first_ended() < 0; });
   group->bootstrap = std::move(bootstrap);
   group->leader = census->card(census->leader());
   group->leader_rank = census->leader();

@@ -51,6 +51,10 @@ struct Group {
   Lanes lanes;                              // beside it
   EndedTraces ended;                        // of lanes
 
+  // Has the process of that rank ended, as far as this node can tell? Of which rank first; -1: of none.
+  [[nodiscard]] bool has_ended(int other) const;
+  [[nodiscard]] int first_ended() const;
+
   // For calls in memory of their own, over a wire of their own, numbered from `ticket` on: see Executor::begin_at.
   [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &where, engine::Wire *over,
                                                               std::uint64_t ticket) const;

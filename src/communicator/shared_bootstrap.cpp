@@ -71,7 +71,7 @@ class MemoryBootstrap final : public Bootstrap {
     return !broken_;
   }
 
-  void settle(std::function<void()> idle) override {
+  void settle(std::function<void()> idle, std::function<bool()>) override {
     deadline_ = Deadline::never();
     idle_ = std::move(idle);
   }

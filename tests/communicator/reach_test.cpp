@@ -118,7 +118,9 @@ class Saying final : public communicator::Bootstrap {
     if (++at_ == round_) change_(said.data());
     return inner_->allgather(said.data(), all, bytes);
   }
-  void settle(std::function<void()> idle) override { inner_->settle(std::move(idle)); }
+  void settle(std::function<void()> idle, std::function<bool()> all_live) override {
+    inner_->settle(std::move(idle), std::move(all_live));
+  }
 
  private:
   std::unique_ptr<Bootstrap> inner_;

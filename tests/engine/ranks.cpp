@@ -81,7 +81,9 @@ class ApartBootstrap final : public communicator::Bootstrap {
     card.probe = reinterpret_cast<std::uint64_t>(&own_process_);
     return inner_->allgather(&card, all, bytes);
   }
-  void settle(std::function<void()> idle) override { inner_->settle(std::move(idle)); }
+  void settle(std::function<void()> idle, std::function<bool()> all_live) override {
+    inner_->settle(std::move(idle), std::move(all_live));
+  }
 
  private:
   std::unique_ptr<Bootstrap> inner_;
