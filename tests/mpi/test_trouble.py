@@ -123,7 +123,7 @@ def test_disabled_on_one_rank_and_traced_on_another(launch, programs):
     """Then all pass on, and all are traced: the calls are counted and timed, and Copse runs none."""
     flavour = flavours.find("openmpi")
     script = 'export "COPSE_$(test $OMPI_COMM_WORLD_RANK = 0 && echo DISABLE || echo TRACE)=1"; exec "$0" "$@"'
-    done = launch(flavour, 2, "random", 1, 50, program=["sh", "-c", script, programs(flavour)], **BARE)
+    done = launch(flavour, 2, "random", 1, 150, program=["sh", "-c", script, programs(flavour)], **BARE)
     assert passed(done, "random") and "ran by" not in done.stderr, done.stdout + done.stderr
     assert re.search(r"^copse: barrier +COPSE_DISABLE +\d+", done.stderr, re.MULTILINE), done.stderr
     [share] = re.findall(r"these calls took ([\d.]+) % of the ranks' time, which was 2 x [\d.]+ seconds", done.stderr)
