@@ -156,11 +156,17 @@ int Request::make_handle(MPI_Request *handle) {
 }
 
 bool Request::take_lane(std::string &why_not) {
-  if (!state_->strict_order) state_->strict_order = state_->copse->all_say(asserts_strict_order(state_->comm));
+  // An exchange in which a rank has ended is left in the middle: the MPI may still write into its memory.
+  const auto end_if_a_rank_has_ended = [this] {
+    if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
+  };
+  if (!state_->strict_order) {
+    state_->strict_order = state_->copse->all_say(asserts_strict_order(state_->comm));
+    if (!*state_->strict_order) end_if_a_rank_has_ended();
+  }
   if (*state_->strict_order) return true;
   lane_ = state_->copse->lane(why_not);
-  if (lane_ == nullptr)
-    if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
+  if (lane_ == nullptr) end_if_a_rank_has_ended();
   return lane_ != nullptr;
 }
 
