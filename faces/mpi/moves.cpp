@@ -1,5 +1,6 @@
 // Calls that move data: broadcast, gather, scatter, allgather and alltoall, with the v and w forms.
 #include <optional>
+#include <utility>
 
 #include "wrappers.hpp"
 
@@ -100,10 +101,18 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
   return refused && site.is_started() ? site.carry_out_refused(arguments, sides) : site.carry_out(arguments, sides);
 }
 
+// What MPI forbids: the root, or what a side has found; else something is in place that cannot be.
+int refuse(const Site &site, int root = 0) {
+  if (!site.is_rank(root)) return site.refuse(MPI_ERR_ROOT);
+  for (SideMemory *side : {&site.input_memory(), &site.output_memory()})
+    if (const int error = std::exchange(side->wrong, MPI_SUCCESS); error != MPI_SUCCESS) return site.refuse(error);
+  return site.refuse(MPI_ERR_BUFFER);
+}
+
 template <class Count>
 int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, Raw) {
   Side side = site.input();
-  if (!site.is_rank(root) || !side.one(buffer, count, type)) return site.pass_on(kInvalid);
+  if (!site.is_rank(root) || !side.one(buffer, count, type)) return refuse(site, root);
   const std::size_t bytes = side.bytes();
   if (bytes > kLongest) return site.pass_on(kTooLong, bytes);
   const bool gives = site.state.rank == root;
@@ -123,7 +132,7 @@ int gather(const Site &site, const void *input, Count given, Raw input_type, voi
   const bool gets = site.state.rank == root, in_place = input == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
       (!in_place && !in.one(input, given, input_type)) || (gets && !out.row(output, taken, output_type)))
-    return site.pass_on(kInvalid);
+    return refuse(site, root);
   return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, false, root, in_place ? out.bytes() : in.bytes());
 }
 
@@ -135,7 +144,7 @@ int gatherv(const Site &site, const void *input, Count given, Raw input_type, vo
   if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
       (!in_place && !in.one(input, given, input_type)) ||
       (gets && !out.table(output, taken, output_places, output_type)))
-    return site.pass_on(kInvalid);
+    return refuse(site, root);
   return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, true, root, in_place ? out.bytes(root) : in.bytes());
 }
 
@@ -146,7 +155,7 @@ int scatter(const Site &site, const void *input, Count given, Raw input_type, vo
   const bool gives = site.state.rank == root, in_place = output == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
       (gives && !in.row(input, given, input_type)) || (!in_place && !out.one(output, taken, output_type)))
-    return site.pass_on(kInvalid);
+    return refuse(site, root);
   return move(site, {gives ? &in : nullptr, in_place ? nullptr : &out, in_place}, false, root, gives ? in.bytes() : out.bytes());
 }
 
@@ -158,7 +167,7 @@ int scatterv(const Site &site, const void *input, const Count *given, const Disp
   if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
       (gives && !in.table(input, given, input_places, input_type)) ||
       (!in_place && !out.one(output, taken, output_type)))
-    return site.pass_on(kInvalid);
+    return refuse(site, root);
   return move(site, {gives ? &in : nullptr, in_place ? nullptr : &out, in_place}, true, root, gives ? in.bytes(root) : out.bytes());
 }
 
@@ -168,7 +177,7 @@ int allgather(const Site &site, const void *input, Count given, Raw input_type, 
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) || !out.row(output, taken, output_type))
-    return site.pass_on(kInvalid);
+    return refuse(site);
   return move(site, {in_place ? nullptr : &in, &out, in_place}, false, 0, in_place ? out.bytes() : in.bytes());
 }
 
@@ -179,7 +188,7 @@ int allgatherv(const Site &site, const void *input, Count given, Raw input_type,
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) ||
       !out.table(output, taken, output_places, output_type))
-    return site.pass_on(kInvalid);
+    return refuse(site);
   return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, out.bytes(site.state.rank));
 }
 
@@ -189,7 +198,7 @@ int alltoall(const Site &site, const void *input, Count given, Raw input_type, v
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.row(input, given, input_type)) || !out.row(output, taken, output_type))
-    return site.pass_on(kInvalid);
+    return refuse(site);
   return move(site, {in_place ? nullptr : &in, &out, in_place}, false, 0, in_place ? out.bytes() : in.bytes());
 }
 
@@ -202,7 +211,7 @@ int alltoallv(const Site &site, const void *input, const Count *given, const Dis
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.table(input, given, input_places, input_types)) ||
       !out.table(output, taken, output_places, output_types))
-    return site.pass_on(kInvalid);
+    return refuse(site);
   return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, 0);
 }
 

@@ -46,10 +46,12 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   const Datatype *type = input_memory.type(raw_type);
   Operator op;
   const bool in_place = operands.input == MPI_IN_PLACE;
-  if (type == nullptr || operands.given < 0 || operands.got < 0 ||
-      (operands.has_result && operands.output == MPI_IN_PLACE) ||  // else it is nothing that MPI looks at
+  if (type == nullptr) [[unlikely]] return site.refuse(MPI_ERR_TYPE);
+  if (operands.given < 0 || operands.got < 0) [[unlikely]] return site.refuse(MPI_ERR_COUNT);
+  if ((operands.has_result && operands.output == MPI_IN_PLACE) ||  // else it is nothing that MPI looks at
       (in_place && !operands.may_be_in_place))
-    return site.pass_on(kInvalid);
+    return site.refuse(MPI_ERR_BUFFER);
+  if (raw_op == raw_of(MPI_OP_NULL)) [[unlikely]] return site.refuse(MPI_ERR_OP);
   if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
 
   engine::Combine combine;
@@ -75,7 +77,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   const auto given = static_cast<std::size_t>(operands.given), got = static_cast<std::size_t>(operands.got);
   const bool gets = operands.has_result && got > 0;
   if (dense && bytes > 0 && ((in_place ? operands.output : operands.input) == nullptr || (gets && operands.output == nullptr)))
-    return site.pass_on(kInvalid);
+    return site.refuse(MPI_ERR_BUFFER);
 
   Operation operation;
   const auto input_at = reinterpret_cast<std::uintptr_t>(operands.input), output_at = reinterpret_cast<std::uintptr_t>(operands.output);
@@ -129,7 +131,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
 
 template <class Count>
 int reduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, int root, Raw) {
-  if (!site.is_rank(root)) return site.pass_on(kInvalid);
+  if (!site.is_rank(root)) return site.refuse(MPI_ERR_ROOT);
   const bool gets = site.state.rank == root;
   return reduction(site, {input, output, count, count, gets, root, gets}, type, op);
 }
@@ -151,12 +153,12 @@ int reduce_scatter_block(const Site &site, const void *input, void *output, Coun
 
 template <class Count>
 int reduce_scatter(const Site &site, const void *input, void *output, const Count *counts, Raw type, Raw op, Raw) {
-  if (counts == nullptr) return site.pass_on(kInvalid);
+  if (counts == nullptr) return site.refuse(MPI_ERR_ARG);
   std::vector<communicator::Block> &blocks = site.input_memory().blocks;
   blocks.clear();
   std::int64_t all = 0;
   for (int rank = 0; rank < site.state.ranks; ++rank) {
-    if (counts[rank] < 0) return site.pass_on(kInvalid);
+    if (counts[rank] < 0) return site.refuse(MPI_ERR_COUNT);
     if (__builtin_add_overflow(all, static_cast<std::int64_t>(counts[rank]), &all))
       return site.pass_on(kTooMany);
     blocks.push_back({0, static_cast<std::size_t>(counts[rank])});

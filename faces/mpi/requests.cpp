@@ -156,6 +156,7 @@ int Request::make_handle(MPI_Request *handle) {
 }
 
 bool Request::take_lane(std::string &why_not) {
+  if (without_lane_) return false;
   // An exchange in which a rank has ended is left in the middle: the MPI may still write into its memory.
   const auto end_if_a_rank_has_ended = [this] {
     if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
@@ -167,7 +168,14 @@ bool Request::take_lane(std::string &why_not) {
   if (*state_->strict_order) return true;
   lane_ = state_->copse->lane(why_not);
   if (lane_ == nullptr) end_if_a_rank_has_ended();
-  return lane_ != nullptr;
+  without_lane_ = lane_ == nullptr;
+  return !without_lane_;
+}
+
+void Request::refuse_lane() {
+  if (lane_ == nullptr) return;
+  lane_->refuse_all();
+  lane_.reset();
 }
 
 int Request::open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
@@ -224,9 +232,9 @@ void Request::end() {
     outcome = stream().poll(*job_);
     const int error = store_(outcome);
     if (error_ == MPI_SUCCESS) error_ = error;
-    if (outcome != Outcome::done && outcome != Outcome::truncated)
-      give_up(*state_, name_, stream().explain(outcome, job_.get()));
-    if (outcome == Outcome::truncated && error_ == MPI_SUCCESS) error_ = MPI_ERR_TRUNCATE;
+    if (!engine::is_over(outcome)) give_up(*state_, name_, stream().explain(outcome, job_.get()));
+    if (outcome == Outcome::refused) note(name_, stream().explain(outcome, job_.get()));
+    if (error_ == MPI_SUCCESS) error_ = error_of(outcome);
   }
   const bool failed = error_ != MPI_SUCCESS;  // then the call counts as pending until that has been told
   if (failed) detail::failed_requests.fetch_add(1, std::memory_order_release);

@@ -18,6 +18,12 @@
 
 namespace copse::mpi {
 
+// MPI's error for a call that is over all the same.
+inline int error_of(engine::Outcome outcome) {
+  if (outcome == engine::Outcome::truncated) return MPI_ERR_TRUNCATE;
+  return outcome == engine::Outcome::refused ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
 class Request {
  public:
   // What a call does before it runs and after it: packs and unpacks. Both return MPI's error code, which becomes the call's.
@@ -36,6 +42,8 @@ class Request {
   // Persistent, and before open: finds the call a stream of its own, unless the program asserts that all ranks start such
   // calls in one order. Collective. False, on all ranks, with the reason, if there is none left.
   bool take_lane(std::string &why_not);
+  // This rank will never start the call, because the MPI has refused its arguments; others may.
+  void refuse_lane();
   // The call is known: gives the program a handle, and starts the call unless it is persistent. The request then belongs to
   // that handle. Returns what MPI is to return.
   static int open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
@@ -76,6 +84,7 @@ class Request {
 
   std::shared_ptr<CommState> state_;
   std::unique_ptr<communicator::Communicator> lane_;  // null: the communicator's own stream
+  bool without_lane_ = false;                         // there was none left
   const char *name_;
   bool persistent_;
   communicator::Arguments arguments_;

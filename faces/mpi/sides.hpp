@@ -55,6 +55,7 @@ struct SideMemory {
   std::vector<communicator::Block> blocks;
   bool outlives = false;
   std::vector<std::shared_ptr<const Datatype>> types;
+  int wrong = MPI_SUCCESS;  // the class of the error that the last side found
 
   // As datatype_of; the type lives as long as its call.
   const Datatype *type(Raw raw) {
@@ -73,7 +74,7 @@ class Side {
  public:
   Side(SideMemory &kept, int ranks) : kept_(kept), ranks_(ranks) {}
 
-  // What MPI says of the side. False: MPI forbids that.
+  // What MPI says of the side. False: MPI forbids that, and SideMemory::wrong says what.
   bool one(const void *buffer, std::int64_t count, Raw type) {  // this rank's block alone
     return equal(buffer, count, type, 1);
   }
@@ -125,6 +126,10 @@ class Side {
     std::uintptr_t begin, end;
   };
   [[nodiscard]] Range range() const;
+  bool is_wrong(int error) {
+    kept_.wrong = error;
+    return false;
+  }
   inline bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
   bool prepare_packed();
   int load_packed();
@@ -150,19 +155,21 @@ bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int block
   blocks_ = blocks;
   if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
   const Datatype *type = kept_.type(raw_type);
-  if (type == nullptr || count < 0 || !message_bytes(count, type->size, bytes_)) return false;
+  if (type == nullptr) [[unlikely]] return is_wrong(MPI_ERR_TYPE);
+  if (count < 0 || !message_bytes(count, type->size, bytes_)) [[unlikely]] return is_wrong(MPI_ERR_COUNT);
   first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
   dense_ = type->dense;
-  return !dense_ || bytes_ == 0 || buffer != nullptr;
+  return !dense_ || bytes_ == 0 || buffer != nullptr || is_wrong(MPI_ERR_BUFFER);
 }
 
 inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
   const Datatype *type = kept_.type(raw_type);
-  if (type == nullptr || count < 0) return false;
+  if (type == nullptr) return is_wrong(MPI_ERR_TYPE);
+  if (count < 0) return is_wrong(MPI_ERR_COUNT);
   const auto index = static_cast<std::size_t>(rank);
   communicator::Block &block = kept_.blocks[index];
   block.place = in_extents ? place * type->extent : place;
-  if (!message_bytes(count, type->size, block.count)) return false;
+  if (!message_bytes(count, type->size, block.count)) return is_wrong(MPI_ERR_COUNT);
   char *const at = first_.at + block.place;
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
   bytes_ += block.count;  // of all
@@ -172,17 +179,19 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
   begin_ = std::min(begin_, begin);
   end_ = std::max(end_, end);
   if (!type->dense) dense_ = false;
-  return !type->dense || at != nullptr;
+  return !type->dense || at != nullptr || is_wrong(MPI_ERR_BUFFER);
 }
 
 template <class Count, class Displacement>
 bool Side::table(const void *buffer, const Count *counts, const Displacement *places, Raw type) {
   begin_table(buffer);
-  if (counts == nullptr) return false;
+  if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
   for (int rank = 0; rank < ranks_; ++rank) {
     if (counts[rank] == 0)
       add_nothing(rank);
-    else if (places == nullptr || !add(rank, type, counts[rank], places[rank], true))
+    else if (places == nullptr)
+      return is_wrong(MPI_ERR_ARG);
+    else if (!add(rank, type, counts[rank], places[rank], true))
       return false;
   }
   return true;
@@ -191,11 +200,13 @@ bool Side::table(const void *buffer, const Count *counts, const Displacement *pl
 template <class Count, class Displacement>
 bool Side::table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types) {
   begin_table(buffer);
-  if (counts == nullptr) return false;
+  if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
   for (int rank = 0; rank < ranks_; ++rank) {
     if (counts[rank] == 0)
       add_nothing(rank);
-    else if (places == nullptr || types == nullptr || !add(rank, raw_of(types[rank]), counts[rank], places[rank], false))
+    else if (places == nullptr || types == nullptr)
+      return is_wrong(MPI_ERR_ARG);
+    else if (!add(rank, raw_of(types[rank]), counts[rank], places[rank], false))
       return false;
   }
   return true;

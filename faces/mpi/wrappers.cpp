@@ -8,12 +8,40 @@
 namespace copse::mpi {
 
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
-  if (!settings().trace) return call_mpi();
   const auto start = std::chrono::steady_clock::now();
   const int result = call_mpi();
-  count_passed_on(collective, why, bytes,
-                  std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (settings().trace)
+    count_passed_on(collective, why, bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (state.copse) end_passed_on(result);
   return result;
+}
+
+// Where the MPI finds an error, others may find none, and make the call.
+void Site::end_passed_on(int result) const {
+  if (!persistent()) return result == MPI_SUCCESS ? state.copse->pass() : state.copse->refuse();
+  std::string no_lane;
+  if (request_->take_lane(no_lane) && result != MPI_SUCCESS) request_->refuse_lane();
+}
+
+// An MPI does not look at every argument of every call, and may go on alone. So it is asked only where its message is the last
+// thing that the program hears.
+int Site::refuse(int error) const {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real().Comm_get_errhandler_(state.comm, &handler);
+  if (handler == MPI_ERRORS_ARE_FATAL) return pass_on(kInvalid);
+  if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+  if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
+  if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
+  end_passed_on(error);
+  real().Comm_call_errhandler_(state.comm, error);
+  return error;
+}
+
+int Site::nothing() const {
+  std::string no_lane;
+  if (persistent()) request_->take_lane(no_lane);
+  else state.copse->pass();
+  return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 
 std::string_view Site::why_not_with(const Buffers &buffers) const {
@@ -46,8 +74,9 @@ bool Site::overlap(std::vector<communicator::Span> &spans) const {
 }
 
 int Site::end_badly(Outcome outcome, int error) const {
-  if (outcome != Outcome::done && outcome != Outcome::truncated) fail(state.copse->explain(outcome));
-  if (error == MPI_SUCCESS) error = MPI_ERR_TRUNCATE;
+  if (!engine::is_over(outcome)) fail(state.copse->explain(outcome));
+  if (error == MPI_SUCCESS) error = error_of(outcome);
+  if (outcome == Outcome::refused) note(name, state.copse->explain(outcome));
   real().Comm_call_errhandler_(state.comm, error);
   return error;
 }

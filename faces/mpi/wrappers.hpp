@@ -1,5 +1,4 @@
-// What all wrapped calls share. A call is Copse's unless something that all ranks see alike speaks against it; arguments
-// that MPI forbids go to the MPI, which has the error for them.
+// What all wrapped calls share. A call is Copse's unless something that all ranks see alike speaks against it.
 #pragma once
 
 #include <string_view>
@@ -45,6 +44,8 @@ class Site {
 
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
+  // Ends the call with an error of that class: MPI forbids this rank's arguments. The others may make the call.
+  int refuse(int error) const;
   // Do these buffers overlap? Then the call is made all the same, into memory of Copse's, and ends with MPI's error: the other
   // ranks may have done nothing wrong. A persistent one says so whenever it completes. Under COPSE_CHECK it ends the program.
   // Sorts the spans.
@@ -54,9 +55,7 @@ class Site {
   // COPSE_CHECK: ends the program if the ranks are about to call different things.
   void check(const Arguments &arguments, const std::string &operation) const;
   // Ends a call for which no rank has anything to do.
-  [[nodiscard]] int nothing() const {
-    return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
-  }
+  [[nodiscard]] int nothing() const;
   // Makes the call, between work.load() and work.store(). These return MPI's error code, which becomes the call's; the call
   // is made all the same, because other ranks wait for this one. work.kept() is the same for a call that goes on when the
   // wrapper has returned.
@@ -71,8 +70,7 @@ class Site {
       state.output.packed.trim();
       return outcome == Outcome::done && error == MPI_SUCCESS ? MPI_SUCCESS : end_badly(outcome, error);
     }
-    std::string why_not;
-    if (request_->persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
+    if (std::string why_not; persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
     const auto kept = work.kept();
     return Request::open(
         std::move(request_), arguments, [kept] { return kept->load(); },
@@ -97,6 +95,7 @@ class Site {
   [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
   [[nodiscard]] Request *request() const { return request_.get(); }
   [[nodiscard]] bool is_started() const { return request_ && !request_->persistent(); }
+  [[nodiscard]] bool persistent() const { return request_ && request_->persistent(); }
 
  protected:
   ~Site() = default;
@@ -104,6 +103,7 @@ class Site {
  private:
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome, int error) const;
+  void end_passed_on(int result) const;
   static int give_away(MPI_Request handle);
 
   mutable std::unique_ptr<Request> request_;  // until the call is made

@@ -217,6 +217,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;
   call.combine = arguments.combine;
+  call.number = calls;
   fetch_ahead(call);
   return run_now(arguments.collective, *known.route, *known.program, call);
 }
@@ -254,6 +255,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   if (Route *const route = bind_one_way(arguments, job.call)) {
     job.route = route;
     job.program = &program_of(*route, arguments.root);
+    job.call.number = job.number;
     return;
   }
   write_letter(job);
@@ -270,6 +272,7 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
   job.call.input = input;
   job.call.output = output;
   job.call.count = bytes;
+  job.call.number = job.number;
   Route &route = route_for(collective, {}, bytes);
   job.route = &route;
   job.program = &program_of(route, 0);
@@ -312,6 +315,7 @@ Outcome Communicator::State::run_one_way(Route &route, const Arguments &argument
 void Communicator::State::bind(Job &job) {
   const Arguments &arguments = job.arguments;
   job.call = call_of(arguments, rank);
+  job.call.number = job.number;
   job.stage = Job::Stage::running;
   if (arguments.ragged) {
     job.call.ragged = true;
@@ -377,6 +381,11 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
 
 Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   const Arguments &arguments = job.arguments;
+  if (job.stage == Job::Stage::refusing) {
+    executor->refuse(job.number);
+    job.stage = Job::Stage::over;
+    return Outcome::done;
+  }
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
@@ -447,7 +456,7 @@ Outcome Communicator::State::attempt(Body &&body) {
     executor->give_up();
     outcome = Outcome::threw;
   }
-  if (outcome != Outcome::done && outcome != Outcome::pending && outcome != Outcome::truncated) [[unlikely]] {
+  if (outcome != Outcome::pending && !engine::is_over(outcome)) [[unlikely]] {
     broken = outcome;
     error = errno;
   }
@@ -493,6 +502,7 @@ void Communicator::State::finish_started() {
 
 Outcome Communicator::run(const Arguments &arguments) {
   State &state = *state_;
+  ++state.calls;
   if (state.under_way()) [[unlikely]] state.finish_started();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
@@ -501,11 +511,21 @@ Outcome Communicator::run(const Arguments &arguments) {
     }
     if (arguments.ragged && state.ranks > 1 && algorithms::traits_of(arguments.collective).rooted()) {
       engine::Call call;
-      if (Route *const route = state.bind_one_way(arguments, call)) return state.run_one_way(*route, arguments, call);
+      if (Route *const route = state.bind_one_way(arguments, call)) {
+        call.number = state.calls;
+        return state.run_one_way(*route, arguments, call);
+      }
     }
+    state.spare.number = state.calls;
     state.begin(state.spare, arguments);
     return state.spare.stage == Job::Stage::over ? state.spare.outcome : state.advance(state.spare, false);
   });
+}
+
+Outcome Communicator::State::enqueue(const std::shared_ptr<Job> &job) {
+  started.push_back(job);  // may throw: then it is over
+  job->over.store(false, std::memory_order_relaxed);
+  return Outcome::pending;
 }
 
 std::shared_ptr<Job> Communicator::make_job() { return std::make_shared<Job>(); }
@@ -518,6 +538,7 @@ std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
 
 void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &arguments) {
   State &state = *state_;
+  job->number = ++state.calls;
   job->arguments.collective = arguments.collective;
   Arguments kept = arguments;
   const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
@@ -535,12 +556,26 @@ void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &argum
       kept.combine = &job->combine;
     }
     state.begin(*job, kept);
-    if (job->stage == Job::Stage::over) return job->outcome;
-    state.started.push_back(job);  // may throw: then it is over
-    job->over.store(false, std::memory_order_relaxed);
-    return Outcome::pending;
+    return job->stage == Job::Stage::over ? job->outcome : state.enqueue(job);
   };
   state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });
+}
+
+void Communicator::pass() { ++state_->calls; }
+
+void Communicator::refuse() {
+  State &state = *state_;
+  ++state.calls;
+  if (state.ranks == 1 || state.group->wire != nullptr) return;
+  const auto job = make_job();
+  job->number = state.calls;
+  job->stage = Job::Stage::refusing;
+  state.group->progress->give(state, [&] { job->outcome = state.attempt([&] { return state.enqueue(job); }); });
+}
+
+void Communicator::refuse_all() {
+  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->executor->refuse_all();
+  state_->keeps_lane = true;
 }
 
 Outcome Communicator::poll(const Job &job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }

@@ -1,4 +1,5 @@
 // What went wrong, in words; and COPSE_CHECK: what the ranks are about to call, compared.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -114,12 +115,13 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
 }
 
-void Communicator::compare_refused(const char *why) {
+bool Communicator::compare_refused(const char *why) {
   Announcement mine;
   mine.refused = 1;
   std::snprintf(mine.operation.data(), mine.operation.size(), "%s", why);
   std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
-  state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine);
+  return state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine) &&
+         std::all_of(all.begin(), all.end(), [](const Announcement &one) { return one.refused != 0; });
 }
 
 std::string Communicator::has_ended_text(int rank) const {
@@ -144,6 +146,8 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
     case Outcome::truncated:
       return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) +
              " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
+    case Outcome::refused:
+      return call + ": rank " + std::to_string(lost) + " refused its arguments, and takes no part; the next call is sound again";
     case Outcome::peer_lost:
       return call + ": " + has_ended_text(lost);
     case Outcome::peer_failed:

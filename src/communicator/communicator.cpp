@@ -73,7 +73,7 @@ Communicator::State::~State() {
   if (!group) return;
   group->progress->remove(*this);
   if (!lane) return;
-  if (broken == Outcome::done) group->lanes.give_back(lane->number, executor->ticket());
+  if (broken == Outcome::done && !keeps_lane) group->lanes.give_back(lane->number, executor->ticket());
   try {
     group->ended.add(trace);
   } catch (const std::bad_alloc &) {  // then the trace lacks this one

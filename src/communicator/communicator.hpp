@@ -49,8 +49,8 @@ class Communicator {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities &capabilities() const;
 
-  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. After anything but
-  // Outcome::done and truncated the communicator is unusable: all later calls end alike.
+  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. After an outcome of which
+  // engine::is_over is false the communicator is unusable: all later calls end alike.
   Outcome run(const Arguments &arguments);
 
   // Non-blocking: everything that the arguments point to, tables and operator apart, must stay until the call is over.
@@ -63,6 +63,14 @@ class Communicator {
   Outcome test(const Job &job);
   Outcome poll(const Job &job);  // as test, but moves no other communicator on
   Outcome wait(const Job &job);
+
+  // Instead of a call that the other ranks make: this rank does not. Theirs end as refused if they need this rank for it. The
+  // next call of each is matched with the next of all. Between nodes it does nothing.
+  void refuse();
+  // The same for all calls of this stream: it is a lane, for a call that this rank could not describe.
+  void refuse_all();
+  // Instead of a call that all ranks make elsewhere, or that has nothing to do.
+  void pass();
 
   // A stream of calls beside this one, among the same ranks: its calls need no order with those of others. Collective, as
   // create is. Null, on all ranks, with the reason, if there cannot be another. Of its methods, only start, test, poll,
@@ -93,7 +101,8 @@ class Communicator {
   // differ and what each called.
   std::string compare(const Arguments &arguments, const char *operation);
   // In its stead on a rank whose call was refused, so that the others do not wait for it: they are told why.
-  void compare_refused(const char *why);
+  // Were those of all ranks?
+  bool compare_refused(const char *why);
 
   // In a line. Of a call that was started, with its job; else of the last one.
   [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;

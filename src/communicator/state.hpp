@@ -75,7 +75,8 @@ struct Job {
   std::vector<Block> input_blocks;           // of `memory`
   std::vector<std::size_t> sizes;  // of all ranks' blocks
   std::vector<std::byte> memory;   // instead of the input of an alltoall, or the output of a reduce_scatter
-  enum class Stage : std::uint8_t { exchanging, comparing, running, over } stage = Stage::over;
+  enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
+  std::uint64_t number = 0;     // of the call: see engine::Call
   Letter letter;                // this rank's
   std::vector<Letter> letters;  // of all
   std::vector<Pair> pairs;      // what all tell this rank; then what it tells them
@@ -91,6 +92,7 @@ struct Job {
 struct Communicator::State final : Progress::Task {
   std::shared_ptr<Group> group;
   std::optional<Lane> lane;            // none: this is the communicator's own stream
+  bool keeps_lane = false;             // the others' calls there have taken tickets without this rank
   std::unique_ptr<engine::Wire> wire;  // of the lane
   std::unique_ptr<engine::Executor> executor;
   int rank = 0, ranks = 1;  // as in the group,
@@ -105,6 +107,7 @@ struct Communicator::State final : Progress::Task {
   algorithms::Collective running{};
   std::deque<std::shared_ptr<Job>> started;  // not over yet, in order; whoever has the turn may look
   Job spare;                                 // of blocking calls
+  std::uint64_t calls = 0;                   // so many have been made here, by each rank
   Outcome broken = Outcome::done;            // how the communicator became unusable
   int error = 0;                             // errno at that time
 
@@ -139,6 +142,7 @@ struct Communicator::State final : Progress::Task {
   [[nodiscard]] bool is_for_helper(const Job &job) const;
   bool has_ended(const Job &job);
   void finish_started();
+  Outcome enqueue(const std::shared_ptr<Job> &job);
   // Runs `body`, which returns an Outcome. After one that breaks the communicator every later call gets the same.
   template <class Body>
   Outcome attempt(Body &&body);

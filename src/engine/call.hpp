@@ -23,6 +23,7 @@ struct Call {
   std::size_t fragment_count = 0;  // elements of a fragment (the last may have fewer); 0: one fragment
   int slot_class = 0;
   const Combine *combine = nullptr;  // reductions only
+  std::uint64_t number = 0;          // among the calls that all ranks make, from 1 on; those that have no data count, too
 
   // Of a message made of blocks, `count` is the size of the largest. Where they differ in size or place, the call is
   // `ragged`, on all ranks: then the buffers that hold blocks of several ranks have tables of them, in their order, and

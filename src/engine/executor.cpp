@@ -27,6 +27,8 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
       policy_(policy),
       wire_(wire),
       lost_(std::move(lost)),
+      journal_(segment_.journal(peers_[static_cast<std::size_t>(me)].local)),
+      journal_mask_(segment_.geometry().journal_depth() - 1),
       addresses_(peers_.size()) {
   for (std::size_t rank = 0; rank < peers_.size(); ++rank)
     if (peers_[rank].local >= 0) rank_of_local_.push_back(static_cast<int>(rank));
@@ -68,6 +70,10 @@ template <class Ready>
   return came || ready() ? Outcome::done : news;
 }
 
+Outcome Executor::wait_for(const std::function<bool()> &ready, int rank) {
+  return ready() ? Outcome::done : wait_long(ready, rank, policy_);
+}
+
 // A peer that has posted already may be further ahead: its next line is fetched while this one is worked on. Not more of
 // them, nor from one that is not ahead: it would have to win back what it is about to write.
 inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
@@ -97,7 +103,7 @@ Outcome Executor::bad_news(int rank) {
     lost_rank_ = culprit;
     return Outcome::peer_failed;
   }
-  if (!ended && heard_of < 0) return Outcome::done;
+  if (!ended && heard_of < 0) return refused_by_another();
   lost_rank_ = heard_of >= 0 ? heard_of : rank;
   return Outcome::peer_lost;
 }
@@ -569,13 +575,14 @@ void Executor::begin(const Program &program, const Call &call) {
   size_scratch(program, call);
   standing_ = {};
   standing_.begun = true;
+  note_begun(call.number);
   carries_ = carries(call);
   cut_off_ = {};
 }
 
 Outcome Executor::end(Outcome outcome) {
   standing_.begun = false;
-  if (outcome == Outcome::done) [[likely]] {
+  if (outcome == Outcome::done || outcome == Outcome::refused) [[likely]] {
     const std::uint64_t first = ticket_;
     ticket_ += fragments_;
     if ((first ^ ticket_) >= kForgetEvery) [[unlikely]] forget_old_lines();
@@ -649,26 +656,33 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
 }
 
 Outcome Executor::run(const Program &program, const Call &call) {
-  if (heap_only_ && program.publishes) return advance(program, call, false);
+  if (aside_ || (heap_only_ && program.publishes)) [[unlikely]] return advance(program, call, false);
   const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
   const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
   if (one && native && (!call.ragged || call.one_way) &&
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
+    note_begun(call.number);
     carries_ = carries(call);
     cut_off_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);
-    if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]] return end(outcome);
+    if (outcome != Outcome::done || scratch_.size() > kScratchKept) [[unlikely]]
+      return end(outcome == Outcome::refused ? leave() : outcome);
     if (++ticket_ % kForgetEvery == 0) [[unlikely]] forget_old_lines();
     return Outcome::done;
   }
-  begin(program, call);
-  return end(run_steps(program, call));
+  return advance(program, call, false);
 }
 
 Outcome Executor::advance(const Program &program, const Call &call, bool polling) {
   if (!standing_.begun) {
+    if (aside_) [[unlikely]] {
+      polling_ = polling;
+      const Outcome outcome = take_part_again(call.number);
+      polling_ = false;
+      if (outcome != Outcome::done) return outcome == Outcome::pending ? outcome : end(outcome);
+    }
     if (heap_only_ && program.publishes) {
       stand_ins_.emplace(program, call, me_, peers_[static_cast<std::size_t>(me_)]);
       if (stand_ins_->call() == nullptr) {
@@ -677,9 +691,11 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
       }
     }
     begin(program, call);
+    if (aside_) [[unlikely]] forget_refusal();
   }
   polling_ = polling;
-  const Outcome outcome = run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
+  Outcome outcome = leaving_ ? Outcome::refused : run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
+  if (outcome == Outcome::refused) outcome = leave();
   polling_ = false;
   if (outcome == Outcome::pending) return outcome;
   moved_ = true;

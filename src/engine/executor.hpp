@@ -18,12 +18,15 @@
 
 namespace copse::engine {
 
-// truncated: another rank sent more than there was room for; the call is over, and the communicator sound. peer_lost: a
-// process has ended; peer_failed: a rank has given up, for a reason that it knows; no_memory: this rank had none; threw: this
-// rank's part ended in an exception; pending: a call that was started is not done yet.
+// truncated: another rank sent more than there was room for; the call is over, and the communicator sound. refused: so it is,
+// but a rank would not make this call, and the output holds nothing. peer_lost: a process has ended; peer_failed: a rank has
+// given up, for a reason that it knows; no_memory: this rank had none; threw: this rank's part ended in an exception; pending:
+// a call that was started is not done yet.
 enum class Outcome : std::uint8_t {
-  done, pending, truncated, peer_lost, peer_failed, wire_failed, reach_failed, no_memory, threw
+  done, pending, truncated, refused, peer_lost, peer_failed, wire_failed, reach_failed, no_memory, threw
 };
+// Is the call over, and can there be another?
+inline bool is_over(Outcome outcome) { return outcome == Outcome::done || outcome == Outcome::truncated || outcome == Outcome::refused; }
 
 // A block that is longer than its taker has room for: `given` elements go from one rank to another.
 struct CutOff {
@@ -58,13 +61,18 @@ class Executor {
   // From now on called now and then while a call waits long: for what must go on meanwhile.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
 
-  // Runs the program from the next ticket on. After anything but `done` the executor must not be used again; the
-  // other ranks of the node are told, so that nobody waits for this one for ever.
+  // Runs the program from the next ticket on. After anything but `done` and `refused` the executor must not be used again;
+  // the other ranks of the node are told, so that nobody waits for this one for ever.
   Outcome run(const Program &program, const Call &call);
 
   // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
   // called again with the same arguments as long as it is `pending`; no other call may begin in between.
   Outcome advance(const Program &program, const Call &call, bool polling);
+  // This rank makes no call of that number, which the others may make: those whose part of it hangs on this one's end it as
+  // `refused`. Without a wire only.
+  void refuse(std::uint64_t number);
+  // The same for all numbers: this rank makes no call here at all.
+  void refuse_all();
   // The next call's ticket.
   [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
 
@@ -74,7 +82,7 @@ class Executor {
   // Tells the other ranks of the node that this one will not go on, so that nobody waits for it for ever.
   void give_up() { give_up_for(lost_rank_ = me_); }
 
-  // Whose fault it was that `run` came to peer_lost or peer_failed.
+  // Whose fault it was that `run` came to peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
 
   // The first block that was cut off in the last one-way call; from rank -1: none was.
@@ -135,9 +143,23 @@ class Executor {
   Outcome wait_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy);
   template <class Ready>
   Outcome wait_long(const Ready &ready, int rank, const WaitPolicy &policy);
+  Outcome wait_for(const std::function<bool()> &ready, int rank);
   Outcome wait_line(const Op &op, std::uint64_t ticket);
   void post(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
+  void note_begun(std::uint64_t number) {
+    journal_[begun_++ & journal_mask_].store(begun_word(number, ticket_), std::memory_order_release);
+  }
+  // refusals.cpp
+  [[nodiscard]] std::uint64_t number() const {
+    return journal_[(begun_ - 1) & journal_mask_].load(std::memory_order_relaxed) & kNumberMask;
+  }
+  [[nodiscard]] Refusal &refusal() const { return segment_.refusal(peers_[static_cast<std::size_t>(me_)].local); }
+  [[nodiscard]] Outcome refused_by_another();
+  Outcome leave();
+  Outcome take_part_again(std::uint64_t number);
+  void forget_refusal();
+  [[nodiscard]] std::uint64_t first_begun(int local, std::uint64_t number) const;
   // Is it known that every rank of the node has passed `ticket`? If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const {
     return static_cast<std::int64_t>(passed_ - ticket) > 0;
@@ -184,6 +206,10 @@ class Executor {
   std::uint64_t ticket_ = 0;        // the first ticket of the current call
   std::uint64_t fragments_ = 1;     // of the current call
   std::uint64_t passed_ = 0;        // every rank of the node is known to have passed all tickets before this
+  std::atomic<std::uint64_t> *journal_;  // this rank's
+  std::uint64_t journal_mask_, begun_ = 0;
+  bool aside_ = false;    // this rank has refused its last calls,
+  bool leaving_ = false;  // or is leaving one that another has refused
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_, bounce_;
   // What a message over the wire is made of: pieces of memory, that begin where the one before ends only by chance.

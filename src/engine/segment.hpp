@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/signal/journal.hpp"
 #include "engine/signal/line.hpp"
 
 namespace copse::engine {
@@ -28,9 +29,15 @@ struct Geometry {
   std::array<SlotClass, kSlotClasses> slots{{{128, 1024}, {32, 8192}, {8, 65536}}};
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
+  // Calls in a journal. A rank ends no call whose ticket is further ahead of another's progress than lines are deep, and may
+  // have begun one more.
+  [[nodiscard]] std::uint32_t journal_depth() const { return 2 * line_depth; }
+  [[nodiscard]] std::size_t journal_bytes() const {
+    return (journal_depth() * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
+  }
   [[nodiscard]] std::size_t class_bytes(int c) const { return std::size_t{areas} * slots[c].depth * slots[c].bytes; }
   [[nodiscard]] std::size_t rank_bytes() const {
-    std::size_t bytes = sizeof(Line) + lines_bytes();
+    std::size_t bytes = sizeof(Line) + journal_bytes() + lines_bytes();
     for (int c = 0; c < kSlotClasses; ++c) bytes += class_bytes(c);
     return (bytes + 4095) / 4096 * 4096;
   }
@@ -47,7 +54,7 @@ class Segment {
  public:
   Segment() = default;
   Segment(std::byte *base, const Geometry &geometry) : base_(base), geometry_(geometry) {
-    std::size_t offset = sizeof(Line) + geometry.lines_bytes();
+    std::size_t offset = sizeof(Line) + geometry.journal_bytes() + geometry.lines_bytes();
     for (int c = 0; c < kSlotClasses; ++c) {
       class_offset_[c] = offset;
       offset += geometry.class_bytes(c);
@@ -74,9 +81,18 @@ class Segment {
     auto *const line = reinterpret_cast<Line *>(news_ + news_stride_ * static_cast<std::size_t>(local));
     return *reinterpret_cast<std::atomic<std::int32_t> *>(line->payload);
   }
+  // The calls that this rank would not make. Lies there, too, but each segment has its own.
+  [[nodiscard]] Refusal &refusal(int local) const {
+    return *reinterpret_cast<Refusal *>(progress(local).payload + sizeof(Line) / 2);
+  }
+  // The calls that this rank has begun last, a ring of journal_depth() begun_words.
+  [[nodiscard]] std::atomic<std::uint64_t> *journal(int local) const {
+    return reinterpret_cast<std::atomic<std::uint64_t> *>(rank_base(local) + sizeof(Line));
+  }
   // The ring of lines of one area.
   [[nodiscard]] Line *lines(int local, int area) const {
-    return reinterpret_cast<Line *>(rank_base(local) + sizeof(Line)) + std::size_t(area) * geometry_.line_depth;
+    std::byte *const first = rank_base(local) + sizeof(Line) + geometry_.journal_bytes();
+    return reinterpret_cast<Line *>(first) + std::size_t(area) * geometry_.line_depth;
   }
   [[nodiscard]] std::byte *slot(int local, int area, int c, std::uint64_t ticket) const {
     const SlotClass &k = geometry_.slots[c];

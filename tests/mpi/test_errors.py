@@ -1,4 +1,4 @@
-"""Errors that one rank alone meets, with error handlers that return (errors.c, faults.c)."""
+"""Errors that one rank alone meets, with error handlers that return (errors.c, faults.c, refused.c)."""
 
 import re
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ERRORS, FAULTS = (Path(__file__).with_name(name) for name in ("errors.c", "faults.c"))
+ERRORS, FAULTS, REFUSED = (Path(__file__).with_name(name) for name in ("errors.c", "faults.c", "refused.c"))
 STRICT = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
 THROWER = '#include <stdexcept>\nextern "C" void throw_it() { throw std::runtime_error("thrown"); }\n'
 
@@ -65,3 +65,27 @@ def test_calls_after_main(launch_errors, flavour):
 @pytest.mark.parametrize("variables", [{}, {"COPSE_NODES": "2"}], ids=["one node", "two nodes"])
 def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variables):
     launch_errors(flavour, 4, "overlap", **variables)
+
+
+@pytest.fixture(scope="session")
+def refused(tmp_path_factory):
+    """refused.c compiled by each flavour's mpicc, made at first use."""
+    folder, made = tmp_path_factory.mktemp("refused"), {}
+
+    def compiled(flavour):
+        if flavour.name not in made:
+            made[flavour.name] = folder / f"refused-{flavour.name}"
+            command = [flavour.mpicc, *STRICT, REFUSED, "-o", made[flavour.name]]
+            done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stderr
+        return made[flavour.name]
+
+    return compiled
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_ranks_that_give_what_mpi_does_not_allow_stay_in_step(launch, refused, flavour, ranks):
+    done = launch(flavour, ranks, str(ranks), "100", program=[refused(flavour)], LD_PRELOAD=str(flavour.preload))
+    ended = re.search(r"passed: (\d+) ended with an error beside a rank that refused, (\d+) as they should", done.stdout)
+    assert done.returncode == 0 and ended, done.stdout + done.stderr
+    assert int(ended[1]) > 0 and int(ended[2]) > 0, ended[0]

@@ -60,6 +60,24 @@ TEST(Executor, RunsEveryAlgorithmRightAtRandom) {
   std::printf("%lu executions, %lu points\n", executions, points);
 }
 
+// A rank that would not make a call: the others leave it, or need not, and the next call is everybody's again.
+TEST(Refusals, LeaveNobodyOutOfStepInSchedulesOfAFewPreemptions) {
+  for (const int ranks : {2, 3}) {
+    const Explored explored = every_schedule(full_sweep() ? 3 : ranks == 2 ? 2 : 1, node(ranks, refused_calls(ranks)), full_sweep() ? 200'000 : 3000);
+    EXPECT_EQ(explored.wrong.value_or(""), "") << ranks << " ranks";
+    std::printf("%d ranks: %lu schedules%s\n", ranks, explored.executions, explored.whole ? "" : ", cut short");
+  }
+}
+
+TEST(Refusals, LeaveNobodyOutOfStepAtRandom) {
+  for (const int ranks : {2, 3, 4}) {
+    for (std::uint64_t seed = 1; seed <= (full_sweep() ? 1000 : 60); ++seed) {
+      const Explored explored = random_schedules(full_sweep() ? 20 : 4, node(ranks, refused_calls(ranks, seed)), seed);
+      ASSERT_EQ(explored.wrong.value_or(""), "") << ranks << " ranks, seed " << seed;
+    }
+  }
+}
+
 // A rank that has posted and ended has posted: whoever waits for it gets what it gave, and not the news of its end.
 TEST(Executor, TakesWhatARankGaveBeforeItEnded) {
   const Explored explored = every_schedule(2, node_with_end());

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
+#include <cstring>
 #include <memory>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../engine/model.hpp"
@@ -28,6 +32,7 @@ struct Part {  // of a sequence of calls
   std::size_t count;
   int root = 0;
   std::size_t fragment_count = 0;
+  unsigned refusing = 0;  // a bit for each rank that would not make it
 };
 
 // The shortest rings that these plans run through: two lines and slots, or more than the steps of a loop lag behind.
@@ -124,9 +129,12 @@ class Node {
     }
     execution.afterwards([this] {
       for (int rank = 0; rank < ranks_; ++rank)
-        for (auto &buffers : buffers_[static_cast<std::size_t>(rank)])
-          if (const std::string wrong = buffers->wrong_bytes(); !wrong.empty())
-            return "rank " + std::to_string(rank) + ": " + buffers->call().text() + ": " + wrong;
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+          const CallBuffers &buffers = *buffers_[static_cast<std::size_t>(rank)][i];
+          if ((left_[static_cast<std::size_t>(rank)] >> i & 1) != 0) continue;
+          if (const std::string wrong = buffers.wrong_bytes(); !wrong.empty())
+            return "rank " + std::to_string(rank) + ": " + buffers.call().text() + ": " + wrong;
+        }
       return std::string{};
     });
   }
@@ -152,9 +160,24 @@ class Node {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const communicator::Arguments arguments = buffers_[r][i]->arguments();
       const std::size_t fragment = parts_[i].fragment_count * (arguments.element_bytes == 8 ? 1 : 8);
-      const engine::Call call = call_of(arguments, rank, fragment, segment_.geometry(), programs_[r][i].pack);
-      const engine::Outcome outcome = executors_[r]->run(programs_[r][i], call);
-      if (outcome != engine::Outcome::done) complain("rank " + std::to_string(rank) + " came to an outcome other than done");
+      engine::Call call = call_of(arguments, rank, fragment, segment_.geometry(), programs_[r][i].pack);
+      call.number = i + 1;
+      const unsigned refusing = parts_[i].refusing;
+      engine::Outcome outcome = engine::Outcome::refused;
+      if ((refusing >> r & 1) != 0) {
+        executors_[r]->refuse(call.number);
+      } else if ((r + i) % 2 == 1) {
+        outcome = executors_[r]->run(programs_[r][i], call);
+      } else {
+        while ((outcome = executors_[r]->advance(programs_[r][i], call, true)) == engine::Outcome::pending) std::this_thread::yield();
+      }
+      if (outcome == engine::Outcome::done) continue;
+      if (outcome != engine::Outcome::refused || refusing == 0)
+        complain("rank " + std::to_string(rank) + " came to an outcome other than done");
+      // The buffers are the program's again, which may do with them as it likes.
+      if (call.input != nullptr) std::memset(const_cast<void *>(call.input), 1, call.element_bytes);
+      if (call.output != nullptr) std::memset(call.output, 1, call.element_bytes);
+      left_[r] |= 1U << i;
     }
     if (ends_ && rank == 0) ended_.store(true);
   }
@@ -182,6 +205,7 @@ class Node {
   std::vector<std::unique_ptr<engine::Executor>> executors_;
   std::vector<std::vector<engine::Program>> programs_;
   std::vector<std::vector<std::unique_ptr<CallBuffers>>> buffers_;
+  std::array<unsigned, 8> left_{};  // by rank, a bit for each call that it has not come to the end of
 };
 
 inline Prepare node(int ranks, std::vector<Part> parts, Planted planted = {}) {
@@ -207,6 +231,39 @@ inline std::vector<Part> mixed_calls() {
           {find(Collective::broadcast, "flat"), plan::Carrier::line, 2, 0}};
 }
 
+
+// Calls that some ranks refuse: one alone, a root, all but one, all; and others between them, in which all must be in step.
+// Behind the call that all refuse, the root alone knows the ticket: it has made the one before.
+inline std::vector<Part> refused_calls(int ranks) {
+  const unsigned all = (1U << ranks) - 1, last = 1U << (ranks - 1);
+  return {{find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0},
+          {find(Collective::broadcast, "flat"), plan::Carrier::get, 9, 0, 0, last},
+          {find(Collective::broadcast, "flat"), plan::Carrier::slot, 12, 0, 4, 1},
+          {find(Collective::reduce, "flat"), plan::Carrier::slot, 4, 0},
+          {find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0, 0, all & ~1U},
+          {find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0, 0, all},
+          {find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0},
+          {find(Collective::reduce, "flat"), plan::Carrier::get, 4, 0, 0, all & ~last},
+          {find(Collective::broadcast, "flat"), plan::Carrier::line, 2, 0}};
+}
+// The same at random.
+inline std::vector<Part> refused_calls(int ranks, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](std::uint64_t below) { return random() % below; };
+  std::vector<Part> parts;
+  for (int i = 0; i < 8; ++i) {
+    const auto refusing = static_cast<unsigned>(draw(2) == 0 ? 0 : draw(1U << ranks));
+    const int root = static_cast<int>(draw(static_cast<std::uint64_t>(ranks)));
+    const bool reduces = draw(2) == 0;
+    const plan::Carrier carrier = std::array{plan::Carrier::line, plan::Carrier::slot, plan::Carrier::get}[draw(3)];
+    const bool line = carrier == plan::Carrier::line;
+    parts.push_back({find(reduces ? Collective::reduce : Collective::broadcast, "flat"), carrier, line ? 1U : 9U, root,
+                     line || draw(2) == 0 ? 0U : 4U, refusing});
+  }
+  parts.push_back({find(Collective::reduce, "flat"), plan::Carrier::slot, 4, 0});
+  parts.push_back({find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0});
+  return parts;
+}
 
 // Rank 0 gives, and ends.
 inline Prepare node_with_end() {

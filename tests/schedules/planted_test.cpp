@@ -66,6 +66,13 @@ std::vector<Fault> faults() {
       {"only the first rank is waited for before memory of an earlier call is written", node(3, slots_alone())},
       {"the news of an end before the word", node_with_end()},
       {"progress posted before the last fragment is read", node(2, slots_alone())},
+      {"a call left while others are in it", node(3, refused_calls(3))},
+      {"the next call begun while others are in the refused one", node(3, refused_calls(3))},
+      {"the ticket of whoever refused first", node(3, refused_calls(3, 2))},
+      {"a refusal taken back before the next call is noted", node(3, refused_calls(3))},
+      {"a journal read once", node(3, refused_calls(3, 25))},
+      {"a refusal that covers what comes behind it", node(3, refused_calls(3))},
+      {"a call left without posting progress", node(3, refused_calls(3))},
       {"a turn given back before the list is right", turns(Turns::Kind::threads, 2)},
       {"nobody is woken for what is new", turns(Turns::Kind::thread_of_copse, 1)},
       {"removed without waiting for the turn", turns(Turns::Kind::threads, 2)},
@@ -91,7 +98,7 @@ TEST_P(EveryFault, IsFound) {
     });
   };
   const Explored every = with_it([&] { return every_schedule(2, fault.world, 500); });
-  const Explored random = with_it([&] { return random_schedules(3000, fault.world); });
+  const Explored random = with_it([&] { return random_schedules(20'000, fault.world); });
   std::printf("%s\n  schedule %lu: %s\n  random %lu: %s\n", fault.name.c_str(), every.executions,
               every.wrong.value_or("not found").c_str(), random.executions, random.wrong.value_or("not found").c_str());
   EXPECT_TRUE(every.wrong || random.wrong) << fault.name;
