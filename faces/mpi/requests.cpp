@@ -192,7 +192,12 @@ int Request::open(std::unique_ptr<Request> request, const communicator::Argument
 
 int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
   const int result = request->make_handle(static_cast<MPI_Request *>(handle));
-  if (result != MPI_SUCCESS) return result;
+  if (result != MPI_SUCCESS) {
+    communicator::Communicator &copse = *request->state_->copse;
+    if (request->persistent_) request->refuse_lane();
+    else if (request->load_) copse.refuse(copse.pass());
+    return result;
+  }
   Request *const opened = request.release();  // its handle's
   if (!opened->persistent_) opened->start();
   return MPI_SUCCESS;

@@ -8,19 +8,29 @@
 namespace copse::mpi {
 
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
-  const auto start = std::chrono::steady_clock::now();
-  const int result = call_mpi();
-  if (settings().trace)
-    count_passed_on(collective, why, bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  if (state.copse) end_passed_on(result);
+  if (!state.copse) return pass_on_traced(why, bytes);
+  const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
+  const std::uint64_t number = persistent() ? 0 : state.copse->pass();
+  const int result = pass_on_traced(why, bytes);
+  // Where the MPI finds an error, others may find none, and make the call; and it may overlook one that Copse has seen.
+  const bool refused = result != MPI_SUCCESS || why == kInvalid;
+  if (persistent()) take_or_refuse_lane(refused);
+  else if (refused) kept->copse->refuse(number);
   return result;
 }
 
-// Where the MPI finds an error, others may find none, and make the call.
-void Site::end_passed_on(int result) const {
-  if (!persistent()) return result == MPI_SUCCESS ? state.copse->pass() : state.copse->refuse();
+int Site::pass_on_traced(std::string_view why, std::size_t bytes) const {
+  if (!settings().trace) return call_mpi();
+  const auto start = std::chrono::steady_clock::now();
+  const int result = call_mpi();
+  count_passed_on(collective, why, bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return result;
+}
+
+// Other ranks take a lane for the call.
+void Site::take_or_refuse_lane(bool refused) const {
   std::string no_lane;
-  if (request_->take_lane(no_lane) && result != MPI_SUCCESS) request_->refuse_lane();
+  if (request_->take_lane(no_lane) && refused) request_->refuse_lane();
 }
 
 // An MPI does not look at every argument of every call, and may go on alone. So it is asked only where its message is the last
@@ -32,14 +42,15 @@ int Site::refuse(int error) const {
   if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
-  end_passed_on(error);
+  if (persistent()) take_or_refuse_lane(true);
+  else state.copse->refuse(state.copse->pass());
+  if (handle_ != nullptr) *static_cast<MPI_Request *>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
   return error;
 }
 
 int Site::nothing() const {
-  std::string no_lane;
-  if (persistent()) request_->take_lane(no_lane);
+  if (persistent()) take_or_refuse_lane(false);
   else state.copse->pass();
   return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }

@@ -103,7 +103,8 @@ class Site {
  private:
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome, int error) const;
-  void end_passed_on(int result) const;
+  int pass_on_traced(std::string_view why, std::size_t bytes) const;
+  void take_or_refuse_lane(bool refused) const;
   static int give_away(MPI_Request handle);
 
   mutable std::unique_ptr<Request> request_;  // until the call is made

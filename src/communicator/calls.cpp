@@ -365,6 +365,11 @@ void Communicator::State::bind(Job &job) {
 
 // A job goes on as far as it comes (`polling`: without waiting).
 Outcome Communicator::State::advance(Job &job, bool polling) {
+  if (job.stage == Job::Stage::refusing) {
+    executor->refuse(job.number);
+    job.stage = Job::Stage::over;
+    return Outcome::done;
+  }
   running = job.arguments.collective;
   if (!traced) return advance_untold(job, polling);
   const auto start = std::chrono::steady_clock::now();
@@ -381,11 +386,6 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
 
 Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   const Arguments &arguments = job.arguments;
-  if (job.stage == Job::Stage::refusing) {
-    executor->refuse(job.number);
-    job.stage = Job::Stage::over;
-    return Outcome::done;
-  }
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
@@ -561,14 +561,13 @@ void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &argum
   state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });
 }
 
-void Communicator::pass() { ++state_->calls; }
+std::uint64_t Communicator::pass() { return ++state_->calls; }
 
-void Communicator::refuse() {
+void Communicator::refuse(std::uint64_t number) {
   State &state = *state_;
-  ++state.calls;
   if (state.ranks == 1 || state.group->wire != nullptr) return;
   const auto job = make_job();
-  job->number = state.calls;
+  job->number = number;
   job->stage = Job::Stage::refusing;
   state.group->progress->give(state, [&] { job->outcome = state.attempt([&] { return state.enqueue(job); }); });
 }

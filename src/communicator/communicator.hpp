@@ -64,13 +64,13 @@ class Communicator {
   Outcome poll(const Job &job);  // as test, but moves no other communicator on
   Outcome wait(const Job &job);
 
-  // Instead of a call that the other ranks make: this rank does not. Theirs end as refused if they need this rank for it. The
-  // next call of each is matched with the next of all. Between nodes it does nothing.
-  void refuse();
+  // Instead of a call that all ranks make elsewhere, or that has nothing to do. Returns the call's number.
+  std::uint64_t pass();
+  // After that: the other ranks may make the call of that number here, and this one does not. Theirs end as refused if they need
+  // this rank for it, and the next call of each is matched with the next of all. Between nodes it does nothing.
+  void refuse(std::uint64_t number);
   // The same for all calls of this stream: it is a lane, for a call that this rank could not describe.
   void refuse_all();
-  // Instead of a call that all ranks make elsewhere, or that has nothing to do.
-  void pass();
 
   // A stream of calls beside this one, among the same ranks: its calls need no order with those of others. Collective, as
   // create is. Null, on all ranks, with the reason, if there cannot be another. Of its methods, only start, test, poll,

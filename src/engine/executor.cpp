@@ -103,7 +103,10 @@ Outcome Executor::bad_news(int rank) {
     lost_rank_ = culprit;
     return Outcome::peer_failed;
   }
-  if (!ended && heard_of < 0) return refused_by_another();
+  if (heard_of < 0) {  // whoever has refused this call may end as it likes
+    const Outcome refused = refused_by_another();
+    if (refused != Outcome::done || !ended) return refused;
+  }
   lost_rank_ = heard_of >= 0 ? heard_of : rank;
   return Outcome::peer_lost;
 }
@@ -680,7 +683,7 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
     if (aside_) [[unlikely]] {
       polling_ = polling;
       const Outcome outcome = take_part_again(call.number);
-      polling_ = false;
+      polling_ = moved_ = false;
       if (outcome != Outcome::done) return outcome == Outcome::pending ? outcome : end(outcome);
     }
     if (heap_only_ && program.publishes) {
@@ -695,7 +698,10 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
   }
   polling_ = polling;
   Outcome outcome = leaving_ ? Outcome::refused : run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
-  if (outcome == Outcome::refused) outcome = leave();
+  if (outcome == Outcome::refused) {
+    outcome = leave();
+    moved_ = false;
+  }
   polling_ = false;
   if (outcome == Outcome::pending) return outcome;
   moved_ = true;

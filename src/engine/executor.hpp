@@ -148,18 +148,16 @@ class Executor {
   void post(const Op &op, std::uint64_t ticket);
   [[nodiscard]] Outcome bad_news(int rank);
   void note_begun(std::uint64_t number) {
+    number_ = number;
     journal_[begun_++ & journal_mask_].store(begun_word(number, ticket_), std::memory_order_release);
   }
   // refusals.cpp
-  [[nodiscard]] std::uint64_t number() const {
-    return journal_[(begun_ - 1) & journal_mask_].load(std::memory_order_relaxed) & kNumberMask;
-  }
   [[nodiscard]] Refusal &refusal() const { return segment_.refusal(peers_[static_cast<std::size_t>(me_)].local); }
   [[nodiscard]] Outcome refused_by_another();
   Outcome leave();
   Outcome take_part_again(std::uint64_t number);
   void forget_refusal();
-  [[nodiscard]] std::uint64_t first_begun(int local, std::uint64_t number) const;
+  [[nodiscard]] std::optional<std::uint64_t> ticket_of(int local, std::uint64_t number) const;
   // Is it known that every rank of the node has passed `ticket`? If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const {
     return static_cast<std::int64_t>(passed_ - ticket) > 0;
@@ -208,6 +206,7 @@ class Executor {
   std::uint64_t passed_ = 0;        // every rank of the node is known to have passed all tickets before this
   std::atomic<std::uint64_t> *journal_;  // this rank's
   std::uint64_t journal_mask_, begun_ = 0;
+  std::uint64_t number_ = 0;  // of the current call
   bool aside_ = false;    // this rank has refused its last calls,
   bool leaving_ = false;  // or is leaving one that another has refused
   std::vector<Addresses> addresses_;  // published in the current call, by rank

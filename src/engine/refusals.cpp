@@ -1,4 +1,7 @@
 // Calls that a rank would not make, as its own executor and those of the others see them (docs/decisions/refusals.md).
+#include <functional>
+#include <optional>
+
 #include "engine/executor.hpp"
 
 namespace copse::engine {
@@ -6,8 +9,8 @@ namespace copse::engine {
 void Executor::refuse(std::uint64_t number) {
   Refusal &mine = refusal();
   if (!aside_) {
-    mine.first.store(number, std::memory_order_relaxed);
-    mine.ticket.store(ticket_, std::memory_order_relaxed);
+    mine.first.store(number, std::memory_order_release);
+    mine.ticket.store(ticket_, std::memory_order_release);
   }
   aside_ = true;
   mine.last.store(number, std::memory_order_release);
@@ -22,7 +25,7 @@ void Executor::refuse_all() {
 Outcome Executor::refused_by_another() {
   if (aside_ || leaving_) return Outcome::done;
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
-    if (!segment_.refusal(static_cast<int>(local)).is_of(number())) continue;
+    if (!segment_.refusal(static_cast<int>(local)).is_of(number_)) continue;
     lost_rank_ = rank_of_local_[local];
     return Outcome::refused;
   }
@@ -41,37 +44,31 @@ Outcome Executor::leave() {
     if (rank == me_) continue;
     const auto out = [&] {
       const int number_here = static_cast<int>(local);
-      return segment_.progress(number_here).passed(last) || segment_.refusal(number_here).is_of(number());
+      return segment_.progress(number_here).passed(last) || segment_.refusal(number_here).is_of(number_);
     };
-    outcome = wait_for(out, rank);
+    outcome = wait_for(std::ref(out), rank);
   }
   if (outcome == Outcome::pending) return outcome;
   leaving_ = false;
   return outcome == Outcome::done ? Outcome::refused : outcome;
 }
 
-// Of two words, that of the earlier call, or of the earlier part of one; 0 is none.
-static std::uint64_t earlier(std::uint64_t one, std::uint64_t other) {
-  if (one == 0 || other == 0) return one | other;
-  const std::uint64_t ahead = (one - other) & kNumberMask;
-  if (ahead != 0) return ahead > kNumberMask / 2 ? one : other;
-  return static_cast<std::int64_t>(one - other) < 0 ? one : other;
-}
-
-// The word of the first call, of that number or a later one, that a rank has begun; 0: it has begun none. It may note calls
-// while this rank reads; but who has seen a word sees those that were noted before it, at the second reading.
-std::uint64_t Executor::first_begun(int local, std::uint64_t number) const {
+// Of the call of that number, as a rank has noted it; none: it has not begun it. A call may have been noted for each of its
+// parts, and the first counts. The rank may note calls while this one reads; but who has seen a word sees those that were noted
+// before it, at the next reading.
+std::optional<std::uint64_t> Executor::ticket_of(int local, std::uint64_t number) const {
   const std::atomic<std::uint64_t> *const journal = segment_.journal(local);
-  std::uint64_t first = 0, before = 0;
+  std::optional<std::int64_t> ahead, before;
   do {
-    before = first;
+    before = ahead;
     for (std::uint64_t i = 0; i <= journal_mask_; ++i) {
       const std::uint64_t word = journal[i].load(std::memory_order_acquire);
-      const bool ahead = static_cast<std::int64_t>(ticket_of(word, ticket_) - ticket_) >= 0;
-      if (ahead && is_from(word, number)) first = earlier(first, word);
+      const std::int64_t its = ahead_of(word, ticket_);
+      if (is_of(word, number) && its >= 0 && its < ahead.value_or(INT64_MAX)) ahead = its;
     }
-  } while (first != before);
-  return first;
+  } while (ahead != before);
+  if (!ahead) return std::nullopt;
+  return ticket_ + static_cast<std::uint64_t>(*ahead);
 }
 
 // Before the call of that number: finds out which ticket it has. Whoever has begun it knows; or, if all ranks have refused
@@ -87,26 +84,26 @@ Outcome Executor::take_part_again(std::uint64_t number) {
     const auto beyond = [&] {
       const int there = static_cast<int>(local);
       const std::uint64_t last = segment_.refusal(there).last.load(std::memory_order_acquire);
-      return (last != 0 && last >= number - 1) || first_begun(there, number) != 0;
+      return (last != 0 && last >= number - 1) || ticket_of(there, number);
     };
-    if (const Outcome outcome = wait_for(beyond, rank); outcome != Outcome::done) return outcome;
+    if (const Outcome outcome = wait_for(std::ref(beyond), rank); outcome != Outcome::done) return outcome;
   }
-  std::uint64_t latest = 0, ticket = ticket_, begun = 0;
+  std::uint64_t latest = 0, ticket = ticket_;
+  std::optional<std::uint64_t> begun;
   for (std::size_t local = 0; local < rank_of_local_.size(); ++local) {
     const Refusal &theirs = segment_.refusal(static_cast<int>(local));
-    // In this order: who begins a call after a refusal writes so before it takes the refusal back.
+    // Before the journal: who has another refusal, or none any more, has noted the call before.
     const std::uint64_t last = theirs.last.load(std::memory_order_acquire);
-    const std::uint64_t first = theirs.first.load(std::memory_order_relaxed);
-    const std::uint64_t their_ticket = theirs.ticket.load(std::memory_order_relaxed);
+    const std::uint64_t first = theirs.first.load(std::memory_order_acquire);
+    const std::uint64_t their_ticket = theirs.ticket.load(std::memory_order_acquire);
     if (last != 0 && first > latest) {
       latest = first;
       ticket = their_ticket;
     }
-    begun = earlier(begun, first_begun(static_cast<int>(local), number));
+    if (!begun) begun = ticket_of(static_cast<int>(local), number);
   }
-  if (begun != 0) ticket = ticket_of(begun, ticket_);
-  ticket_ = ticket;
-  segment_.progress(peers_[static_cast<std::size_t>(me_)].local).pass(ticket - 1);
+  ticket_ = begun.value_or(ticket);
+  segment_.progress(peers_[static_cast<std::size_t>(me_)].local).pass(ticket_ - 1);
   return Outcome::done;
 }
 

@@ -33,14 +33,14 @@ plant(executor.cpp "progress posted before the last fragment is read"
   "op.ring->pass(loop ? fragment.ticket : ticket_ + fragments_ - 1)"
   "op.ring->pass((loop ? fragment.ticket : ticket_ + fragments_ - 1) + (PLANTED ? 1 : 0))")
 
-plant(refusals.cpp "a call left while others are in it" "outcome = wait_for(out, rank)" "if (!PLANTED) outcome = wait_for(out, rank)")
+plant(refusals.cpp "a call left while others are in it" "outcome = wait_for(std::ref(out), rank)" "if (!PLANTED) outcome = wait_for(std::ref(out), rank)")
 plant(refusals.cpp "the next call begun while others are in the refused one" "(last != 0 && last >= number - 1)"
   "PLANTED || (last != 0 && last >= number - 1)")
 plant(refusals.cpp "the ticket of whoever refused first" "last != 0 && first > latest" "last != 0 && (PLANTED ? latest == 0 || first < latest : first > latest)")
 plant(refusals.cpp "a refusal taken back before the next call is noted"
-  "  ticket_ = ticket;\n" "  ticket_ = ticket;\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
-plant(refusals.cpp "a journal read once" "while (first != before)" "while (!PLANTED && first != before)")
-plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number())) continue" "is_of(number() - (PLANTED ? 1 : 0))) continue")
+  "  ticket_ = begun.value_or(ticket);\n"
+  "  ticket_ = begun.value_or(ticket);\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
+plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) continue" "is_of(number_ - (PLANTED ? 1 : 0))) continue")
 plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? ticket_ - 1 : last);")
 
 plant(progress.cpp "a turn given back before the list is right"

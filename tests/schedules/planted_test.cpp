@@ -70,7 +70,6 @@ std::vector<Fault> faults() {
       {"the next call begun while others are in the refused one", node(3, refused_calls(3))},
       {"the ticket of whoever refused first", node(3, refused_calls(3, 2))},
       {"a refusal taken back before the next call is noted", node(3, refused_calls(3))},
-      {"a journal read once", node(3, refused_calls(3, 25))},
       {"a refusal that covers what comes behind it", node(3, refused_calls(3))},
       {"a call left without posting progress", node(3, refused_calls(3))},
       {"a turn given back before the list is right", turns(Turns::Kind::threads, 2)},

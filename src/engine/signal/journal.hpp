@@ -7,21 +7,13 @@
 
 namespace copse::engine {
 
-// A call that a rank has begun: the low bits of its first ticket and of its number among the calls of all ranks. Both are
-// compared with others that are near. 0: none.
-inline constexpr int kNumberBits = 24, kTicketBits = 40;
-inline constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kNumberBits) - 1;
-inline constexpr std::uint64_t begun_word(std::uint64_t number, std::uint64_t ticket) {
-  return ticket << kNumberBits | (number & kNumberMask);
-}
-// Does the word tell of a call of that number, or of a later one?
-inline constexpr bool is_from(std::uint64_t word, std::uint64_t number) {
-  return word != 0 && ((word - number) & kNumberMask) <= kNumberMask / 2;
-}
-// The word's ticket, which is at `near` or not far from there.
-inline constexpr std::uint64_t ticket_of(std::uint64_t word, std::uint64_t near) {
-  const std::uint64_t ahead = ((word >> kNumberBits) - near) << kNumberBits;
-  return near + static_cast<std::uint64_t>(static_cast<std::int64_t>(ahead) >> kNumberBits);
+// A call that a rank has begun: the low halves of its first ticket and of its number among the calls of all ranks.
+inline constexpr int kHalf = 32;
+inline constexpr std::uint64_t begun_word(std::uint64_t number, std::uint64_t ticket) { return ticket << kHalf | (number << kHalf) >> kHalf; }
+inline constexpr bool is_of(std::uint64_t word, std::uint64_t number) { return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(number); }
+// How far its ticket is ahead of one that is near.
+inline constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t ticket) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(word >> kHalf) - static_cast<std::uint32_t>(ticket));
 }
 
 // Calls from `first` to `last` of which this rank has run none, and the ticket that it would have given the first. It tells
@@ -32,7 +24,7 @@ struct Refusal {
   [[nodiscard]] bool is_of(std::uint64_t number) const {
     const std::uint64_t end = last.load(std::memory_order_acquire);
     const std::uint64_t begin = first.load(std::memory_order_relaxed);
-    return end != 0 && begin <= end && ((number - begin) & kNumberMask) <= end - begin;
+    return begin <= number && number <= end;
   }
 };
 

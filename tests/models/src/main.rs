@@ -33,8 +33,9 @@ const MODELS: &[Model] = &[
     Model { name: "publications", family: "lines", run: signal::publications, preemptions: None, looks: 0 },
     Model { name: "death", family: "death", run: signal::death, preemptions: None, looks: 0 },
     Model { name: "trial", family: "trial", run: signal::trial, preemptions: None, looks: 0 },
-    Model { name: "refusals", family: "refusals", run: refusals::refused_and_back, preemptions: None, looks: 1 },
-    Model { name: "journal", family: "refusals", run: refusals::run_ahead, preemptions: None, looks: 0 },
+    Model { name: "refusals", family: "refusals", run: refusals::refused_and_back, preemptions: Some(2), looks: 1 },
+    Model { name: "other calls", family: "refusals", run: refusals::other_calls, preemptions: None, looks: 0 },
+    Model { name: "journal", family: "refusals", run: refusals::call_of_two_parts, preemptions: None, looks: 0 },
     Model { name: "boards", family: "boards", run: boards::two_ranks, preemptions: None, looks: 1 },
     Model { name: "boards of three", family: "boards", run: boards::three_ranks, preemptions: Some(2), looks: 1 },
     Model { name: "boards, one leaves", family: "boards", run: boards::one_leaves, preemptions: Some(3), looks: 0 },
@@ -47,7 +48,7 @@ const MODELS: &[Model] = &[
 #[rustfmt::skip]
 const PLANTED: &[Model] = &[
     Model { name: "nothing acquired", family: "lines", run: signal::lines_not_acquired, preemptions: None, looks: 0 },
-    Model { name: "journal read once", family: "refusals", run: refusals::run_ahead_read_once, preemptions: None, looks: 0 },
+    Model { name: "journal read once", family: "refusals", run: refusals::journal_read_once, preemptions: None, looks: 0 },
     Model { name: "given_up first", family: "death", run: signal::death_looked_at_last, preemptions: None, looks: 0 },
 ];
 

@@ -1,5 +1,5 @@
 //! A rank that has refused a call finds the ticket of the next one (src/engine/refusals.cpp, src/engine/signal/journal.hpp).
-//! Numbers and tickets are small: call n has ticket 10 n, and a journal's word is the number.
+//! Numbers and tickets are small: a journal's word is 100 for each ticket and 1 for each number.
 use crate::orders::{order, Site};
 use crate::wait;
 use loom::sync::atomic::AtomicU64;
@@ -19,83 +19,98 @@ impl Rank {
         Rank { journal: [word(), word()], last: word(), first: word(), ticket: word() }
     }
     /// In the ring's first place and then in the second.
-    fn note(&self, place: usize, number: u64) {
-        self.journal[place].store(number, order(Site::JournalNote));
+    fn note(&self, place: usize, number: u64, ticket: u64) {
+        self.journal[place].store(100 * ticket + number, order(Site::JournalNote));
     }
-    fn scan(&self, number: u64) -> u64 {
+    fn refuse(&self, number: u64, ticket: u64) {
+        self.first.store(number, order(Site::RefusalFirst));
+        self.ticket.store(ticket, order(Site::RefusalTicket));
+        self.last.store(number, order(Site::RefusalLast));
+    }
+    fn scan(&self, number: u64) -> Option<u64> {
         let words = self.journal.iter().map(|word| word.load(order(Site::JournalRead)));
-        words.filter(|word| *word >= number).min().unwrap_or(0)
+        words.filter(|word| word % 100 == number).map(|word| word / 100).min()
     }
-    fn first_begun(&self, number: u64, once: bool) -> u64 {
-        let mut first = 0;
+    fn ticket_of(&self, number: u64, once: bool) -> Option<u64> {
+        let mut ticket = None;
         loop {
-            let before = first;
+            let before = ticket;
             let found = self.scan(number);
-            if first == 0 || (found != 0 && found < first) {
-                first = found;
-            }
-            if first == before || once {
-                return first;
+            ticket = [ticket, found].into_iter().flatten().min();
+            if ticket == before || once {
+                return ticket;
             }
         }
     }
     fn is_of(&self, number: u64) -> bool {
         let last = self.last.load(order(Site::RefusalIsOf));
         let first = self.first.load(order(Site::RefusalIsOfFirst));
-        last != 0 && first <= number && number <= last
+        first <= number && number <= last
     }
 }
 
-fn ahead(once: bool) {
+fn parts(once: bool) {
     let rank = Arc::new(Rank::new());
     let writer = rank.clone();
     let other = thread::spawn(move || {
-        writer.note(0, 2);
-        writer.note(1, 3);
+        writer.note(0, 2, 20);
+        writer.note(1, 2, 21);
     });
-    let first = rank.first_begun(2, once);
-    assert!(first == 0 || first == 2, "call 3 is taken for call 2");
+    let ticket = rank.ticket_of(2, once);
+    assert!(ticket.is_none() || ticket == Some(20), "the ticket of the second part");
     other.join().unwrap();
     wait::complete(true);
 }
 
-/// A rank runs ahead, and notes a call behind the one that is asked for.
-pub fn run_ahead() {
-    ahead(false);
+/// A rank notes a call of two parts.
+pub fn call_of_two_parts() {
+    parts(false);
 }
 
 /// Planted: the ring is read from its begin to its end once.
-pub fn run_ahead_read_once() {
-    ahead(true);
+pub fn journal_read_once() {
+    parts(true);
 }
 
-/// A rank refuses call 2, makes no call 3 (which has nothing to do), and begins call 4. One asks whether it has refused call 1, of
-/// which it was the last to know; another, who has refused call 1, asks for the ticket of call 4.
+/// A rank refuses call 2, makes no call 3 (which has nothing to do), makes call 4, and refuses call 5. Another, which has refused
+/// the same, asks for the ticket of call 4.
 pub fn refused_and_back() {
     let rank = Arc::new(Rank::new());
     let writer = rank.clone();
     let other = thread::spawn(move || {
-        writer.first.store(2, order(Site::RefusalFirst));
-        writer.ticket.store(20, order(Site::RefusalTicket));
-        writer.last.store(2, order(Site::RefusalLast));
+        writer.refuse(2, 20);
         writer.last.store(3, order(Site::RefusalExtend));
-        writer.note(0, 4);
+        writer.note(0, 4, 20);
         writer.last.store(0, order(Site::RefusalForget));
+        writer.refuse(5, 50);
     });
-    assert!(!rank.is_of(1), "call 1 has not been refused");
     let asks = || {
-        wait::until(|| rank.last.load(order(Site::RefusalBeyond)) >= 2 || rank.first_begun(4, false) != 0)?;
+        wait::until(|| rank.last.load(order(Site::RefusalBeyond)) >= 3 || rank.ticket_of(4, false).is_some())?;
         let last = rank.last.load(order(Site::RefusalRead));
         let first = rank.first.load(order(Site::RefusalReadFirst));
         let ticket = rank.ticket.load(order(Site::RefusalReadTicket));
-        if last != 0 {
-            assert_eq!((first, ticket), (2, 20));
-        } else {
-            assert_eq!(rank.first_begun(4, false), 4, "neither refused nor begun");
+        let refused = (last != 0).then_some((first, ticket));
+        match rank.ticket_of(4, false) {
+            Some(ticket) => assert_eq!(ticket, 20),
+            None => assert_eq!(refused, Some((2, 20))),
         }
         Some(())
     };
     let asked = asks().is_some();
     other.join().unwrap();
     wait::complete(asked);
+}
+
+/// A rank has refused call 2 and then call 5; another is in calls that nobody has refused.
+pub fn other_calls() {
+    let rank = Arc::new(Rank::new());
+    let writer = rank.clone();
+    let other = thread::spawn(move || {
+        writer.refuse(2, 20);
+        writer.last.store(0, order(Site::RefusalForget));
+        writer.refuse(5, 50);
+    });
+    assert!(!rank.is_of(1) && !rank.is_of(4), "nobody has refused these");
+    other.join().unwrap();
+    wait::complete(true);
 }
