@@ -1,6 +1,8 @@
 // Gathering the trace on rank 0, printing it, and the last words before an abort.
 #include "report.hpp"
 
+#include <cxxabi.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -201,6 +203,18 @@ void give_up(const char *call, const std::exception *error) {
   }
   std::fprintf(stderr, "copse: %s: %s\n", call, why);
   std::abort();  // not an exit: before MPI_Init, MPICH's launcher lets the others wait for one that has ended so
+}
+
+[[gnu::cold]] void give_up_caught(const char *call) {
+  try {
+    throw;
+  } catch (const std::exception &error) {
+    give_up(call, &error);
+  } catch (const abi::__forced_unwind &) {
+    throw;
+  } catch (...) {
+    give_up(call, nullptr);
+  }
 }
 
 void give_up_together(const CommState &state, std::string_view call, std::string_view why) {

@@ -1,8 +1,6 @@
 // What Copse tells people: the trace at the end, and the line before an abort.
 #pragma once
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <string>
 #include <string_view>
@@ -29,17 +27,15 @@ void print_report();
 [[noreturn]] void give_up(const CommState &state, std::string_view call, std::string_view why);
 // The same for what is thrown where no communicator is at hand: for want of memory, as a rule. Null: what it says is not known.
 [[noreturn]] void give_up(const char *call, const std::exception *error);
+// The same for the exception that is being handled; but a thread that is cancelled goes on with its unwinding.
+[[noreturn]] void give_up_caught(const char *call);
 // Runs what an exported function does: exceptions end here. The other ranks do not know, so there is no way back.
 template <class Body>
 auto guarded(const char *call, Body &&body) {
   try {
     return body();
-  } catch (const std::exception &error) {
-    give_up(call, &error);
-  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
-    throw;
   } catch (...) {
-    give_up(call, nullptr);
+    give_up_caught(call);
   }
 }
 // The ranks differ in what they call (COPSE_CHECK): every rank knows, rank 0 says it.

@@ -62,13 +62,13 @@ class Site {
   template <class Work>
   int carry_out(const Arguments &arguments, Work &&work) const {
     if (!request_) [[likely]] {
-      int error = work.load();
+      const int error = work.load();
       Outcome outcome = state.copse->run(arguments);
       const int error_behind = work.store(outcome);
-      if (error == MPI_SUCCESS) error = error_behind;
       state.input.packed.trim();
       state.output.packed.trim();
-      return outcome == Outcome::done && error == MPI_SUCCESS ? MPI_SUCCESS : end_badly(outcome, error);
+      if (outcome == Outcome::done && error == MPI_SUCCESS && error_behind == MPI_SUCCESS) [[likely]] return MPI_SUCCESS;
+      return end_badly(outcome, error != MPI_SUCCESS ? error : error_behind);
     }
     if (std::string why_not; persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
     const auto kept = work.kept();

@@ -440,21 +440,31 @@ Outcome Communicator::State::verdict(Job &job) const {
 
 // Calls --------------------------------------------------------------------------------------------------------
 
-template <class Body>
-Outcome Communicator::State::attempt(Body &&body) {
-  if (broken != Outcome::done) [[unlikely]] return broken;
-  Outcome outcome = Outcome::no_memory;
+// In a function of its own, so that the way without exceptions is short.
+[[gnu::noinline, gnu::cold]] Outcome Communicator::State::caught() {
   try {
-    outcome = body();
+    throw;
   } catch (const std::bad_alloc &) {
     executor->give_up();
+    return Outcome::no_memory;
   } catch (const abi::__forced_unwind &) {  // this thread has been cancelled in the middle of the call
     broken = Outcome::peer_failed;
     executor->give_up();
     throw;
   } catch (...) {  // whoever moves this call on may be in a call on another communicator, or Copse's own thread
     executor->give_up();
-    outcome = Outcome::threw;
+    return Outcome::threw;
+  }
+}
+
+template <class Body>
+[[gnu::always_inline]] inline Outcome Communicator::State::attempt(Body &&body) {
+  if (broken != Outcome::done) [[unlikely]] return broken;
+  Outcome outcome = Outcome::done;
+  try {
+    outcome = body();
+  } catch (...) {
+    outcome = caught();
   }
   if (outcome != Outcome::pending && !engine::is_over(outcome)) [[unlikely]] {
     broken = outcome;

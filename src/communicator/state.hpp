@@ -146,6 +146,7 @@ struct Communicator::State final : Progress::Task {
   // Runs `body`, which returns an Outcome. After one that breaks the communicator every later call gets the same.
   template <class Body>
   Outcome attempt(Body &&body);
+  Outcome caught();
 };
 
 }  // namespace copse::communicator

@@ -37,8 +37,9 @@ Executor::Executor(Segment segment, std::vector<Peer> peers, int me, WaitPolicy 
 // Waiting -------------------------------------------------------------------------------------------------
 
 inline Outcome Executor::wait_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
-  if (progress.passed(ticket)) return Outcome::done;
-  return wait_long([&] { return progress.passed(ticket); }, rank, policy);
+  const auto passed = [&progress, ticket] { return progress.passed(ticket); };
+  if (passed() || (!polling_ && spin_until(policy, passed))) return Outcome::done;
+  return wait_long(passed, rank, policy);
 }
 
 inline void Executor::post(const Op &op, std::uint64_t ticket) {
@@ -47,8 +48,9 @@ inline void Executor::post(const Op &op, std::uint64_t ticket) {
   fetch_to_write(&op.ring[(ticket + kWrittenAhead) & mask]);
 }
 
+// When spinning was in vain.
 template <class Ready>
-[[gnu::noinline]] Outcome Executor::wait_long(const Ready &ready, int rank, const WaitPolicy &policy) {
+[[gnu::noinline, gnu::cold]] Outcome Executor::wait_long(const Ready &ready, int rank, const WaitPolicy &policy) {
   if (polling_) {
     // Whether the other still lives is looked at by the clock, as in wait_until: a poll may take a turn of the processor.
     if (++polls_ % 32 != 0) return Outcome::pending;
@@ -60,7 +62,7 @@ template <class Ready>
     return news == Outcome::done ? Outcome::pending : news;
   }
   Outcome news = Outcome::done;
-  const bool came = wait_until(
+  const bool came = wait_beyond_spinning(
       policy, ready,
       [&] {
         news = bad_news(rank);
@@ -79,10 +81,13 @@ Outcome Executor::wait_for(const std::function<bool()> &ready, int rank) {
 inline Outcome Executor::wait_line(const Op &op, std::uint64_t ticket) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   const Line &line = op.ring[ticket & mask];
-  if (!line.reached(ticket, op.portion)) [[unlikely]]
-    return wait_long([&line, ticket, portion = op.portion] { return line.reached(ticket, portion); }, op.peer, policy_);
-  __builtin_prefetch(&op.ring[(ticket + 1) & mask]);
-  return Outcome::done;
+  const auto reached = [&line, ticket, portion = op.portion] { return line.reached(ticket, portion); };
+  if (reached()) {
+    __builtin_prefetch(&op.ring[(ticket + 1) & mask]);
+    return Outcome::done;
+  }
+  if (!polling_ && spin_until(policy_, reached)) return Outcome::done;
+  return wait_long(reached, op.peer, policy_);
 }
 
 // Will `rank` never take its part? Because it has ended, or because somebody of this node has given up: whoever waits

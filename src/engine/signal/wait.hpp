@@ -45,16 +45,24 @@ inline constexpr std::chrono::milliseconds kWatchEvery{50};
 
 inline constexpr std::uint64_t kIdleEvery = 8;  // rounds of the slow path
 
-// Polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
+// The first phase of a wait: polls one right after the other. Inlined where it matters: what lies between the poll that sees the
+// word and what waits for it is on every call's way.
+template <class Ready>
+[[gnu::always_inline]] inline bool spin_until(const WaitPolicy &policy, const Ready &ready) {
+  const std::uint32_t spins = policy.spins, pauses = policy.pauses;
+  for (std::uint32_t i = 0; i < spins; ++i) {
+    if (ready()) return true;
+    for (std::uint32_t p = 0; p < pauses; ++p) relax();
+  }
+  return false;
+}
+
+// The phases behind it: polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
 // yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
 // called on the slow path every few rounds and before every nap: for what must go on meanwhile. No cancellation takes
 // effect in them on the slow path, nor in a nap.
 template <class Ready, class Watch, class Idle>
-bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
-  for (std::uint32_t i = 0; i < policy.spins; ++i) {
-    if (ready()) return true;
-    for (std::uint32_t p = 0; p < policy.pauses; ++p) relax();
-  }
+bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   std::chrono::steady_clock::time_point next{};
   std::optional<CancelDeferred> deferred;
   for (std::uint64_t round = 0;; ++round) {
@@ -72,6 +80,11 @@ bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&i
     if (idles) idle();
     wait_slowly(policy, round);
   }
+}
+// All phases.
+template <class Ready, class Watch, class Idle>
+bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
+  return spin_until(policy, ready) || wait_beyond_spinning(policy, ready, watch, idle);
 }
 template <class Ready, class Watch>
 bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
