@@ -24,7 +24,7 @@ struct Refusal {
   [[nodiscard]] bool is_of(std::uint64_t number) const {
     const std::uint64_t end = last.load(std::memory_order_acquire);
     const std::uint64_t begin = first.load(std::memory_order_relaxed);
-    return begin <= number && number <= end;
+    return end != 0 && begin <= number && number <= end;  // calls without numbers, as tests make them, have 0
   }
 };
 

@@ -45,7 +45,7 @@ impl Rank {
     fn is_of(&self, number: u64) -> bool {
         let last = self.last.load(order(Site::RefusalIsOf));
         let first = self.first.load(order(Site::RefusalIsOfFirst));
-        first <= number && number <= last
+        last != 0 && first <= number && number <= last
     }
 }
 
