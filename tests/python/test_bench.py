@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -178,15 +179,19 @@ def test_every_operation_of_the_benchmark_runs_and_checks_its_data(run, compile_
 
 
 def test_every_mpi_is_measured_and_written(copse, tmp_path):
-    table = tmp_path / "README.md"
+    table, cells = tmp_path / "README.md", tmp_path / "docs" / "measurements.md"
     begin, end = "<!-- peers:begin -->", "<!-- peers:end -->"
-    table.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    cells.parent.mkdir()
+    for document in table, cells:
+        document.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
     done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--operations",
                  ",".join(OPERATIONS), "--output", tmp_path, "--readme", table)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    before, *lines, after = table.read_text().splitlines()
-    assert (before, lines[0], lines[-1], after) == ("before", begin, end, "after") and "old" not in lines
-    assert "--readme README.md`" in lines[1] and str(table) not in lines[1]
+    for document in table, cells:
+        before, *lines, after = document.read_text().splitlines()
+        assert (before, lines[0], lines[-1], after) == ("before", begin, end, "after") and "old" not in lines
+        assert "--readme README.md`" in lines[1] and str(table) not in lines[1]
+    assert re.search(rf"^\| 2 \| Copse \| [\d.]+ \| {2 * len(OPERATIONS) - 1} \| \d+ \| [\d.]+ \(\w+", table.read_text(), re.MULTILINE)
     assert {operation for operation in OPERATIONS if any(line.startswith(f"| {operation} | ") for line in lines)} == {*OPERATIONS}
     result = json.loads((tmp_path / "results.json").read_text())
     assert result["schema"] == bench_report.SCHEMA

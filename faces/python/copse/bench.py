@@ -241,7 +241,7 @@ def bench_command(
     quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
     into: Annotated[
-        Path | None, typer.Option("--readme", help="write the result into this README.md, between its marks (takes --own)")
+        Path | None, typer.Option("--readme", help="write the result into this README.md and the docs/measurements.md beside it, between their marks (takes --own)")
     ] = None,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse: a table, results.json, CSV files and plots."""
@@ -290,7 +290,8 @@ def bench_command(
         result = json.loads((output / "results.json").read_text())
         words = (into.name if word == str(into) else word for word in sys.argv[2:])  # no path of this machine's
         command = "build/bin/copse bench " + " ".join(words)
-        readme.write(into, readme.section(rows, result, command))
+        readme.write(into, readme.glance(rows, result, command))
+        readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
     for line in verdicts(geometric_means(rows)):
         console.print(line, soft_wrap=True, highlight=False)

@@ -1,13 +1,15 @@
-"""The README's table against the peers, written by `copse bench --readme`: nobody types its figures."""
+"""The README's table against the peers, and the cells behind it, written by `copse bench --readme`: nobody types their figures."""
 
 import math
 import re
 import statistics
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .bench_report import size_text, time_text
 from .errors import CopseError
 
+CELLS = "docs/measurements.md"  # beside the README
 TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of its preloads
 
 
@@ -24,9 +26,32 @@ def _mode(cell: tuple) -> str:
     return f"{size_text(size)} {mode}" if size else ""
 
 
-def section(rows: list, result: dict, command: str) -> str:
-    """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
-    fastest of the same MPIs under Copse."""
+@dataclass
+class Compared:
+    """One number of ranks: of each cell the fastest bare MPI's row, and the fastest times of Copse's by the number of preloads."""
+
+    ranks: int
+    best: dict[tuple, object] = field(default_factory=dict)
+    ours: dict[tuple, dict[int, float]] = field(default_factory=dict)
+
+    def ratios(self, plus: int) -> dict[tuple, float]:
+        """How many times faster, by cell."""
+        return {c: self.best[c].min_us / t[plus] for c, t in self.ours.items() if c in self.best and plus in t}
+
+
+def _compared(rows: list) -> list[Compared]:
+    result = {r.ranks: Compared(r.ranks) for r in rows}
+    for r in rows:
+        at = result[r.ranks]
+        if r.peer:
+            at.best[r.cell] = min(at.best.get(r.cell, r), r, key=lambda row: row.min_us)
+        else:
+            times = at.ours.setdefault(r.cell, {})
+            times[r.side.count("+")] = min(times.get(r.side.count("+"), r.min_us), r.min_us)
+    return [*result.values()]
+
+
+def _origin(result: dict, command: str) -> str:
     mpis = ", ".join(result["mpi"].values())
     flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
     state = (
@@ -35,23 +60,37 @@ def section(rows: list, result: dict, command: str) -> str:
         if flags
         else ""
     )
-    lines = [
+    return (
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
         f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
         "than the fastest bare MPI, which has its own best settings (pinned; yielding where ranks outnumber cores), is the "
         "fastest of the same MPIs with Copse preloaded: by the minimum of the batches, as geometric mean over the sizes "
-        f"and modes. `warm`: the same buffers in every call; `cold`: always other ones.{state}",
-    ]
-    for ranks in dict.fromkeys(r.ranks for r in rows):
-        best: dict[tuple, object] = {}  # the fastest bare MPI's row of a cell
-        ours: dict[tuple, dict[int, float]] = {}  # and the fastest of Copse's, by the number of preloads
-        for r in (r for r in rows if r.ranks == ranks):
-            if r.peer:
-                best[r.cell] = min(best.get(r.cell, r), r, key=lambda row: row.min_us)
-            else:
-                times = ours.setdefault(r.cell, {})
-                times[r.side.count("+")] = min(times.get(r.side.count("+"), r.min_us), r.min_us)
-        ratios = {plus: {c: best[c].min_us / t[plus] for c, t in ours.items() if c in best and plus in t} for plus in TITLES}
+        f"and modes. `warm`: the same buffers in every call; `cold`: always other ones.{state}"
+    )
+
+
+def glance(rows: list, result: dict, command: str) -> str:
+    """For the README: a line for each number of ranks, with and without the shared heap."""
+    lines = [_origin(result, command), "", "| ranks | | geometric mean | cells | slower than 0.95 | worst |"]
+    lines.append("| ---: | --- | ---: | ---: | ---: | --- |")
+    for at in _compared(rows):
+        for plus, title in TITLES.items():
+            if ratios := at.ratios(plus):
+                worst = min(ratios, key=ratios.get)
+                lines.append(
+                    f"| {at.ranks} | {title} | {_mean([*ratios.values()]):.2f} | {len(ratios)} | "
+                    f"{sum(v < 0.95 for v in ratios.values())} | {ratios[worst]:.2f} ({f'{worst[0]} {_mode(worst)}'.strip()}) |"
+                )
+    return "\n".join([*lines, "", f"Every operation, and every cell: [{CELLS}]({CELLS})."])
+
+
+def section(rows: list, result: dict, command: str) -> str:
+    """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
+    fastest of the same MPIs under Copse."""
+    lines = [_origin(result, command)]
+    for at in _compared(rows):
+        ranks, best, ours = at.ranks, at.best, at.ours
+        ratios = {plus: at.ratios(plus) for plus in TITLES}
 
         lines += ["", f"**{ranks} ranks**", "", f"| operation | cells | {TITLES[1]} | {TITLES[2]} |", "| --- | ---: | --- | --- |"]
         for call in dict.fromkeys(cell[0] for cell in best):
