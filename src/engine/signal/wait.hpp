@@ -57,10 +57,10 @@ template <class Ready>
   return false;
 }
 
-// The phases behind it: polls `ready` until it holds. `watch` is called about every kWatchEvery on the slow path (by the clock: how long a
-// yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
-// called on the slow path every few rounds and before every nap: for what must go on meanwhile. No cancellation takes
-// effect in them on the slow path, nor in a nap.
+// The phases behind it, the slow path: polls `ready` until it holds. `watch` is called about every kWatchEvery (by the clock: how
+// long a yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
+// called every few rounds and before every nap: for what must go on meanwhile. No cancellation takes effect in them, nor in a
+// nap.
 template <class Ready, class Watch, class Idle>
 bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   std::chrono::steady_clock::time_point next{};
