@@ -11,6 +11,12 @@ STRICT = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
 THROWER = '#include <stdexcept>\nextern "C" void throw_it() { throw std::runtime_error("thrown"); }\n'
 
 
+def compile_by(flavour, *arguments):
+    command = [flavour.mpicc, *STRICT, *arguments]
+    done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="session")
 def errors(tmp_path_factory):
     """errors.c and faults.c compiled by each flavour's mpicc, made at first use."""
@@ -19,10 +25,8 @@ def errors(tmp_path_factory):
     def compiled(flavour):
         if flavour.name not in made:
             program, library = folder / f"errors-{flavour.name}", folder / f"libfaults-{flavour.name}.so"
-            for command in ([flavour.mpicc, *STRICT, ERRORS, "-o", program, "-ldl"],
-                            [flavour.mpicc, *STRICT, "-shared", "-fPIC", FAULTS, "-o", library, "-ldl"]):  # fmt: skip
-                done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
-                assert done.returncode == 0, done.stderr
+            compile_by(flavour, ERRORS, "-o", program, "-ldl")
+            compile_by(flavour, "-shared", "-fPIC", FAULTS, "-o", library, "-ldl")
             made[flavour.name] = program, library
         return made[flavour.name]
 
@@ -75,9 +79,7 @@ def refused(tmp_path_factory):
     def compiled(flavour):
         if flavour.name not in made:
             made[flavour.name] = folder / f"refused-{flavour.name}"
-            command = [flavour.mpicc, *STRICT, REFUSED, "-o", made[flavour.name]]
-            done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
-            assert done.returncode == 0, done.stderr
+            compile_by(flavour, REFUSED, "-o", made[flavour.name])
         return made[flavour.name]
 
     return compiled
