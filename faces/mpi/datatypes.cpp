@@ -30,7 +30,7 @@ constexpr std::uint16_t kArithmetic = bits({COPSE_SUM, COPSE_PROD}), kOrder = bi
                         kBitwise = bits({COPSE_BAND, COPSE_BOR, COPSE_BXOR}),
                         kLocation = bits({COPSE_MINLOC, COPSE_MAXLOC});
 
-enum class Kind : std::uint8_t { C_INTEGER, OTHER_INTEGER, FLOATING, LOGICAL, COMPLEX, BYTE, PAIR, INTEGER_PAIR };
+enum class Kind : std::uint8_t { C_INTEGER, OTHER_INTEGER, FLOATING, LOGICAL, COMPLEX, BYTE, PAIR, INTEGER_PAIR, DATA };
 
 constexpr std::uint16_t operators_of(Kind kind) {
   switch (kind) {
@@ -42,6 +42,7 @@ constexpr std::uint16_t operators_of(Kind kind) {
     case Kind::BYTE: return kBitwise;
     case Kind::PAIR:
     case Kind::INTEGER_PAIR: return kLocation;
+    case Kind::DATA: break;
   }
   return 0;
 }
@@ -61,32 +62,30 @@ copse_type by_size(Kind kind, std::size_t size) {
     case Kind::COMPLEX: return among({COPSE_COMPLEX_FLOAT16, COPSE_COMPLEX_FLOAT, COPSE_COMPLEX_DOUBLE});
     case Kind::PAIR: return among({COPSE_FLOAT_FLOAT, COPSE_DOUBLE_DOUBLE});
     case Kind::INTEGER_PAIR: return among({COPSE_INT_INT});
-    case Kind::BYTE: break;
+    case Kind::BYTE:
+    case Kind::DATA: break;
   }
   return COPSE_TYPE_COUNT;
 }
 
 void insert(MPI_Datatype handle, Kind kind, copse_type type) {
   if (handle == MPI_Datatype{} || handle == MPI_DATATYPE_NULL) return;  // this MPI does not have it
+  MPI_Count asked = 0;
+  if (type == COPSE_TYPE_COUNT || kind == Kind::PAIR)
+    if (real().Type_size_x_(handle, &asked) != MPI_SUCCESS) return;
+  const auto size = static_cast<std::size_t>(asked);
   if (type == COPSE_TYPE_COUNT) {
-    MPI_Count size = 0;
-    if (real().Type_size_x_(handle, &size) != MPI_SUCCESS) return;
-    type = by_size(kind, static_cast<std::size_t>(size));
-    if (type == COPSE_TYPE_COUNT) return;
+    type = by_size(kind, size);
+    if (type == COPSE_TYPE_COUNT && kind != Kind::DATA) return;
   }
+  const std::size_t extent = type == COPSE_TYPE_COUNT ? size : kernels::type_size(type);
   Datatype known;
   known.handle = known.given = handle;
   known.reducible = type;
   known.operators = operators_of(kind);
-  known.extent = known.true_extent = static_cast<std::ptrdiff_t>(kernels::type_size(type));
-  known.size = kernels::type_size(type);
-  known.dense = true;
-  if (kind == Kind::PAIR) {  // padding is not data
-    MPI_Count size = 0;
-    if (real().Type_size_x_(handle, &size) != MPI_SUCCESS) return;
-    known.size = static_cast<std::size_t>(size);
-    known.dense = known.size == kernels::type_size(type);
-  }
+  known.extent = known.true_extent = static_cast<std::ptrdiff_t>(extent);
+  known.size = kind == Kind::PAIR ? size : extent;  // padding is not data
+  known.dense = known.size == extent;
   predefined.insert(raw_of(handle), known);
 }
 
@@ -118,6 +117,7 @@ int never_copy(MPI_Datatype, int, void *, void *, void *, int *flag) {
 }
 
 int forget(MPI_Datatype, int, void *value, void *) {
+  detail::types_freed.fetch_add(1, std::memory_order_relaxed);
   delete static_cast<Datatype *>(value);
   return MPI_SUCCESS;
 }

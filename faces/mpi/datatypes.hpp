@@ -4,6 +4,7 @@
 // upon may depend on more than `size`. A type that is not dense is packed on the way in and unpacked on the way out.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -20,7 +21,7 @@ struct Datatype {
   copse_type reducible = COPSE_TYPE_COUNT;  // what predefined operators take it for; COPSE_TYPE_COUNT: nothing
   std::uint16_t operators = 0;           // predefined operators that MPI-4.1 6.9.2 defines for it: bit 1 << copse_op
   std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
-  bool derived = false;                        // the program may free it
+  bool derived = false;                        // the program may have made it, and may free it
   mutable std::weak_ptr<const Datatype> copy;  // what kept() has made; it keeps the MPI's type alive, and with it this
 };
 
@@ -30,6 +31,11 @@ void finish_datatypes();
 
 // Null if the MPI refuses the type (MPI_DATATYPE_NULL, not committed ...): pass the call on for its error.
 const Datatype *datatype_of(Raw raw);
+
+namespace detail {
+// Counts the derived types that the program has freed: what was known of a handle before that may be of another type.
+inline std::atomic<std::uint64_t> types_freed = 0;
+}  // namespace detail
 
 // The same type, for calls that may outlive it: the program may free its own while they are under way.
 std::shared_ptr<const Datatype> kept(const Datatype &type);

@@ -61,7 +61,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (op.predefined) {
     if ((type->operators >> op.op & 1) == 0)
       return site.pass_on("operator and datatype that MPI does not define together");
-    element_bytes = kernels::type_size(type->reducible);
+    element_bytes = static_cast<std::size_t>(type->extent);
     dense = true;  // kernels know the pairs' padding
     const kernels::ReducePair pair = kernels::reduce_kernels(op.op, type->reducible);
     combine.kernel = pair.one;

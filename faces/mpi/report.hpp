@@ -31,7 +31,7 @@ void print_report();
 [[noreturn]] void give_up_caught(const char *call);
 // Runs what an exported function does: exceptions end here. The other ranks do not know, so there is no way back.
 template <class Body>
-auto guarded(const char *call, Body &&body) {
+[[gnu::always_inline]] inline auto guarded(const char *call, Body &&body) {
   try {
     return body();
   } catch (...) {

@@ -6,10 +6,12 @@
 namespace copse::mpi {
 
 const Datatype *SideMemory::other_type(Raw raw) {
-  const Datatype *const found = datatype_of(raw);
+  const std::uint64_t freed = detail::types_freed.load(std::memory_order_relaxed);
+  const Datatype *found = datatype_of(raw);
   if (found == nullptr) return found;
-  if (found->derived) return outlives ? types.emplace_back(kept(*found)).get() : found;
+  if (found->derived && outlives) found = types.emplace_back(kept(*found)).get();
   last_raw_ = raw;
+  freed_ = freed;
   return last_ = found;
 }
 

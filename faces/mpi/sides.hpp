@@ -59,15 +59,17 @@ struct SideMemory {
 
   // As datatype_of; the type lives as long as its call.
   const Datatype *type(Raw raw) {
-    if (raw == last_raw_ && last_ != nullptr) [[likely]] return last_;
+    if (raw == last_raw_ && freed_ == detail::types_freed.load(std::memory_order_relaxed)) [[likely]] return last_;
     return other_type(raw);
   }
 
  private:
   const Datatype *other_type(Raw raw);
 
+  // The type that was asked for last, when so many had been freed.
   Raw last_raw_ = 0;
-  const Datatype *last_ = nullptr;  // the type that was asked for last, unless the program may free it
+  const Datatype *last_ = nullptr;
+  std::uint64_t freed_ = ~std::uint64_t{0};
 };
 
 class Side {

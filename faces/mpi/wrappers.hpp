@@ -154,7 +154,7 @@ int finish_of(Start &&start, MPI_Status *status = MPI_STATUS_IGNORE) {
 // One form of a call: Copse's `function` where the communicator is, else `to_mpi`. What follows the arguments: form and
 // handle, as Call takes them.
 #define COPSE_FORM(collective, mpi, suffix, parameters, arguments, to_mpi_call, function, function_arguments, Width, ...) \
-  static int serve_##mpi##suffix parameters {                                                                        \
+  [[gnu::noinline]] static int serve_##mpi##suffix parameters {                                                                        \
     return guarded("MPI_" #mpi #suffix, [&] {                                                                        \
       const auto to_mpi = [&] { return to_mpi_call; };                                                               \
       const Call call(comm, Collective::collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);          \
@@ -167,19 +167,22 @@ int finish_of(Start &&start, MPI_Status *status = MPI_STATUS_IGNORE) {
   }                                                                                                                  \
   COPSE_EXPORT_CALL(mpi, suffix, parameters, arguments, Width)
 // MPI_Name and PMPI_Name, which are serve_Name if this call is Copse's. A tool behind that has MPI_Name comes first: its
-// PMPI_Name is Copse's then.
-#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Width)                                  \
-  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                           \
-  int exported_##name##suffix parameters {                                                             \
-    if (phase() != Phase::working &&                                                                   \
-        (!wake(__builtin_return_address(0)) || Width<next>::differs_in_##name())) [[unlikely]]         \
-      return Width<next>::name arguments;                                                              \
-    return serve_##name##suffix arguments;                                                             \
-  }                                                                                                    \
-  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);                         \
-  int exported_P##name##suffix parameters {                                                            \
-    if (!awake_for_pmpi(__builtin_return_address(0))) return Width<real>::name arguments;              \
-    return serve_##name##suffix arguments;                                                             \
+// PMPI_Name is Copse's then. What is rare is in functions of its own, so that the arguments stay in their registers.
+#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Width)                                          \
+  [[gnu::noinline, gnu::cold]] static int asleep_##name##suffix(COPSE_LIST parameters, const void *caller) {   \
+    if (!wake(caller) || Width<next>::differs_in_##name()) return Width<next>::name arguments;                 \
+    return serve_##name##suffix arguments;                                                                     \
+  }                                                                                                            \
+  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                                   \
+  int exported_##name##suffix parameters {                                                                     \
+    if (phase() != Phase::working) [[unlikely]]                                                                \
+      return asleep_##name##suffix(COPSE_LIST arguments, __builtin_return_address(0));                         \
+    return serve_##name##suffix arguments;                                                                     \
+  }                                                                                                            \
+  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);                                 \
+  int exported_P##name##suffix parameters {                                                                    \
+    if (!awake_for_pmpi(__builtin_return_address(0))) return Width<real>::name arguments;                      \
+    return serve_##name##suffix arguments;                                                                     \
   }
 // The MPI's own blocking call. Not its started form, while something of Copse's is pending: other ranks may have nothing
 // pending, and the two forms do not match.

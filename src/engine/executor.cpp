@@ -518,7 +518,7 @@ Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragme
 
 // Steps ---------------------------------------------------------------------------------------------------
 
-inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
+[[gnu::always_inline]] inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
@@ -569,7 +569,7 @@ inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fr
   return Outcome::done;
 }
 
-void Executor::size_scratch(const Program &program, const Call &call) {
+inline void Executor::size_scratch(const Program &program, const Call &call) {
   if (program.scratches == 0) return;
   const bool whole = program.scratch_whole || fragments_ == 1;
   const std::size_t elements = (whole ? call.count : call.fragment_count) * program.scratch_blocks;

@@ -54,6 +54,21 @@ void part_derived(void) {
     MPI_Bcast(NULL, 0, MPI_INT, root, MPI_COMM_WORLD);
   }
   for (int i = 0; i < 6; ++i) MPI_Type_free(made[i]);
+
+  for (int step = 2; step < 12; ++step) { /* a type that has just been freed, and the next one under its handle */
+    MPI_Datatype now;
+    MPI_Type_vector(2, 1, step, MPI_INT, &now);
+    MPI_Type_commit(&now);
+    for (int call = 0; call < 2; ++call) {
+      for (int i = 0; i < 12; ++i) buffer[i] = rank == 0 && i % step == 0 ? step + i : -1;
+      MPI_Bcast(buffer, 1, now, 0, MPI_COMM_WORLD);
+      for (int i = 0; i < 12; ++i) {
+        const int sent = i == 0 || i == step || (rank == 0 && i % step == 0);
+        EXPECT(buffer[i] == (sent ? step + i : -1), "step %d, element %d: %d", step, i, buffer[i]);
+      }
+    }
+    MPI_Type_free(&now);
+  }
 }
 
 
