@@ -93,6 +93,8 @@ enum Carriers : std::uint8_t {
   kPut = 1 << static_cast<int>(plan::Carrier::put),
   // Beside them, of alltoall: ranks handle blocks between others, whose sizes they do not know; all must be alike.
   kAlike = 1 << plan::kCarriers,
+  // Of gather and scatter: short blocks ride with a signal, as their giver chooses (docs/decisions/one-way.md).
+  kRides = 2 << plan::kCarriers,
 };
 
 struct Algorithm {
@@ -112,6 +114,7 @@ struct Algorithm {
   // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
   // different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
+  [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
 };
 

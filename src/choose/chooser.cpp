@@ -176,6 +176,15 @@ Decision default_blocks(const Situation &s, Collective collective, std::size_t b
   return d;
 }
 
+// Of a gather or scatter, values of up to so many bytes ride with a signal; of a scatter, all blocks ride together.
+std::size_t longest_ride(const Situation &s, Collective collective) {
+  const Onesided from = onesided_from(s, collective);
+  std::size_t one_sided = s.direct ? from.direct : from.kernel;
+  // Longer messages cannot ride: they have to go by the kernel even where that is dearer.
+  if (!s.direct && !s.oversubscribed && !kernel_is_cheaper(s, by_slots(s, collective))) one_sided = 64 * kKiB + 1;
+  return (one_sided - 1) * (collective == Collective::scatter ? static_cast<std::size_t>(s.ranks) : 1);
+}
+
 Decision default_for(const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
   const bool ordered = needs.strict;
   switch (collective) {
@@ -196,16 +205,13 @@ Decision default_for(const Situation &situation, Collective collective, std::siz
 
 }  // namespace
 
-std::optional<OneWay> one_way(const Settings &settings, const Situation &s, Collective collective) {
+std::optional<Decision> one_way(const Settings &settings, const Situation &s, Collective collective) {
   if (!rooted(collective) || s.nodes > 1 || !s.anywhere || settings.forced_for(collective) != nullptr) return std::nullopt;
-  const Onesided from = onesided_from(s, collective);
-  const bool gathers = collective == Collective::gather;
-  std::size_t one_sided = s.direct ? from.direct : from.kernel;
-  // Longer messages cannot travel with a signal: they have to go by the kernel even where that is dearer.
-  if (!s.direct && !s.oversubscribed && !kernel_is_cheaper(s, by_slots(s, collective))) one_sided = 64 * kKiB + 1;
-  OneWay way{{row(collective, "flat"), gathers ? Carrier::put : Carrier::get}, one_sided - 1};
-  if (!gathers) way.carried *= static_cast<std::size_t>(s.ranks);  // all blocks go together
-  return way;
+  Decision d;
+  d.algorithm = row(collective, "one_way");
+  d.carrier = collective == Collective::gather ? Carrier::put : Carrier::get;
+  d.ride_bytes = longest_ride(s, collective);
+  return d;
 }
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes,
@@ -234,6 +240,7 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
     }
   }
   if (!d.algorithm->fragments || d.carrier == Carrier::line) d.fragment_bytes = 0;
+  if (d.algorithm->rides()) d.ride_bytes = longest_ride(situation, collective);
 
   if (d.algorithm->fragments && d.carrier != Carrier::line) {
     switch (settings.fragment.mode) {

@@ -32,6 +32,7 @@ struct Decision {
   plan::Carrier carrier = plan::Carrier::slot;
   int radix = 2;
   std::size_t fragment_bytes = 0;  // 0: one fragment
+  std::size_t ride_bytes = 0;      // values of up to so many bytes ride, where the algorithm lets them
   bool halves = false;             // two fragments from kHalvesFrom on (NUMACol 3, dynamic)
 };
 inline constexpr std::size_t kHalvesFrom = 8192;
@@ -47,11 +48,7 @@ struct Needs {
                               std::size_t bytes, Needs needs, std::size_t pack = 1);
 
 // How a gather or scatter with sizes that not all know is run without exchanging them first, if it is.
-struct OneWay {
-  Decision decision;
-  std::size_t carried = 0;  // bytes up to which a rank's message travels with a signal
-};
-[[nodiscard]] std::optional<OneWay> one_way(const Settings &settings, const Situation &situation,
-                                            algorithms::Collective collective);
+[[nodiscard]] std::optional<Decision> one_way(const Settings &settings, const Situation &situation,
+                                              algorithms::Collective collective);
 
 }  // namespace copse::choose

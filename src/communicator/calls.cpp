@@ -191,6 +191,7 @@ void Communicator::State::decide(const Arguments &arguments, Recent &known) {
            has_input(arguments, rank), has_output(arguments, rank)};
   known.call.count = arguments.count;
   known.call.element_bytes = arguments.element_bytes;
+  known.call.ride_bytes = route.decision.ride_bytes;
   set_cut(known.call, cut(route, program, arguments.count, arguments.element_bytes));
 }
 
@@ -283,18 +284,16 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
 Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Call &call) {
   std::unique_ptr<Route> &route = one_way_routes[static_cast<std::size_t>(arguments.collective)];
   if (!route) {
-    const auto way = choose::one_way(group->settings, group->situation, arguments.collective);
-    if (!way) return nullptr;
+    const auto decision = choose::one_way(group->settings, group->situation, arguments.collective);
+    if (!decision) return nullptr;
     route = std::make_unique<Route>();
-    route->decision = way->decision;
-    route->carried = way->carried;
+    route->decision = *decision;
     open(*route, arguments.collective);
   }
   call = call_of(arguments, rank);
   call.ragged = call.one_way = true;
   call.own = arguments.count;
-  const bool gathers = arguments.collective == Collective::gather;
-  call.carried = gathers != (arguments.root == rank) ? route->carried : 0;
+  call.ride_bytes = route->decision.ride_bytes;
   if (arguments.root == rank) {
     call.input_blocks = arguments.input_blocks;
     call.output_blocks = arguments.output_blocks;
@@ -360,6 +359,7 @@ void Communicator::State::bind(Job &job) {
   Route &route = route_for(arguments.collective, needs_of(arguments), job.call.count * job.call.element_bytes);
   job.route = &route;
   job.program = &program_of(route, arguments.root);
+  job.call.ride_bytes = route.decision.ride_bytes;
   set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
 }
 

@@ -31,7 +31,6 @@ struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
   Tally *tally = nullptr;
-  std::size_t carried = 0;  // of one-way calls
 };
 
 inline std::size_t largest(const Block *blocks, int ranks) {

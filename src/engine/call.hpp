@@ -34,10 +34,10 @@ struct Call {
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
   // A ragged gather or scatter whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's
-  // block, `count` that of the largest it knows of. A message of up to `carried` bytes travels
-  // with a signal (docs/decisions/one-way.md); 0: this rank has none for others.
+  // block, `count` that of the largest it knows of (docs/decisions/one-way.md).
   bool one_way = false;
-  std::size_t own = 0, carried = 0;
+  std::size_t own = 0;
+  std::size_t ride_bytes = 0;  // values of up to so many bytes ride, where the plan lets them
 
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;

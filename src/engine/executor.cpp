@@ -129,7 +129,9 @@ bool Executor::all_passed(std::uint64_t ticket) {
 
 inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
   std::uint64_t depth = segment_.geometry().line_depth;
-  if (op.slot) depth = std::min<std::uint64_t>(depth, segment_.geometry().slots[call.slot_class].depth);
+  const int slot = op.slot ? call.slot_class : op.ride && ride_ != kBehind ? ride_ : kStays;
+  if (slot != kStays)
+    depth = std::min<std::uint64_t>(depth, segment_.geometry().slots[static_cast<std::size_t>(slot)].depth);
   return acquire_ring(op, ticket, depth);
 }
 
@@ -214,6 +216,7 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
       const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
       return published(theirs.scratch + ref.area * theirs.scratch_stride + in_message);
     }
+    case plan::Space::ride: break;  // made of blocks: ridden()
   }
   return {};
 }
@@ -221,22 +224,18 @@ inline Executor::Place Executor::at(const Ref &ref, const Call &call, const Frag
 std::uint32_t Executor::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                std::uint32_t most) const {
   if (ref.space == plan::Space::none) return most;
+  if (ref.space == plan::Space::ride) return 1;
   if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
   if (ref.places == 0) return most;
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
 
-// Of a one-way call, in this rank's memory: its own block, or that which a table has.
-inline Executor::Place Executor::own_block(const Ref &ref, const Call &call, std::size_t place) {
-  const bool gives = ref.space == plan::Space::input;
-  const Block *const table = gives ? call.input_blocks : call.output_blocks;
-  auto *const buffer = static_cast<std::byte *>(gives ? const_cast<void *>(call.input) : call.output);
-  if (table == nullptr) return {buffer, 0, nullptr, call.own};
-  return {buffer + table[place].place, 0, nullptr, table[place].count};
-}
-
 Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                 std::uint32_t run) {
+  if (ref.space == plan::Space::ride) {
+    const OwnBlock found = ridden(ref, number, call.element_bytes, fragment.ticket);
+    return {found.at, 0, nullptr, found.count};
+  }
   const std::size_t size = call.element_bytes;
   if (!call.ragged) {
     const std::size_t place = ref.places == 0 ? ref.place + number : (ref.place + number) % ref.places;
@@ -249,9 +248,6 @@ Executor::Place Executor::block(const Ref &ref, const Call &call, const Fragment
   };
   const auto ranks = static_cast<std::uint32_t>(peers_.size());
   const std::size_t place = nth(ref.place, ref.places);
-  if (call.one_way && ref.space == plan::Space::peer_input &&
-      addresses_[static_cast<std::size_t>(ref.rank)].carried != kNowhere)
-    return carried_block(ref.rank, fragment.ticket, place);
   std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // else tables say it
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
@@ -416,20 +412,15 @@ bool Executor::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   return true;
 }
 
-Outcome Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
+void Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
   Line &line = op.ring[ticket & (segment_.geometry().line_depth - 1)];
   Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
                  reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
-                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, call.own};
-  if (carries_) {
-    const Outcome outcome = carry(op, call, ticket, mine);
-    if (outcome != Outcome::done) return outcome;
-  }
+                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, own_count(call), ride_, ride_blocks_};
   std::memcpy(line.payload, &mine, sizeof mine);
   post(op, ticket);
   // Addresses reach into the line's second half, which post() does not ask for.
   fetch_to_write(op.ring[(ticket + kWrittenAhead) & (segment_.geometry().line_depth - 1)].payload + 64);
-  return Outcome::done;
 }
 
 // The wire ------------------------------------------------------------------------------------------------
@@ -520,25 +511,28 @@ Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragme
 
 [[gnu::always_inline]] inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
   const std::uint64_t mask = segment_.geometry().line_depth - 1;
+  if (op.when != plan::When::always && !holds(op)) return Outcome::done;
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
-    case plan::Kind::post:
-      if (call.one_way) return publish(op, call, fragment.ticket);
-      post(op, fragment.ticket);
-      return Outcome::done;
-    case plan::Kind::publish: return publish(op, call, fragment.ticket);
+    case plan::Kind::post: post(op, fragment.ticket); return Outcome::done;
+    case plan::Kind::publish: publish(op, call, fragment.ticket); return Outcome::done;
     case plan::Kind::await: {
-      if (carries_) return Outcome::done;  // and asks for no address
       const Outcome outcome = wait_line(op, fragment.ticket);
-      if ((op.publication || call.one_way) && outcome == Outcome::done) {
-        std::memcpy(&addresses_[static_cast<std::size_t>(op.peer)], op.ring[fragment.ticket & mask].payload, sizeof(Addresses));
-        if (!op.publication) deliver_carried(op.peer, call, fragment.ticket);
+      if (op.publication && outcome == Outcome::done) {
+        Addresses &theirs = addresses_[static_cast<std::size_t>(op.peer)];
+        std::memcpy(&theirs, op.ring[fragment.ticket & mask].payload, sizeof theirs);
+        // What others have put into this rank's output is told here.
+        if (call.one_way && call.output_blocks != nullptr)
+          note_cut_off(op.peer, theirs.own, call.output_blocks[op.peer].count);
       }
       return outcome;
     }
     case plan::Kind::copy:
     case plan::Kind::reduce: {
-      if (carries_ && op.dst.space == plan::Space::peer_output) return Outcome::done;
+      if (op.dst.space == plan::Space::ride) {
+        load_ride(op, call, fragment.ticket);
+        return Outcome::done;
+      }
       const std::size_t result = call.count * call.element_bytes * std::max<std::uint32_t>(1, op.dst.places);
       const std::size_t stream_from = op.last && result >= stream_from_ ? 0 : SIZE_MAX;
       const bool moved =
@@ -559,9 +553,7 @@ Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragme
       return moved ? Outcome::done : Outcome::reach_failed;
     }
     case plan::Kind::done: op.ring->pass(loop ? fragment.ticket : ticket_ + fragments_ - 1); return Outcome::done;
-    case plan::Kind::await_done:
-      if (carries_) return Outcome::done;
-      return wait_passed(*op.ring, ticket_ + fragments_ - 1, op.peer, policy_);
+    case plan::Kind::await_done: return wait_passed(*op.ring, ticket_ + fragments_ - 1, op.peer, policy_);
     case plan::Kind::send: return send(op, call, fragment);
     case plan::Kind::receive: return receive(op, call, fragment);
     case plan::Kind::drain: return wired([&] { return wire_->drain(op.area); });
@@ -584,7 +576,8 @@ void Executor::begin(const Program &program, const Call &call) {
   standing_ = {};
   standing_.begun = true;
   note_begun(call.number);
-  carries_ = carries(call);
+  ride_ = program.ride_blocks > 0 ? choose_ride(program, call) : kStays;
+  ride_blocks_ = program.ride_blocks;
   cut_off_ = {};
 }
 
@@ -636,10 +629,8 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
   for (const Program::Section &section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
     for (const Op &op : section.ops) {
-      if (op.home && call.one_way) {
-        const Place src = own_block(op.a, call, op.a.place), dst = own_block(op.dst, call, op.dst.place);
-        note_cut_off(me_, src.count, dst.count);
-        if (dst.here != src.here) kernels::copy(dst.here, src.here, std::min(dst.count, src.count) * call.element_bytes);
+      if (op.block && call.ragged) {
+        if (op.when == plan::When::always || holds(op)) copy_block(op, call, ticket);
         continue;
       }
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
@@ -671,7 +662,8 @@ Outcome Executor::run(const Program &program, const Call &call) {
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
     note_begun(call.number);
-    carries_ = carries(call);
+    ride_ = program.ride_blocks > 0 ? choose_ride(program, call) : kStays;
+    ride_blocks_ = program.ride_blocks;
     cut_off_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);

@@ -105,12 +105,12 @@ class Executor {
     std::uintptr_t input = 0, output = 0, scratch = 0;
     std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
     std::size_t scratch_stride = 0;
-    // One-way calls: how long this rank's own block is, and where its message is besides: nowhere, in a slot of that
-    // class, or behind this in the line.
-    std::size_t own = 0;
-    std::int32_t carried = kNowhere;
+    std::size_t own = 0;            // elements of this rank's own block
+    std::int32_t ride = kStays;     // where its value rides: nowhere, in a slot of that class, or behind this in the line
+    std::uint32_t ride_blocks = 0;  // that it is made of
   };
-  static constexpr std::int32_t kNowhere = -1, kBehind = kSlotClasses;
+  static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
+  static_assert(sizeof(Addresses) <= plan::kLinePayloadBytes);
 
   [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
   // The `number`-th block of an operand, and so many after it that lie beside each other (run_of).
@@ -171,20 +171,26 @@ class Executor {
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t stream_from);
   bool copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes);
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
-  Outcome publish(const Op &op, const Call &call, std::uint64_t ticket);
-  // one_way.cpp
-  struct Gift {
-    const Block *blocks;
-    std::size_t count, at_home;
+  void publish(const Op &op, const Call &call, std::uint64_t ticket);
+  // rides.cpp
+  [[nodiscard]] std::size_t own_count(const Call &call) const {
+    if (call.one_way) return call.own;
+    return call.sizes != nullptr ? call.sizes[me_] : call.count;
+  }
+  [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call) const;
+  [[nodiscard]] bool holds(const Op &op) const {
+    const std::int32_t ride = op.whose == me_ ? ride_ : addresses_[static_cast<std::size_t>(op.whose)].ride;
+    return (ride != kStays) == (op.when == plan::When::rides);
+  }
+  [[nodiscard]] std::byte *ride_of(const Ref &ref, std::int32_t ride, std::uint64_t ticket) const;
+  struct OwnBlock {  // of the input, the output or a ride
+    std::byte *at;
+    std::size_t count;
   };
-  [[nodiscard]] Gift gift(const Call &call) const;
-  [[nodiscard]] bool carries(const Call &call) const;
-  [[nodiscard]] std::size_t carried_bytes(const Call &call) const;
-  Outcome carry(const Op &op, const Call &call, std::uint64_t ticket, Addresses &mine);
-  [[nodiscard]] std::byte *carried_by(int rank, int area, std::uint64_t ticket) const;
-  [[nodiscard]] Place carried_block(int root, std::uint64_t ticket, std::size_t block) const;
-  [[nodiscard]] static Place own_block(const Ref &ref, const Call &call, std::size_t place);
-  void deliver_carried(int from, const Call &call, std::uint64_t ticket);
+  [[nodiscard]] OwnBlock own_block(const Ref &ref, const Call &call, std::uint32_t number) const;
+  [[nodiscard]] OwnBlock ridden(const Ref &ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const;
+  void load_ride(const Op &op, const Call &call, std::uint64_t ticket);
+  void copy_block(const Op &op, const Call &call, std::uint64_t ticket);
   void note_cut_off(int from, std::size_t given, std::size_t room) {
     if (given > room && cut_off_.from < 0) cut_off_ = {from, me_, given, room};
   }
@@ -241,7 +247,8 @@ class Executor {
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
   std::chrono::steady_clock::time_point next_look_{};  // at the lives of others, while polling
-  bool carries_ = false;     // this rank's message travels with its signal in the current call
+  std::int32_t ride_ = kStays;        // this rank's, in the current call
+  std::uint32_t ride_blocks_ = 0;
   CutOff cut_off_;
 };
 

@@ -53,7 +53,8 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       case plan::Space::scratch:
       case plan::Space::peer_scratch:
       case plan::Space::line:
-      case plan::Space::slot: result.place = (range.first + range.of - operand.origin) % range.of; break;
+      case plan::Space::slot:
+      case plan::Space::ride: result.place = (range.first + range.of - operand.origin) % range.of; break;
     }
     if (operand.space == plan::Space::scratch)
       program.scratch_blocks = std::max(program.scratch_blocks, result.place + range.count);
@@ -69,7 +70,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
     result.rank = operand.rank;
     result.range = operand.range;
     if (contents.blocks > 0) place_blocks(operand, result);
-    if (operand.space == plan::Space::line || operand.space == plan::Space::slot) {
+    if (operand.space == plan::Space::line || operand.space == plan::Space::slot || operand.space == plan::Space::ride) {
       result.local = local_of(operand.rank);
       result.ring = ring_of(operand.rank, operand.area);
     }
@@ -102,12 +103,21 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.a = ref(step.a);
       op.b = ref(step.b);
       if (contents.blocks > 0) op.blocks = (step.a.space != plan::Space::none ? step.a : step.dst).range.count;
-      op.plain = plain(op.dst, op.blocks) && plain(op.dst2, op.blocks) && plain(op.a, op.blocks) && plain(op.b, op.blocks);
-      op.home = step.kind == plan::Kind::copy && op.plain && op.blocks == 1 && op.a.space == plan::Space::input &&
-                op.dst.space == plan::Space::output;
+      const auto near = [](const Ref &ref) {
+        return ref.space == plan::Space::input || ref.space == plan::Space::output || ref.space == plan::Space::ride;
+      };
+      op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
+      op.plain = step.when == plan::When::always && plain(op.dst, op.blocks) && plain(op.dst2, op.blocks) && plain(op.a, op.blocks) && plain(op.b, op.blocks);
+      op.when = step.when;
+      op.whose = step.whose;
+      if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
+        program.ride = op.a;
+        program.ride_blocks = op.blocks;
+      }
       switch (step.kind) {
         case plan::Kind::acquire:
           op.slot = step.dst.space == plan::Space::slot;
+          op.ride = step.dst.space == plan::Space::ride;
           for (std::int32_t reader : plan.peers_of(step)) op.locals.push_back(local_of(reader));
           break;
         case plan::Kind::post:

@@ -36,14 +36,17 @@ struct Op {
   std::uint8_t area = 0;
   std::uint8_t lag = 0;
   bool publication = false;  // an await of addresses
+  plan::When when = plan::When::always;
   bool slot = false;         // an acquire of line and slot
+  bool ride = false;         // likewise, if what rides does not fit in the line
   bool last = false;         // a copy of a result that is not read again
   bool leaves = false;       // writes to a slot what this rank does not read again
   bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
-  bool home = false;         // a copy of this rank's own block, from its input to its output
+  bool block = false;        // a copy of one block between this rank's buffers, or a buffer and a ride
   bool plain = false;        // a copy or reduce here, of blocks that lie beside each other if they are alike and whole
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
+  std::int32_t whose = -1;   // giver that `when` looks at
   std::uint32_t blocks = 0;  // that are moved; 0: a part of a message that is not made of blocks
   Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
   Ref dst{}, dst2{}, a{}, b{};
@@ -71,6 +74,9 @@ struct Program {
   bool slots = false;          // a fragment must fit in a slot; alike on all ranks
   bool one_fragment = false;
   bool publishes = false;      // others reach this rank's buffers
+  // What may ride with this rank's publication: blocks of its input; none: nothing may.
+  Ref ride;
+  std::uint32_t ride_blocks = 0;
 };
 
 // `peers[r]` says how rank r is reached; `me` is this rank.

@@ -373,6 +373,60 @@ void Builder::await_signal(int area, int from) {
   emit(local(from) ? Kind::await : Kind::receive, area, from);
 }
 
+namespace {
+
+Step &only(When when, int whose, Step &step) {
+  step.when = when;
+  step.whose = whose;
+  return step;
+}
+
+}  // namespace
+
+// Publishes, with the value where it rides.
+void Builder::publish_with(Operand value, std::span<const std::int32_t> readers) {
+  plan_.one_fragment = true;
+  acquire(kPublishArea, readers, Space::ride);
+  Step &load = only(When::rides, rank_, emit(Kind::copy));
+  load.dst = {Space::ride, kPublishArea, rank_, value.range, value.range.first};
+  load.a = value;
+  emit(Kind::publish, kPublishArea);
+}
+
+void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> parts, Range value) {
+  const auto near = locals(readers);
+  if (!near.empty()) publish_with(input(value), near);
+  send_to_remote(0, readers, parts_of(input(), parts));
+  reclaim_unless_ride_.insert(reclaim_unless_ride_.end(), near.begin(), near.end());
+}
+
+void Builder::ride_to(std::int32_t reader, Operand value, Operand there) {
+  if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
+  part().takes = true;
+  only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
+  Step &put = only(When::stays, rank_, emit(Kind::copy));
+  put.dst = {Space::peer_output, kPublishArea, reader, there.range};
+  put.a = value;
+  publish_with(value, {&reader, 1});
+}
+
+void Builder::take_ride(int from, Operand as, Operand home, Range given) {
+  part().takes = true;
+  plan_.one_fragment = true;
+  if (!local(from)) {
+    emit(Kind::receive, 0, from).dst = home;
+    return;
+  }
+  emit(Kind::await, kPublishArea, from);
+  const auto copy_from = [&](When when, const Operand &place) {
+    Step &step = only(when, from, emit(Kind::copy));
+    step.dst = home;
+    step.a = place;
+  };
+  copy_from(When::rides, {Space::ride, kPublishArea, from, as.range, given.first});
+  if (carrier_ == Carrier::get) copy_from(When::stays, {Space::peer_input, kPublishArea, from, as.range});
+}
+
 // A copy to the output is the last word on it if neither this rank nor another reads it there.
 void Builder::mark_last_copies() {
   std::vector<Operand> read = read_in_place_;
@@ -440,10 +494,11 @@ Plan Builder::finish() {
       parts_[i].steps.push_back(step);
     }
   }
-  if (!reclaim_from_.empty()) {
+  if (!reclaim_from_.empty() || !reclaim_unless_ride_.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;
     for (int reader : reclaim_from_) emit(Kind::await_done, 0, reader);
+    for (int reader : reclaim_unless_ride_) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
   for (auto &part : parts_) {
     if (part.steps.empty()) continue;

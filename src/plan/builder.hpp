@@ -107,6 +107,16 @@ class Builder {
   // The same for a shared input, which put reads in place too.
   void reclaim_input(std::span<const std::int32_t> readers);
 
+  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put: a value that does not
+  // ride is read where it lies by each of its takers, or written by its giver into the output of its only taker. To and from
+  // other nodes values go by the wire.
+  // By get: reader i takes parts[i] of the input; `value` is all of these.
+  void ride(std::span<const std::int32_t> readers, std::span<const Range> parts, Range value);
+  // By put: `reader`, who calls expose_output(), takes `value` to `there`.
+  void ride_to(std::int32_t reader, Operand value, Operand there);
+  // `given`: all the blocks that `from` gives, `as` among them.
+  void take_ride(int from, Operand as, Operand home, Range given);
+
   void copy(Operand dst, Operand src);  // nothing is emitted when they are the same place
   void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
 
@@ -140,6 +150,7 @@ class Builder {
   void use_area(int area);
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
+  void publish_with(Operand value, std::span<const std::int32_t> readers);
   void mark_last_copies();
   void join_messages();
 
@@ -152,7 +163,7 @@ class Builder {
   std::uint16_t portion_ = 0;
   bool publishes_ = false;             // somebody touches my buffers
   std::vector<std::int32_t> touched_;  // whose buffers I touch
-  std::vector<std::int32_t> reclaim_from_;
+  std::vector<std::int32_t> reclaim_from_, reclaim_unless_ride_;
   std::vector<Operand> read_in_place_;  // of my output, by others
 };
 

@@ -16,6 +16,11 @@
 //                       is posted.
 //   progress (rank)     the first ticket of which the rank may still read somebody's line, slot or buffer.
 //
+// A value may ride with the publication of its giver (a "ride"): it lies behind the addresses in that line, or in the slot
+// beside it if it does not fit there. Whether it rides is the giver's choice, made anew in every call from what it alone
+// knows: how long the value is. Its publication says what it chose. Steps of the giver, and of whoever has awaited that
+// publication, may carry a condition on the choice.
+//
 // A message may be made of blocks, which belong to ranks or to pairs of ranks (gather, alltoall, ...). Then a chunk is a
 // block, a fragment is a piece of every block, and what lies in a line, slot or scratch is packed.
 //
@@ -87,6 +92,7 @@ enum class Space : std::uint8_t {
   peer_input,    // the send buffer of `rank`, through the address it published on `area`
   peer_output,   // the receive buffer of `rank`, likewise
   peer_scratch,  // its scratch number `area`, likewise
+  ride,          // what rides with the publication of `rank`
 };
 
 struct Operand {
@@ -104,7 +110,7 @@ struct Operand {
 }
 
 enum class Kind : std::uint8_t {
-  acquire,     // wait until my line (and, if dst is a slot, my slot) of this ticket may be written again: the
+  acquire,     // wait until my line (and, if dst is a slot, or a ride in one, my slot) of this ticket may be written again: the
                // readers of its previous use are done. Previous use in this call: `peers`; in an earlier
                // call, whose readers may be others: every rank of the node.
   post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
@@ -120,14 +126,19 @@ enum class Kind : std::uint8_t {
   drain,       // wait until what was sent from `area` may be overwritten
 };
 
+// Of a step: always, or where what `whose` gives rides with its publication, or where it does not.
+enum class When : std::uint8_t { always, rides, stays };
+
 struct Step {
   Kind kind{};
+  When when = When::always;
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
   std::uint16_t portion = 0;  // of post and await; of send and receive, that of the value
   bool last = false;        // of a copy to the output: nobody reads that in this call any more
   bool more = false;        // of send and receive: the message goes on in the next one of this area and peer
   std::int32_t peer = -1;
+  std::int32_t whose = -1;  // giver that `when` looks at: this rank, or one whose publication it has awaited
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers
   friend bool operator==(const Step &, const Step &) = default;

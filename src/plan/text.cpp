@@ -25,6 +25,7 @@ void write_operand(std::ostream &out, const Operand &operand) {
     case Space::peer_input: out << "input of " << operand.rank; break;
     case Space::peer_output: out << "output of " << operand.rank; break;
     case Space::peer_scratch: out << "scratch." << area << " of " << operand.rank; break;
+    case Space::ride: out << "ride " << operand.rank; break;
   }
   write_range(out, operand.range);
   if (operand.origin != 0 && operand.origin != operand.range.first) out << " from " << operand.origin;
@@ -38,7 +39,7 @@ std::string to_text(const Plan &plan, const Step &step) {
   const std::string portion = step.portion > 0 ? " portion " + std::to_string(step.portion) : "";
   switch (step.kind) {
     case Kind::acquire:
-      out << "acquire " << (step.dst.space == Space::slot ? "slot " : "line ") << area << " from";
+      out << "acquire " << (step.dst.space == Space::slot ? "slot " : step.dst.space == Space::ride ? "ride " : "line ") << area << " from";
       for (int peer : plan.peers_of(step)) out << ' ' << peer;
       break;
     case Kind::post: out << "post " << area << portion; break;
@@ -76,6 +77,7 @@ std::string to_text(const Plan &plan, const Step &step) {
       break;
     case Kind::drain: out << "drain " << area; break;
   }
+  if (step.when != When::always) out << (step.when == When::rides ? " if " : " unless ") << step.whose << " rides";
   if (step.last) out << " last";
   if (step.more) out << " more";
   if (step.lag > 0) out << " lag " << int{step.lag};

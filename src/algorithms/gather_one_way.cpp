@@ -1,0 +1,29 @@
+// gather, one way: the root waits for the others and none of them for the root, as long as their blocks are short (Copse).
+// A short block rides with the publication that says that it is there. A longer one is written into the root's output as
+// KNEM's gather does (KNEM IV.B). Each rank decides by the length of its own block, which the root alone knows besides:
+// this is the gatherv that exchanges no sizes (docs/decisions/one-way.md).
+// Cost: a + n b for a short block; 2 a + n b for a long one
+// Wins: with blocks of different lengths, wherever all buffers can be reached
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan gather_one_way(const Request &request) {
+  using plan::Builder;
+  plan::Builder builder = request.builder();
+  const plan::Range mine = request.block(request.rank);
+  if (request.rank != request.root) {
+    builder.ride_to(request.root, Builder::input(mine), Builder::output(mine));
+    return builder.finish();
+  }
+  for (const int other : request.others())
+    if (builder.shares_memory_with(other)) builder.expose_output();
+  builder.copy(Builder::output(mine), Builder::input(mine));
+  for (const int other : request.others()) {
+    const plan::Range theirs = request.block(other);
+    builder.take_ride(other, Builder::input(theirs), Builder::output(theirs), theirs);
+  }
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
