@@ -47,11 +47,47 @@ Call call_of(const Variant& variant, int fragments, bool in_place) {
           in_place,      one_fragment(variant) ? 1 : fragments};
 }
 
+bool rides(const Plans& plans) {
+  const auto conditional = [](const plan::Step& step) { return step.when != plan::When::always; };
+  return std::any_of(plans.begin(), plans.end(), [&](const plan::Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), conditional);
+  });
+}
+
+constexpr Ride kRides[] = {Ride::stays, Ride::line, Ride::slot};
+constexpr std::size_t kRideKinds = std::size(kRides);
+
+// What the ranks choose in call after call. First all alike, and in all calls alike; then every rank for itself and as if at
+// random in each call, but so that in three patterns it meets each choice; of few ranks, all that may happen in a call.
+struct RidePattern {
+  std::string name;
+  std::size_t number;
+  bool mixed;
+
+  [[nodiscard]] std::vector<Ride> of(int ranks, std::size_t call) const {
+    std::vector<Ride> result(at(ranks), kRides[number % kRideKinds]);
+    std::size_t rest = number;
+    for (std::size_t rank = 0; mixed && rank < result.size(); ++rank, rest /= kRideKinds)
+      result[rank] = kRides[(rest + Random(call * 1000 + rank).below(kRideKinds)) % kRideKinds];
+    return result;
+  }
+};
+
+std::vector<RidePattern> ride_patterns(int ranks, bool all) {
+  constexpr int kRanksOfAll = 4;
+  std::vector<RidePattern> result{{"nothing rides", 0, false}, {"all ride in lines", 1, false}, {"all ride in slots", 2, false}};
+  std::size_t patterns = kRideKinds;
+  for (int rank = 1; all && rank < ranks && ranks <= kRanksOfAll; ++rank) patterns *= kRideKinds;
+  for (std::size_t number = 0; number < patterns; ++number)
+    result.push_back({"rides " + std::to_string(number), number, true});
+  return result;
+}
+
 // The worst neighbours that the protocol allows. Both give on every area, and trust nothing but their acquires:
 // the hasty one reads nothing, so that nobody holds it up; the slow one reads every line and slot of its node
 // before it is done (of many ranks, those at distances that are powers of two). As a collective they are a reduce
 // without a root: no rank expects a result.
-std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool slow) {
+std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool slow, bool riding) {
   using plan::Kind;
   using plan::Space;
   auto plans = std::make_shared<Plans>();
@@ -84,7 +120,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
     each_area([&](int area) {
       emit(Kind::acquire, area, -1).dst = here(Space::slot, area, rank);
       copy(here(Space::slot, area, rank), here(Space::input, 0, -1));
-      if (area != plan::kPublishArea) copy(here(Space::line, area, rank), here(Space::input, 0, -1));
+      if (riding || area != plan::kPublishArea) copy(here(Space::line, area, rank), here(Space::input, 0, -1));
       emit(area == plan::kPublishArea ? Kind::publish : Kind::post, area, -1);
     });
     for (int turn = 1; slow && turn < variant.ranks; turn += variant.ranks > kManyRanks ? turn : 1) {
@@ -95,7 +131,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
       each_area([&](int area) {
         emit(Kind::await, area, peer);
         copy(here(Space::scratch, 0, -1), here(Space::slot, area, peer));
-        if (area != plan::kPublishArea) copy(here(Space::scratch, 0, -1), here(Space::line, area, peer));
+        if (riding || area != plan::kPublishArea) copy(here(Space::scratch, 0, -1), here(Space::line, area, peer));
       });
     }
     emit(Kind::done, 0, -1);
@@ -110,17 +146,26 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   const int depth = std::max(2, most_lag(*variant.plans) + 1);
   std::vector<NamedCase> result;
-  const auto add = [&](const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth,
-                       bool mixed = false) {
+  const bool all = effort == Effort::full && variant.ranks <= kFewRanks, riding = rides(*variant.plans);
+  const std::vector<RidePattern> patterns = ride_patterns(variant.ranks, effort == Effort::full);
+  const auto add_one = [&](const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth, bool mixed) {
     result.push_back({variant.name() + "; " + name,
                       {variant.ranks, variant.nodes, line_depth, slot_depth, std::move(calls), nullptr},
                       mixed});
+  };
+  const auto add = [&](const std::string& name, const std::vector<Call>& calls, int line_depth, int slot_depth,
+                       bool mixed = false) {
+    if (!riding) return add_one(name, calls, line_depth, slot_depth, mixed);
+    for (const RidePattern& pattern : patterns) {
+      std::vector<Call> chosen = calls;
+      for (std::size_t call = 0; call < chosen.size(); ++call) chosen[call].rides = pattern.of(variant.ranks, call);
+      add_one(name + "; " + pattern.name, std::move(chosen), line_depth, slot_depth, mixed);
+    }
   };
   const auto& traits = algorithms::traits_of(variant.row->collective);
   const bool may_be_in_place = traits.in_place && !traits.one_buffer;
 
   // The same plans again and again, until the rings have come round.
-  const bool all = effort == Effort::full && variant.ranks <= kFewRanks;
   std::vector<int> counts{1};
   if (!one_fragment(variant)) counts = {1, 2, 3, depth + 2};
   std::vector<std::vector<int>> sequences;  // of calls: their fragments
@@ -153,8 +198,8 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   for (const auto& plan : *variant.plans)
     for (const auto& step : plan.steps)
       if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
-  const Call slow{neighbour(variant, areas, true), Collective::reduce, -1, false, false, 1};
-  const Call hasty{neighbour(variant, areas, false), Collective::reduce, -1, false, false, 1};
+  const Call slow{neighbour(variant, areas, true, riding), Collective::reduce, -1, false, false, 1};
+  const Call hasty{neighbour(variant, areas, false, riding), Collective::reduce, -1, false, false, 1};
   const bool few = variant.ranks > kManyRanks;
   if (few && counts.size() > 1) counts.erase(counts.begin() + 1, counts.end() - (variant.ranks > 2 * kManyRanks ? 0 : 1));
   for (int fragments : counts) {

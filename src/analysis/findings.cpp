@@ -27,6 +27,8 @@ std::string name_of_place(const plan::Operand& operand, int rank) {
       return "line " + owner + "." + std::to_string(operand.area);
     case Space::slot:
       return "slot " + owner + "." + std::to_string(operand.area);
+    case Space::ride:
+      return "ride " + owner;
   }
   return "?";
 }

@@ -211,7 +211,7 @@ void Judge::goes_back(const Moment& now, Ticket value) {
 
 Place Judge::locate(const Moment& now, const Operand& operand) {
   const bool peers = operand.space == Space::peer_input || operand.space == Space::peer_output ||
-                     operand.space == Space::peer_scratch;
+                     operand.space == Space::peer_scratch || (operand.space == Space::ride && operand.rank != now.rank);
   if (peers && !addresses_.has(now.rank, operand.rank, now.call)) {
     find(Fault::illegal, now,
          "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");

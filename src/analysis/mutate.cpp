@@ -21,7 +21,7 @@ bool is_wait(Kind kind) { return kind == Kind::acquire || kind == Kind::await ||
 bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish || kind == Kind::done; }
 
 bool is_of_others(const Operand& operand, int rank) {
-  const bool shared = operand.space == Space::line || operand.space == Space::slot;
+  const bool shared = operand.space == Space::line || operand.space == Space::slot || operand.space == Space::ride;
   return operand.space == Space::peer_input || operand.space == Space::peer_output ||
          operand.space == Space::peer_scratch || (shared && operand.rank != rank);
 }
@@ -138,7 +138,10 @@ struct Maker {
           put(wrong, "another rank's");
         }
         wrong = right;
-        if (right.space == Space::line || right.space == Space::slot) {
+        if (right.space == Space::ride) {
+          wrong.space = Space::slot;
+          put(wrong, "the slot, wherever it rides");
+        } else if (right.space == Space::line || right.space == Space::slot) {
           wrong.area = static_cast<std::uint16_t>((right.area + 1) % std::max<int>(plan.areas, 2));
           put(wrong, "another area");
         } else {
@@ -159,6 +162,12 @@ struct Maker {
         make(Mutation::late_wait, at, "");
         result.back().replacement.late_step = at;
         result.back().replacement.late_by = 1;
+      }
+      if (step.when != plan::When::always) {
+        const bool rides = step.when == plan::When::rides;
+        make(Mutation::wrong_condition, at, "the opposite").steps[index].when = rides ? plan::When::stays : plan::When::rides;
+        make(Mutation::wrong_condition, at, "always").steps[index].when = plan::When::always;
+        if (plan.ranks > 1) make(Mutation::wrong_condition, at, "another giver's").steps[index].whose = (step.whose + 1) % plan.ranks;
       }
       if (step.peer >= 0 && other(step.peer) != step.peer)
         make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);
@@ -239,6 +248,10 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
     }
     case Mutation::wrong_lag:
       return Excuse::same_order;
+    case Mutation::wrong_condition: {
+      const Step& spoilt = mutant.replacement.plan.steps[static_cast<std::size_t>(mutant.step)];
+      return is_wait(step.kind) && spoilt.when == plan::When::always ? Excuse::needless_wait : Excuse::none;
+    }
     case Mutation::omit:
     case Mutation::late_wait:
     case Mutation::lost_reader:
@@ -284,6 +297,8 @@ const char* name_of(Mutation mutation) {
       return "operands swapped";
     case Mutation::wrong_lag:
       return "wrong lag";
+    case Mutation::wrong_condition:
+      return "wrong condition";
   }
   return "?";
 }
@@ -310,6 +325,8 @@ const char* name_of(Excuse excuse) {
       return "unneeded order";
     case Excuse::unneeded_signal:
       return "unneeded signal";
+    case Excuse::needless_wait:
+      return "needless wait";
   }
   return "?";
 }

@@ -18,6 +18,7 @@
 //                    others: the mutant has no race. Safe to keep, and candidates for removal; so is a drain, if a
 //                    later one of its area comes before what was sent is overwritten
 //   unneeded signal  nobody waits for it in any case
+//   needless wait    a wait that a condition spares is made always: slower, and safe, since no case gets stuck
 #pragma once
 
 #include <cstdint>
@@ -39,8 +40,9 @@ enum class Mutation : std::uint8_t {
   wrong_place,  // another memory, or another rank's
   swapped,      // operands of a reduction
   wrong_lag,
+  wrong_condition,  // on whether something rides
 };
-inline constexpr int kMutations = 10;
+inline constexpr int kMutations = 11;
 [[nodiscard]] const char* name_of(Mutation mutation);
 
 struct Mutant {
@@ -65,8 +67,9 @@ enum class Excuse : std::uint8_t {
   carried,
   unneeded_order,
   unneeded_signal,
+  needless_wait,
 };
-inline constexpr int kExcuses = 10;
+inline constexpr int kExcuses = 11;
 [[nodiscard]] const char* name_of(Excuse excuse);
 
 struct Survivor {

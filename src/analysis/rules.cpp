@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace copse::analysis {
@@ -18,6 +19,7 @@ struct Rules {
   const plan::Plan& plan;
   std::vector<Finding>& findings;
   const plan::Section* section = nullptr;
+  std::set<int> published = {};  // whose publications the rank has awaited so far
   const plan::Step* step = nullptr;
 
   const Call& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
@@ -79,6 +81,15 @@ struct Rules {
         if (!section->loop && job().fragments > 1)
           illegal("a whole message of several fragments does not fit a line or slot");
         break;
+      case Space::ride:
+        if (!is_rank(operand.rank)) return illegal("ride with no rank: " + std::to_string(operand.rank));
+        if (!near(operand.rank)) illegal("ride with a rank on another node");
+        if (written && operand.rank != rank) illegal("writes another rank's ride");
+        if (plan.contents.blocks == 0) illegal("what rides is made of blocks");
+        if (!plan.one_fragment) illegal("what rides is a whole message");
+        if (operand.area != plan::kPublishArea) illegal("rides go with publications");
+        if (step->kind != Kind::copy) illegal("what rides is copied");
+        break;
       case Space::peer_input:
       case Space::peer_output:
       case Space::peer_scratch:
@@ -100,7 +111,17 @@ struct Rules {
     }
   }
 
+  void condition() {
+    if (step->when == plan::When::always) return;
+    if (!is_rank(step->whose)) return illegal("a condition on what no rank gives: " + std::to_string(step->whose));
+    if (step->whose != rank && !published.contains(step->whose))
+      illegal("whether what rank " + std::to_string(step->whose) + " gives rides is not known before its publication");
+  }
+
   void one_step() {
+    condition();
+    if (step->kind == Kind::await && step->area == plan::kPublishArea && step->when == plan::When::always)
+      published.insert(step->peer);
     if (step->lag > section->max_lag) illegal("lag beyond the section's " + std::to_string(section->max_lag));
     if (step->area >= std::max<int>(plan.areas, 1)) illegal("area beyond the plan's " + std::to_string(plan.areas));
     switch (step->kind) {

@@ -17,6 +17,10 @@ using Ticket = std::int64_t;
 
 [[nodiscard]] inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
+// Where what a rank gives rides in a call (plan.hpp): with its publication in the line, in the slot beside it, or nowhere. The
+// rank chooses by what others do not know, so a plan must be right for every choice of all ranks.
+enum class Ride : std::uint8_t { stays, line, slot };
+
 // One collective call by all ranks, and what it must achieve.
 struct Call {
   std::shared_ptr<const Plans> plans;
@@ -25,6 +29,7 @@ struct Call {
   bool keeps_order = true;  // the operator may not commute
   bool in_place = false;    // where it can be; a broadcast always is
   int fragments = 1;
+  std::vector<Ride> rides{};  // by rank; empty: all stays
 };
 
 // One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.
@@ -68,10 +73,15 @@ struct Cursor {
   std::size_t call = 0;
   const plan::Plan* plan = nullptr;  // of the call, once entered
   int fragments = 1;
+  const std::vector<Ride>* rides = nullptr;
   std::size_t section = 0;
   std::uint32_t step = 0;
   int iteration = 0;
 };
+
+[[nodiscard]] inline Ride ride_of(const std::vector<Ride>& rides, int rank) {
+  return rides.empty() ? Ride::stays : rides[at(rank)];
+}
 
 // The next step in the call that runs, moving there, and the fragment that it works on; null at the end.
 [[nodiscard]] inline const plan::Step* upcoming(Cursor& cursor, int& fragment) {
@@ -91,8 +101,10 @@ struct Cursor {
     }
     const plan::Step& step = plan.steps[section.first + cursor.step];
     fragment = section.loop && !straight ? cursor.iteration - step.lag : 0;
-    if (fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
-                                        static_cast<std::uint64_t>(fragments)))
+    const bool applies = step.when == plan::When::always ||
+                         (step.when == plan::When::rides) == (ride_of(*cursor.rides, step.whose) != Ride::stays);
+    if (applies && fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
+                                                   static_cast<std::uint64_t>(fragments)))
       return &step;
     ++cursor.step;
   }
@@ -111,7 +123,7 @@ class Script {
   [[nodiscard]] const std::vector<Cast>& casts() const { return casts_; }
   [[nodiscard]] const plan::Plan& plan_of(std::size_t call, int rank) const { return *cast_of(call).plans[at(rank)]; }
   [[nodiscard]] Cursor entered(std::size_t call, int rank) const {
-    return {call, &plan_of(call, rank), acts_[call].fragments};
+    return {call, &plan_of(call, rank), acts_[call].fragments, &subject_.calls[call].rides};
   }
   [[nodiscard]] Ticket tickets() const { return tickets_; }     // of all calls
   [[nodiscard]] std::size_t posts() const { return posts_; }  // that all ranks can make in all calls

@@ -152,6 +152,15 @@ Place Store::locate(const Moment& now, const Operand& operand, std::string& wron
       return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
     case Space::slot:
       return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
+    case Space::ride:
+      switch (ride_of(job(now.call).rides, operand.rank)) {
+        case Ride::line:
+          return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
+        case Ride::slot:
+          return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
+        case Ride::stays:
+          wrong = "nothing rides with the publication of rank " + std::to_string(operand.rank) + " in this call";
+      }
   }
   return {};
 }

@@ -88,7 +88,9 @@ Traffic traffic_of(const Variant& variant) {
       depth = std::max(depth, section.max_lag + 1);
       if (section.turns == plan::Turns::but_last) continue;  // what the last one does stands for all
       for (std::uint32_t i = 0; i < section.count; ++i)
-        if (const plan::Step& step = plan.steps[section.first + i]; !does_nothing(step, one_buffer)) counter.count(step);
+        if (const plan::Step& step = plan.steps[section.first + i];
+            !does_nothing(step, one_buffer) && step.when != plan::When::rides)  // long messages stay
+          counter.count(step);
     }
   }
   const Call call{variant.plans, variant.row->collective, variant.root, variant.row->keeps_order, false, 1};

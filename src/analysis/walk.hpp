@@ -312,8 +312,10 @@ template <class Reader>
 bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   const Case& subject = script_.subject();
   const Ticket first = script_.act(now.call).first;
-  const int depth = now.step->dst.space == plan::Space::slot ? std::min(subject.line_depth, subject.slot_depth)
-                                                             : subject.line_depth;
+  const plan::Space space = now.step->dst.space;
+  const bool slot = space == plan::Space::slot ||
+                    (space == plan::Space::ride && ride_of(subject.calls[now.call].rides, now.rank) == Ride::slot);
+  const int depth = slot ? std::min(subject.line_depth, subject.slot_depth) : subject.line_depth;
   const Ticket previous = now.ticket - depth - lateness(now);
   // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
   const bool own = previous >= first;

@@ -416,7 +416,7 @@ void Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
   Line &line = op.ring[ticket & (segment_.geometry().line_depth - 1)];
   Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
                  reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
-                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, own_count(call), ride_, ride_blocks_};
+                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, ride_, ride_blocks_, given_};
   std::memcpy(line.payload, &mine, sizeof mine);
   post(op, ticket);
   // Addresses reach into the line's second half, which post() does not ask for.
@@ -523,7 +523,7 @@ Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragme
         std::memcpy(&theirs, op.ring[fragment.ticket & mask].payload, sizeof theirs);
         // What others have put into this rank's output is told here.
         if (call.one_way && call.output_blocks != nullptr)
-          note_cut_off(op.peer, theirs.own, call.output_blocks[op.peer].count);
+          note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
       }
       return outcome;
     }

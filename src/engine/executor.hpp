@@ -105,9 +105,9 @@ class Executor {
     std::uintptr_t input = 0, output = 0, scratch = 0;
     std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
     std::size_t scratch_stride = 0;
-    std::size_t own = 0;            // elements of this rank's own block
-    std::int32_t ride = kStays;     // where its value rides: nowhere, in a slot of that class, or behind this in the line
+    std::int32_t ride = kStays;     // where what this rank gives rides: nowhere, in a slot of that class, or behind this in the line
     std::uint32_t ride_blocks = 0;  // that it is made of
+    std::size_t given = 0;          // of one block, its elements, wherever it is
   };
   static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
   static_assert(sizeof(Addresses) <= plan::kLinePayloadBytes);
@@ -177,7 +177,7 @@ class Executor {
     if (call.one_way) return call.own;
     return call.sizes != nullptr ? call.sizes[me_] : call.count;
   }
-  [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call) const;
+  [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call);
   [[nodiscard]] bool holds(const Op &op) const {
     const std::int32_t ride = op.whose == me_ ? ride_ : addresses_[static_cast<std::size_t>(op.whose)].ride;
     return (ride != kStays) == (op.when == plan::When::rides);
@@ -249,6 +249,7 @@ class Executor {
   std::chrono::steady_clock::time_point next_look_{};  // at the lives of others, while polling
   std::int32_t ride_ = kStays;        // this rank's, in the current call
   std::uint32_t ride_blocks_ = 0;
+  std::size_t given_ = 0;
   CutOff cut_off_;
 };
 

@@ -26,14 +26,14 @@ inline Executor::OwnBlock Executor::own_block(const Ref &ref, const Call &call, 
 }
 
 // Where this rank's value rides in this call. Nobody else need know before its publication says it.
-std::int32_t Executor::choose_ride(const Program &program, const Call &call) const {
+std::int32_t Executor::choose_ride(const Program &program, const Call &call) {
   const Geometry &geometry = segment_.geometry();
   const std::size_t most = std::min<std::size_t>(call.ride_bytes, geometry.slots.back().bytes);
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, block = 0;
   for (std::uint32_t i = 0; i < program.ride_blocks; ++i) {
-    std::size_t own = 0;
-    if (__builtin_mul_overflow(own_block(program.ride, call, i).count, call.element_bytes, &own) || own > most - bytes) return kStays;
-    bytes += own;
+    given_ = own_block(program.ride, call, i).count;
+    if (__builtin_mul_overflow(given_, call.element_bytes, &block) || block > most - bytes) return kStays;
+    bytes += block;
   }
   bytes += table_bytes(program.ride_blocks);
   return bytes <= plan::kLinePayloadBytes - sizeof(Addresses) ? kBehind : geometry.class_for(bytes);  // -1 is kStays
@@ -60,7 +60,7 @@ void Executor::load_ride(const Op &op, const Call &call, std::uint64_t ticket) {
 Executor::OwnBlock Executor::ridden(const Ref &ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const {
   const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
   std::byte *const table = ride_of(ref, theirs.ride, ticket);
-  if (theirs.ride_blocks <= 1) return {table, theirs.own};
+  if (theirs.ride_blocks <= 1) return {table, theirs.given};
   std::byte *at = table + table_bytes(theirs.ride_blocks);
   Count count = 0;
   for (std::uint32_t i = 0;; ++i) {

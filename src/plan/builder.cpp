@@ -385,7 +385,6 @@ Step &only(When when, int whose, Step &step) {
 
 // Publishes, with the value where it rides.
 void Builder::publish_with(Operand value, std::span<const std::int32_t> readers) {
-  plan_.one_fragment = true;
   acquire(kPublishArea, readers, Space::ride);
   Step &load = only(When::rides, rank_, emit(Kind::copy));
   load.dst = {Space::ride, kPublishArea, rank_, value.range, value.range.first};
@@ -393,14 +392,14 @@ void Builder::publish_with(Operand value, std::span<const std::int32_t> readers)
   emit(Kind::publish, kPublishArea);
 }
 
-void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> parts, Range value) {
-  const auto near = locals(readers);
-  if (!near.empty()) publish_with(input(value), near);
-  send_to_remote(0, readers, parts_of(input(), parts));
-  reclaim_unless_ride_.insert(reclaim_unless_ride_.end(), near.begin(), near.end());
+void Builder::ride(std::span<const std::int32_t> readers, Operand value) {
+  plan_.one_fragment = true;
+  publish_with(value, readers);
+  reclaim_unless_ride_.insert(reclaim_unless_ride_.end(), readers.begin(), readers.end());
 }
 
 void Builder::ride_to(std::int32_t reader, Operand value, Operand there) {
+  plan_.one_fragment = true;
   if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
   part().takes = true;
   only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));

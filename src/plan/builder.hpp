@@ -108,11 +108,10 @@ class Builder {
   void reclaim_input(std::span<const std::int32_t> readers);
 
   // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put: a value that does not
-  // ride is read where it lies by each of its takers, or written by its giver into the output of its only taker. To and from
-  // other nodes values go by the wire.
-  // By get: reader i takes parts[i] of the input; `value` is all of these.
-  void ride(std::span<const std::int32_t> readers, std::span<const Range> parts, Range value);
-  // By put: `reader`, who calls expose_output(), takes `value` to `there`.
+  // ride is read where it lies by each of its takers, or written by its giver into the output of its only taker.
+  // By get: `readers`, who share memory with this rank, take parts of `value`.
+  void ride(std::span<const std::int32_t> readers, Operand value);
+  // By put: `reader`, who calls expose_output(), takes `value` to `there`; on another node, by the wire.
   void ride_to(std::int32_t reader, Operand value, Operand there);
   // `given`: all the blocks that `from` gives, `as` among them.
   void take_ride(int from, Operand as, Operand home, Range given);

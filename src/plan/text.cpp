@@ -68,12 +68,12 @@ std::string to_text(const Plan &plan, const Step &step) {
     case Kind::send:
       out << "send ";
       write_operand(out, step.a);
-      out << " to " << step.peer << " tag " << area;
+      out << " to " << step.peer << " tag " << area << portion;
       break;
     case Kind::receive:
       out << "receive ";
       write_operand(out, step.dst);
-      out << " from " << step.peer << " tag " << area;
+      out << " from " << step.peer << " tag " << area << portion;
       break;
     case Kind::drain: out << "drain " << area; break;
   }
