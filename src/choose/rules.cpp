@@ -97,7 +97,8 @@ constexpr float kClearlyCheaper = 0.75F;
 }  // namespace
 
 const char *name_of(Fact fact) {
-  constexpr std::array names = {"nodes", "regions", "turns", "direct", "loads", "kernel", "strict", "wide"};
+  constexpr std::array names = {"several nodes",    "several regions",     "turns",        "direct memory",
+                                "loads and stores", "a cheap kernel copy", "strict order", "wide elements"};
   static_assert(names.size() == kFacts);
   return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
 }
@@ -146,8 +147,8 @@ std::string case_of(const Rule &rule) {
   add(text_of(rule.ranks, "ranks"));
   for (int i = 0; i < kFacts; ++i) {
     const auto fact = static_cast<Fact>(1U << static_cast<unsigned>(i));
-    if ((rule.with & fact) != 0) add(name_of(fact));
-    if ((rule.without & fact) != 0) add(std::string("not ") + name_of(fact));
+    if ((rule.with & fact) != 0) add(std::string("with ") + name_of(fact));
+    if ((rule.without & fact) != 0) add(std::string("without ") + name_of(fact));
   }
   return text.empty() ? "all else" : text;
 }

@@ -96,6 +96,7 @@ TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
   choose::Settings forced;
   forced.forced.push_back({Collective::alltoall, algorithms::find(Collective::alltoall, "bruck"), plan::Carrier::line, {}});
   forced.forced.push_back({Collective::gather, algorithms::find(Collective::gather, "token_ring"), {}, {}});
+  forced.forced.push_back({Collective::scatter, algorithms::find(Collective::scatter, "token_ring"), {}, {}});
   forced.forced.push_back({Collective::allreduce, algorithms::find(Collective::allreduce, "ring"), plan::Carrier::line, {}});
   for (const choose::Settings &settings : {choose::Settings{}, forced}) {
     for (const choose::Situation &situation : situations()) {
