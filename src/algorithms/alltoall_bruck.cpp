@@ -3,9 +3,28 @@
 // from; nothing is rotated. Ranks handle others' blocks, so all must be of one size.
 // Cost: ceil(log2 P) (a + P/2 n b).
 // Wins: very small blocks on many ranks.
+#include <algorithm>
+
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {
+
+namespace {
+
+// Blocks that go `step` ranks further, all in one round: those whose distance has that power of two in it.
+int in_round(int ranks, int step) {
+  int count = 0;
+  for (int distance = 1; distance < ranks; ++distance) count += (distance & step) != 0;
+  return count;
+}
+
+}  // namespace
+
+std::uint32_t alltoall_bruck_pack(const Request &request) {
+  int most = 1;
+  for (int step = 1; step < request.ranks; step *= 2) most = std::max(most, in_round(request.ranks, step));
+  return static_cast<std::uint32_t>(most);
+}
 
 plan::Plan alltoall_bruck(const Request &request) {
   using plan::Builder;
@@ -21,11 +40,6 @@ plan::Plan alltoall_bruck(const Request &request) {
   const auto index_in_round = [](int distance, int step) {  // among those that go `step` in its round
     return distance / (2 * step) * step + distance % step;
   };
-  const auto in_round = [&](int step) {
-    int count = 0;
-    for (int distance = 1; distance < ranks; ++distance) count += (distance & step) != 0;
-    return count;
-  };
   // Place `index` of an area's line or slot; or, for the wire, of a scratch, behind those of earlier rounds.
   const auto placed = [](Operand place, int index) {
     place.origin = (place.range.first + place.range.of - static_cast<std::uint32_t>(index)) % place.range.of;
@@ -33,7 +47,7 @@ plan::Plan alltoall_bruck(const Request &request) {
   };
   const auto held_before = [&](int step) {
     int count = 0;
-    for (int earlier = 1; earlier < step; earlier *= 2) count += in_round(earlier);
+    for (int earlier = 1; earlier < step; earlier *= 2) count += in_round(ranks, earlier);
     return count;
   };
   const auto in_scratch = [&](int step, int distance, Range range) {
@@ -44,11 +58,11 @@ plan::Plan alltoall_bruck(const Request &request) {
     return opened.space == plan::Space::scratch ? opened : placed(opened, index_in_round(distance, step));
   };
 
+  builder.pack(alltoall_bruck_pack(request));
   builder.loop();
   builder.copy(Builder::output(request.pair(rank, rank)), Builder::input(request.pair(rank, rank)));
   int area = 0;
   for (int step = 1; step < ranks; step *= 2, ++area) {
-    builder.pack(static_cast<std::uint32_t>(in_round(step)));
     const int to = at(rank + step), from = at(rank - step);
     // What starts in this round lies in the input, and goes over the wire from there, before the rest.
     std::vector<int> order;

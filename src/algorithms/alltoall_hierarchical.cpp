@@ -68,6 +68,16 @@ Operand placed(Operand place, std::uint32_t index) {
 
 }  // namespace
 
+// What a rank shares inside its node, or packs for others.
+std::uint32_t alltoall_hierarchical_pack(const Request &request) {
+  const Nodes nodes(request);
+  const auto &groups = nodes.groups();
+  auto most = static_cast<std::uint32_t>(request.ranks);
+  for (std::size_t node = 0; node < groups.size(); ++node)
+    for (const int member : groups[node]) most = std::max(most, nodes.talks(node, member).back().base);
+  return most;
+}
+
 plan::Plan alltoall_hierarchical(const Request &request) {
   Builder builder = request.builder();
   const int rank = request.rank;
@@ -78,8 +88,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
   std::vector<int> others;
   for (const int other : request.others())
     if (builder.shares_memory_with(other)) others.push_back(other);
-  for (std::size_t node = 0; node < groups.size(); ++node)
-    for (const int member : groups[node]) builder.pack(nodes.talks(node, member).back().base);
+  builder.pack(alltoall_hierarchical_pack(request));
   if (groups.size() > 1) builder.give_from_scratch();
   auto mine = nodes.talks(home, rank);
   mine.pop_back();

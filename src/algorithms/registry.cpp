@@ -6,7 +6,9 @@
 namespace copse::algorithms {
 
 #define ALGORITHM(collective, name, ...) plan::Plan collective##_##name(const Request &request);
+#define PACK(collective, name) std::uint32_t collective##_##name##_pack(const Request &request);
 #include "algorithms/registry.def"
+#undef PACK
 #undef ALGORITHM
 
 namespace {
@@ -14,7 +16,23 @@ namespace {
 const Algorithm kRows[] = {
 #define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
   {Collective::collective, #name, collective##_##name, carriers, keeps_order, fragments, source, summary},
+#define PACK(...)
 #include "algorithms/registry.def"
+#undef PACK
+#undef ALGORITHM
+};
+
+// Algorithms that count for themselves how many blocks they have in a line or slot at a time.
+struct Packer {
+  Collective collective;
+  std::string_view name;
+  std::uint32_t (*count)(const Request &);
+};
+const Packer kPackers[] = {
+#define ALGORITHM(...)
+#define PACK(collective, name) {Collective::collective, #name, collective##_##name##_pack},
+#include "algorithms/registry.def"
+#undef PACK
 #undef ALGORITHM
 };
 
@@ -42,6 +60,15 @@ plan::Contents contents_of(Collective collective, int ranks) {
   const auto all = static_cast<std::uint32_t>(ranks);
   const bool pairs = traits.input == plan::Extent::row, blocks = traits.input != traits.output && !pairs;
   return {traits.input, traits.output, pairs ? all * all : blocks ? all : 0};
+}
+
+Footprint Algorithm::footprint(const Request &request) const {
+  Footprint result;
+  result.slots = request.carrier == plan::Carrier::slot || (carriers & kKeeps) != 0;
+  if ((carriers & kPacks) != 0) result.pack = static_cast<std::uint32_t>(request.ranks);
+  for (const Packer &row : kPackers)
+    if (row.collective == collective && row.name == name) result.pack = row.count(request);
+  return result;
 }
 
 std::span<const Algorithm> all() { return kRows; }

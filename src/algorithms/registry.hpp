@@ -93,8 +93,18 @@ enum Carriers : std::uint8_t {
   kPut = 1 << static_cast<int>(plan::Carrier::put),
   // Beside them, of alltoall: ranks handle blocks between others, whose sizes they do not know; all must be alike.
   kAlike = 1 << plan::kCarriers,
+  // A line or slot holds blocks of all ranks at a time (Builder::pack). Other numbers have a row PACK.
+  kPacks = 1 << (plan::kCarriers + 1),
+  // Some ranks keep partial results in slots, whatever the carrier (Builder::keep_in_slots).
+  kKeeps = 1 << (plan::kCarriers + 2),
   // Of gather and scatter: short blocks ride with a signal, as their giver chooses (docs/decisions/one-way.md).
-  kRides = 2 << plan::kCarriers,
+  kRides = 1 << (plan::kCarriers + 3),
+};
+
+// What all ranks' plans ask of lines and slots, known without building one. It is the same for every rank, root and radix.
+struct Footprint {
+  std::uint32_t pack = 1;  // Plan::pack: blocks that a line or slot must hold
+  bool slots = false;      // Plan::slots: a fragment must fit in a slot
 };
 
 struct Algorithm {
@@ -116,6 +126,8 @@ struct Algorithm {
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
+  // By request.carrier, among request.ranks at request.places.
+  [[nodiscard]] Footprint footprint(const Request &request) const;
 };
 
 [[nodiscard]] std::span<const Algorithm> all();

@@ -33,17 +33,6 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
-// 32768, 32K, 1M, 2G, 1T.
-std::optional<std::size_t> size(std::string_view text) {
-  constexpr std::string_view kUnits = "KMGT";
-  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
-  if (unit != std::string_view::npos) text.remove_suffix(1);
-  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned>(unit) + 1);
-  const auto value = number(text);
-  if (!value || *value > (std::size_t{1} << 47) >> shift) return std::nullopt;
-  return *value << shift;
-}
-
 // Reads one variable after the other; the first mistake stays.
 struct Reader {
   Settings settings;
@@ -71,7 +60,7 @@ struct Reader {
   void trace(std::string_view name, std::string_view value) { boolean(name, value, settings.trace); }
   // What libcopse-heap.so reads for itself: only looked at here.
   void heap_bytes(std::string_view name, std::string_view value) {
-    if (size(value).value_or(0) < (std::size_t{32} << 20)) mistake(name, value, "expected a size of 32M or more");
+    if (size_in(value).value_or(0) < (std::size_t{32} << 20)) mistake(name, value, "expected a size of 32M or more");
   }
   void heap_huge(std::string_view name, std::string_view value) {
     bool huge = true;
@@ -118,7 +107,7 @@ struct Reader {
     } else if (value == "halves") {
       settings.fragment.mode = Fragmentation::Mode::halves;
     } else {
-      const auto bytes = size(value);
+      const auto bytes = size_in(value);
       if (!bytes || *bytes == 0 || *bytes > (std::size_t{1} << 40))
         return mistake(name, value, "expected none, halves, or a size in bytes such as 32768 or 32K");
       settings.fragment = {Fragmentation::Mode::fixed, *bytes};
@@ -188,6 +177,16 @@ const Row kRows[] = {
 };
 
 }  // namespace
+
+std::optional<std::size_t> size_in(std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  if (unit != std::string_view::npos) text.remove_suffix(1);
+  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned>(unit) + 1);
+  const auto value = number(text);
+  if (!value || *value > (std::size_t{1} << 47) >> shift) return std::nullopt;
+  return *value << shift;
+}
 
 const Forced *Settings::forced_for(Collective collective) const {
   for (const Forced &choice : forced)

@@ -60,6 +60,9 @@ struct Variable {
 // result is empty and `error` one line: what was wrong, what was expected, what to try.
 [[nodiscard]] std::optional<Settings> read_settings(const char *const *environment, std::string &error);
 
+// A size in bytes as people write it: 32768, 32K, 1M, 2G, 1T.
+[[nodiscard]] std::optional<std::size_t> size_in(std::string_view text);
+
 // The nearest of `known` to `word`, for error messages; empty when nothing is near.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &known);
 

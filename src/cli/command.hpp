@@ -16,5 +16,6 @@ int info(Arguments arguments);
 int env(Arguments arguments);
 int algorithms(Arguments arguments);
 int heap(Arguments arguments);
+int explain(Arguments arguments);
 
 }  // namespace copse::cli

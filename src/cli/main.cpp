@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"env", copse::cli::env, "the COPSE_ variables"},
     {"algorithms", copse::cli::algorithms, "the registered algorithms"},
     {"heap", copse::cli::heap, "whether the shared heap is active in this process (preload libcopse-heap.so)"},
+    {"explain", copse::cli::explain, "what would run, and by which rule: explain --help"},
     {"verify", copse::cli::verify, "prove the registered algorithms with the checker"},
 };
 

@@ -2,7 +2,6 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -16,19 +15,13 @@ using algorithms::Collective;
 
 namespace {
 
-// Calls of one collective with sizes that are treated alike share a decision.
-std::size_t bucket_of(std::size_t bytes) {
-  if (bytes <= 64) return static_cast<std::size_t>(std::bit_width(bytes));
-  if (bytes <= plan::kLinePayloadBytes) return 8;
-  return 9 + static_cast<std::size_t>(std::bit_width(bytes - 1)) - 7;
-}
-std::size_t largest_of(std::size_t bucket) {
-  if (bucket < 8) return std::min<std::size_t>(64, (std::size_t{1} << bucket) - 1);
-  if (bucket == 8) return plan::kLinePayloadBytes;
-  return std::size_t{1} << (bucket - 9 + 7);
-}
-
 constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
+
+// The first route of `routes` whose sizes do not end before `bytes`.
+auto first_up_to(auto &routes, std::size_t bytes) {
+  return std::lower_bound(routes.begin(), routes.end(), bytes,
+                          [](const auto &route, std::size_t size) { return route->decision.to < size; });
+}
 
 }  // namespace
 
@@ -48,26 +41,14 @@ const engine::Program &Communicator::State::program_for(const choose::Decision &
   return at->second;
 }
 
-Route &Communicator::State::make_route(Collective collective, choose::Needs needs, std::size_t bucket) {
+Route &Communicator::State::make_route(Collective collective, choose::Needs needs, std::size_t bytes) {
   std::unique_ptr<Routes> &of_collective = routes[static_cast<std::size_t>(collective)];
   if (!of_collective) of_collective = std::make_unique<Routes>();
-  auto &entry = (*of_collective)[needs.strict + 2 * needs.wide][bucket];
-  entry = std::make_unique<Route>();
-  const std::size_t bytes = largest_of(bucket);
-  entry->decision = choose::choose(group->settings, group->situation, collective, bytes, {needs.strict, false});
-  // How many blocks a line or slot must hold, the plan says, alike on all ranks.
-  if (needs.wide) {
-    const engine::Program &program = program_for(entry->decision, 0);
-    if (program.slots && program.pack > 1)
-      entry->decision = choose::choose(group->settings, group->situation, collective, bytes, needs);
-  }
-  if (entry->decision.carrier == plan::Carrier::line) {
-    const std::size_t pack = program_for(entry->decision, 0).pack;
-    if (pack * bytes > plan::kLinePayloadBytes)
-      entry->decision = choose::choose(group->settings, group->situation, collective, bytes, needs, pack);
-  }
-  open(*entry, collective);
-  return *entry;
+  auto route = std::make_unique<Route>();
+  route->decision = choose::choose(group->settings, group->situation, collective, bytes, needs);
+  open(*route, collective);
+  auto &known = (*of_collective)[needs.strict + 2 * needs.wide];
+  return **known.insert(first_up_to(known, bytes), std::move(route));
 }
 
 void Communicator::State::open(Route &route, Collective collective) {
@@ -76,13 +57,12 @@ void Communicator::State::open(Route &route, Collective collective) {
                             std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
-inline Route &Communicator::State::route_for(Collective collective, choose::Needs needs,
-                                                    std::size_t bytes) {
-  const std::size_t bucket = bucket_of(bytes);
+inline Route &Communicator::State::route_for(Collective collective, choose::Needs needs, std::size_t bytes) {
   const std::unique_ptr<Routes> &of_collective = routes[static_cast<std::size_t>(collective)];
-  if (!of_collective) return make_route(collective, needs, bucket);
-  const auto &entry = (*of_collective)[needs.strict + 2 * needs.wide][bucket];
-  return entry ? *entry : make_route(collective, needs, bucket);
+  if (!of_collective) return make_route(collective, needs, bytes);
+  const auto &known = (*of_collective)[needs.strict + 2 * needs.wide];
+  const auto at = first_up_to(known, bytes);
+  return at != known.end() && (*at)->decision.from <= bytes ? **at : make_route(collective, needs, bytes);
 }
 
 inline const engine::Program &Communicator::State::program_of(Route &route, int root) {
@@ -91,32 +71,16 @@ inline const engine::Program &Communicator::State::program_of(Route &route, int 
   return *program;
 }
 
-// Into fragments.
-Cut Communicator::State::cut(const Route &route, const engine::Program &program, std::size_t count,
-                             std::size_t element_bytes) const {
-  Cut cut;
-  std::size_t fragment_bytes = route.decision.fragment_bytes;
-  const std::size_t bytes = count * element_bytes;
-  if (route.decision.halves && bytes >= choose::kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
-  if (!program.one_fragment) {
-    const std::size_t most = executor->geometry().slots.back().bytes / program.pack;
-    if (program.slots && (fragment_bytes == 0 || fragment_bytes > most)) fragment_bytes = most;
-    if (fragment_bytes > 0) cut.fragment_count = std::max<std::size_t>(1, fragment_bytes / element_bytes);
-  }
-  if (program.slots) {
-    const std::size_t largest = cut.fragment_count == 0 ? count : std::min(count, cut.fragment_count);
-    cut.slot_class = executor->geometry().class_for(largest * element_bytes * program.pack);
-  }
-  return cut;
+inline void Communicator::State::set_cut(engine::Call &call, const Route &route) const {
+  const choose::Cut cut = choose::cut(executor->geometry().slots, route.decision, call.count, call.element_bytes);
+  call.fragment_count = cut.fragment_count;
+  call.slot_class = cut.slot_class;
 }
 
 inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) const {
-  choose::Needs needs;
-  needs.strict = (arguments.combine != nullptr && !arguments.combine->commutative) ||
-                 (arguments.collective == Collective::alltoall && arguments.ragged);
-  needs.wide = arguments.collective == Collective::reduce_scatter &&
-               arguments.element_bytes > executor->geometry().slots.back().bytes / static_cast<std::size_t>(ranks);
-  return needs;
+  const bool strict = (arguments.combine != nullptr && !arguments.combine->commutative) ||
+                      (arguments.collective == Collective::alltoall && arguments.ragged);
+  return choose::needs_of(arguments.collective, ranks, arguments.element_bytes, strict);
 }
 
 namespace {
@@ -149,11 +113,6 @@ inline engine::Call call_of(const Arguments &arguments, int rank) {
   const auto *const input = static_cast<const std::byte *>(call.input), *const output = static_cast<std::byte *>(call.output);
   for (std::size_t at = 0; input != nullptr && at < bytes; at += kLine) __builtin_prefetch(input + at);
   for (std::size_t at = 0; output != nullptr && at < bytes; at += kLine) __builtin_prefetch(output + at, 1);
-}
-
-void set_cut(engine::Call &call, const Cut &cut) {
-  call.fragment_count = cut.fragment_count;
-  call.slot_class = cut.slot_class;
 }
 
 // In place where the same place means other blocks in input and output.
@@ -192,7 +151,7 @@ void Communicator::State::decide(const Arguments &arguments, Recent &known) {
   known.call.count = arguments.count;
   known.call.element_bytes = arguments.element_bytes;
   known.call.ride_bytes = route.decision.ride_bytes;
-  set_cut(known.call, cut(route, program, arguments.count, arguments.element_bytes));
+  set_cut(known.call, route);
 }
 
 // A blocking call, all in one go.
@@ -277,7 +236,7 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
   Route &route = route_for(collective, {}, bytes);
   job.route = &route;
   job.program = &program_of(route, 0);
-  set_cut(job.call, cut(route, *job.program, bytes, job.call.element_bytes));
+  set_cut(job.call, route);
 }
 
 // A gather or scatter in which every rank tells the one that it concerns how long its block is.
@@ -360,7 +319,7 @@ void Communicator::State::bind(Job &job) {
   job.route = &route;
   job.program = &program_of(route, arguments.root);
   job.call.ride_bytes = route.decision.ride_bytes;
-  set_cut(job.call, cut(route, *job.program, job.call.count, job.call.element_bytes));
+  set_cut(job.call, route);
 }
 
 // A job goes on as far as it comes (`polling`: without waiting).

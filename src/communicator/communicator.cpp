@@ -26,10 +26,7 @@ Trace Communicator::trace() const {
 }
 
 void Communicator::give_up() { state_->executor->give_up(); }
-std::size_t Communicator::element_bytes_max() {
-  static const std::size_t most = geometry_for(false, 1).slots.back().bytes;
-  return most;
-}
+std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
                                                    std::unique_ptr<engine::Wire> wire,

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -161,6 +160,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
                         reach.kernel_why_not};
   choose::Situation &situation = group.situation;
   situation.ranks = group.ranks;
+  situation.places = &group.places;
   situation.nodes = census.nodes;
   situation.addressable =
       settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
@@ -182,20 +182,6 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
 }
 
 }  // namespace
-
-engine::Geometry geometry_for(bool oversubscribed, int ranks) {
-  engine::Geometry geometry;
-  // Few lines stay in the first cache; many let a root run far ahead of ranks that have to wait for a processor.
-  geometry.line_depth = oversubscribed ? 512 : 64;
-  if (oversubscribed) {
-    geometry.slots = {{{256, 1024}, {64, 8192}, {16, 65536}}};
-  } else {
-    // A slot is soonest filled when the reader's second cache has let go of it: few ranks' rings go round in 2 MiB.
-    const auto large = std::max(8U, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
-    geometry.slots = {{{32, 1024}, {16, 8192}, {large, 65536}}};
-  }
-  return geometry;
-}
 
 bool Group::has_ended(int other) const {
   const auto &process = peers[static_cast<std::size_t>(other)].process;
@@ -230,7 +216,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   if (!census) return {};
   if (census->nodes > 1 && wire == nullptr)
     return refuse("the ranks sit on several nodes, and there is no wire between them");
-  const engine::Geometry geometry = geometry_for(census->crowded, bootstrap->ranks());
+  const engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
   CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
                       engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
   if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);

@@ -69,7 +69,4 @@ struct Founded {
 [[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                             const choose::Settings &settings, std::string &why_not, std::shared_ptr<Progress> progress);
 
-// Of a communicator of so many ranks.
-[[nodiscard]] engine::Geometry geometry_for(bool oversubscribed, int ranks);
-
 }  // namespace copse::communicator

@@ -19,14 +19,7 @@
 
 namespace copse::communicator {
 
-inline constexpr std::size_t kBuckets = 72;  // of message sizes that are treated alike
-
-// How a message is cut.
-struct Cut {
-  std::size_t fragment_count = 0;
-  int slot_class = 0;
-};
-
+// What runs messages of some sizes: those for which the same is decided.
 struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
@@ -96,8 +89,8 @@ struct Communicator::State final : Progress::Task {
   std::unique_ptr<engine::Executor> executor;
   int rank = 0, ranks = 1;  // as in the group,
   bool traced = false;      // as its settings say
-  // [collective][strict + 2 wide][bucket]; of a collective when it is first called: most lanes see one
-  using Routes = std::array<std::array<std::unique_ptr<Route>, kBuckets>, 4>;
+  // [collective][strict + 2 wide], in the order of sizes; of a collective when it is first called: most lanes see one
+  using Routes = std::array<std::vector<std::unique_ptr<Route>>, 4>;
   std::array<std::unique_ptr<Routes>, algorithms::kCollectives> routes;
   std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
@@ -114,12 +107,12 @@ struct Communicator::State final : Progress::Task {
   void begin_in(std::shared_ptr<Group> joined) noexcept;
   [[nodiscard]] const void *whole() const override { return group.get(); }
   const engine::Program &program_for(const choose::Decision &decision, int root);
-  Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bucket);
+  Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   void open(Route &route, algorithms::Collective collective);
   Route &route_for(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   const engine::Program &program_of(Route &route, int root);
-  [[nodiscard]] Cut cut(const Route &route, const engine::Program &program, std::size_t count, std::size_t element_bytes) const;
+  void set_cut(engine::Call &call, const Route &route) const;
   void decide(const Arguments &arguments, Recent &recent);
   Outcome run(const Arguments &arguments);
   Outcome run_now(algorithms::Collective collective, const Route &route, const engine::Program &program, const engine::Call &call);

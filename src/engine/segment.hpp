@@ -11,22 +11,16 @@
 
 #include "engine/signal/journal.hpp"
 #include "engine/signal/line.hpp"
+#include "plan/rings.hpp"
 
 namespace copse::engine {
 
-// A class of slots: all areas of a rank have a ring of `depth` slots of `bytes` in each class. Small messages
-// get many small slots, so that a rank can run far ahead of the others; large ones fewer.
-struct SlotClass {
-  std::uint32_t depth = 0;  // power of two
-  std::uint32_t bytes = 0;
-};
-inline constexpr int kSlotClasses = 3;
+using plan::kSlotClasses;
+using plan::SlotClass;
 
 // What all ranks of a communicator agree on when it is made.
-struct Geometry {
+struct Geometry : plan::Rings {
   std::uint32_t areas = 16;
-  std::uint32_t line_depth = 64;  // power of two
-  std::array<SlotClass, kSlotClasses> slots{{{128, 1024}, {32, 8192}, {8, 65536}}};
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
   // Calls in a journal. A rank ends no call whose ticket is further ahead of another's progress than lines are deep, and may
@@ -40,12 +34,6 @@ struct Geometry {
     std::size_t bytes = sizeof(Line) + journal_bytes() + lines_bytes();
     for (int c = 0; c < kSlotClasses; ++c) bytes += class_bytes(c);
     return (bytes + 4095) / 4096 * 4096;
-  }
-  // The smallest class whose slots hold `bytes`, or -1.
-  [[nodiscard]] int class_for(std::size_t bytes) const {
-    for (int c = 0; c < kSlotClasses; ++c)
-      if (bytes <= slots[c].bytes) return c;
-    return -1;
   }
 };
 

@@ -1,0 +1,156 @@
+// The rows of rules.def, checked against the registry when this is compiled.
+#include "choose/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <stdexcept>
+#include <string_view>
+
+namespace copse::choose {
+namespace {
+
+using algorithms::Collective;
+using plan::Carrier;
+
+// The registry as far as it is known to the compiler, in its order.
+struct Known {
+  Collective collective;
+  std::string_view name;
+  unsigned carriers;
+};
+constexpr Known kKnown[] = {
+#define ALGORITHM(collective, name, carriers, ...) {Collective::collective, #name, [] { using namespace algorithms; return unsigned{carriers}; }()},
+#define PACK(...)
+#include "algorithms/registry.def"
+#undef PACK
+#undef ALGORITHM
+};
+
+// A rule that names what is not there does not compile: the compiler shows its row, and which of these throws.
+consteval int place_of(Collective collective, std::string_view name, Carrier carrier) {
+  for (int i = 0; i < static_cast<int>(std::size(kKnown)); ++i) {
+    if (kKnown[i].collective != collective || kKnown[i].name != name) continue;
+    if ((kKnown[i].carriers >> static_cast<int>(carrier) & 1U) == 0) throw std::invalid_argument("an algorithm without that carrier");
+    return i;
+  }
+  throw std::invalid_argument("no algorithm of that name");
+}
+
+constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, kLine = plan::kLinePayloadBytes;
+constexpr Bounds any{};
+constexpr Bounds upto(std::size_t most) { return {0, most}; }
+constexpr Bounds over(std::size_t less) { return {less + 1}; }
+constexpr Bounds between(std::size_t less, std::size_t most) { return {less + 1, most}; }
+constexpr Bounds together(std::size_t most) { return {0, most, true}; }
+
+constexpr Rule kRules[] = {
+#define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)                      \
+  {Collective::collective, bytes,           ranks, with,           without,                                   \
+   place_of(Collective::collective, #algorithm, Carrier::carrier), Carrier::carrier, radix, Pieces::pieces, __LINE__},
+#include "choose/rules.def"
+#undef RULE
+};
+
+constexpr bool is_for_all(const Rule &rule) {
+  const auto open = [](const Bounds &bounds) { return bounds.from == 0 && bounds.to == any.to; };
+  return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
+}
+
+// Whatever is called, some row holds: each collective's rows stand together, and the last is for all that is left.
+consteval bool is_complete() {
+  int collectives = 0;
+  for (std::size_t i = 0; i < std::size(kRules); ++i) {
+    const bool last = i + 1 == std::size(kRules) || kRules[i + 1].collective != kRules[i].collective;
+    if (last != is_for_all(kRules[i]) || static_cast<int>(kRules[i].collective) != collectives) return false;
+    collectives += last ? 1 : 0;
+  }
+  return collectives == algorithms::kCollectives;
+}
+static_assert(is_complete(), "rules.def: in the order of collectives, each of which ends with a row for all cases, and has no other");
+
+std::string text_of(const Bounds &bounds, const char *what) {
+  const std::string unit = std::string(" ") + what + (bounds.together ? " of all ranks together" : "");
+  if (bounds.from == 0 && bounds.to == any.to) return {};
+  if (bounds.to == any.to) return "over " + std::to_string(bounds.from - 1) + unit;
+  if (bounds.from == 0) return "up to " + std::to_string(bounds.to) + unit;
+  return "over " + std::to_string(bounds.from - 1) + " up to " + std::to_string(bounds.to) + unit;
+}
+
+// In a gather, scatter or broadcast one side writes slots while the other reads them; elsewhere each rank does both. Two ranks that
+// reduce, each half of a message for both, read all of it, and write half.
+float cost_by_slots(const Costs &costs, Collective collective) {
+  const float slower = std::max(costs.write, costs.read);
+  switch (collective) {
+    case Collective::broadcast: return 2 * slower;
+    case Collective::gather:
+    case Collective::scatter: return slower;
+    case Collective::allreduce: return costs.write / 2 + costs.read;
+    default: return costs.write + costs.read;
+  }
+}
+
+// Costs are measured once, and change with where the host puts its processors; slots follow (engine/slot_stores.hpp), the
+// kernel's copy cannot: it is taken where it is clearly cheaper than what slots cost for each byte that it would copy.
+constexpr float kClearlyCheaper = 0.75F;
+
+}  // namespace
+
+const char *name_of(Fact fact) {
+  constexpr std::array names = {"several nodes",    "several regions",     "turns",        "direct memory",
+                                "loads and stores", "a cheap kernel copy", "strict order", "wide elements"};
+  static_assert(names.size() == kFacts);
+  return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
+}
+
+Facts facts_of(const Situation &situation, Collective collective, Needs needs) {
+  const bool cheap = situation.costs.kernel <= kClearlyCheaper * cost_by_slots(situation.costs, collective);
+  unsigned facts = 0;
+  const auto add = [&](bool so, Fact fact) { facts |= so ? unsigned{fact} : 0U; };
+  add(situation.nodes > 1, kNodes);
+  add(situation.nodes > 1 || situation.numa, kRegions);
+  add(situation.oversubscribed, kTurns);
+  add(situation.direct, kDirect);
+  add(situation.direct && situation.addressable, kLoads);
+  add(situation.addressable && !situation.direct && cheap, kKernel);
+  add(needs.strict, kStrict);
+  add(needs.wide, kWide);
+  return static_cast<Facts>(facts);
+}
+
+Bounds Bounds::of_one(int ranks) const {
+  if (!together || to == any.to) return *this;
+  return {from, to / std::bit_ceil(static_cast<std::size_t>(ranks))};
+}
+
+const char *name_of(Pieces pieces) {
+  constexpr std::array names = {"whole", "staged", "large", "strips"};
+  return names[static_cast<std::size_t>(pieces)];
+}
+
+std::size_t bytes_of(Pieces pieces, const Situation &situation) {
+  switch (pieces) {
+    case Pieces::whole: return 0;
+    case Pieces::staged: return (situation.oversubscribed || situation.ranks == 2 ? 64 : 32) * KiB;
+    case Pieces::large: return 64 * KiB;
+    case Pieces::strips: return 16 * KiB * static_cast<std::size_t>(situation.ranks);
+  }
+  return 0;
+}
+
+std::span<const Rule> rules() { return kRules; }
+
+std::string case_of(const Rule &rule) {
+  std::string text;
+  const auto add = [&text](const std::string &word) { text += word.empty() || text.empty() ? word : ", " + word; };
+  add(text_of(rule.bytes, "bytes"));
+  add(text_of(rule.ranks, "ranks"));
+  for (int i = 0; i < kFacts; ++i) {
+    const auto fact = static_cast<Fact>(1U << static_cast<unsigned>(i));
+    if ((rule.with & fact) != 0) add(std::string("with ") + name_of(fact));
+    if ((rule.without & fact) != 0) add(std::string("without ") + name_of(fact));
+  }
+  return text.empty() ? "all else" : text;
+}
+
+}  // namespace copse::choose

@@ -1,0 +1,51 @@
+// What a decision may depend on: only what all ranks of the communicator know alike.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms/registry.hpp"
+
+namespace copse::choose {
+
+// What it costs to fill a slot, to read one, and to have the kernel copy, in any unit. The values that stand here hold while
+// nothing is measured: with them the kernel's copy is worth its round, as it is on the machine that the rules come from.
+struct Costs {
+  float write = 1, read = 1, kernel = 0.7F;
+};
+
+struct Situation {
+  int ranks = 1;
+  int nodes = 1;
+  bool addressable = false;     // get and put work: every buffer can be reached by every rank of its node
+  bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
+  bool anywhere = false;        // addressable wherever it lies, not only once it is copied to the shared heap
+  bool oversubscribed = false;
+  Costs costs;
+  bool numa = false;            // ranks sit in more than one NUMA region of some node
+  const topology::Placement *places = nullptr;  // one per rank, if known
+};
+
+// What a call asks for that not every algorithm can do.
+struct Needs {
+  bool strict = false;  // Algorithm::strict: an operator that does not commute, pairs of different sizes
+  bool wide = false;    // elements so large that a slot does not hold one of them for each rank
+};
+
+// What a rule may ask about a call, apart from its size and the number of ranks: a set of these.
+using Facts = std::uint8_t;
+enum Fact : Facts {
+  kNodes = 1 << 0,    // the ranks sit on several nodes
+  kRegions = 1 << 1,  // or in several NUMA regions, or both
+  kTurns = 1 << 2,    // ranks outnumber processors, and take turns
+  kDirect = 1 << 3,   // most buffers lie where loads and stores could reach them
+  kLoads = 1 << 4,    // and may be reached so
+  kKernel = 1 << 5,   // buffers are reached by the kernel's copy alone, and that is clearly cheaper than slots
+  kStrict = 1 << 6,
+  kWide = 1 << 7,     // see Needs
+};
+inline constexpr int kFacts = 8;
+[[nodiscard]] const char *name_of(Fact fact);
+
+[[nodiscard]] Facts facts_of(const Situation &situation, algorithms::Collective collective, Needs needs);
+
+}  // namespace copse::choose

@@ -1,0 +1,241 @@
+// copse-native explain: what would run, and by which rule, without a communicator.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "cli/output.hpp"
+
+namespace copse::cli {
+namespace {
+
+using algorithms::Collective;
+
+constexpr const char* kHelp =
+    "usage: copse-native explain COLLECTIVE [BYTES[K|M]] [options]\n"
+    "What would run for a message, or for blocks, of so many bytes; without a size, for all sizes. The variables\n"
+    "COPSE_ALGORITHM and COPSE_FRAGMENT count.\n"
+    "  -n, --ranks N    default 8\n"
+    "  --nodes N        default 1, in blocks\n"
+    "  --reach R        staged (common memory only), kernel (the default), or direct (threads, the shared heap)\n"
+    "  --dear-kernel    as where the kernel's copy was measured to cost more than slots\n"
+    "  --turns          there are more ranks than processors\n"
+    "  --numa           the ranks of a node sit in several NUMA regions\n"
+    "  --strict         an operator that does not commute; an alltoall of blocks that differ\n"
+    "  --element B      bytes of an element that is reduced (default 1)\n"
+    "  --json\n";
+
+struct Query {
+  choose::Settings settings;
+  choose::Situation situation;
+  topology::Placement places;
+  Collective collective{};
+  std::optional<std::size_t> bytes;
+  std::size_t element = 1;
+  bool strict = false, json = false;
+};
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+std::string among(const std::vector<std::string>& known, std::string_view word) {
+  const std::string near = choose::nearest(word, known);
+  std::string text = near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
+  for (const std::string& name : known) text += " " + name;
+  return text + ")";
+}
+
+// A whole number from `least` to `most`, perhaps with a unit: 64K, or 64KiB.
+std::size_t number(std::string_view option, std::string_view text, std::size_t least, std::size_t most) {
+  const std::string_view written = text;
+  if (text.ends_with("iB")) text.remove_suffix(2);
+  const auto value = choose::size_in(text);
+  if (!value || *value < least || *value > most)
+    refuse(std::string(option) + ": '" + std::string(written) + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return *value;
+}
+
+Collective collective_in(std::string_view word) {
+  if (word == "bcast") return Collective::broadcast;
+  std::vector<std::string> known;
+  for (int c = 0; c < algorithms::kCollectives; ++c) {
+    known.emplace_back(algorithms::name_of(static_cast<Collective>(c)));
+    if (known.back() == word) return static_cast<Collective>(c);
+  }
+  refuse("no collective is called '" + std::string(word) + "'" + among(known, word));
+}
+
+void set_reach(choose::Situation& situation, std::string_view word) {
+  const std::vector<std::string> known{"staged", "kernel", "direct"};
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    refuse("--reach: no reach is called '" + std::string(word) + "'" + among(known, word));
+  situation.addressable = situation.anywhere = word != "staged";
+  situation.direct = word == "direct";
+}
+
+constexpr std::size_t kRanksMost = 65536, kBytesMost = std::size_t{1} << 47;
+
+Query parse(Arguments arguments) {
+  Query query;
+  choose::Situation& situation = query.situation;
+  situation.ranks = 8;
+  set_reach(situation, "kernel");
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view option = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
+      return arguments[++i];
+    };
+    if (option == "-n" || option == "--ranks")
+      situation.ranks = static_cast<int>(number(option, value(), 2, kRanksMost));
+    else if (option == "--nodes")
+      situation.nodes = static_cast<int>(number(option, value(), 1, kRanksMost));
+    else if (option == "--reach")
+      set_reach(situation, value());
+    else if (option == "--dear-kernel")
+      situation.costs.kernel = 2 * (situation.costs.write + situation.costs.read);
+    else if (option == "--turns")
+      situation.oversubscribed = true;
+    else if (option == "--numa")
+      situation.numa = true;
+    else if (option == "--strict")
+      query.strict = true;
+    else if (option == "--element")
+      query.element = number(option, value(), 1, choose::kLargestSlot);
+    else if (option == "--json")
+      query.json = true;
+    else if (option.starts_with("-"))
+      refuse("unknown option '" + std::string(option) + "'; see --help");
+    else
+      words.push_back(option);
+  }
+  if (words.empty() || words.size() > 2) refuse("expected a collective, and perhaps a size; see --help");
+  query.collective = collective_in(words[0]);
+  if (words.size() > 1) query.bytes = number("size", words[1], 0, kBytesMost);
+  if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not made of elements of that size");
+  if (query.collective == Collective::barrier && query.bytes.value_or(0) > 0) refuse("a barrier has no message");
+  if (situation.nodes > situation.ranks) refuse("--nodes: every node has a rank");
+  return query;
+}
+
+// Ranks in blocks over the nodes, and over two regions of each.
+topology::Placement placement_of(const choose::Situation& situation) {
+  topology::Placement places(static_cast<std::size_t>(situation.ranks));
+  const auto ranks = static_cast<std::int64_t>(situation.ranks);
+  for (std::int32_t rank = 0; rank < situation.ranks; ++rank) {
+    topology::Place& place = places[static_cast<std::size_t>(rank)];
+    const auto node = static_cast<std::int32_t>(std::int64_t{rank} * situation.nodes / ranks);
+    const auto half = static_cast<std::int32_t>(std::int64_t{rank} * situation.nodes * 2 / ranks);
+    for (const topology::Level level : topology::kAllLevels) place.at(level) = rank;
+    for (const topology::Level level : {topology::Level::node, topology::Level::board}) place.at(level) = node;
+    for (const topology::Level level : {topology::Level::package, topology::Level::numa}) place.at(level) = situation.numa ? half : node;
+  }
+  return places;
+}
+
+// What is decided for sizes from `from` to `to`, or what one of them comes to.
+struct Answer {
+  choose::Decision decision;
+  std::optional<choose::Cut> cut;
+
+  [[nodiscard]] std::string algorithm() const {
+    return std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) +
+           (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
+  }
+  [[nodiscard]] bool ends() const { return decision.to < choose::Bounds{}.to; }
+  [[nodiscard]] std::string fragments() const {
+    if (decision.halves) return "halves, from " + std::to_string(choose::kHalvesFrom) + " on";
+    return decision.fragment_bytes == 0 ? "-" : std::to_string(decision.fragment_bytes);
+  }
+  // The rule's own algorithm and carrier are not what runs where the user has said so, or where a line is too small.
+  [[nodiscard]] std::string why() const {
+    const choose::Rule& rule = *decision.rule;
+    if (decision.forced) return "COPSE_ALGORITHM";
+    return "rules.def:" + std::to_string(rule.line) + ": " + choose::case_of(rule) +
+           (rule.carrier == decision.carrier ? "" : std::string("; more than a ") + plan::name_of(rule.carrier) + " holds");
+  }
+  [[nodiscard]] std::string json() const {
+    std::string text = "{\"from\": " + std::to_string(decision.from) + ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
+                       ", \"algorithm\": " + quoted(decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(decision.carrier)) +
+                       ", \"radix\": " + std::to_string(decision.radix) + ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
+                       ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
+                       ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
+                       ", \"rule\": " + std::to_string(decision.rule->line) + ", \"case\": " + quoted(choose::case_of(*decision.rule));
+    if (cut) text += ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
+    return text + "}";
+  }
+};
+
+std::vector<Answer> answers_to(const Query& query) {
+  std::vector<Answer> answers;
+  const choose::Situation& situation = query.situation;
+  if (query.bytes) {
+    const auto [decision, cut] = choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, query.strict);
+    return {{decision, cut}};
+  }
+  const choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
+  for (std::size_t bytes = 0;;) {
+    answers.push_back({choose::choose(query.settings, situation, query.collective, bytes, needs), {}});
+    if (!answers.back().ends() || query.collective == Collective::barrier) return answers;
+    bytes = answers.back().decision.to + 1;
+  }
+}
+
+void print_one(const Query& query, const Answer& answer) {
+  const choose::Decision& decision = answer.decision;
+  const std::size_t count = *query.bytes / query.element;
+  std::printf("%s\n", answer.algorithm().c_str());
+  const std::size_t each = answer.cut->fragment_count == 0 ? count : std::min(count, answer.cut->fragment_count);
+  const std::size_t fragments = each == 0 ? 1 : (count + each - 1) / each;
+  const bool uneven = each > 0 && count % each != 0;
+  std::printf("fragments  %zu, of %zu bytes%s\n", fragments, each * query.element, uneven ? " but for the last" : "");
+  if (decision.footprint.slots) {
+    const plan::Rings rings = choose::rings_for(query.situation.oversubscribed, query.situation.ranks);
+    const plan::SlotClass& slots = rings.slots[static_cast<std::size_t>(answer.cut->slot_class)];
+    std::printf("slots      of %u bytes, %u in a ring\n", slots.bytes, slots.depth);
+  }
+  std::printf("because    %s\n", answer.why().c_str());
+  std::printf("the same   from %zu bytes%s\n", decision.from, answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
+}
+
+void print_all(const std::vector<Answer>& answers) {
+  std::vector<std::vector<std::string>> table{{"bytes", "algorithm", "fragment", "because"}};
+  for (const Answer& answer : answers)
+    table.push_back({std::to_string(answer.decision.from) + (answer.ends() ? " - " + std::to_string(answer.decision.to) : " and more"),
+                     answer.algorithm(), answer.fragments(), answer.why()});
+  print_table(table);
+}
+
+}  // namespace
+
+int explain(Arguments arguments) {
+  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
+    std::printf("%s", kHelp);
+    return 0;
+  }
+  Query query = parse(arguments);
+  std::string mistake;
+  const auto settings = choose::read_settings(environ, mistake);
+  if (!settings) throw std::runtime_error(mistake);
+  query.settings = *settings;
+  query.places = placement_of(query.situation);
+  query.situation.places = &query.places;
+  const std::vector<Answer> answers = answers_to(query);
+  if (query.json) {
+    std::vector<std::string> objects;
+    for (const Answer& answer : answers) objects.push_back(answer.json());
+    std::printf("%s\n", json_list(objects).c_str());
+  } else if (query.bytes) {
+    print_one(query, answers.front());
+  } else {
+    print_all(answers);
+  }
+  return 0;
+}
+
+}  // namespace copse::cli

@@ -1,0 +1,34 @@
+// How much memory every area of a rank has for values that are on their way: a ring of lines, and rings of slots in some
+// classes of size. Whoever cuts messages goes by it, and whoever lays out the memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace copse::plan {
+
+// A class of slots: all areas of a rank have a ring of `depth` slots of `bytes` in each class. Small messages
+// get many small slots, so that a rank can run far ahead of the others; large ones fewer.
+struct SlotClass {
+  std::uint32_t depth = 0;  // power of two
+  std::uint32_t bytes = 0;
+};
+inline constexpr int kSlotClasses = 3;
+using SlotClasses = std::array<SlotClass, kSlotClasses>;
+
+// The smallest class whose slots hold `bytes`, or -1.
+[[nodiscard]] constexpr int class_for(const SlotClasses &slots, std::size_t bytes) {
+  for (int c = 0; c < kSlotClasses; ++c)
+    if (bytes <= slots[static_cast<std::size_t>(c)].bytes) return c;
+  return -1;
+}
+
+struct Rings {
+  std::uint32_t line_depth = 64;  // power of two
+  SlotClasses slots{{{128, 1024}, {32, 8192}, {8, 65536}}};
+
+  [[nodiscard]] constexpr int class_for(std::size_t bytes) const { return plan::class_for(slots, bytes); }
+};
+
+}  // namespace copse::plan
