@@ -86,7 +86,7 @@ class Walk {
   // From the first rank that has not returned on, each of which waits for the next; to one that has returned, or that
   // stands in the chain already.
   [[nodiscard]] std::vector<Waiting> chain() const;
-  [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == script_.calls(); }
+  [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == calls_; }
   // Messages that were sent, and never received.
   template <class Visit>  // (when it was sent, and what)
   void each_lost(Visit&& visit) const {
@@ -165,6 +165,7 @@ class Walk {
 
   const Script& script_;
   Reader& reader_;
+  std::size_t calls_;  // how many
   std::vector<Rank> ranks_;
   std::vector<int> ready_;  // a ring: every rank stands in it once, or waits, or pauses, or has returned
   std::size_t first_ = 0, last_ = 0;
@@ -180,6 +181,7 @@ template <class Reader>
 Walk<Reader>::Walk(const Script& script, Reader& reader)
     : script_(script),
       reader_(reader),
+      calls_(script.calls()),
       ranks_(at(script.ranks())),
       ready_(ranks_.size()),
       posts_(script.posts()),
@@ -194,7 +196,7 @@ bool Walk<Reader>::run() {
     while (first_ != last_ && !reader_.enough()) go(ready_[first_++ % ready_.size()]);
   } while (!reader_.enough() && reader_.idles());
   return !reader_.enough() &&
-         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == script_.calls(); });
+         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == calls_; });
 }
 
 template <class Reader>
@@ -218,7 +220,7 @@ template <class Reader>
 bool Walk<Reader>::advance(int rank) {
   Rank& me = ranks_[at(rank)];
   me.waits_for = -1;
-  if (me.call == script_.calls()) return false;
+  if (me.call == calls_) return false;
   Moment now{rank, me.call, me.plan};
   if (me.plan == nullptr) {
     enter(me, now);
@@ -231,7 +233,7 @@ bool Walk<Reader>::advance(int rank) {
     return true;
   }
   now.section = &me.plan->sections[me.section];
-  now.ticket = script_.act(me.call).first + now.fragment;
+  now.ticket = me.first + now.fragment;
   if (!execute(me, now)) return false;
   ++me.step;
   me.paused = reader_.pauses(now);
@@ -311,12 +313,11 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
 template <class Reader>
 bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   const Case& subject = script_.subject();
-  const Ticket first = script_.act(now.call).first;
   const int depth = now.step->dst.space == plan::Space::slot ? std::min(subject.line_depth, subject.slot_depth)
                                                              : subject.line_depth;
   const Ticket previous = now.ticket - depth - lateness(now);
   // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
-  const bool own = previous >= first;
+  const bool own = previous >= me.first;
   const auto readers = now.plan->peers_of(*now.step);
   const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject.ranks;
   const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
@@ -355,7 +356,7 @@ bool Walk<Reader>::await(Rank& me, const Moment& now) {
   Awaited awaited{};
   if (ticket >= 0) {
     std::size_t call = now.call;
-    while (script_.act(call).first > ticket) --call;
+    for (Ticket first = me.first; first > ticket; first = script_.act(call).first) --call;
     awaited = post_of(now.step->peer, *now.step, ticket, call);
     if (awaited.post == nullptr || !awaited.post->posted) {
       me.waits_for = now.step->peer;
