@@ -46,8 +46,11 @@ struct Quiet {
 
   static bool enough() { return false; }   // true: the walk may end here
   static void begins(const Moment&) {}     // the rank enters a call, takes a step that may run, or returns
-  static void hears(const Moment&, const Mark&) {}  // one of the signals that the step waited for
-  static void forgets(const Mark&) {}               // nobody will hear it any more
+  template <class AnyMark>
+  static void hears(const Moment&, const AnyMark&) {}  // one of the signals that the step waited for
+  template <class AnyMark>
+  static void forgets(const AnyMark&) {}            // nobody will hear it any more
+  static void acts(const Moment&) {}                // a step: all that it waited for has come
 
   static void enters(const Moment&) {}
   static void moves(const Moment&) {}                             // a copy or reduction
@@ -131,6 +134,10 @@ class Walk {
   void enter(Rank& me, const Moment& now);
   void leave(Rank& me, const Moment& now);
   bool execute(Rank& me, const Moment& now);
+  void start(const Moment& now) {  // a step that waits for no signal
+    reader_.begins(now);
+    reader_.acts(now);
+  }
   bool acquire(Rank& me, const Moment& now);
   bool await(Rank& me, const Moment& now);
   bool await_done(Rank& me, const Moment& now);
@@ -290,20 +297,20 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
       return drain(me, now);
     case plan::Kind::post:
     case plan::Kind::publish:
-      reader_.begins(now);
+      start(now);
       post(now);
       return true;
     case plan::Kind::done:
-      reader_.begins(now);
+      start(now);
       done(me, now);
       return true;
     case plan::Kind::copy:
     case plan::Kind::reduce:
-      reader_.begins(now);
+      start(now);
       reader_.moves(now);
       return true;
     case plan::Kind::send:
-      reader_.begins(now);
+      start(now);
       send(me, now);
       return true;
   }
@@ -331,6 +338,7 @@ bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   reader_.begins(now);
   for (int i = 0; i < count; ++i)
     if (counts(i)) reader_.hears(now, *progress_of(reader(i), previous + 1));
+  reader_.acts(now);
   return true;
 }
 
@@ -365,10 +373,12 @@ bool Walk<Reader>::await(Rank& me, const Moment& now) {
   }
   reader_.begins(now);
   Post* const post = awaited.post;
-  if (post == nullptr) return true;
-  reader_.hears(now, post->mark);
-  if (++post->awaited == awaited.times) reader_.forgets(post->mark);
-  reader_.awaits(now, ticket, post->published);
+  if (post != nullptr) {
+    reader_.hears(now, post->mark);
+    if (++post->awaited == awaited.times) reader_.forgets(post->mark);
+  }
+  reader_.acts(now);
+  if (post != nullptr) reader_.awaits(now, ticket, post->published);
   return true;
 }
 
@@ -382,6 +392,7 @@ bool Walk<Reader>::await_done(Rank& me, const Moment& now) {
   }
   reader_.begins(now);
   if (signal != nullptr) reader_.hears(now, *signal);
+  reader_.acts(now);
   return true;
 }
 
@@ -437,6 +448,7 @@ bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   reader_.begins(now);
   reader_.hears(now, message.mark);
   reader_.forgets(message.mark);
+  reader_.acts(now);
   reader_.receives(now, index, message.sent);
   return true;
 }
@@ -449,7 +461,7 @@ bool Walk<Reader>::drain(Rank& me, const Moment& now) {
     me.waits_for = messages_[index].sent.step->peer;
     return false;
   }
-  reader_.begins(now);
+  start(now);
   std::size_t kept = 0;
   for (const std::size_t index : me.undrained) {
     if (!drains(index)) {
