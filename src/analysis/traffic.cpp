@@ -2,9 +2,8 @@
 #include "analysis/traffic.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
-#include "analysis/timetable.hpp"
+#include "analysis/outline.hpp"
 
 namespace copse::analysis {
 
@@ -82,19 +81,8 @@ double Traffic::across(const topology::Placement& places, Level level) const {
 Traffic traffic_of(const Variant& variant) {
   Traffic traffic;
   traffic.ranks = variant.ranks;
-  int depth = 2;
-  for (const plan::Plan& plan : *variant.plans)
-    for (const auto& section : plan.sections) depth = std::max(depth, section.max_lag + 1);
-  const Call call{variant.plans, variant.row->collective, variant.root, variant.row->keeps_order, false, 1};
-  const Case subject{variant.ranks, variant.nodes, depth, depth, {call}, nullptr};
-  const Script script(subject);
   Counter counter(traffic, algorithms::traits_of(variant.row->collective).one_buffer);
-  Walk walk(script, counter);
-  if (!walk.run()) {
-    const Moment first = walk.chain().front().moment;
-    throw std::logic_error(variant.name() + ": rank " + std::to_string(first.rank) + " waits for ever at '" +
-                           plan::to_text(*first.plan, *first.step) + "'");
-  }
+  walk_one_call(variant, counter);
   traffic.steps = static_cast<int>(counter.end());
   return traffic;
 }
