@@ -13,20 +13,22 @@ namespace copse::algorithms {
 
 plan::Plan allreduce_dissemination(const Request &request) {
   plan::Builder builder = request.builder();
-  const auto nodes = groups_of(request, topology::Level::node), regions = groups_of(request, topology::Level::numa);
+  using topology::Level;
+  const Groups &nodes = request.shared->groups(Level::node), &regions = request.shared->groups(Level::numa);
+  const auto &regions_of = request.shared->inside(Level::node, Level::numa);
   int over_regions = 0, over_nodes = 0;  // areas, alike on all ranks
   for (const Group &region : regions) over_regions = std::max(over_regions, doubling_areas(region.size()));
-  for (const Group &node : nodes) over_nodes = std::max(over_nodes, doubling_areas(inside(regions, node).size()));
+  for (const auto &of_node : regions_of) over_nodes = std::max(over_nodes, doubling_areas(of_node.size()));
   over_nodes += over_regions;
 
   builder.loop();
   // Of several nodes' ranks, only those that speak for them want more than their node's sum takes.
-  const Group &node = group_of(nodes, request.rank);
-  const auto own_regions = inside(regions, node);
+  const Group &node = nodes.of(request.rank);
+  const Teams own_regions(regions_of[nodes.index_of(request.rank)]);
   const Wanted of_node = [&](int rank) { return nodes.size() == 1 || rank == node.front(); };
   const Wanted of_region = [&](int rank) { return needed_to_double_up(own_regions, rank, of_node); };
   Sum sum{plan::Builder::input()};
-  sum = double_up(builder, singles(group_of(regions, request.rank)), request.rank, 0, sum, of_region);
+  sum = double_up(builder, Teams::singles(regions.of(request.rank)), request.rank, 0, sum, of_region);
   sum = double_up(builder, own_regions, request.rank, over_regions, sum, of_node);
   if (nodes.size() == 1) {
     settle(builder, plan::Builder::output(), sum);

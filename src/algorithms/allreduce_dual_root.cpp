@@ -14,10 +14,14 @@ plan::Plan allreduce_dual_root(const Request &request) {
   Builder builder = request.builder();
   const int middle = (request.ranks + 1) / 2;
   const bool low = request.rank < middle;
-  Group half;
-  for (int rank = low ? 0 : middle; rank < (low ? middle : request.ranks); ++rank) half.push_back(rank);
-  shape::Tree tree = shape::unlinked(request.ranks, half.front());
-  shape::link(tree, {shape::Form::k_ary, request.radix}, half, 0);
+  const auto &tree = request.shared->tree({"dual root", {request.radix, low}}, [&] {
+    const Group &all = request.shared->everybody();
+    const auto lower = static_cast<std::size_t>(middle);
+    const auto half = low ? std::span(all).first(lower) : std::span(all).subspan(lower);
+    shape::Tree linked = shape::unlinked(request.ranks, half.front());
+    shape::link(linked, {shape::Form::k_ary, request.radix}, half, 0);
+    return shape::SurveyedTree(std::move(linked));
+  });
 
   builder.loop();
   std::vector<int> other;  // the other root

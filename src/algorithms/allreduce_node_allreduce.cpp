@@ -8,20 +8,21 @@ namespace copse::algorithms {
 
 plan::Plan allreduce_node_allreduce(const Request &request) {
   plan::Builder builder = request.builder();
-  const auto nodes = groups_of(request, topology::Level::node);
-  const Group &node = group_of(nodes, request.rank);
+  const Groups &nodes = request.shared->groups(topology::Level::node);
   Request unrooted = request;
   unrooted.root = 0;  // so that the first rank of each node leads it
-  const shape::Tree whole = unrooted.machine_tree(shape::Form::k_nomial);
-  shape::Tree tree = shape::unlinked(request.ranks, node.front());
-  for (int rank : node) {
-    const int parent = whole.parent[static_cast<std::size_t>(rank)];
-    if (rank != tree.root) tree.parent[static_cast<std::size_t>(rank)] = parent;
-    for (int child : whole.children[static_cast<std::size_t>(rank)])
-      if (&group_of(nodes, child) == &node) tree.children[static_cast<std::size_t>(rank)].push_back(child);
-  }
+  const auto &inside = request.shared->tree({"machine, each node by itself", {request.radix}}, [&] {
+    shape::Tree tree = unrooted.machine_tree(shape::Form::k_nomial);
+    for (int rank = 0; rank < request.ranks; ++rank) {
+      const auto elsewhere = [&](int other) { return nodes.index_of(other) != nodes.index_of(rank); };
+      int &parent = tree.parent[static_cast<std::size_t>(rank)];
+      if (parent != shape::kNoParent && elsewhere(parent)) parent = shape::kNoParent;
+      std::erase_if(tree.children[static_cast<std::size_t>(rank)], elsewhere);
+    }
+    return shape::SurveyedTree(std::move(tree));
+  });
   builder.loop();
-  combine_up(builder, tree, request.rank, 0, tree.root);
+  combine_up(builder, inside, request.rank, 0, nodes.of(request.rank).front());
   double_up_over_nodes(builder, request, 1, {plan::Builder::output()});
   return builder.finish();
 }

@@ -3,19 +3,15 @@
 // (Thakur et al. 2005); so every partial result stands for an interval of ranks, and rank order is kept.
 // Cost: ceil(log2 P) (a + n (b + c)), and 2 (a + n b) + n c where P is no power of two
 // Wins: short messages of many ranks that all sit equally near
-#include <numeric>
-
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan allreduce_recursive_doubling(const Request &request) {
   plan::Builder builder = request.builder();
-  Group all(static_cast<std::size_t>(request.ranks));
-  std::iota(all.begin(), all.end(), 0);
   builder.loop();
   settle(builder, plan::Builder::output(),
-         double_up(builder, singles(all), request.rank, 0, {plan::Builder::input()}));
+         double_up(builder, Teams::singles(request.shared->everybody()), request.rank, 0, {plan::Builder::input()}));
   return builder.finish();
 }
 

@@ -4,6 +4,7 @@
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, 2 a + n b back
 // Wins: long messages over several NUMA regions
 #include <algorithm>
+#include <numeric>
 
 #include "algorithms/patterns.hpp"
 
@@ -14,10 +15,10 @@ plan::Plan allreduce_tiled_hierarchical(const Request &request) {
   using plan::Operand;
   Builder builder = request.builder();
   const int rank = request.rank;
-  const auto regions = groups_of(request, topology::Level::numa);
+  const Groups &regions = request.shared->groups(topology::Level::numa);
   std::size_t tiles = regions.front().size();  // the smallest region says how many; the others' surplus only takes
   for (const auto &region : regions) tiles = std::min(tiles, region.size());
-  const Group &region = group_of(regions, rank);
+  const Group &region = regions.of(rank);
   const auto my_index = static_cast<std::size_t>(std::find(region.begin(), region.end(), rank) - region.begin());
   const auto tile = [&](std::size_t index) {
     return plan::Range{static_cast<std::uint32_t>(index), 1, static_cast<std::uint32_t>(tiles)};
@@ -39,12 +40,21 @@ plan::Plan allreduce_tiled_hierarchical(const Request &request) {
   std::vector<int> readers = reducers;
   if (my_index < tiles) {
     const plan::Range mine = tile(my_index);
-    std::vector<int> column;
-    for (const auto &each : regions) column.push_back(each[my_index]);
-    shape::Tree tree = shape::unlinked(request.ranks, column.front());
-    shape::link(tree, {shape::Form::k_nomial, request.radix}, column, 0);
-    const int parent = tree.parent[static_cast<std::size_t>(rank)];
-    const auto &children = tree.children[static_cast<std::size_t>(rank)];
+    // Over regions, for the ranks that have my index in theirs.
+    const auto &tree = request.shared->tree({"tiles of regions", {request.radix}}, [&] {
+      const int count = static_cast<int>(regions.size());
+      shape::Tree linked = shape::unlinked(count, 0);
+      std::vector<int> all(regions.size());
+      std::iota(all.begin(), all.end(), 0);
+      shape::link(linked, {shape::Form::k_nomial, request.radix}, all, 0);
+      return shape::SurveyedTree(std::move(linked));
+    });
+    const auto mine_in = [&](int number) { return regions[static_cast<std::size_t>(number)][my_index]; };
+    const std::size_t home_region = regions.index_of(rank);
+    const int above = tree.parent[home_region];
+    const int parent = above == shape::kNoParent ? above : mine_in(above);
+    std::vector<int> children;
+    for (const int below : tree.children[home_region]) children.push_back(mine_in(below));
     takers.insert(takers.begin(), children.begin(), children.end());
     readers = takers;
 

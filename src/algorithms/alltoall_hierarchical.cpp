@@ -22,9 +22,9 @@ struct Talk {
 
 class Nodes {
  public:
-  explicit Nodes(const Request &request) : request_(request), groups_(groups_of(request, topology::Level::node)) {}
+  explicit Nodes(const Request &request) : request_(request), groups_(request.shared->groups(topology::Level::node)) {}
 
-  [[nodiscard]] const std::vector<Group> &groups() const { return groups_; }
+  [[nodiscard]] const Groups &groups() const { return groups_; }
   [[nodiscard]] int speaker(std::size_t of, std::size_t with) const {
     const std::size_t ahead = (with + groups_.size() - of) % groups_.size();
     return groups_[of][(ahead - 1) % groups_[of].size()];
@@ -58,7 +58,7 @@ class Nodes {
 
  private:
   const Request &request_;
-  std::vector<Group> groups_;
+  const Groups &groups_;
 };
 
 Operand placed(Operand place, std::uint32_t index) {
@@ -83,8 +83,8 @@ plan::Plan alltoall_hierarchical(const Request &request) {
   const int rank = request.rank;
   const Nodes nodes(request);
   const auto &groups = nodes.groups();
-  const Group &here = group_of(groups, rank);
-  const auto home = static_cast<std::size_t>(&here - groups.data());
+  const Group &here = groups.of(rank);
+  const std::size_t home = groups.index_of(rank);
   std::vector<int> others;
   for (const int other : request.others())
     if (builder.shares_memory_with(other)) others.push_back(other);

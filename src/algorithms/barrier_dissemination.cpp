@@ -3,17 +3,13 @@
 // 2006).
 // Cost: ceil(log_k P) a, each round with k-1 lines to read
 // Wins: ranks that share a cache and have a processor each: half the rounds of a tree up and down
-#include <numeric>
-
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan barrier_dissemination(const Request &request) {
   plan::Builder builder = request.builder();
-  Group all(static_cast<std::size_t>(request.ranks));
-  std::iota(all.begin(), all.end(), 0);
-  disseminate(builder, singles(all), request.rank, request.radix, 0);
+  disseminate(builder, Teams::singles(request.shared->everybody()), request.rank, request.radix, 0);
   return builder.finish();
 }
 

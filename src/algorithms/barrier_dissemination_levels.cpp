@@ -11,27 +11,26 @@ namespace copse::algorithms {
 
 plan::Plan barrier_dissemination_levels(const Request &request) {
   plan::Builder builder = request.builder();
-  const auto nodes = groups_of(request, topology::Level::node), regions = groups_of(request, topology::Level::numa);
-  const auto &node = group_of(nodes, request.rank), &region = group_of(regions, request.rank);
+  using topology::Level;
+  const Groups &nodes = request.shared->groups(Level::node), &regions = request.shared->groups(Level::numa);
+  const auto &regions_of = request.shared->inside(Level::node, Level::numa);
+  const Group &node = nodes.of(request.rank), &region = regions.of(request.rank);
   // Areas are numbered for the largest groups, so that all ranks number them alike.
-  std::size_t most_ranks = 1, most_regions = 1;
-  for (const Group &each : regions) most_ranks = std::max(most_ranks, each.size());
-  for (const Group &each : nodes) most_regions = std::max(most_regions, inside(regions, each).size());
-  const int over_regions = dissemination_rounds(most_ranks, request.radix);
+  std::size_t most_regions = 1;
+  for (const auto &each : regions_of) most_regions = std::max(most_regions, each.size());
+  const int over_regions = dissemination_rounds(regions.largest(), request.radix);
   const int over_nodes = over_regions + dissemination_rounds(most_regions, request.radix);
   const int release = over_nodes + dissemination_rounds(nodes.size(), request.radix);
 
-  disseminate(builder, singles(region), request.rank, request.radix, 0);
-  disseminate(builder, inside(regions, node), request.rank, request.radix, over_regions);
+  disseminate(builder, Teams::singles(region), request.rank, request.radix, 0);
+  disseminate(builder, Teams(regions_of[nodes.index_of(request.rank)]), request.rank, request.radix, over_regions);
   if (nodes.size() == 1) return builder.finish();
   const int leader = node.front();
   if (request.rank != leader) {
     builder.await_signal(release, leader);
     return builder.finish();
   }
-  Group leaders;
-  for (const Group &each : nodes) leaders.push_back(each.front());
-  disseminate(builder, singles(leaders), leader, request.radix, over_nodes);
+  disseminate(builder, Teams::singles(nodes.leaders()), leader, request.radix, over_nodes);
   builder.signal(release, std::span(node).subspan(1));
   return builder.finish();
 }

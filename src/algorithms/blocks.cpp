@@ -13,7 +13,7 @@ namespace {
 // The branches of a tree over blocks.
 class Branches {
  public:
-  explicit Branches(const shape::Tree &tree) : tree_(tree), extents_(shape::extents(tree)) {}
+  explicit Branches(const shape::SurveyedTree &tree) : tree_(tree) {}
 
   [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
   // All blocks between the first and the last of a branch.
@@ -39,24 +39,23 @@ class Branches {
   }
 
  private:
-  [[nodiscard]] const shape::Extent &extent(int top) const { return extents_[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] const shape::Extent &extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
   [[nodiscard]] plan::Range blocks(int first, int last) const {
     return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
             static_cast<std::uint32_t>(tree_.size())};
   }
 
-  const shape::Tree &tree_;
-  std::vector<shape::Extent> extents_;
+  const shape::SurveyedTree &tree_;
 };
 
 }  // namespace
 
-void gather_up(Builder &builder, const shape::Tree &tree, int rank, int area) {
+void gather_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area) {
   const auto me = static_cast<std::size_t>(rank);
   const auto &children = tree.children[me];
   const Branches branches(tree);
   const bool is_root = rank == tree.root;
-  if (shape::depth(tree) > 1) {
+  if (tree.depth > 1) {
     builder.give_from_scratch();
     builder.put_into_scratch();
   }
@@ -91,11 +90,11 @@ void gather_up(Builder &builder, const shape::Tree &tree, int rank, int area) {
   builder.reclaim(up);
 }
 
-void scatter_down(Builder &builder, const shape::Tree &tree, int rank, int area) {
+void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, int area) {
   const auto me = static_cast<std::size_t>(rank);
   const auto &children = tree.children[me];
   const Branches branches(tree);
-  if (shape::depth(tree) > 1) {
+  if (tree.depth > 1) {
     builder.give_from_scratch();
     builder.put_into_scratch();
   }
@@ -143,12 +142,16 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
   const auto block = [&](int of) {
     return up ? Builder::input(request.block(of)) : Builder::output(request.block(of));
   };
-  // The ranks after the root, in their order.
-  std::vector<int> order;
-  for (int i = 1; i < request.ranks; ++i) order.push_back((request.root + i) % request.ranks);
+  const int ranks = request.ranks;
+  const auto after_root = [&](std::size_t position) {  // the ranks after the root, in their order
+    return (request.root + 1 + static_cast<int>(position)) % ranks;
+  };
+  const auto others = static_cast<std::size_t>(ranks - 1);
   const std::vector<int> root{request.root};
 
   if (request.rank == request.root) {
+    std::vector<int> order;
+    for (std::size_t i = 0; i < others; ++i) order.push_back(after_root(i));
     builder.loop();
     builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
     if (up) builder.expose_output();
@@ -171,16 +174,16 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
     return builder.reclaim(order);
   }
 
-  const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), request.rank) - order.begin());
-  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), order.size());
-  const auto ring_of = [&](std::size_t at) { return at * rings / order.size(); };
+  const auto position = static_cast<std::size_t>((request.rank + ranks - request.root - 1) % ranks);
+  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), others);
+  const auto ring_of = [&](std::size_t at) { return at * rings / others; };
   const bool first = position == 0 || ring_of(position - 1) != ring_of(position);
-  const bool last = position + 1 == order.size() || ring_of(position + 1) != ring_of(position);
+  const bool last = position + 1 == others || ring_of(position + 1) != ring_of(position);
   const auto pass_on = [&] {
-    if (!last) builder.signal(1, std::vector{order[position + 1]});
+    if (!last) builder.signal(1, std::vector{after_root(position + 1)});
   };
-  const auto regions = groups_of(request, topology::Level::numa);
-  const bool beside_root = &group_of(regions, request.rank) == &group_of(regions, request.root);
+  const Groups &regions = request.shared->groups(topology::Level::numa);
+  const bool beside_root = regions.index_of(request.rank) == regions.index_of(request.root);
   const bool local = builder.shares_memory_with(request.root);
   const auto move = [&] {
     const Operand mine = block(request.rank);
@@ -193,7 +196,7 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
     }
   };
   builder.once();
-  if (!first) builder.await_signal(1, order[position - 1]);
+  if (!first) builder.await_signal(1, after_root(position - 1));
   if (beside_root) pass_on();
   builder.loop(plan::Turns::but_last);
   move();

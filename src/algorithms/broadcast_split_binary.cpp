@@ -3,17 +3,18 @@
 // from the root (Pjesivac-Grbovic et al. 2007).
 // Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: every rank is read by two children and its pair
 // Wins: messages of tens to hundreds of KiB on many ranks, between trees and the chain
-#include <algorithm>
-#include <array>
-
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {
 
 plan::Plan broadcast_split_binary(const Request &request) {
   using plan::Builder;
-  std::array<std::vector<int>, 2> sides;  // the left one has the odd rank
-  for (int i = 1; i < request.ranks; ++i) sides[i > request.ranks / 2].push_back((request.root + i) % request.ranks);
+  const int ranks = request.ranks;
+  // The ranks after the root, in their order, are cut into two sides: the left one has the odd rank.
+  const std::size_t sizes[] = {static_cast<std::size_t>(ranks / 2), static_cast<std::size_t>(ranks - 1 - ranks / 2)};
+  const auto member = [&](std::size_t side, std::size_t index) {
+    return (request.root + 1 + static_cast<int>(side * sizes[0] + index)) % ranks;
+  };
   const auto half = [](std::size_t side) { return plan::Range{static_cast<std::uint32_t>(side), 1, 2}; };
 
   Builder builder = request.builder();
@@ -21,25 +22,26 @@ plan::Plan broadcast_split_binary(const Request &request) {
   if (request.rank == request.root) {
     for (std::size_t side : {0, 1}) {
       std::vector<int> takers;
-      if (!sides[side].empty()) takers.push_back(sides[side].front());
-      if (side == 1 && sides[0].size() > sides[1].size()) takers.push_back(sides[0].back());
+      if (sizes[side] > 0) takers.push_back(member(side, 0));
+      if (side == 1 && sizes[0] > sizes[1]) takers.push_back(member(0, sizes[0] - 1));
       builder.give(static_cast<int>(side), takers, Builder::input(half(side)));
       builder.reclaim(takers);
     }
     return builder.finish();
   }
 
-  const auto is_mine = [&](const std::vector<int> &side) {
-    return std::find(side.begin(), side.end(), request.rank) != side.end();
-  };
-  const std::size_t mine = is_mine(sides[0]) ? 0 : 1, other = 1 - mine;
-  const auto &side = sides[mine];
-  shape::Tree tree = shape::unlinked(request.ranks, side.front());
-  shape::link(tree, {shape::Form::k_ary, 2}, side, 0);
+  const auto position = static_cast<std::size_t>((request.rank + ranks - request.root - 1) % ranks);
+  const std::size_t mine = position < sizes[0] ? 0 : 1, other = 1 - mine, index = position - mine * sizes[0];
+  const auto &tree = request.shared->tree({"split binary", {request.root, static_cast<int>(mine)}}, [&] {
+    std::vector<int> side;
+    for (std::size_t i = 0; i < sizes[mine]; ++i) side.push_back(member(mine, i));
+    shape::Tree linked = shape::unlinked(ranks, side.front());
+    shape::link(linked, {shape::Form::k_ary, 2}, side, 0);
+    return shape::SurveyedTree(std::move(linked));
+  });
   const auto me = static_cast<std::size_t>(request.rank);
-  const auto index = static_cast<std::size_t>(std::find(side.begin(), side.end(), request.rank) - side.begin());
-  const bool paired = index < sides[other].size();
-  const int pair = paired ? sides[other][index] : request.root;
+  const bool paired = index < sizes[other];
+  const int pair = paired ? member(other, index) : request.root;
 
   const auto take = [&](std::size_t area, int from) {
     const plan::Operand home = Builder::output(half(area));

@@ -1,4 +1,4 @@
-// Recursive doubling over groups of ranks.
+// Recursive doubling over teams of ranks.
 #include <algorithm>
 #include <bit>
 
@@ -9,16 +9,16 @@ namespace copse::algorithms {
 using plan::Builder;
 using plan::Operand;
 
-int doubling_areas(std::size_t groups) { return std::bit_width(groups) - 1 + (std::has_single_bit(groups) ? 0 : 2); }
+int doubling_areas(std::size_t teams) { return std::bit_width(teams) - 1 + (std::has_single_bit(teams) ? 0 : 2); }
 
 namespace {
 
-// Who exchanges with whom, and who does so to any purpose. Members are the groups that double up: of each of the first
-// pairs of groups the even one, and the groups that have no pair.
+// Who exchanges with whom, and who does so to any purpose. Members are the teams that double up: of each of the first
+// pairs of teams the even one, and the teams that have no pair.
 class Doubling {
  public:
-  Doubling(const std::vector<Group> &groups, const Wanted &wanted)
-      : groups_(groups), wanted_(wanted), members_(std::bit_floor(groups.size())), pairs_(groups.size() - members_) {}
+  Doubling(const Teams &teams, const Wanted &wanted)
+      : teams_(teams), wanted_(wanted), members_(std::bit_floor(teams.size())), pairs_(teams.size() - members_) {}
 
   [[nodiscard]] std::size_t members() const { return members_; }
   [[nodiscard]] std::size_t pairs() const { return pairs_; }
@@ -38,7 +38,7 @@ class Doubling {
 
   // The i-th rank of a group is heard, in another, by those at i, i + its size, ...
   [[nodiscard]] int heard(std::size_t group, int rank, std::size_t from) const {
-    return groups_[from][position(group, rank) % groups_[from].size()];
+    return teams_[from][teams_.position(group, rank) % teams_[from].size()];
   }
   // Those who want the result from it.
   [[nodiscard]] std::vector<int> listeners(std::size_t group, int rank, std::size_t to) const {
@@ -54,40 +54,32 @@ class Doubling {
   }
 
  private:
-  [[nodiscard]] std::size_t position(std::size_t group, int rank) const {
-    const Group &all = groups_[group];
-    return static_cast<std::size_t>(std::find(all.begin(), all.end(), rank) - all.begin());
-  }
   [[nodiscard]] std::vector<int> images(std::size_t group, int rank, std::size_t to) const {
     std::vector<int> result;
-    for (std::size_t i = position(group, rank); i < groups_[to].size(); i += groups_[group].size())
-      result.push_back(groups_[to][i]);
+    for (std::size_t i = teams_.position(group, rank); i < teams_[to].size(); i += teams_[group].size())
+      result.push_back(teams_[to][i]);
     return result;
   }
 
-  const std::vector<Group> &groups_;
+  const Teams &teams_;
   const Wanted &wanted_;
   std::size_t members_, pairs_;
 };
 
-std::size_t index_of(const std::vector<Group> &groups, int rank) {
-  return static_cast<std::size_t>(&group_of(groups, rank) - groups.data());
-}
-
 }  // namespace
 
-bool needed_to_double_up(const std::vector<Group> &groups, int rank, const Wanted &wanted) {
-  const Doubling doubling(groups, wanted);
-  const std::size_t here = index_of(groups, rank);
+bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted) {
+  const Doubling doubling(teams, wanted);
+  const std::size_t here = teams.index_of(rank);
   if (doubling.paired(here) && here % 2 == 1) return !doubling.readers(here, rank, here ^ 1, 1).empty();
   return doubling.needs(here, rank, 1);
 }
 
-Sum double_up(Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine, const Wanted &wanted) {
-  const Doubling doubling(groups, wanted);
-  const std::size_t here = index_of(groups, rank), neighbour = here ^ 1;
-  const int last_area = area + doubling_areas(groups.size()) - 1;
-  const bool needed = needed_to_double_up(groups, rank, wanted);
+Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine, const Wanted &wanted) {
+  const Doubling doubling(teams, wanted);
+  const std::size_t here = teams.index_of(rank), neighbour = here ^ 1;
+  const int last_area = area + doubling_areas(teams.size()) - 1;
+  const bool needed = needed_to_double_up(teams, rank, wanted);
 
   if (doubling.paired(here)) {
     if (needed && mine.high.space != plan::Space::none) {
@@ -124,17 +116,18 @@ Sum double_up(Builder &builder, const std::vector<Group> &groups, int rank, int 
 }
 
 void double_up_over_nodes(Builder &builder, const Request &request, int area, const Sum &mine) {
-  const auto nodes = groups_of(request, topology::Level::node);
-  const Group &node = group_of(nodes, request.rank);
+  const Groups &nodes = request.shared->groups(topology::Level::node);
   const int release = area + doubling_areas(nodes.size());
-  if (request.rank == node.front()) {
-    Group leaders;
-    for (const Group &each : nodes) leaders.push_back(each.front());
-    settle(builder, Builder::output(), double_up(builder, singles(leaders), request.rank, area, mine));
+  if (request.rank == nodes.of(request.rank).front()) {
+    const Teams leaders = Teams::singles(nodes.leaders());
+    settle(builder, Builder::output(), double_up(builder, leaders, request.rank, area, mine));
   }
-  shape::Tree tree = shape::unlinked(request.ranks, node.front());
-  shape::link(tree, {shape::Form::flat, request.radix}, node, 0);
-  send_down(builder, tree, request.rank, release, Builder::output());
+  const auto &down = request.shared->tree({"below the first rank of each node"}, [&] {
+    shape::Tree forest = shape::unlinked(request.ranks, 0);
+    for (const Group &node : nodes) shape::link(forest, {shape::Form::flat}, node, 0);
+    return shape::SurveyedTree(std::move(forest));
+  });
+  send_down(builder, down, request.rank, release, Builder::output());
 }
 
 }  // namespace copse::algorithms

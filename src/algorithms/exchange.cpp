@@ -367,8 +367,8 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
 
 void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Space home, Operand result) {
   const int rank = request.rank;
-  const auto sockets = groups_of(request, topology::Level::package);
-  const Group &here = group_of(sockets, rank);
+  const Groups &sockets = request.shared->groups(topology::Level::package);
+  const Group &here = sockets.of(rank);
   const auto position_in = [](const Group &socket, int of) {
     return static_cast<std::size_t>(std::find(socket.begin(), socket.end(), of) - socket.begin());
   };
@@ -435,7 +435,7 @@ void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Spac
       return builder.take(2, from, given, builder.scratch(0, mine), whole);
     });
   }
-  fold(builder, result, items, static_cast<std::size_t>(&here - sockets.data()));
+  fold(builder, result, items, sockets.index_of(rank));
 }
 
 // Turns -------------------------------------------------------------------------------------------------------

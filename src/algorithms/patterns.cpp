@@ -10,7 +10,7 @@ namespace copse::algorithms {
 using plan::Builder;
 using plan::Operand;
 
-void send_down(Builder &builder, const shape::Tree &tree, int rank, int area, Operand source, plan::Range range) {
+void send_down(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand source, plan::Range range) {
   const auto &children = tree.children[static_cast<std::size_t>(rank)];
   const int parent = tree.parent[static_cast<std::size_t>(rank)];
   if (parent == shape::kNoParent) {
@@ -28,18 +28,17 @@ void send_down(Builder &builder, const shape::Tree &tree, int rank, int area, Op
 namespace {
 
 // The scratch of its parent that a rank puts its value into: behind what comes by wire, and what is combined there.
-std::uint16_t pushed_to(const shape::Tree &tree, int rank) {
-  const auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[static_cast<std::size_t>(rank)])];
-  return static_cast<std::uint16_t>(2 + (std::find(siblings.begin(), siblings.end(), rank) - siblings.begin()));
+int pushed_to(const shape::SurveyedTree &tree, int rank) {
+  return 2 + tree.place[static_cast<std::size_t>(rank)];
 }
 
 // My input and what my children give on `area`, combined into `place`.
-void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area, Operand place) {
+void combine_below(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand place) {
   const auto &children = tree.children[static_cast<std::size_t>(rank)];
   const plan::Range range = place.range;
   // Rank order where the tree keeps it; otherwise some fixed order, the same in every call.
   std::vector<int> order{rank};
-  if (shape::preserves_rank_order(tree)) {
+  if (tree.keeps_order) {
     order = shape::combining_order(tree, rank);
   } else {
     order.insert(order.end(), children.begin(), children.end());
@@ -64,15 +63,15 @@ void combine_below(Builder &builder, const shape::Tree &tree, int rank, int area
 
 }  // namespace
 
-Operand combine_in_root(Builder &builder, const shape::Tree &tree, int rank, int area, std::span<const int> readers,
+Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, std::span<const int> readers,
                         plan::Range range) {
   builder.keep_in_slots();
   builder.put_into_scratch();
-  const bool is_root = rank == tree.root;
+  const bool is_root = tree.parent[static_cast<std::size_t>(rank)] == shape::kNoParent;
   std::vector<int> up(readers.begin(), readers.end());
   if (!is_root) up = {tree.parent[static_cast<std::size_t>(rank)]};
   Operand there = Builder::output(range);
-  if (!is_root) there = {plan::Space::scratch, pushed_to(tree, rank), -1, range};
+  if (!is_root) there = Builder::scratch_of_peer(pushed_to(tree, rank), range);
   if (!is_root && tree.children[static_cast<std::size_t>(rank)].empty()) {
     builder.give_to(area, up.front(), Builder::input(range), there);
     builder.reclaim(up);
@@ -86,8 +85,8 @@ Operand combine_in_root(Builder &builder, const shape::Tree &tree, int rank, int
   return place;
 }
 
-void combine_up(Builder &builder, const shape::Tree &tree, int rank, int area, int to) {
-  const bool is_root = rank == tree.root;
+void combine_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, int to) {
+  const bool is_root = tree.parent[static_cast<std::size_t>(rank)] == shape::kNoParent;
   builder.keep_in_slots();
   builder.put_into_scratch();
   if (is_root && rank == to) return combine_below(builder, tree, rank, area, Builder::output());
@@ -161,54 +160,20 @@ void meet(Builder &builder, const shape::Tree &up, const shape::Tree &down, int 
   builder.signal(1, down.children[me]);
 }
 
-std::vector<Group> groups_of(const Request &request, topology::Level level) {
-  std::map<std::int32_t, std::size_t> index;
-  std::vector<Group> groups;
-  for (int rank = 0; rank < request.ranks; ++rank) {
-    const std::int32_t id =
-        request.places == nullptr ? 0 : (*request.places)[static_cast<std::size_t>(rank)].at(level);
-    const auto [at, is_new] = index.emplace(id, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[at->second].push_back(rank);
-  }
-  return groups;
-}
-
-const Group &group_of(const std::vector<Group> &groups, int rank) {
-  return *std::find_if(groups.begin(), groups.end(), [rank](const Group &group) {
-    return std::find(group.begin(), group.end(), rank) != group.end();
-  });
-}
-
-std::vector<Group> singles(const Group &ranks) {
-  std::vector<Group> result;
-  for (int rank : ranks) result.push_back({rank});
-  return result;
-}
-
-std::vector<Group> inside(const std::vector<Group> &groups, const Group &larger) {
-  std::vector<Group> result;
-  for (const Group &group : groups)
-    if (std::find(larger.begin(), larger.end(), group.front()) != larger.end()) result.push_back(group);
-  return result;
-}
-
-int dissemination_rounds(std::size_t groups, int radix) {
+int dissemination_rounds(std::size_t teams, int radix) {
   int rounds = 0;
-  for (std::size_t known = 1; known < groups; known *= static_cast<std::size_t>(radix)) ++rounds;
+  for (std::size_t known = 1; known < teams; known *= static_cast<std::size_t>(radix)) ++rounds;
   return rounds;
 }
 
-void disseminate(Builder &builder, const std::vector<Group> &groups, int rank, int radix, int area) {
-  const std::size_t count = groups.size();
-  const Group &mine = group_of(groups, rank);
-  const auto here = static_cast<std::size_t>(&mine - groups.data());
-  const auto position = static_cast<std::size_t>(std::find(mine.begin(), mine.end(), rank) - mine.begin());
+void disseminate(Builder &builder, const Teams &teams, int rank, int radix, int area) {
+  const std::size_t count = teams.size(), here = teams.index_of(rank), position = teams.position(here, rank);
+  const std::size_t size = teams[here].size();
   for (std::size_t known = 1; known < count; known *= static_cast<std::size_t>(radix), ++area) {
     std::vector<std::int32_t> listeners, heard;
     for (std::size_t far = known; far < count && far < known * static_cast<std::size_t>(radix); far += known) {
-      const Group &after = groups[(here + far) % count], &before = groups[(here + count - far) % count];
-      for (std::size_t i = position; i < after.size(); i += mine.size()) listeners.push_back(after[i]);
+      const auto after = teams[(here + far) % count], before = teams[(here + count - far) % count];
+      for (std::size_t i = position; i < after.size(); i += size) listeners.push_back(after[i]);
       heard.push_back(before[position % before.size()]);
     }
     builder.signal(area, listeners);
@@ -246,9 +211,9 @@ void give_tile(Builder &builder, const Request &request, Operand result) {
 namespace {
 
 // Those of the ranks below each rank of a tree, of which every subtree is an interval of ranks.
-Held tiles_below(const shape::Tree &tree) {
+Held tiles_below(const shape::SurveyedTree &tree) {
   Held tiles;
-  for (const shape::Extent &extent : shape::extents(tree))
+  for (const shape::Extent &extent : tree.extents)
     tiles.push_back({static_cast<std::uint32_t>(extent.low), static_cast<std::uint32_t>(extent.size),
                      static_cast<std::uint32_t>(tree.size())});
   return tiles;
@@ -266,7 +231,7 @@ std::vector<plan::Range> missing(plan::Range wanted, plan::Range has) {
 
 }  // namespace
 
-Held scatter_tiles(Builder &builder, const shape::Tree &tree, int rank, int area, Operand source) {
+Held scatter_tiles(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand source) {
   const Held held = tiles_below(tree);
   const auto me = static_cast<std::size_t>(rank);
   const int parent = tree.parent[me];
@@ -362,7 +327,7 @@ void reduce_scatter_halving(Builder &builder, const Request &request, int area, 
   builder.copy(result, part_of(partial, result.range));
 }
 
-void gather_tiles_up(Builder &builder, const shape::Tree &tree, int rank, int area, Operand mine) {
+void gather_tiles_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand mine) {
   const Held below = tiles_below(tree);
   for (int child : tree.children[static_cast<std::size_t>(rank)]) {
     const plan::Range tiles = below[static_cast<std::size_t>(child)];

@@ -14,16 +14,16 @@ inline constexpr int kLag = 2;
 
 // Inside a loop: the fragment goes down the tree, from the root's `source` to every other rank's output. Area
 // `area`. What others may still read is reclaimed by the caller's end of plan.
-void send_down(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand source,
+void send_down(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand source,
                plan::Range range = {});
 
 // Inside a loop: every rank's input is combined up the tree; the result lands in the output of rank `to`, which is
 // the tree's root or gets it from there (NUMACol 3). On the way partial results lie in lines or slots, for other ranks
 // have no output to spare. Areas `area` and, for the last step from the tree's root, `area` + 1.
-void combine_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, int to);
+void combine_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, int to);
 // The same, but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
 // Returns what this rank has of `range` then.
-plan::Operand combine_in_root(plan::Builder &builder, const shape::Tree &tree, int rank, int area,
+plan::Operand combine_in_root(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area,
                               std::span<const int> readers, plan::Range range);
 
 // A value to be combined, fetched when its turn comes: scratch areas are few, and a wire delivers into them.
@@ -46,8 +46,8 @@ void give_tile(plan::Builder &builder, const Request &request, plan::Operand res
 // come between (so that branches of neighbours cost least), in a line or slot, or, under get, in the scratch. Leaves
 // give their input and take their block straight. Unless the tree is flat for every root, gather_up's caller packs all
 // blocks: how far a branch reaches depends on the root.
-void gather_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
-void scatter_down(plan::Builder &builder, const shape::Tree &tree, int rank, int area);
+void gather_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area);
+void scatter_down(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area);
 
 // Gather (by put) and scatter (by get) of large blocks: the ranks but the root stand in rings, and in each a token goes
 // round; whoever has it copies (NUMACol 3.2). It is passed on before a rank copies the last fragment: so blocks smaller
@@ -69,19 +69,11 @@ void share_blocks(plan::Builder &builder, const Request &request, int area);
 // Signals without data: arrivals go up one tree, the release comes down another with the same root. Areas 0 and 1.
 void meet(plan::Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank);
 
-// Ranks that share something, ascending.
-using Group = std::vector<int>;
-// The groups of a level, that of rank 0 first; one if the places are not known.
-[[nodiscard]] std::vector<Group> groups_of(const Request &request, topology::Level level);
-[[nodiscard]] const Group &group_of(const std::vector<Group> &groups, int rank);
-[[nodiscard]] std::vector<Group> singles(const Group &ranks);
-[[nodiscard]] std::vector<Group> inside(const std::vector<Group> &groups, const Group &larger);
-
-// Signals round the groups (Hensgen, Finkel and Manber 1988; HMPI 2.3): afterwards every rank knows that of each group
-// at least one rank has come here. In round i a group signals the radix - 1 groups that follow at multiples of radix^i;
+// Signals round the teams (Hensgen, Finkel and Manber 1988; HMPI 2.3): afterwards every rank knows that of each team
+// at least one rank has come here. In round i a team signals the radix - 1 groups that follow at multiples of radix^i;
 // each of its ranks is heard by its images there, by position in the group. Areas from `area` on, one a round.
-void disseminate(plan::Builder &builder, const std::vector<Group> &groups, int rank, int radix, int area);
-[[nodiscard]] int dissemination_rounds(std::size_t groups, int radix);
+void disseminate(plan::Builder &builder, const Teams &teams, int rank, int radix, int area);
+[[nodiscard]] int dissemination_rounds(std::size_t teams, int radix);
 
 // A value that may still have to be computed: low, or low op high.
 struct Sum {
@@ -90,18 +82,18 @@ struct Sum {
 // Stores it in `place`, unless it is there.
 void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 
-// Inside a loop, recursive doubling over groups whose ranks all have the same value: groups 2^i apart exchange what
-// they have, each rank with its image, and both combine it, lower groups first, so that all compute the same (HMPI 2.3,
-// where every rank of a power of two has its own order). Where the number of groups is no power of two, neighbours pair
+// Inside a loop, recursive doubling over teams whose ranks all have the same value: teams 2^i apart exchange what
+// they have, each rank with its image, and both combine it, lower teams first, so that all compute the same (HMPI 2.3,
+// where every rank of a power of two has its own order). Where the number of teams is no power of two, neighbours pair
 // up first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and
 // scratch. Where not all ranks are `wanted` to have the result, none does more than those need; for the others nothing
 // is returned.
 using Wanted = std::function<bool(int rank)>;
-[[nodiscard]] Sum double_up(plan::Builder &builder, const std::vector<Group> &groups, int rank, int area, Sum mine,
+[[nodiscard]] Sum double_up(plan::Builder &builder, const Teams &teams, int rank, int area, Sum mine,
                             const Wanted &wanted = {});
 // Whether what the rank has goes into anybody's result.
-[[nodiscard]] bool needed_to_double_up(const std::vector<Group> &groups, int rank, const Wanted &wanted);
-[[nodiscard]] int doubling_areas(std::size_t groups);
+[[nodiscard]] bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted);
+[[nodiscard]] int doubling_areas(std::size_t teams);
 
 // Inside a loop, where the first rank of each node has its node's sum: these double up, and each node takes the result
 // from its own (HMPI 2.5).
@@ -124,7 +116,7 @@ using Held = std::vector<plan::Range>;
 
 // Inside a loop: tiles go down the tree, of which every subtree is an interval of ranks, from the root's `source` to
 // the others' outputs: to each subtree those of its ranks. Area `area`. Returns what every rank has then.
-[[nodiscard]] Held scatter_tiles(plan::Builder &builder, const shape::Tree &tree, int rank, int area,
+[[nodiscard]] Held scatter_tiles(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area,
                                  plan::Operand source);
 
 // Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
@@ -141,7 +133,7 @@ void reduce_scatter_halving(plan::Builder &builder, const Request &request, int 
                             plan::Operand result);
 // Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its
 // output, elsewhere a slot opened for the parent.
-void gather_tiles_up(plan::Builder &builder, const shape::Tree &tree, int rank, int area, plan::Operand mine);
+void gather_tiles_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand mine);
 // Allgather: finished tiles go round. Mine lies where the next rank takes it from, in `given`, if that is not nothing;
 // what of `held` is not a rank's own tile, it has got already.
 void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given,

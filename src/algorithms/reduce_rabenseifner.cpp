@@ -10,7 +10,9 @@ namespace copse::algorithms {
 plan::Plan reduce_rabenseifner(const Request &request) {
   plan::Builder builder = request.builder();
   builder.keep_in_slots();
-  const shape::Tree tree = shape::make_tree(shape::Arrangement{}, request.ranks, request.root);
+  Request binomial = request;
+  binomial.radix = 2;
+  const shape::SurveyedTree &tree = binomial.ranks_tree(shape::Form::k_nomial);
   const bool is_root = request.rank == request.root;
   const plan::Range tile = tile_of(request, request.rank);
   builder.loop();

@@ -11,7 +11,7 @@ plan::Plan reduce_scatter_reduce_then_scatter(const Request &request) {
   using plan::Operand;
   Builder builder = request.builder();
   const plan::Range all = request.block(0, request.ranks), mine = request.block(request.rank);
-  const shape::Tree tree = request.ranks_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::k_nomial);
   const Operand result = Builder::output(mine);
   builder.pack(all.count);
   builder.loop();

@@ -2,6 +2,8 @@
 #include "algorithms/registry.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 namespace copse::algorithms {
 
@@ -12,6 +14,8 @@ namespace copse::algorithms {
 #undef ALGORITHM
 
 namespace {
+
+constexpr int kMostInPairs = 65535;  // ranks, so that every pair has a number
 
 const Algorithm kRows[] = {
 #define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
@@ -79,15 +83,23 @@ const Algorithm *find(Collective collective, std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::int32_t> Request::nodes() const {
-  std::vector<std::int32_t> nodes;
-  if (places != nullptr)
-    for (const topology::Place &place : *places) nodes.push_back(place.at(topology::Level::node));
-  return nodes;
+plan::Plan Algorithm::plan(Request request) const {
+  request.collective = collective;
+  std::optional<Shared> own;
+  if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
+  try {
+    return build(request);
+  } catch (const plan::Exhausted &lack) {
+    throw Unbuildable(std::string(name_of(collective)).append(" ").append(name) + " cannot run on " +
+                      std::to_string(request.ranks) + " ranks with radix " + std::to_string(request.radix) + ": " +
+                      lack.what() + "; choose a larger radix, or another algorithm");
+  }
 }
 
 plan::Builder Request::builder() const {
-  return {rank, ranks, carrier, nodes(), contents_of(collective, ranks)};
+  if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
+    throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
+  return {rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks)};
 }
 
 plan::Range Request::block(int first, int count) const {
@@ -99,39 +111,55 @@ plan::Range Request::pair(int from, int to) const {
   return {static_cast<std::uint32_t>(from) * all + static_cast<std::uint32_t>(to), 1, all * all};
 }
 
-shape::Tree Request::ranks_tree(shape::Form form) const {
-  return shape::make_tree(shape::Arrangement{form, radix}, ranks, root);
+namespace {
+
+// A tree over the machine of the request's ranks; without places they sit all in one.
+shape::Tree over_machine(const Request &request, const shape::Hierarchy &hierarchy, int root) {
+  if (request.places != nullptr) return shape::make_tree(hierarchy, *request.places, root);
+  return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(request.ranks)), root);
 }
 
-shape::Tree Request::tree(const shape::Hierarchy &hierarchy) const {
-  if (places == nullptr) return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(ranks)), root);
-  return shape::make_tree(hierarchy, *places, root);
-}
-
-shape::Tree Request::prop_tree() const {
-  return tree({{{topology::Level::node, {shape::Form::k_nomial, radix}}}, {shape::Form::flat, radix}});
-}
-
-shape::Tree Request::machine_tree(shape::Form inside, shape::Form across) const {
+shape::Hierarchy levels_of(shape::Form inside, shape::Form across, int radix) {
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
   for (auto &layer : hierarchy.layers) layer.across = {across, radix};
-  return tree(hierarchy);
+  return hierarchy;
 }
 
-shape::Tree Request::fixed_tree() const {
-  Request fixed = *this;
-  fixed.root = 0;
-  shape::Tree tree = fixed.machine_tree(shape::Form::k_nomial);
-  if (root != 0) {
-    const auto top = static_cast<std::size_t>(root);
-    auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];
-    siblings.erase(std::find(siblings.begin(), siblings.end(), root));
-    tree.parent[top] = shape::kNoParent;
-    tree.parent[0] = root;
-    tree.children[top].insert(tree.children[top].begin(), 0);
-    tree.root = root;
-  }
-  return tree;
+}  // namespace
+
+const shape::SurveyedTree &Request::ranks_tree(shape::Form form) const {
+  return shared->tree({"ranks", {static_cast<int>(form), radix, root}},
+                      [&] { return shape::SurveyedTree(shape::make_tree({form, radix}, ranks, root)); });
+}
+
+const shape::SurveyedTree &Request::prop_tree() const {
+  return shared->tree({"prop", {radix, root}}, [&] {
+    return shape::SurveyedTree(over_machine(
+        *this, {{{topology::Level::node, {shape::Form::k_nomial, radix}}}, {shape::Form::flat, radix}}, root));
+  });
+}
+
+const shape::SurveyedTree &Request::machine_tree(shape::Form inside, shape::Form across) const {
+  return shared->tree({"machine", {static_cast<int>(inside), static_cast<int>(across), radix, root}}, [&] {
+    return shape::SurveyedTree(over_machine(*this, levels_of(inside, across, radix), root));
+  });
+}
+
+const shape::SurveyedTree &Request::fixed_tree() const {
+  return shared->tree({"fixed", {radix, root}}, [&] {
+    shape::Tree tree =
+        over_machine(*this, levels_of(shape::Form::k_nomial, shape::Form::k_nomial, radix), 0);
+    if (root != 0) {
+      const auto top = static_cast<std::size_t>(root);
+      auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];
+      siblings.erase(std::find(siblings.begin(), siblings.end(), root));
+      tree.parent[top] = shape::kNoParent;
+      tree.parent[0] = root;
+      tree.children[top].insert(tree.children[top].begin(), 0);
+      tree.root = root;
+    }
+    return shape::SurveyedTree(std::move(tree));
+  });
 }
 
 std::vector<int> Request::others() const {

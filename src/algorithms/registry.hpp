@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
+#include "algorithms/shared.hpp"
 #include "plan/builder.hpp"
 #include "shape/hierarchy.hpp"
 #include "topology/placement.hpp"
@@ -66,18 +68,19 @@ struct Request {
   plan::Carrier carrier = plan::Carrier::slot;
   int radix = 2;                                 // of k-nomial trees
   const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
+  const Shared *shared = nullptr;  // of these ranks and places; if there is none, Algorithm::plan makes one
 
-  [[nodiscard]] std::vector<std::int32_t> nodes() const;
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
 
-  [[nodiscard]] shape::Tree ranks_tree(shape::Form form) const;     // over the ranks in order, to `root`
-  [[nodiscard]] shape::Tree tree(const shape::Hierarchy &hierarchy) const;
-  [[nodiscard]] shape::Tree prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
+  // Trees are shared: they stay as long as `shared` does.
+  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, to `root`
+  [[nodiscard]] const shape::SurveyedTree &prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
-  [[nodiscard]] shape::Tree machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
+  [[nodiscard]] const shape::SurveyedTree &machine_tree(shape::Form inside,
+                                                        shape::Form across = shape::Form::k_nomial) const;
   // One hierarchical tree for every root (NUMACol 3, persistent fixed trees): that to rank 0, which hangs below the
   // root as soon as that is another rank. The root keeps its own branch.
-  [[nodiscard]] shape::Tree fixed_tree() const;
+  [[nodiscard]] const shape::SurveyedTree &fixed_tree() const;
   [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first
 
   // Of a message made of blocks: those of `count` ranks from `first` on, round the last; and what goes between two.
@@ -107,6 +110,11 @@ struct Footprint {
   bool slots = false;      // Plan::slots: a fragment must fit in a slot
 };
 
+// A plan that the language cannot express: for that many ranks, say. It says why, and what to do.
+struct Unbuildable : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 struct Algorithm {
   Collective collective;
   std::string_view name;
@@ -117,10 +125,8 @@ struct Algorithm {
   std::string_view source;     // paper and section
   std::string_view summary;    // one sentence for people
 
-  [[nodiscard]] plan::Plan plan(Request request) const {
-    request.collective = collective;
-    return build(request);
-  }
+  // Throws Unbuildable.
+  [[nodiscard]] plan::Plan plan(Request request) const;
   // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
   // different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }

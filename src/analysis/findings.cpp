@@ -36,6 +36,7 @@ std::string name_of_place(const plan::Operand& operand, int rank) {
 void Judge::find(Fault fault, const Moment& now, std::string explanation) {
   verdict_.findings.push_back(
       {fault, now.rank, text_of(now), static_cast<int>(now.call), now.fragment, std::move(explanation)});
+  enough_ = verdict_.findings.size() >= most_;
 }
 
 // A rank's clock ticks when it enters a call, at every step and when it returns: so its plans say what it did when.

@@ -164,9 +164,8 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
 
 // ---- Signals ---------------------------------------------------------------------------------------------
 
-void Judge::hears(const Moment& now, const Signal& signal) {
-  const bool news = clocks_.join(now.rank, signal);
-  if (use_ == nullptr || now.plan != &script_.plan_of(0, now.rank)) return;
+void Judge::note(const Moment& now, bool news) {
+  if (now.plan != &script_.plan_of(0, now.rank)) return;
   auto& mark = (*use_)[at(now.rank)][static_cast<std::size_t>(now.step - now.plan->steps.data())];
   mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
 }
@@ -210,14 +209,13 @@ void Judge::goes_back(const Moment& now, Ticket value) {
 // ---- Data ------------------------------------------------------------------------------------------------
 
 Place Judge::locate(const Moment& now, const Operand& operand) {
-  const bool peers = operand.space == Space::peer_input || operand.space == Space::peer_output ||
-                     operand.space == Space::peer_scratch || (operand.space == Space::ride && operand.rank != now.rank);
-  if (peers && !addresses_.has(now.rank, operand.rank, now.call)) {
-    find(Fault::illegal, now,
-         "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");
-    return {};
-  }
-  const Place place = store_.locate(now, operand, wrong_);
+  static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
+                Space::peer_scratch < Space::ride);
+  const bool lost = operand.space >= Space::peer_input && operand.rank != now.rank &&
+                    !addresses_.has(now.rank, operand.rank, now.call);
+  // Places are made where the caller wants them: copying one is dearer than finding it.
+  Place place = lost ? Place{} : store_.locate(now, operand, wrong_);
+  if (lost) wrong_ = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
   if (place.memory == nullptr && !wrong_.empty()) {
     find(Fault::illegal, now, wrong_);
     wrong_.clear();

@@ -57,12 +57,15 @@ class Judge : public Quiet {
   Verdict run();
 
   // What the walk says (walk.hpp).
-  [[nodiscard]] bool enough() const { return verdict_.findings.size() >= most_; }
+  [[nodiscard]] bool enough() const { return enough_; }
   void begins(const Moment& now) {
     clocks_.tick(now.rank);
     ++verdict_.steps;
   }
-  void hears(const Moment& now, const Signal& signal);
+  void hears(const Moment& now, const Signal& signal) {
+    const bool news = clocks_.join(now.rank, signal);
+    if (use_ != nullptr) note(now, news);
+  }
   void forgets(const Signal& signal) { clocks_.release(signal); }
   void enters(const Moment& now);
   void moves(const Moment& now);
@@ -99,6 +102,7 @@ class Judge : public Quiet {
     const auto depth = at(script_.subject().line_depth);
     return lines_[(at(rank) * at(areas_) + at(area)) * depth + static_cast<std::size_t>(ticket) % depth];
   }
+  void note(const Moment& now, bool news);
   Place locate(const Moment& now, const plan::Operand& operand);
   bool read(const Moment& now, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
   void write(const Moment& now, const Place& place, const plan::Operand& operand,
@@ -129,6 +133,7 @@ class Judge : public Quiet {
   std::vector<Sent> sent_;  // by number of the message
   std::vector<Values::Id> read_a_, read_b_;
   std::string wrong_;
+  bool enough_ = false;  // findings
   Verdict verdict_;
 };
 

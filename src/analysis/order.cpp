@@ -18,14 +18,12 @@ Signal Clocks::signal(int rank) {
   return signal;
 }
 
-bool Clocks::join(int rank, const Signal& signal) {
-  if (knows(rank, signal.at)) return false;  // and whatever it brings, its depth included
+void Clocks::learn(int rank, const Signal& signal) {
   const std::int32_t* theirs = arena_.data() + signal.snapshot * (ranks_ + 1);
   auto& depth = depths_[static_cast<std::size_t>(rank)];
   depth = std::max(depth, theirs[ranks_]);
   std::int32_t* mine = row(rank);
   for (std::size_t i = 0; i < ranks_; ++i) mine[i] = theirs[i] > mine[i] ? theirs[i] : mine[i];
-  return true;
 }
 
 void AccessOrder::shorten(int rank, Accesses& accesses) {

@@ -43,11 +43,16 @@ class Clocks {
   // Nobody will join it any more.
   void release(const Signal& signal) { released_.push_back(signal.snapshot); }
   // Says whether rank learnt anything that it did not know.
-  bool join(int rank, const Signal& signal);
+  bool join(int rank, const Signal& signal) {
+    if (knows(rank, signal.at)) return false;  // and whatever it brings, its depth included
+    learn(rank, signal);
+    return true;
+  }
   // Of the longest chain of signals that a rank waited for.
   [[nodiscard]] std::int32_t depth() const { return *std::max_element(depths_.begin(), depths_.end()); }
 
  private:
+  void learn(int rank, const Signal& signal);
   [[nodiscard]] std::int32_t* row(int rank) { return now_.data() + static_cast<std::size_t>(rank) * ranks_; }
   [[nodiscard]] const std::int32_t* row(int rank) const {
     return now_.data() + static_cast<std::size_t>(rank) * ranks_;

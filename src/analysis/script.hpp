@@ -73,6 +73,7 @@ struct Cursor {
   std::size_t call = 0;
   const plan::Plan* plan = nullptr;  // of the call, once entered
   int fragments = 1;
+  Ticket first = 0;  // of the call's tickets
   const std::vector<Ride>* rides = nullptr;
   std::size_t section = 0;
   std::uint32_t step = 0;
@@ -123,7 +124,7 @@ class Script {
   [[nodiscard]] const std::vector<Cast>& casts() const { return casts_; }
   [[nodiscard]] const plan::Plan& plan_of(std::size_t call, int rank) const { return *cast_of(call).plans[at(rank)]; }
   [[nodiscard]] Cursor entered(std::size_t call, int rank) const {
-    return {call, &plan_of(call, rank), acts_[call].fragments, &subject_.calls[call].rides};
+    return {call, &plan_of(call, rank), acts_[call].fragments, acts_[call].first, &subject_.calls[call].rides};
   }
   [[nodiscard]] Ticket tickets() const { return tickets_; }     // of all calls
   [[nodiscard]] std::size_t posts() const { return posts_; }  // that all ranks can make in all calls

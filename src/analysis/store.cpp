@@ -84,10 +84,10 @@ std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {
 Place Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
                        std::string& wrong) {
   const Buffer& buffer = buffer_of(now.call, owner, output);
-  if (buffer.extent == plan::Extent::message) return {buffer.memory, part.first, part.size(), -1, part};
+  Place place{buffer.memory, part.first, part.size(), -1, part};
+  if (buffer.extent == plan::Extent::message) return place;
   const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, script_.ranks()));
   const std::uint32_t number = messages_[now.call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(now.fragment);
-  Place place{buffer.memory, 0, part.size(), -1, part};
   place.base = number * held;
   place.around = held;
   for (std::uint32_t i = 0; i < range.count; ++i) {
@@ -96,7 +96,8 @@ Place Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part,
     if (i == 0) place.first = static_cast<std::uint32_t>(std::max(index, 0));
     if (index >= 0 && static_cast<std::uint32_t>(index) == (place.first + i) % held) continue;
     wrong = "block " + std::to_string(block) + " does not lie there";
-    return {};
+    place.memory = nullptr;
+    break;
   }
   return place;
 }
@@ -106,9 +107,10 @@ Place Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, 
   const AtomSpan whole =
       now.section->loop || cuts.one_fragment() ? cuts.fragment(now.fragment) : AtomSpan{0, cuts.atoms()};
   const std::uint32_t blocks = this->blocks(now.call);
-  if (blocks == 0) return {&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
-  const std::uint32_t first = (operand.range.first + blocks - operand.origin) % blocks;
-  Place place{&memory, first, part.size(), tag, part, first + part.size(), true};
+  Place place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
+  if (blocks == 0) return place;
+  place.first = (operand.range.first + blocks - operand.origin) % blocks;
+  place.whole = place.first + part.size();
   place.block = operand.range.first;
   place.blocks = blocks;
   return place;

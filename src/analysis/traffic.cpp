@@ -1,8 +1,9 @@
-// Counts what the steps of plans move; the chain of signals is the checker's.
+// Counts what the steps of plans move, and the chain of their signals, on a walk through all of them.
 #include "analysis/traffic.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "analysis/outline.hpp"
 
 namespace copse::analysis {
 
@@ -25,78 +26,64 @@ bool does_nothing(const plan::Step& step, bool one_buffer) {
   return one_buffer && step.kind == Kind::copy && own(step.dst) && own(step.a) && step.dst2.space == Space::none;
 }
 
-class Counter {
+class Counter : public Timetable<ChainLength> {
  public:
-  Counter(Traffic& traffic, const plan::Plan& plan) : traffic_(traffic), plan_(plan) {}
+  Counter(Traffic& traffic, bool one_buffer)
+      : Timetable(traffic.ranks), traffic_(traffic), one_buffer_(one_buffer) {}
 
-  void count(const plan::Step& step) {
-    switch (step.kind) {
-      case Kind::copy:
-      case Kind::reduce:
-        (step.kind == Kind::copy ? traffic_.copied : traffic_.reduced) += bytes(step.a);
-        for (const Operand* source : {&step.a, &step.b}) move(*source, owner_of(*source, plan_.rank), plan_.rank);
-        for (const Operand* target : {&step.dst, &step.dst2}) move(*target, plan_.rank, owner_of(*target, plan_.rank));
-        break;
-      case Kind::receive:  // from the sender's memory, or wherever the wire had it
-        if (step.dst.space != Space::none) traffic_.copied += bytes(step.dst);
-        move(step.dst, step.peer, plan_.rank);
-        break;
-      default:
-        break;
-    }
+  void moves(const Moment& now) {
+    const plan::Step& step = *now.step;
+    if (does_nothing(step, one_buffer_)) return;
+    (step.kind == Kind::copy ? traffic_.copied : traffic_.reduced) += bytes(now, step.a);
+    for (const Operand* source : {&step.a, &step.b}) move(now, *source, owner_of(*source, now.rank), now.rank);
+    for (const Operand* target : {&step.dst, &step.dst2}) move(now, *target, now.rank, owner_of(*target, now.rank));
+  }
+  // From the sender's memory, or wherever the wire had it.
+  void receives(const Moment& now, std::size_t, const Moment&) {
+    const Operand& target = now.step->dst;
+    if (target.space != Space::none) traffic_.copied += bytes(now, target);
+    move(now, target, now.step->peer, now.rank);
   }
 
  private:
-  double bytes(const Operand& operand) const {
-    return plan_.contents.blocks > 0 ? operand.range.count
-                                     : static_cast<double>(operand.range.count) / operand.range.of;
+  static double bytes(const Moment& now, const Operand& operand) {
+    return now.plan->contents.blocks > 0 ? operand.range.count
+                                         : static_cast<double>(operand.range.count) / operand.range.of;
   }
-  void move(const Operand& what, int from, int to) {
-    if (what.space == Space::none || from == to) return;
-    traffic_.moved[static_cast<std::size_t>(from) * static_cast<std::size_t>(traffic_.ranks) +
-                   static_cast<std::size_t>(to)] += bytes(what);
+  void move(const Moment& now, const Operand& what, int from, int to) {
+    if (what.space != Space::none && from != to) traffic_.move(from, to, bytes(now, what));
   }
 
   Traffic& traffic_;
-  const plan::Plan& plan_;
+  bool one_buffer_;
 };
 
 }  // namespace
 
+void Traffic::move(int from, int to, double bytes) {
+  const auto [number, fresh] = pairs.of(at(from) * at(ranks) + at(to));
+  if (fresh) moved.push_back({from, to, 0});
+  moved[number].bytes += bytes;
+}
+
 double Traffic::from_to(int from, int to) const {
-  return moved[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(to)];
+  const std::uint32_t number = pairs.find(at(from) * at(ranks) + at(to));
+  return number == Numbers::kNone ? 0 : moved[number].bytes;
 }
 
 double Traffic::across(const topology::Placement& places, Level level) const {
-  const auto id = [&](int rank) { return places[static_cast<std::size_t>(rank)].at(level); };
   double sum = 0;
-  for (int from = 0; from < ranks; ++from)
-    for (int to = 0; to < ranks; ++to)
-      if (id(from) != id(to)) sum += from_to(from, to);
+  for (const Flow& flow : moved)
+    if (places[at(flow.from)].at(level) != places[at(flow.to)].at(level)) sum += flow.bytes;
   return sum;
 }
 
 Traffic traffic_of(const Variant& variant) {
   Traffic traffic;
   traffic.ranks = variant.ranks;
-  traffic.moved.resize(variant.plans->size() * variant.plans->size());
-  const bool one_buffer = algorithms::traits_of(variant.row->collective).one_buffer;
-  int depth = 2;
-  for (const plan::Plan& plan : *variant.plans) {
-    Counter counter(traffic, plan);
-    for (const auto& section : plan.sections) {
-      depth = std::max(depth, section.max_lag + 1);
-      if (section.turns == plan::Turns::but_last) continue;  // what the last one does stands for all
-      for (std::uint32_t i = 0; i < section.count; ++i)
-        if (const plan::Step& step = plan.steps[section.first + i];
-            !does_nothing(step, one_buffer) && step.when != plan::When::rides)  // long messages stay
-          counter.count(step);
-    }
-  }
-  const Call call{variant.plans, variant.row->collective, variant.root, variant.row->keeps_order, false, 1};
-  const Verdict verdict = check({variant.ranks, variant.nodes, depth, depth, {call}, nullptr}, 1);
-  if (!verdict.ok()) throw std::logic_error(variant.name() + ": " + to_text(verdict.findings.front()));
-  traffic.steps = verdict.depth;
+  Counter counter(traffic, algorithms::traits_of(variant.row->collective).one_buffer);
+  walk_one_call(variant, counter);
+  traffic.steps = static_cast<int>(counter.end());
   return traffic;
 }
 

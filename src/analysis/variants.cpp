@@ -51,7 +51,10 @@ std::string Variant::name() const {
 
 std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   auto plans = std::make_shared<Plans>();
+  plans->reserve(at(variant.ranks));
+  const algorithms::Shared shared(variant.ranks, variant.places.get());
   algorithms::Request request;
+  request.shared = &shared;
   request.ranks = variant.ranks;
   request.root = variant.root;
   request.carrier = variant.carrier;

@@ -46,8 +46,11 @@ struct Quiet {
 
   static bool enough() { return false; }   // true: the walk may end here
   static void begins(const Moment&) {}     // the rank enters a call, takes a step that may run, or returns
-  static void hears(const Moment&, const Mark&) {}  // one of the signals that the step waited for
-  static void forgets(const Mark&) {}               // nobody will hear it any more
+  template <class AnyMark>
+  static void hears(const Moment&, const AnyMark&) {}  // one of the signals that the step waited for
+  template <class AnyMark>
+  static void forgets(const AnyMark&) {}            // nobody will hear it any more
+  static void acts(const Moment&) {}                // a step: all that it waited for has come
 
   static void enters(const Moment&) {}
   static void moves(const Moment&) {}                             // a copy or reduction
@@ -86,7 +89,7 @@ class Walk {
   // From the first rank that has not returned on, each of which waits for the next; to one that has returned, or that
   // stands in the chain already.
   [[nodiscard]] std::vector<Waiting> chain() const;
-  [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == script_.calls(); }
+  [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == calls_; }
   // Messages that were sent, and never received.
   template <class Visit>  // (when it was sent, and what)
   void each_lost(Visit&& visit) const {
@@ -131,6 +134,10 @@ class Walk {
   void enter(Rank& me, const Moment& now);
   void leave(Rank& me, const Moment& now);
   bool execute(Rank& me, const Moment& now);
+  void start(const Moment& now) {  // a step that waits for no signal
+    reader_.begins(now);
+    reader_.acts(now);
+  }
   bool acquire(Rank& me, const Moment& now);
   bool await(Rank& me, const Moment& now);
   bool await_done(Rank& me, const Moment& now);
@@ -165,6 +172,7 @@ class Walk {
 
   const Script& script_;
   Reader& reader_;
+  std::size_t calls_;  // how many
   std::vector<Rank> ranks_;
   std::vector<int> ready_;  // a ring: every rank stands in it once, or waits, or pauses, or has returned
   std::size_t first_ = 0, last_ = 0;
@@ -180,6 +188,7 @@ template <class Reader>
 Walk<Reader>::Walk(const Script& script, Reader& reader)
     : script_(script),
       reader_(reader),
+      calls_(script.calls()),
       ranks_(at(script.ranks())),
       ready_(ranks_.size()),
       posts_(script.posts()),
@@ -194,7 +203,7 @@ bool Walk<Reader>::run() {
     while (first_ != last_ && !reader_.enough()) go(ready_[first_++ % ready_.size()]);
   } while (!reader_.enough() && reader_.idles());
   return !reader_.enough() &&
-         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == script_.calls(); });
+         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == calls_; });
 }
 
 template <class Reader>
@@ -218,7 +227,7 @@ template <class Reader>
 bool Walk<Reader>::advance(int rank) {
   Rank& me = ranks_[at(rank)];
   me.waits_for = -1;
-  if (me.call == script_.calls()) return false;
+  if (me.call == calls_) return false;
   Moment now{rank, me.call, me.plan};
   if (me.plan == nullptr) {
     enter(me, now);
@@ -231,7 +240,7 @@ bool Walk<Reader>::advance(int rank) {
     return true;
   }
   now.section = &me.plan->sections[me.section];
-  now.ticket = script_.act(me.call).first + now.fragment;
+  now.ticket = me.first + now.fragment;
   if (!execute(me, now)) return false;
   ++me.step;
   me.paused = reader_.pauses(now);
@@ -288,20 +297,20 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
       return drain(me, now);
     case plan::Kind::post:
     case plan::Kind::publish:
-      reader_.begins(now);
+      start(now);
       post(now);
       return true;
     case plan::Kind::done:
-      reader_.begins(now);
+      start(now);
       done(me, now);
       return true;
     case plan::Kind::copy:
     case plan::Kind::reduce:
-      reader_.begins(now);
+      start(now);
       reader_.moves(now);
       return true;
     case plan::Kind::send:
-      reader_.begins(now);
+      start(now);
       send(me, now);
       return true;
   }
@@ -311,14 +320,13 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
 template <class Reader>
 bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   const Case& subject = script_.subject();
-  const Ticket first = script_.act(now.call).first;
   const plan::Space space = now.step->dst.space;
   const bool slot = space == plan::Space::slot ||
                     (space == plan::Space::ride && ride_of(subject.calls[now.call].rides, now.rank) == Ride::slot);
   const int depth = slot ? std::min(subject.line_depth, subject.slot_depth) : subject.line_depth;
   const Ticket previous = now.ticket - depth - lateness(now);
   // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
-  const bool own = previous >= first;
+  const bool own = previous >= me.first;
   const auto readers = now.plan->peers_of(*now.step);
   const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject.ranks;
   const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
@@ -332,6 +340,7 @@ bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   reader_.begins(now);
   for (int i = 0; i < count; ++i)
     if (counts(i)) reader_.hears(now, *progress_of(reader(i), previous + 1));
+  reader_.acts(now);
   return true;
 }
 
@@ -357,7 +366,7 @@ bool Walk<Reader>::await(Rank& me, const Moment& now) {
   Awaited awaited{};
   if (ticket >= 0) {
     std::size_t call = now.call;
-    while (script_.act(call).first > ticket) --call;
+    for (Ticket first = me.first; first > ticket; first = script_.act(call).first) --call;
     awaited = post_of(now.step->peer, *now.step, ticket, call);
     if (awaited.post == nullptr || !awaited.post->posted) {
       me.waits_for = now.step->peer;
@@ -366,10 +375,12 @@ bool Walk<Reader>::await(Rank& me, const Moment& now) {
   }
   reader_.begins(now);
   Post* const post = awaited.post;
-  if (post == nullptr) return true;
-  reader_.hears(now, post->mark);
-  if (++post->awaited == awaited.times) reader_.forgets(post->mark);
-  reader_.awaits(now, ticket, post->published);
+  if (post != nullptr) {
+    reader_.hears(now, post->mark);
+    if (++post->awaited == awaited.times) reader_.forgets(post->mark);
+  }
+  reader_.acts(now);
+  if (post != nullptr) reader_.awaits(now, ticket, post->published);
   return true;
 }
 
@@ -383,6 +394,7 @@ bool Walk<Reader>::await_done(Rank& me, const Moment& now) {
   }
   reader_.begins(now);
   if (signal != nullptr) reader_.hears(now, *signal);
+  reader_.acts(now);
   return true;
 }
 
@@ -438,6 +450,7 @@ bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   reader_.begins(now);
   reader_.hears(now, message.mark);
   reader_.forgets(message.mark);
+  reader_.acts(now);
   reader_.receives(now, index, message.sent);
   return true;
 }
@@ -450,7 +463,7 @@ bool Walk<Reader>::drain(Rank& me, const Moment& now) {
     me.waits_for = messages_[index].sent.step->peer;
     return false;
   }
-  reader_.begins(now);
+  start(now);
   std::size_t kept = 0;
   for (const std::size_t index : me.undrained) {
     if (!drains(index)) {

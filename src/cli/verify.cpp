@@ -11,6 +11,7 @@
 #include "analysis/mutate.hpp"
 #include "choose/settings.hpp"
 #include "cli/output.hpp"
+#include "cli/scale.hpp"
 #include "cli/sweep.hpp"
 #include "cli/traffic.hpp"
 #include "topology/recorded.hpp"
@@ -21,6 +22,7 @@ namespace {
 using algorithms::Algorithm;
 using analysis::Effort;
 
+constexpr int kMostScaled = 65536;  // ranks
 constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are spoilt
 
 constexpr const char* kHelp =
@@ -36,8 +38,10 @@ constexpr const char* kHelp =
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
     "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
     "                   --radix; default one rank for each core of ig)\n"
+    "  --scale          build and walk all ranks' plans instead, and say what that takes (default 2, 4, ... 65536 ranks in\n"
+    "                   blocks on nodes like ig; see --machine, --root, --carrier, --radix)\n"
     "  --root R --carrier line|slot|get|put --radix K   of --text (else 0, slot or the first possible, 2; 4 ranks)\n"
-    "                   and of --traffic (else 0, all, 2)\n"
+    "                   and of --traffic and --scale (else 0, all, 2)\n"
     "  --nodes N        of --traffic\n"
     "  --json           the summary as JSON\n";
 
@@ -45,7 +49,7 @@ struct Options {
   std::string_view collective, algorithm;
   std::vector<int> ranks;
   Effort effort = Effort::quick;
-  bool text = false, json = false, mutants = false, traffic = false;
+  bool text = false, json = false, mutants = false, traffic = false, scale = false;
   int root = 0, radix = 2, threads = 0, nodes = 1;
   std::optional<plan::Carrier> carrier;
   std::string_view machine;
@@ -92,6 +96,11 @@ std::vector<int> ranks_in(std::string_view text) {
 std::vector<int> default_ranks(const Options& options) {
   if (options.text) return {4};
   if (options.mutants) return ranks_in("2-5");
+  if (options.scale) {
+    std::vector<int> doubling;
+    for (int ranks = 2; ranks <= kMostScaled; ranks *= 2) doubling.push_back(ranks);
+    return doubling;
+  }
   return options.effort == Effort::full ? analysis::full_ranks() : ranks_in("1-17");
 }
 
@@ -114,6 +123,8 @@ Options parse(Arguments arguments) {
       options.text = true;
     else if (arguments[i] == "--traffic")
       options.traffic = true;
+    else if (arguments[i] == "--scale")
+      options.scale = true;
     else if (arguments[i] == "--nodes")
       options.nodes = number("--nodes", value(), 1);
     else if (arguments[i] == "--mutants")
@@ -133,10 +144,11 @@ Options parse(Arguments arguments) {
     else
       refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.text + options.traffic + options.mutants > 1)
-    refuse("--text, --traffic and --mutants are three reports; ask for one");
+  if (options.text + options.traffic + options.mutants + options.scale > 1)
+    refuse("--text, --traffic, --mutants and --scale are four reports; ask for one");
   if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
-  if (options.carrier && !options.text && !options.traffic) refuse("--carrier is for --text and --traffic");
+  if (options.carrier && !options.text && !options.traffic && !options.scale)
+    refuse("--carrier is for --text, --traffic and --scale");
   if (options.radix > 64) refuse("--radix goes from 2 to 64");
   return options;
 }
@@ -264,6 +276,11 @@ int verify(Arguments arguments) {
     if (options.ranks.size() > 1) refuse("--traffic counts for one number of ranks");
     const int ranks = options.ranks.empty() ? 0 : options.ranks.front();
     return run(Count{rows_of(options), &*machine, ranks, options.nodes, options.root, options.radix, options.carrier,
+                     options.json});
+  }
+  if (options.scale) {
+    if (!machine) machine = topology::Machine::from("ig");
+    return run(Scale{rows_of(options), options.ranks, &*machine, options.root, options.radix, options.carrier,
                      options.json});
   }
   return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads,

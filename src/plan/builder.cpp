@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 namespace copse::plan {
@@ -18,8 +19,12 @@ const char *name_of(Carrier carrier) {
   return "?";
 }
 
+Exhausted::Exhausted(const char *what, std::size_t there_are)
+    : std::invalid_argument(std::string("its plan needs more ") + what + " than the " + std::to_string(there_are) +
+                            " there are") {}
+
 Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents)
-    : rank_(rank), carrier_(carrier), nodes_(nodes.begin(), nodes.end()) {
+    : rank_(rank), carrier_(carrier), nodes_(nodes) {
   plan_.rank = rank;
   plan_.ranks = ranks;
   plan_.one_fragment = carrier == Carrier::line;
@@ -54,12 +59,14 @@ void Builder::loop(Turns turns) {
 }
 
 void Builder::portion(int number) {
-  if (number < 0 || number >= kPortions) throw std::invalid_argument("plan: portion outside 0 .. kPortions - 1");
+  if (number < 0) throw std::invalid_argument("plan: portions are numbered from 0");
+  if (number >= kPortions) throw Exhausted("portions of a value", kPortions);
   portion_ = static_cast<std::uint16_t>(number);
 }
 
 void Builder::lag(int iterations) {
   portion_ = 0;
+  if (!nodes_.empty() && nodes_.front() != nodes_.back()) return;
   for (std::int32_t node : nodes_)
     if (node != nodes_.front()) return;
   lag_ = static_cast<std::uint8_t>(iterations);
@@ -67,7 +74,8 @@ void Builder::lag(int iterations) {
 }
 
 void Builder::use_area(int area) {
-  if (area < 0 || area > kPublishArea) throw std::invalid_argument("plan: area outside 0 .. kPublishArea");
+  if (area < 0) throw std::invalid_argument("plan: areas are numbered from 0");
+  if (area >= kPublishArea && !publishing_) throw Exhausted("areas", kPublishArea);
   plan_.areas = std::max<std::uint8_t>(plan_.areas, static_cast<std::uint8_t>(area + 1));
 }
 
@@ -85,8 +93,14 @@ Step &Builder::emit(Kind kind, int area, int peer) {
 Operand Builder::scratch(int number, Range range) { return scratch(number, range, origin_of(range)); }
 
 Operand Builder::scratch(int number, Range range, std::uint32_t origin) {
+  if (number >= kScratches) throw Exhausted("scratches", kScratches);
   plan_.scratches = std::max(plan_.scratches, static_cast<std::uint16_t>(number + 1));
   return {Space::scratch, static_cast<std::uint16_t>(number), -1, range, origin};
+}
+
+Operand Builder::scratch_of_peer(int number, Range range) {
+  if (number >= kScratches) throw Exhausted("scratches", kScratches);
+  return {Space::scratch, static_cast<std::uint16_t>(number), -1, range};
 }
 
 // The blocks in the input of `owner`.
@@ -102,23 +116,16 @@ Range Builder::whole_input(int owner) const {
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
   // One acquire for all portions of a value, and for all their readers.
-  auto &steps = part().steps;
-  const auto earlier = std::find_if(steps.begin(), steps.end(), [area](const Step &step) {
-    return step.kind == Kind::acquire && step.area == area;
-  });
-  std::vector<std::int32_t> all;
-  if (earlier != steps.end()) {
-    const auto known = plan_.peers_of(*earlier);
-    all.assign(known.begin(), known.end());
+  auto &acquires = part().acquires;
+  auto own = std::find_if(acquires.begin(), acquires.end(),
+                          [&](const auto &each) { return part().steps[each.first].area == area; });
+  if (own == acquires.end()) {
+    emit(Kind::acquire, area);
+    own = acquires.insert(own, {part().steps.size() - 1, {}});
   }
-  for (const std::int32_t reader : readers)
-    if (std::find(all.begin(), all.end(), reader) == all.end()) all.push_back(reader);
-  Step &step = earlier != steps.end() ? *earlier : emit(Kind::acquire, area);
+  for (const std::int32_t reader : readers) own->second.add(reader);
+  Step &step = part().steps[own->first];
   if (step.dst.space != Space::slot) step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
-  if (all.size() == step.peers_count && earlier != steps.end()) return;
-  step.peers_first = static_cast<std::uint32_t>(plan_.peers.size());
-  step.peers_count = static_cast<std::uint32_t>(all.size());
-  plan_.peers.insert(plan_.peers.end(), all.begin(), all.end());
 }
 
 Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand home) {
@@ -140,7 +147,9 @@ void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, st
     if (local(readers[i])) continue;
     Step &step = emit(Kind::send, area, readers[i]);
     step.a = values[i];
-    part().undrained.push_back(step);
+    auto &undrained = part().undrained;
+    if (undrained.empty() || undrained.back().area != step.area || undrained.back().a != step.a)
+      undrained.push_back(step);
   }
 }
 
@@ -158,7 +167,7 @@ void Builder::post(int area, std::span<const std::int32_t> readers, std::span<co
     if (carrier_ == Carrier::put)
       copy(at_peer(readers[i], homes.empty() ? output(values[i].range) : homes[i]), values[i]);
     publishes_ |= carrier_ == Carrier::get;
-    read_in_place_.push_back(values[i]);
+    if (read_in_place_.empty() || read_in_place_.back() != values[i]) read_in_place_.push_back(values[i]);
   }
   if (near) {
     acquire(area, locals(readers), Space::line);
@@ -278,8 +287,26 @@ void Builder::drain_before_writing(const Operand &target) {
   std::erase_if(undrained, [&](const Step &sent) { return drained[sent.area]; });
 }
 
-void Builder::touch(int peer) {
-  if (std::find(touched_.begin(), touched_.end(), peer) == touched_.end()) touched_.push_back(peer);
+void Builder::touch(int peer) { touched_.add(peer); }
+
+// A rank that takes from many would look through all its steps each time: those of a long section are indexed.
+bool Builder::awaited(int area, int from) {
+  constexpr std::size_t kShort = 64;
+  auto &steps = part().steps;
+  if (steps.size() < kShort) {
+    return std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
+      return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ &&
+             step.lag == lag_;
+    });
+  }
+  const auto key = [](int peer, std::uint64_t portion, std::uint64_t of_area, std::uint64_t lag) {
+    return static_cast<std::uint64_t>(peer) << 32 | portion << 16 | of_area << 8 | lag;
+  };
+  for (std::size_t &next = part().indexed; next < steps.size(); ++next) {
+    const Step &step = steps[next];
+    if (step.kind == Kind::await) part().awaits.insert(key(step.peer, step.portion, step.area, step.lag));
+  }
+  return part().awaits.contains(key(from, portion_, static_cast<std::uint64_t>(area), lag_));
 }
 
 Operand Builder::take(int area, int from, Operand as, Operand home, Range given) {
@@ -295,12 +322,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
     return {Space::peer_input, kPublishArea, from, as.range};
   }
   // One await for all parts of a value.
-  const auto &steps = part().steps;
-  const bool awaited = std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
-    return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ &&
-           step.lag == lag_;
-  });
-  if (!awaited) emit(Kind::await, area, from);
+  if (!awaited(area, from)) emit(Kind::await, area, from);
   if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::slot || as.space == Space::slot)
     return {Space::slot, area8, from, as.range, origin_of(given)};
@@ -326,9 +348,7 @@ void Builder::reclaim(std::span<const std::int32_t> readers) {
 
 void Builder::reclaim_input(std::span<const std::int32_t> readers) {
   if (carrier_ != Carrier::get && carrier_ != Carrier::put) return;
-  for (int reader : locals(readers))
-    if (std::find(reclaim_from_.begin(), reclaim_from_.end(), reader) == reclaim_from_.end())
-      reclaim_from_.push_back(reader);
+  for (int reader : locals(readers)) reclaim_from_.add(reader);
 }
 
 void Builder::copy(Operand dst, Operand src) {
@@ -375,6 +395,17 @@ void Builder::await_signal(int area, int from) {
 
 namespace {
 
+class While {
+ public:
+  explicit While(bool &flag) : flag_(flag) { flag_ = true; }
+  ~While() { flag_ = false; }
+  While(const While &) = delete;
+  While &operator=(const While &) = delete;
+
+ private:
+  bool &flag_;
+};
+
 Step &only(When when, int whose, Step &step) {
   step.when = when;
   step.whose = whose;
@@ -385,6 +416,7 @@ Step &only(When when, int whose, Step &step) {
 
 // Publishes, with the value where it rides.
 void Builder::publish_with(Operand value, std::span<const std::int32_t> readers) {
+  const While own(publishing_);
   acquire(kPublishArea, readers, Space::ride);
   Step &load = only(When::rides, rank_, emit(Kind::copy));
   load.dst = {Space::ride, kPublishArea, rank_, value.range, value.range.first};
@@ -402,7 +434,10 @@ void Builder::ride_to(std::int32_t reader, Operand value, Operand there) {
   plan_.one_fragment = true;
   if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
   part().takes = true;
-  only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
+  {
+    const While own(publishing_);
+    only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
+  }
   Step &put = only(When::stays, rank_, emit(Kind::copy));
   put.dst = {Space::peer_output, kPublishArea, reader, there.range};
   put.a = value;
@@ -416,6 +451,7 @@ void Builder::take_ride(int from, Operand as, Operand home, Range given) {
     emit(Kind::receive, 0, from).dst = home;
     return;
   }
+  const While own(publishing_);
   emit(Kind::await, kPublishArea, from);
   const auto copy_from = [&](When when, const Operand &place) {
     Step &step = only(when, from, emit(Kind::copy));
@@ -456,6 +492,7 @@ void Builder::join_messages() {
 }
 
 Plan Builder::finish() {
+  publishing_ = true;
   mark_last_copies();
   join_messages();
   // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
@@ -468,7 +505,7 @@ Plan Builder::finish() {
       acquire(kPublishArea, {}, Space::line);
       emit(Kind::publish, kPublishArea);
     }
-    for (int peer : touched_) emit(Kind::await, kPublishArea, peer);
+    for (int peer : touched_.all()) emit(Kind::await, kPublishArea, peer);
     part().takes = !touched_.empty();
     for (auto &later : rest) parts_.push_back(std::move(later));
   }
@@ -496,11 +533,16 @@ Plan Builder::finish() {
   if (!reclaim_from_.empty() || !reclaim_unless_ride_.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;
-    for (int reader : reclaim_from_) emit(Kind::await_done, 0, reader);
+    for (int reader : reclaim_from_.all()) emit(Kind::await_done, 0, reader);
     for (int reader : reclaim_unless_ride_) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
   for (auto &part : parts_) {
     if (part.steps.empty()) continue;
+    for (const auto &[at, readers] : part.acquires) {
+      part.steps[at].peers_first = static_cast<std::uint32_t>(plan_.peers.size());
+      part.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
+      plan_.peers.insert(plan_.peers.end(), readers.all().begin(), readers.all().end());
+    }
     plan_.sections.push_back({part.loop, part.turns, part.max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
                               static_cast<std::uint32_t>(part.steps.size())});
     plan_.steps.insert(plan_.steps.end(), part.steps.begin(), part.steps.end());

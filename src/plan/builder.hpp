@@ -18,19 +18,31 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "plan/rank_list.hpp"
 
 namespace copse::plan {
+
+inline constexpr int kScratches = 65535;  // numbers of scratches
 
 enum class Carrier : std::uint8_t { line, slot, get, put };
 inline constexpr int kCarriers = 4;
 [[nodiscard]] const char *name_of(Carrier carrier);
 
+// An algorithm wants more of something, areas say, than the language has numbers for.
+struct Exhausted : std::invalid_argument {
+  Exhausted(const char *what, std::size_t there_are);
+};
+
 class Builder {
  public:
-  // `nodes[r]` is the node of rank r; ranks share memory exactly when their nodes are equal. Empty: one node.
+  // `nodes[r]` is the node of rank r; ranks share memory exactly when their nodes are equal. Empty: one node. They are
+  // not copied.
   Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents = {});
 
   // Sections. Steps before the first call of either are a once-section.
@@ -56,6 +68,8 @@ class Builder {
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
   [[nodiscard]] static Operand output(Range range = {}) { return {Space::output, 0, -1, range}; }
   [[nodiscard]] Operand scratch(int number, Range range = {});
+  // What a peer calls its scratch.
+  [[nodiscard]] static Operand scratch_of_peer(int number, Range range);
   // Blocks of a scratch that begins with block `origin`.
   [[nodiscard]] Operand scratch(int number, Range range, std::uint32_t origin);
 
@@ -134,6 +148,9 @@ class Builder {
     bool takes = false;
     std::vector<Step> steps;
     std::vector<Step> undrained;  // sends whose source has not been waited for
+    std::vector<std::pair<std::size_t, RankList>> acquires;  // their steps, and who reads what they guard
+    std::unordered_set<std::uint64_t> awaits;                // what is awaited by the first `indexed` steps; see awaited()
+    std::size_t indexed = 0;
     std::array<std::vector<bool>, kAreas> staged;  // by area, the chunks given in parts that lie in my line or slot
   };
 
@@ -147,6 +164,7 @@ class Builder {
   [[nodiscard]] Operand at_peer(int peer, Operand home);
   void drain_before_writing(const Operand &target);
   void use_area(int area);
+  [[nodiscard]] bool awaited(int area, int from);
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
   void publish_with(Operand value, std::span<const std::int32_t> readers);
@@ -155,14 +173,16 @@ class Builder {
 
   int rank_;
   Carrier carrier_;
-  std::vector<std::int32_t> nodes_;
+  std::span<const std::int32_t> nodes_;
   Plan plan_;
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
   bool publishes_ = false;             // somebody touches my buffers
-  std::vector<std::int32_t> touched_;  // whose buffers I touch
-  std::vector<std::int32_t> reclaim_from_, reclaim_unless_ride_;
+  bool publishing_ = false;            // steps on the area of publications are the builder's own now
+  RankList touched_;                   // whose buffers I touch
+  RankList reclaim_from_;
+  std::vector<std::int32_t> reclaim_unless_ride_;
   std::vector<Operand> read_in_place_;  // of my output, by others
 };
 

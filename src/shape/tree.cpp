@@ -240,6 +240,15 @@ bool preserves_rank_order(const Tree& tree) {
   return std::all_of(all.begin(), all.end(), [](const Extent& each) { return each.unbroken(); });
 }
 
+SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
+  extents = shape::extents(*this);
+  place.resize(parent.size());
+  for (const auto& siblings : children)
+    for (std::size_t i = 0; i < siblings.size(); ++i) place[as_index(siblings[i])] = static_cast<int>(i);
+  depth = shape::depth(*this);
+  keeps_order = std::all_of(extents.begin(), extents.end(), [](const Extent& each) { return each.unbroken(); });
+}
+
 std::vector<int> combining_order(const Tree& tree, int rank) {
   // Where every subtree is an interval, a child stands on the same side of its parent as all that it stands for.
   std::vector<int> order = tree.children[as_index(rank)];

@@ -78,6 +78,15 @@ struct Extent {
 // combining_order, and the root gets rank 0 to P-1 from left to right.
 [[nodiscard]] bool preserves_rank_order(const Tree& tree);
 
+// A tree, and what would be asked of it for every rank again.
+struct SurveyedTree : Tree {
+  explicit SurveyedTree(Tree tree);
+  std::vector<Extent> extents;  // of the subtree below each rank; of a forest, only in the tree of its root
+  std::vector<int> place;       // of each rank among its parent's children, from 0
+  int depth = 0;
+  bool keeps_order = false;  // preserves_rank_order
+};
+
 // The rank itself and its children in the order of the ranks that they stand for. Meaningful if
 // preserves_rank_order(tree).
 [[nodiscard]] std::vector<int> combining_order(const Tree& tree, int rank);

@@ -119,7 +119,7 @@ TEST_P(SingleCopy, MovesEachByteOnce) {
       }
       EXPECT_NEAR(traffic.copied, received, kTiny) << variant.name();
       double between = 0;
-      for (const double bytes : traffic.moved) between += bytes;
+      for (const Flow& flow : traffic.moved) between += flow.bytes;
       EXPECT_NEAR(between, received - own, kTiny) << variant.name();
     }
   }
@@ -212,7 +212,7 @@ TEST(Tiled, NaiveReductionsMoveNoMoreThanThePapersFormulaForOneSocket) {
         const int q = variant.ranks;
         const double unit = algorithms::contents_of(row.collective, q).blocks > 0 ? q : 1;  // blocks of a message
         double between = 0;
-        for (const double bytes : traffic.moved) between += bytes / unit;
+        for (const Flow& flow : traffic.moved) between += flow.bytes / unit;
         EXPECT_LE(between, formula_inside(q, row.collective == Collective::allreduce) + kTiny) << variant.name();
         EXPECT_NEAR(traffic.reduced / unit, q - 1, kTiny) << variant.name();
       }

@@ -1,0 +1,105 @@
+// What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. Whoever builds
+// the plans of many ranks lets their requests share one of these: then a tree is built once, by the first rank that asks,
+// and one rank's plan costs its own steps. It is a function of ranks and places, and only remembers; one thread at a time
+// may use it.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shape/hierarchy.hpp"
+#include "topology/placement.hpp"
+
+namespace copse::algorithms {
+
+using Group = std::vector<int>;  // ranks that share something, ascending
+
+// Groups that every rank is in one of, that of rank 0 first.
+class Groups {
+ public:
+  Groups(int ranks, const topology::Placement *places, topology::Level level);  // one, if the places are not known
+
+  [[nodiscard]] std::size_t size() const { return groups_.size(); }
+  [[nodiscard]] const Group &operator[](std::size_t index) const { return groups_[index]; }
+  [[nodiscard]] const Group &front() const { return groups_.front(); }
+  [[nodiscard]] auto begin() const { return groups_.begin(); }
+  [[nodiscard]] auto end() const { return groups_.end(); }
+  [[nodiscard]] std::size_t index_of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Group &of(int rank) const { return groups_[index_of(rank)]; }
+  [[nodiscard]] const Group &leaders() const { return leaders_; }  // the first rank of each
+  [[nodiscard]] std::size_t largest() const { return largest_; }  // the ranks of the largest group
+
+ private:
+  std::vector<Group> groups_;
+  Group leaders_;
+  std::vector<std::uint32_t> of_rank_;
+  std::size_t largest_ = 0;
+};
+
+// Teams that take turns: groups in an order, or ranks each of which is a team. It refers to them.
+class Teams {
+ public:
+  using Members = std::span<const int>;
+  Teams(std::span<const Group> groups) : groups_(groups), count_(groups.size()) {}  // NOLINT: they are teams
+  static Teams singles(Members ascending) {
+    Teams teams{std::span<const Group>{}};
+    teams.singles_ = ascending;
+    teams.count_ = ascending.size();
+    return teams;
+  }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Members operator[](std::size_t index) const {
+    return singles_.empty() ? Members(groups_[index]) : singles_.subspan(index, 1);
+  }
+  [[nodiscard]] std::size_t index_of(int rank) const;
+  // Where a rank comes in its team.
+  [[nodiscard]] std::size_t position(std::size_t index, int rank) const;
+
+ private:
+  std::span<const Group> groups_;
+  Members singles_;
+  std::size_t count_;
+};
+
+class Shared {
+ public:
+  explicit Shared(int ranks, const topology::Placement *places = nullptr) : ranks_(ranks), places_(places) {}
+
+  // The node of each rank; empty where all are on one.
+  [[nodiscard]] std::span<const std::int32_t> nodes() const;
+  [[nodiscard]] const Group &everybody() const;
+  [[nodiscard]] const Groups &groups(topology::Level level) const;
+  // For each group of the outer level, the groups of the inner one that are in it.
+  [[nodiscard]] const std::vector<std::vector<Group>> &inside(topology::Level outer, topology::Level inner) const;
+
+  // The tree that make() returns, built once: `key` says which it is.
+  struct Key {
+    std::string_view name;  // a literal
+    std::array<int, 4> numbers{};
+    friend auto operator<=>(const Key &, const Key &) = default;
+  };
+  template <class Make>
+  [[nodiscard]] const shape::SurveyedTree &tree(const Key &key, Make &&make) const {
+    auto &tree = trees_[key];
+    if (!tree) tree = std::make_unique<const shape::SurveyedTree>(make());
+    return *tree;
+  }
+
+ private:
+  int ranks_;
+  const topology::Placement *places_;
+  mutable std::optional<std::vector<std::int32_t>> nodes_;
+  mutable Group everybody_;
+  mutable std::array<std::optional<Groups>, topology::kLevels> groups_;
+  mutable std::map<std::pair<topology::Level, topology::Level>, std::vector<std::vector<Group>>> inside_;
+  mutable std::map<Key, std::unique_ptr<const shape::SurveyedTree>> trees_;
+};
+
+}  // namespace copse::algorithms
