@@ -13,26 +13,35 @@ namespace {
 using algorithms::Collective;
 using plan::Carrier;
 
-// The registry as far as it is known to the compiler, in its order.
+// What the compiler knows of the registry, in its order.
 struct Known {
   Collective collective;
   std::string_view name;
   unsigned carriers;
+  bool fragments;
 };
-constexpr Known kKnown[] = {
-#define ALGORITHM(collective, name, carriers, ...) {Collective::collective, #name, [] { using namespace algorithms; return unsigned{carriers}; }()},
+constexpr std::array kKnown = [] {
+  using namespace algorithms;
+  return std::to_array<Known>({
+#define ALGORITHM(collective, name, carriers, keeps_order, fragments, ...) \
+  {Collective::collective, #name, carriers, fragments},
 #define PACK(...)
 #include "algorithms/registry.def"
 #undef PACK
 #undef ALGORITHM
-};
+  });
+}();
 
-// A rule that names what is not there does not compile: the compiler shows its row, and which of these throws.
-consteval int place_of(Collective collective, std::string_view name, Carrier carrier) {
-  for (int i = 0; i < static_cast<int>(std::size(kKnown)); ++i) {
-    if (kKnown[i].collective != collective || kKnown[i].name != name) continue;
-    if ((kKnown[i].carriers >> static_cast<int>(carrier) & 1U) == 0) throw std::invalid_argument("an algorithm without that carrier");
-    return i;
+// The place in the registry of a rule's algorithm. A rule that asks for what is not there does not compile: the compiler names
+// its row, and which of these throws.
+consteval int place_of(Collective collective, std::string_view name, Carrier carrier, int radix, Pieces pieces) {
+  if (radix < 2 || radix > 64) throw std::invalid_argument("a radix that is not from 2 to 64");
+  for (std::size_t i = 0; i < kKnown.size(); ++i) {
+    const Known &known = kKnown[i];
+    if (known.collective != collective || known.name != name) continue;
+    if ((known.carriers >> static_cast<int>(carrier) & 1U) == 0) throw std::invalid_argument("an algorithm without that carrier");
+    if ((carrier == Carrier::line || !known.fragments) && pieces != Pieces::whole) throw std::invalid_argument("pieces of what is not cut");
+    return static_cast<int>(i);
   }
   throw std::invalid_argument("no algorithm of that name");
 }
@@ -45,9 +54,10 @@ constexpr Bounds between(std::size_t less, std::size_t most) { return {less + 1,
 constexpr Bounds together(std::size_t most) { return {0, most, true}; }
 
 constexpr Rule kRules[] = {
-#define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)                      \
-  {Collective::collective, bytes,           ranks, with,           without,                                   \
-   place_of(Collective::collective, #algorithm, Carrier::carrier), Carrier::carrier, radix, Pieces::pieces, __LINE__},
+#define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)                    \
+  {Collective::collective, bytes, ranks, with, without,                                                     \
+   place_of(Collective::collective, #algorithm, Carrier::carrier, radix, Pieces::pieces), Carrier::carrier, \
+   radix,                  Pieces::pieces, __LINE__},
 #include "choose/rules.def"
 #undef RULE
 };
@@ -57,7 +67,7 @@ constexpr bool is_for_all(const Rule &rule) {
   return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
 }
 
-// Whatever is called, some row holds: each collective's rows stand together, and the last is for all that is left.
+// Some row holds for every call: the rows of a collective stand together, and the last of them is for all that is left.
 consteval bool is_complete() {
   int collectives = 0;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {
@@ -77,8 +87,9 @@ std::string text_of(const Bounds &bounds, const char *what) {
   return "over " + std::to_string(bounds.from - 1) + " up to " + std::to_string(bounds.to) + unit;
 }
 
-// In a gather, scatter or broadcast one side writes slots while the other reads them; elsewhere each rank does both. Two ranks that
-// reduce, each half of a message for both, read all of it, and write half.
+// What slots cost for each byte that the kernel would copy instead. In a broadcast, gather or scatter one side writes slots while
+// the other reads them; elsewhere each rank does both. Two ranks that each reduce half of a message for both read all of it, and
+// write half.
 float cost_by_slots(const Costs &costs, Collective collective) {
   const float slower = std::max(costs.write, costs.read);
   switch (collective) {
@@ -90,8 +101,8 @@ float cost_by_slots(const Costs &costs, Collective collective) {
   }
 }
 
-// Costs are measured once, and change with where the host puts its processors; slots follow (engine/slot_stores.hpp), the
-// kernel's copy cannot: it is taken where it is clearly cheaper than what slots cost for each byte that it would copy.
+// Costs are measured once, but they change when the host moves its processors. How slots are written follows such a change
+// (engine/slot_stores.hpp); the choice of the kernel's copy does not. So the kernel must be clearly cheaper than slots.
 constexpr float kClearlyCheaper = 0.75F;
 
 }  // namespace

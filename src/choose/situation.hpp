@@ -7,8 +7,8 @@
 
 namespace copse::choose {
 
-// What it costs to fill a slot, to read one, and to have the kernel copy, in any unit. The values that stand here hold while
-// nothing is measured: with them the kernel's copy is worth its round, as it is on the machine that the rules come from.
+// What it costs to fill a slot, to read one, and to have the kernel copy; in any unit. These values hold where nothing was
+// measured: the rules come from a machine on which the kernel's copy was worth its round.
 struct Costs {
   float write = 1, read = 1, kernel = 0.7F;
 };
@@ -34,14 +34,14 @@ struct Needs {
 // What a rule may ask about a call, apart from its size and the number of ranks: a set of these.
 using Facts = std::uint8_t;
 enum Fact : Facts {
-  kNodes = 1 << 0,    // the ranks sit on several nodes
-  kRegions = 1 << 1,  // or in several NUMA regions, or both
-  kTurns = 1 << 2,    // ranks outnumber processors, and take turns
-  kDirect = 1 << 3,   // most buffers lie where loads and stores could reach them
-  kLoads = 1 << 4,    // and may be reached so
-  kKernel = 1 << 5,   // buffers are reached by the kernel's copy alone, and that is clearly cheaper than slots
-  kStrict = 1 << 6,
-  kWide = 1 << 7,     // see Needs
+  kNodes = 1 << 0,    // The ranks sit on several nodes.
+  kRegions = 1 << 1,  // The ranks sit in several NUMA regions, or on several nodes.
+  kTurns = 1 << 2,    // There are more ranks than processors, so that ranks take turns.
+  kDirect = 1 << 3,   // Loads and stores could reach most buffers.
+  kLoads = 1 << 4,    // Loads and stores reach most buffers, and are allowed to.
+  kKernel = 1 << 5,   // Only the kernel's copy reaches buffers, and it is clearly cheaper than slots.
+  kStrict = 1 << 6,   // Needs::strict
+  kWide = 1 << 7,     // Needs::wide
 };
 inline constexpr int kFacts = 8;
 [[nodiscard]] const char *name_of(Fact fact);

@@ -138,7 +138,7 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
-// What is decided for sizes from `from` to `to`, or what one of them comes to.
+// What is decided for some sizes; for one size also how it is cut.
 struct Answer {
   choose::Decision decision;
   std::optional<choose::Cut> cut;
@@ -152,12 +152,13 @@ struct Answer {
     if (decision.halves) return "halves, from " + std::to_string(choose::kHalvesFrom) + " on";
     return decision.fragment_bytes == 0 ? "-" : std::to_string(decision.fragment_bytes);
   }
-  // The rule's own algorithm and carrier are not what runs where the user has said so, or where a line is too small.
-  [[nodiscard]] std::string why() const {
+  // The rule, and what has changed what it says: the user's word, or a line that is too small.
+  [[nodiscard]] std::string why(const choose::Settings& settings) const {
     const choose::Rule& rule = *decision.rule;
-    if (decision.forced) return "COPSE_ALGORITHM";
-    return "rules.def:" + std::to_string(rule.line) + ": " + choose::case_of(rule) +
-           (rule.carrier == decision.carrier ? "" : std::string("; more than a ") + plan::name_of(rule.carrier) + " holds");
+    const std::string by_rule = "rules.def:" + std::to_string(rule.line) + ": " + choose::case_of(rule);
+    if (decision.forced) return "COPSE_ALGORITHM; what it leaves open by " + by_rule;
+    return by_rule + (rule.carrier == decision.carrier ? "" : std::string("; more than a ") + plan::name_of(rule.carrier) + " holds") +
+           (settings.forced_for(rule.collective) == nullptr ? "" : "; what COPSE_ALGORITHM says cannot run here");
   }
   [[nodiscard]] std::string json() const {
     std::string text = "{\"from\": " + std::to_string(decision.from) + ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
@@ -199,15 +200,15 @@ void print_one(const Query& query, const Answer& answer) {
     const plan::SlotClass& slots = rings.slots[static_cast<std::size_t>(answer.cut->slot_class)];
     std::printf("slots      of %u bytes, %u in a ring\n", slots.bytes, slots.depth);
   }
-  std::printf("because    %s\n", answer.why().c_str());
+  std::printf("because    %s\n", answer.why(query.settings).c_str());
   std::printf("the same   from %zu bytes%s\n", decision.from, answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
 }
 
-void print_all(const std::vector<Answer>& answers) {
+void print_all(const Query& query, const std::vector<Answer>& answers) {
   std::vector<std::vector<std::string>> table{{"bytes", "algorithm", "fragment", "because"}};
   for (const Answer& answer : answers)
     table.push_back({std::to_string(answer.decision.from) + (answer.ends() ? " - " + std::to_string(answer.decision.to) : " and more"),
-                     answer.algorithm(), answer.fragments(), answer.why()});
+                     answer.algorithm(), answer.fragments(), answer.why(query.settings)});
   print_table(table);
 }
 
@@ -233,7 +234,7 @@ int explain(Arguments arguments) {
   } else if (query.bytes) {
     print_one(query, answers.front());
   } else {
-    print_all(answers);
+    print_all(query, answers);
   }
   return 0;
 }
