@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "communicator/c_api.hpp"
+#include "api.hpp"
 
-namespace copse::communicator::c_api {
+namespace copse::c {
 namespace {
 
 using algorithms::Collective;
@@ -159,7 +159,7 @@ class Binding {
   }
 
   void check_overlap() {
-    if (const auto overlap = first_overlap(comm_.spans)) [[unlikely]]
+    if (const auto overlap = communicator::first_overlap(comm_.spans)) [[unlikely]]
       refuse(asked_, overlap->text() + (overlap->first->name == overlap->second->name
                                             ? "" : "; expected other memory, or the form in place that copse.h describes"));
   }
@@ -273,9 +273,9 @@ copse_status ask(copse_request **request, bool wait, bool &over) {
 }
 
 }  // namespace
-}  // namespace copse::communicator::c_api
+}  // namespace copse::c
 
-using namespace copse::communicator::c_api;
+using namespace copse::c;
 using copse::algorithms::Collective;
 
 extern "C" {
