@@ -136,10 +136,10 @@ int reduce(const Site &site, const void *input, void *output, Count count, Raw t
   return reduction(site, {input, output, count, count, gets, root, gets}, type, op);
 }
 
-// The operands of allreduce, scan and exscan: of the last, rank 0 gets nothing.
+// The operands of every reduction without a root and without blocks.
 template <class Count>
 int allreduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, Raw) {
-  const bool gets = site.collective != Collective::exscan || site.state.rank > 0;
+  const bool gets = algorithms::traits_of(site.collective).has_output(site.state.rank, 0);
   return reduction(site, {input, output, count, count, gets}, type, op);
 }
 

@@ -109,7 +109,7 @@ struct NoData {
 };
 
 int barrier(const Site &site, Raw) {
-  const Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
+  const Arguments arguments{.collective = site.collective, .element_bytes = 0};
   if (settings().check) site.check(arguments, {});
   return site.carry_out(arguments, NoData());
 }

@@ -150,7 +150,7 @@ void Interpreter::enter(int rank) {
   tick(rank);
   CallState& call = calls_[me.call];
   const bool contributes = algorithms::traits_of(job(me.call).collective).has_input(rank, job(me.call).root);
-  if (job(me.call).collective == Collective::barrier) {
+  if (!algorithms::traits_of(job(me.call).collective).moves_data()) {
     call.entries.resize(ranks_.size());
     call.entries[at(rank)] = clocks_.now(rank);
   }
@@ -195,7 +195,7 @@ void Interpreter::check_result(int rank) {
   const std::size_t index = ranks_[at(rank)].call;
   const Call& each = job(index);
   const CallState& state = calls_[index];
-  if (each.collective == Collective::barrier) {
+  if (!algorithms::traits_of(each.collective).moves_data()) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
       const Epoch entry = state.entries[at(peer)];
       if (entry.rank >= 0 && clocks_.knows(rank, entry)) continue;
@@ -224,29 +224,17 @@ std::string Interpreter::wrong_result(std::size_t index, int rank, std::uint32_t
   CallState& state = calls_[index];
   const std::uint32_t blocks = state.blocks;
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
-  const auto copied_from = [&](int source) {
+  const algorithms::Traits& traits = algorithms::traits_of(each.collective);
+  if (!traits.reduces) {
+    const int source = traits.giver(block, each.root, subject_.ranks);
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
-  };
-  int last = subject_.ranks - 1;  // the ranks from 0 to here are to be combined
-  switch (each.collective) {
-    case Collective::barrier: return {};
-    case Collective::broadcast:
-    case Collective::scatter: return copied_from(each.root);
-    case Collective::gather:
-    case Collective::allgather: return copied_from(block);
-    case Collective::alltoall: return copied_from(block / subject_.ranks);
-    case Collective::scan: last = rank; break;
-    case Collective::exscan: last = rank - 1; break;
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::reduce_scatter: break;
   }
-  if (last < 0) return {};  // MPI-4.1 6.11.2: rank 0 has no result
+  const int last = traits.last_combined(rank, subject_.ranks);
   if (!values_.complete(value, call, last)) {
     return "does not have the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
   }
   if (each.keeps_order && !values_.in_order(value)) return "does not keep the order of the ranks";
-  if (each.collective != Collective::allreduce) return {};
+  if (!traits.same_result()) return {};
   state.reference.resize(state.cuts.atoms(), Values::kNothing);
   if (state.reference[place] == Values::kNothing) state.reference[place] = value;
   if (state.reference[place] == value) return {};
