@@ -218,6 +218,5 @@ int alltoallv(const Site &site, const void *input, const Count *given, const Dis
 }  // namespace
 }  // namespace copse::mpi
 
-#define COPSE_FAMILY_moves COPSE_CALL_HERE
-#define COPSE_FAMILY_reductions COPSE_CALL_ELSEWHERE
-#include "exports.hpp"
+#define COPSE_CALLS "moves.def"
+#include "call_exports.hpp"

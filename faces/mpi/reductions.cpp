@@ -169,6 +169,5 @@ int reduce_scatter(const Site &site, const void *input, void *output, const Coun
 }  // namespace
 }  // namespace copse::mpi
 
-#define COPSE_FAMILY_moves COPSE_CALL_ELSEWHERE
-#define COPSE_FAMILY_reductions COPSE_CALL_HERE
-#include "exports.hpp"
+#define COPSE_CALLS "reductions.def"
+#include "call_exports.hpp"
