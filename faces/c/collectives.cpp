@@ -57,11 +57,9 @@ class Binding {
     result_.count = asked_.count;
     result_.input = asked_.input.buffer;
     result_.output = const_cast<void *>(asked_.output.buffer);
-    if (!traits_.moves_data()) {
-      result_.element_bytes = 0;
-      return;
-    }
+    if (!traits_.moves_data) result_.element_bytes = 0;
     if (traits_.reduces) combine();
+    if (!traits_.moves_data) return;
 
     const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
     const bool writes = traits_.has_output(rank_, asked_.root);
@@ -282,24 +280,26 @@ struct Given {
   copse_op op;
 };
 
-constexpr Asked asked_of(const char *name, algorithms::Function function, const Given &given) {
-  const Traits &traits = algorithms::traits_of(function.collective);
-  Asked asked{.name = name, .collective = function.collective, .input = {"input", given.input},
-              .output = {"output", given.output}, .count = traits.reduces ? given.count : given.bytes,
-              .ragged = function.ragged, .root = given.root, .type = given.type, .op = given.op};
-  if (traits.one_buffer) asked.input = asked.output = {"buffer", given.buffer};
-  if (!function.ragged) return asked;
-  if (traits.pairs()) {
-    asked.input.sizes = given.input_sizes;
-    asked.input.places = given.input_places;
-    asked.output.sizes = given.output_sizes;
-    asked.output.places = given.output_places;
-  } else {
-    Side &table = one_for_each(traits.input) ? asked.input : asked.output;
-    table.sizes = traits.reduces ? given.counts : given.sizes;
-    table.places = given.places;
-  }
-  return asked;
+// All at once: a call is short, and what is set first and changed later is written twice.
+template <algorithms::Function function>
+constexpr Asked asked_of(const char *name, const Given &given) {
+  constexpr const Traits &kTraits = algorithms::traits_of(function.collective);
+  constexpr bool kTables = function.ragged, kBoth = kTables && kTraits.pairs();
+  constexpr bool kOfInput = kTables && !kBoth && one_for_each(kTraits.input), kOfOutput = kTables && !kBoth && !kOfInput;
+  const std::size_t *const sizes = kTraits.reduces ? given.counts : given.sizes;
+  return {.name = name,
+          .collective = function.collective,
+          .input = {kTraits.one_buffer ? "buffer" : "input", kTraits.one_buffer ? given.buffer : given.input,
+                    kBoth ? given.input_sizes : kOfInput ? sizes : nullptr,
+                    kBoth ? given.input_places : kOfInput ? given.places : nullptr},
+          .output = {kTraits.one_buffer ? "buffer" : "output", kTraits.one_buffer ? given.buffer : given.output,
+                     kBoth ? given.output_sizes : kOfOutput ? sizes : nullptr,
+                     kBoth ? given.output_places : kOfOutput ? given.places : nullptr},
+          .count = kTraits.reduces ? given.count : given.bytes,
+          .ragged = kTables,
+          .root = given.root,
+          .type = given.type,
+          .op = given.op};
 }
 
 }  // namespace
@@ -373,11 +373,11 @@ copse_status copse_wait_all(size_t count, copse_request **requests) {
 #define COPSE_COLLECTIVE(function, ...)                                                                                 \
   copse_status copse_##function(__VA_ARGS__) {                                                                          \
     static constexpr auto kFunction = copse::algorithms::function_named(#function, &copse::algorithms::Traits::c_calls); \
-    return run(comm, asked_of(#function, kFunction, GIVEN));                                                            \
+    return run(comm, asked_of<kFunction>(#function, GIVEN));                                                            \
   }                                                                                                                     \
   copse_status copse_start_##function(__VA_ARGS__, copse_request **request) {                                           \
     static constexpr auto kFunction = copse::algorithms::function_named(#function, &copse::algorithms::Traits::c_calls); \
-    return start(comm, asked_of(#function, kFunction, GIVEN), request);                                                 \
+    return start(comm, asked_of<kFunction>(#function, GIVEN), request);                                                 \
   }                                                                                                                     \
   static_assert(true)
 

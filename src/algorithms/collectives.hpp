@@ -37,7 +37,9 @@ enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
 struct Traits {
   std::string_view name;
   plan::Extent input, output;
-  bool input_at_root, output_at_root;  // only the root has one
+  bool moves_data;
+  bool input_everywhere, output_everywhere;  // every rank has one
+  bool input_at_root, output_at_root;        // only the root has one
   bool one_buffer;                     // input and output are always the same memory
   bool in_place;                       // they may be: the same part of the message in the same place
   bool displaced;                      // they may be, but the same place means another part in each
@@ -48,18 +50,17 @@ struct Traits {
 
   // What the root of a rooted collective has and the others have not: the whole input, or the whole output.
   [[nodiscard]] constexpr bool rooted() const { return input_at_root || output_at_root; }
-  [[nodiscard]] constexpr bool moves_data() const { return input != plan::Extent::none; }
   // Is the message made of blocks, one for each rank or for each pair of ranks?
   [[nodiscard]] constexpr bool has_blocks() const { return input != output; }
   [[nodiscard]] constexpr bool pairs() const { return input == plan::Extent::row; }
 
   // Does this rank contribute something?
   [[nodiscard]] constexpr bool has_input(int rank, int root) const {
-    return moves_data() && (!input_at_root || rank == root);
+    return input_everywhere || (input_at_root && rank == root);
   }
   // Does this rank get a result? The first rank has none where only the ranks before one's own are combined.
   [[nodiscard]] constexpr bool has_output(int rank, int root) const {
-    return moves_data() && (!output_at_root || rank == root) && (combined != Combined::before_own || rank > 0);
+    return output_everywhere || (output_at_root ? rank == root : combined == Combined::before_own && rank > 0);
   }
   // Has the address of the input a meaning on this rank?
   [[nodiscard]] constexpr bool has_input_buffer(int rank, int root) const {
@@ -90,8 +91,11 @@ struct Traits {
 
 inline constexpr Traits kTraits[] = {
 #define COLLECTIVE(name, input, givers, output, takers, place, combined, c, mpi, summary)                       \
-  {#name, plan::Extent::input, plan::Extent::output, Holders::givers == Holders::root,                          \
-   Holders::takers == Holders::root, Place::place == Place::always,                                             \
+  {#name, plan::Extent::input, plan::Extent::output, plan::Extent::input != plan::Extent::none,                  \
+   plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                \
+   plan::Extent::output != plan::Extent::none && Holders::takers == Holders::all &&                             \
+       Combined::combined != Combined::before_own,                                                              \
+   Holders::givers == Holders::root, Holders::takers == Holders::root, Place::place == Place::always,           \
    Place::place == Place::same || Place::place == Place::always, Place::place == Place::moved,                  \
    Combined::combined != Combined::nothing, Combined::combined, c, mpi, summary},
 #include "algorithms/collectives.def"
@@ -101,6 +105,17 @@ inline constexpr int kCollectives = static_cast<int>(sizeof kTraits / sizeof kTr
 
 [[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
   return kTraits[static_cast<std::size_t>(collective)];
+}
+// One of the traits, of a collective that is known only when the program runs: without a look into the table.
+template <bool Traits::*trait>
+[[nodiscard]] constexpr bool has(Collective collective) {
+  constexpr auto kHave = [] {
+    std::uint32_t have = 0;
+    for (int i = 0; i < kCollectives; ++i) have |= (kTraits[i].*trait ? 1u : 0u) << i;
+    return have;
+  }();
+  static_assert(kCollectives <= 32);
+  return (kHave >> static_cast<unsigned>(collective) & 1) != 0;
 }
 [[nodiscard]] constexpr std::string_view name_of(Collective collective) { return traits_of(collective).name; }
 [[nodiscard]] constexpr plan::Contents contents_of(Collective collective, int ranks) {

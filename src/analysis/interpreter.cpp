@@ -150,7 +150,7 @@ void Interpreter::enter(int rank) {
   tick(rank);
   CallState& call = calls_[me.call];
   const bool contributes = algorithms::traits_of(job(me.call).collective).has_input(rank, job(me.call).root);
-  if (!algorithms::traits_of(job(me.call).collective).moves_data()) {
+  if (!algorithms::traits_of(job(me.call).collective).moves_data) {
     call.entries.resize(ranks_.size());
     call.entries[at(rank)] = clocks_.now(rank);
   }
@@ -195,7 +195,7 @@ void Interpreter::check_result(int rank) {
   const std::size_t index = ranks_[at(rank)].call;
   const Call& each = job(index);
   const CallState& state = calls_[index];
-  if (!algorithms::traits_of(each.collective).moves_data()) {
+  if (!algorithms::traits_of(each.collective).moves_data) {
     for (int peer = 0; peer < subject_.ranks; ++peer) {
       const Epoch entry = state.entries[at(peer)];
       if (entry.rank >= 0 && clocks_.knows(rank, entry)) continue;

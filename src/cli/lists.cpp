@@ -46,7 +46,7 @@ int collectives(Arguments arguments) {
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{{"collective", "of the C library", "of MPI", "units", "summary"}};
   for (const auto& traits : algorithms::kTraits) {
-    const std::string units = traits.reduces ? "elements" : traits.moves_data() ? "bytes" : "";
+    const std::string units = traits.reduces ? "elements" : traits.moves_data ? "bytes" : "";
     rows.push_back({std::string(traits.name), std::string(traits.c_calls), std::string(traits.mpi_calls), units,
                     std::string(traits.summary)});
     objects.push_back("{\"collective\": " + quoted(traits.name) + ", \"c\": " + quoted(traits.c_calls) + ", \"mpi\": " +

@@ -156,7 +156,7 @@ void set_cut(engine::Call &call, const Cut &cut) {
 
 // In place where the same place means other blocks in input and output.
 bool displaced(const Arguments &arguments) {
-  return arguments.input == arguments.output && algorithms::traits_of(arguments.collective).displaced;
+  return arguments.input == arguments.output && algorithms::has<&algorithms::Traits::displaced>(arguments.collective);
 }
 
 // A communicator of one rank: its only block is where it belongs, or is copied there.
@@ -321,7 +321,7 @@ void Communicator::State::bind(Job &job) {
     if (traits.has_input(rank, arguments.root)) job.call.input_blocks = arguments.input_blocks;
     if (traits.has_output(rank, arguments.root)) job.call.output_blocks = arguments.output_blocks;
   }
-  if (job.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data()) {
+  if (job.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;
@@ -512,7 +512,7 @@ Outcome Communicator::run(const Arguments &arguments) {
   if (state.under_way()) [[unlikely]] state.finish_started();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
-      if (arguments.count == 0 && algorithms::traits_of(arguments.collective).moves_data()) return Outcome::done;
+      if (arguments.count == 0 && algorithms::has<&algorithms::Traits::moves_data>(arguments.collective)) return Outcome::done;
       return state.run(arguments);
     }
     if (arguments.ragged && state.ranks > 1 && algorithms::traits_of(arguments.collective).rooted()) {

@@ -34,7 +34,7 @@ struct Announcement {
     const auto kind = static_cast<Collective>(collective);
     const algorithms::Traits &traits = algorithms::traits_of(kind);
     std::string result(algorithms::name_of(kind));
-    if (!traits.moves_data()) return result;
+    if (!traits.moves_data) return result;
     if (ragged != 0) result += " (blocks of different sizes)";
     if (!traits.reduces) {
       if (ragged == 0) result += " of " + std::to_string(count) + " bytes";
