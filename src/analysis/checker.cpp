@@ -1,7 +1,7 @@
-// One run of all ranks' plans: what each step reads, writes and waits for.
+// The rules that each plan keeps by itself, and then a walk through all of them.
 #include "analysis/checker.hpp"
 
-#include "analysis/interpreter.hpp"
+#include "analysis/judge.hpp"
 #include "analysis/rules.hpp"
 
 namespace copse::analysis {
@@ -54,7 +54,8 @@ Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
     }
   }
   if (!verdict.ok()) return verdict;
-  return Interpreter(subject, most, use).run();
+  const Script script(subject);
+  return Judge(script, most, use).run();
 }
 
 }  // namespace copse::analysis

@@ -25,43 +25,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "algorithms/registry.hpp"
-#include "plan/plan.hpp"
+#include "analysis/script.hpp"
 
 namespace copse::analysis {
-
-using Plans = std::vector<plan::Plan>;  // one per rank
-
-// One collective call by all ranks, and what it must achieve.
-struct Call {
-  std::shared_ptr<const Plans> plans;
-  algorithms::Collective collective{};
-  int root = 0;
-  bool keeps_order = true;  // the operator may not commute
-  bool in_place = false;    // where it can be; a broadcast always is
-  int fragments = 1;
-};
-
-// One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.
-struct Replacement {
-  const Plans* in = nullptr;  // all calls that run these
-  int rank = 0;
-  plan::Plan plan;
-  int late_step = -1;  // a wait of that plan that waits for `late_by` tickets less than it should
-  int late_by = 0;
-};
-
-struct Case {
-  int ranks = 1;
-  std::vector<std::int32_t> nodes;  // per rank; empty: one node
-  int line_depth = 2, slot_depth = 2;
-  std::vector<Call> calls;
-  const Replacement* replacement = nullptr;
-};
 
 enum class Fault : std::uint8_t {
   illegal,    // a step that may not be: bounds, another rank's line, memory on another node

@@ -1,22 +1,43 @@
-// What the interpreter says of the faults that it finds.
-#include <algorithm>
-
-#include "analysis/interpreter.hpp"
+// What the judge says of the faults that it finds.
+#include "analysis/judge.hpp"
 
 namespace copse::analysis {
 
-std::string Interpreter::step_text(int rank) const {
-  if (current_ != nullptr) return plan::to_text(*ranks_[at(rank)].plan, *current_);
-  return ranks_[at(rank)].plan != nullptr ? "return" : "entry";
+std::string text_of(const Moment& now) {
+  if (now.step != nullptr) return plan::to_text(*now.plan, *now.step);
+  return now.plan != nullptr ? "return" : "entry";
 }
 
-void Interpreter::find(Fault fault, int rank, std::string explanation) {
-  verdict_.findings.push_back({fault, rank, step_text(rank), static_cast<int>(ranks_[at(rank)].call), current_fragment_,
-                               std::move(explanation)});
+std::string name_of_place(const plan::Operand& operand, int rank) {
+  using plan::Space;
+  const std::string owner = std::to_string(operand.rank < 0 ? rank : operand.rank);
+  switch (operand.space) {
+    case Space::none:
+      return "nothing";
+    case Space::input:
+    case Space::peer_input:
+      return "input of " + owner;
+    case Space::output:
+    case Space::peer_output:
+      return "output of " + owner;
+    case Space::scratch:
+    case Space::peer_scratch:
+      return "scratch." + std::to_string(operand.area) + " of " + owner;
+    case Space::line:
+      return "line " + owner + "." + std::to_string(operand.area);
+    case Space::slot:
+      return "slot " + owner + "." + std::to_string(operand.area);
+  }
+  return "?";
+}
+
+void Judge::find(Fault fault, const Moment& now, std::string explanation) {
+  verdict_.findings.push_back(
+      {fault, now.rank, text_of(now), static_cast<int>(now.call), now.fragment, std::move(explanation)});
 }
 
 // A rank's clock ticks when it enters a call, at every step and when it returns: so its plans say what it did when.
-std::string Interpreter::describe(Epoch event) const {
+std::string Judge::describe(Epoch event) const {
   std::string text = "rank " + std::to_string(event.rank) + " ";
   Cursor cursor;
   int fragment = 0;
@@ -34,43 +55,27 @@ std::string Interpreter::describe(Epoch event) const {
     if (step != nullptr)
       ++cursor.step;
     else
-      cursor = enters ? entered(cursor.call, event.rank) : Cursor{cursor.call + 1};
+      cursor = enters ? script_.entered(cursor.call, event.rank) : Cursor{cursor.call + 1};
   }
 }
 
-void Interpreter::find_race(int rank, const std::string& what, bool writes, Epoch other) {
-  find(Fault::race, rank,
+void Judge::find_race(const Moment& now, const std::string& what, bool writes, Epoch other) {
+  find(Fault::race, now,
        what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
-           "; rank " + std::to_string(rank) + " needs to learn that it is over, or rank " + std::to_string(other.rank) +
-           " to wait for this");
+           "; rank " + std::to_string(now.rank) + " needs to learn that it is over, or rank " +
+           std::to_string(other.rank) + " to wait for this");
 }
 
-void Interpreter::find_deadlock() {
-  // Follow who waits for whom to a rank that has finished, or round a circle.
-  int rank = 0;
-  while (ranks_[at(rank)].call == calls_.size()) ++rank;
-  std::vector<bool> seen(ranks_.size());
-  std::string chain;
-  const int start = rank;
-  const auto select = [&](int which) {
-    Rank& me = ranks_[at(which)];
-    const plan::Plan& plan = *me.plan;
-    const plan::Section& section = plan.sections[me.section];
-    current_ = &plan.steps[section.first + me.step];
-    current_fragment_ = section.loop ? std::max(me.iteration - current_->lag, 0) : 0;
-  };
-  while (!seen[at(rank)] && ranks_[at(rank)].call < calls_.size()) {
-    seen[at(rank)] = true;
-    select(rank);
-    const Rank& me = ranks_[at(rank)];
-    chain += (chain.empty() ? "rank " : "; rank ") + std::to_string(rank) + " waits at '" + step_text(rank) +
-             "' (call " + std::to_string(me.call) + ", fragment " + std::to_string(current_fragment_) + ") for rank " +
-             std::to_string(me.waits_for);
-    rank = me.waits_for;
+void Judge::find_deadlock(const Walk<Judge>& walk) {
+  const auto chain = walk.chain();
+  std::string text;
+  for (const auto& each : chain) {
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(each.moment.rank) + " waits at '" +
+            text_of(each.moment) + "' (call " + std::to_string(each.moment.call) + ", fragment " +
+            std::to_string(each.moment.fragment) + ") for rank " + std::to_string(each.waits_for);
   }
-  chain += ranks_[at(rank)].call < calls_.size() ? ", and so round" : ", which has finished";
-  select(start);
-  find(Fault::deadlock, start, chain);
+  text += walk.has_returned(chain.back().waits_for) ? ", which has finished" : ", and so round";
+  find(Fault::deadlock, chain.front().moment, text);
 }
 
 }  // namespace copse::analysis

@@ -19,10 +19,10 @@ Signal Clocks::signal(int rank) {
 }
 
 bool Clocks::join(int rank, const Signal& signal) {
+  if (knows(rank, signal.at)) return false;  // and whatever it brings, its depth included
   const std::int32_t* theirs = arena_.data() + signal.snapshot * (ranks_ + 1);
   auto& depth = depths_[static_cast<std::size_t>(rank)];
   depth = std::max(depth, theirs[ranks_]);
-  if (knows(rank, signal.at)) return false;  // and whatever it brings
   std::int32_t* mine = row(rank);
   for (std::size_t i = 0; i < ranks_; ++i) mine[i] = theirs[i] > mine[i] ? theirs[i] : mine[i];
   return true;

@@ -4,7 +4,7 @@
 // ids, so "bit-identical on all ranks" is a comparison of two integers. What a check asks of an expression
 // (whose contributions, how often, in which order) is computed once, when it is first made.
 //
-// The position within the message is no part of a value: the interpreter lets data move only between equal
+// The position within the message is no part of a value: the judge lets data move only between equal
 // positions, and tags memory that is reused for another fragment.
 #pragma once
 

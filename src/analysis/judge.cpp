@@ -1,0 +1,359 @@
+// What must hold at every step, and of every result.
+#include "analysis/judge.hpp"
+
+#include <algorithm>
+
+namespace copse::analysis {
+
+using algorithms::Collective;
+using plan::Kind;
+using plan::Operand;
+using plan::Space;
+
+Judge::Judge(const Script& script, std::size_t most, WaitUse* use)
+    : script_(script),
+      most_(most),
+      use_(use),
+      values_(script.ranks(), static_cast<int>(script.calls())),
+      clocks_(script.ranks()),
+      order_(clocks_),
+      store_(script),
+      addresses_(script.ranks()),
+      calls_(script.calls()) {
+  for (std::size_t call = 0; call < script.calls(); ++call) {
+    if (store_.cuts(call).clash().empty()) continue;
+    verdict_.findings.push_back({Fault::mismatch, 0, "plan", static_cast<int>(call), 0,
+                                 "the message is " + store_.cuts(call).clash()});
+  }
+  for (const Cast& cast : script.casts())
+    for (const plan::Plan* plan : cast.plans) areas_ = std::max<int>(areas_, plan->areas);
+  lines_.resize(at(script.ranks()) * at(areas_) * at(script.subject().line_depth));
+  if (use_ == nullptr) return;
+  use_->resize(at(script.ranks()));
+  for (int rank = 0; rank < script.ranks(); ++rank) (*use_)[at(rank)].resize(script.plan_of(0, rank).steps.size());
+}
+
+Verdict Judge::run() {
+  if (!verdict_.ok()) return std::move(verdict_);
+  Walk<Judge> walk(script_, *this);
+  const bool finished = walk.run();
+  if (enough()) return std::move(verdict_);
+  verdict_.depth = clocks_.depth();
+  if (!finished) {
+    find_deadlock(walk);
+  } else {
+    walk.each_lost([&](const Moment& sent) {
+      verdict_.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step),
+                                   static_cast<int>(sent.call), sent.fragment, "sent, but never received"});
+    });
+  }
+  return std::move(verdict_);
+}
+
+// ---- Calls -----------------------------------------------------------------------------------------------
+
+void Judge::enters(const Moment& now) {
+  const Call& call = job(now.call);
+  if (!algorithms::traits_of(call.collective).moves_data) {
+    auto& entries = calls_[now.call].entries;
+    entries.resize(at(script_.ranks()));
+    entries[at(now.rank)] = clocks_.now(now.rank);
+  }
+  for (const bool output : {false, true}) {
+    const Memory& memory = *store_.buffer_of(now.call, now.rank, output).memory;
+    for (std::uint32_t i = 0; i < memory.size; ++i)
+      store_.atoms_of(memory)[i].accesses.write = clocks_.now(now.rank);
+  }
+  if (!algorithms::traits_of(call.collective).has_input(now.rank, call.root)) return;
+  const Values::Id value = values_.contribution(static_cast<int>(now.call), now.rank);
+  store_.each_atom(now.call, now.rank, false, [&](Atom& atom, std::uint32_t) { atom.value = value; });
+}
+
+void Judge::returns(const Moment& now) {
+  check_result(now);
+  Memory& input = *store_.buffer_of(now.call, now.rank, false).memory;
+  Memory& output = *store_.buffer_of(now.call, now.rank, true).memory;
+  touch_buffer(now, input, &input == &output ? "buffer" : "input");
+  if (&input != &output) touch_buffer(now, output, "output");
+}
+
+void Judge::abandons(const Moment& now, const Moment& sent) {
+  find(Fault::wire, now, "returns before '" + plan::to_text(*now.plan, *sent.step) + "' was drained");
+}
+
+// The caller reads and overwrites its buffers as soon as it has them back.
+void Judge::touch_buffer(const Moment& now, Memory& memory, const char* name) {
+  for (std::uint32_t i = 0; i < memory.size; ++i) {
+    ++verdict_.accesses;
+    if (const auto other = order_.write(now.rank, store_.atoms_of(memory)[i].accesses)) {
+      find_race(now, "the caller has its " + std::string(name) + " back", true, *other);
+      return;
+    }
+  }
+}
+
+void Judge::check_barrier(const Moment& now) {
+  for (int peer = 0; peer < script_.ranks(); ++peer) {
+    const Epoch entry = calls_[now.call].entries[at(peer)];
+    if (entry.rank >= 0 && clocks_.knows(now.rank, entry)) continue;
+    find(Fault::wrong, now, "leaves the barrier without knowing that rank " + std::to_string(peer) + " entered");
+    return;
+  }
+}
+
+void Judge::check_result(const Moment& now) {
+  const Call& each = job(now.call);
+  if (!algorithms::traits_of(each.collective).moves_data) return check_barrier(now);
+  if (!algorithms::traits_of(each.collective).has_output(now.rank, each.root)) return;
+  bool told = false;
+  store_.each_atom(now.call, now.rank, true, [&](const Atom& atom, std::uint32_t place) {
+    if (told) return;
+    const std::string wrong = wrong_result(now, place, atom.value);
+    if (wrong.empty()) return;
+    told = true;
+    find(Fault::wrong, now,
+         "atom " + std::to_string(place) + " of " + std::to_string(store_.cuts(now.call).atoms()) +
+             " of the result, " + values_.text(atom.value) + ", " + wrong);
+  });
+}
+
+// What is wrong with a result at a place of the message; empty if nothing is.
+std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::Id value) {
+  const int call = static_cast<int>(now.call);
+  const Call& each = job(now.call);
+  const std::uint32_t blocks = store_.blocks(now.call);
+  const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
+  const algorithms::Traits& traits = algorithms::traits_of(each.collective);
+  if (!traits.reduces) {
+    const int source = traits.giver(block, each.root, script_.ranks());
+    return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
+  }
+  const int last = traits.last_combined(now.rank, script_.ranks());
+  if (!values_.complete(value, call, last)) {
+    return "does not have the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
+  }
+  if (each.keeps_order && !values_.in_order(value)) return "does not keep the order of the ranks";
+  if (!traits.same_result()) return {};
+  auto& reference = calls_[now.call].reference;
+  reference.resize(store_.cuts(now.call).atoms(), Values::kNothing);
+  if (reference[place] == Values::kNothing) reference[place] = value;
+  if (reference[place] == value) return {};
+  return "is not computed as another rank's " + values_.text(reference[place]);
+}
+
+// ---- Signals ---------------------------------------------------------------------------------------------
+
+void Judge::hears(const Moment& now, const Signal& signal) {
+  const bool news = clocks_.join(now.rank, signal);
+  if (use_ == nullptr || now.plan != &script_.plan_of(0, now.rank)) return;
+  auto& mark = (*use_)[at(now.rank)][static_cast<std::size_t>(now.step - now.plan->steps.data())];
+  mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
+}
+
+void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
+  const int peer = now.step->peer, area = now.step->area;
+  ++verdict_.accesses;
+  if (const auto other = order_.read(now.rank, line_of(peer, area, ticket).word))
+    find_race(now, "line " + std::to_string(peer) + "." + std::to_string(area), false, *other);
+  if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
+  if (published) {
+    addresses_.take(now.rank, peer, now.call);
+  } else {
+    find(Fault::illegal, now, "what was posted there has no addresses");
+  }
+}
+
+bool Judge::posts(const Moment& now) {
+  const plan::Step& step = *now.step;
+  Line& line = line_of(now.rank, step.area, now.ticket);
+  if (line.posted > now.ticket || (line.posted == now.ticket && line.portion >= step.portion)) {
+    find(Fault::illegal, now,
+         "portion " + std::to_string(line.portion) + " of ticket " + std::to_string(line.posted) +
+             " was already posted on this area");
+    return false;
+  }
+  ++verdict_.accesses;
+  if (line.posted != now.ticket) {  // further portions take nothing from those who still look at the first
+    if (const auto other = order_.write(now.rank, line.word))
+      find_race(now, "line " + std::to_string(now.rank) + "." + std::to_string(step.area), true, *other);
+  }
+  line.posted = now.ticket;
+  line.portion = step.portion;
+  return true;
+}
+
+void Judge::goes_back(const Moment& now, Ticket value) {
+  find(Fault::illegal, now, "takes the rank's progress back to " + std::to_string(value));
+}
+
+// ---- Data ------------------------------------------------------------------------------------------------
+
+Place Judge::locate(const Moment& now, const Operand& operand) {
+  const bool peers = operand.space == Space::peer_input || operand.space == Space::peer_output ||
+                     operand.space == Space::peer_scratch;
+  if (peers && !addresses_.has(now.rank, operand.rank, now.call)) {
+    find(Fault::illegal, now,
+         "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call");
+    return {};
+  }
+  const Place place = store_.locate(now, operand, wrong_);
+  if (place.memory == nullptr && !wrong_.empty()) {
+    find(Fault::illegal, now, wrong_);
+    wrong_.clear();
+  }
+  return place;
+}
+
+bool Judge::read(const Moment& now, const Place& place, const Operand& operand, std::vector<Values::Id>& values) {
+  values.clear();
+  const Memory& memory = *place.memory;
+  if (place.reused && memory.tag != place.tag) {
+    const auto name = [](Ticket tag) { return "of ticket " + std::to_string(tag); };
+    const std::string holds = memory.size == 0 ? "nothing" : "that " + name(memory.tag);
+    find(memory.size == 0 ? Fault::unwritten : Fault::stale, now,
+         "reads " + name_of_place(operand, now.rank) + " " + name(place.tag) + ", which holds " + holds);
+    return false;
+  }
+  for (std::uint32_t i = 0; i < place.count; ++i) {
+    if (place.index(i) >= memory.size) {
+      find(Fault::unwritten, now, "reads " + name_of_place(operand, now.rank) + " beyond what was written there");
+      return false;
+    }
+    Atom& atom = store_.atoms_of(memory)[place.index(i)];
+    ++verdict_.accesses;
+    if (const auto other = order_.read(now.rank, atom.accesses)) {
+      find_race(now, name_of_place(operand, now.rank), false, *other);
+      return false;
+    }
+    if (atom.value == Values::kNothing) {
+      find(Fault::unwritten, now,
+           "reads " + name_of_place(operand, now.rank) + " before anything was written there");
+      return false;
+    }
+    if (atom.block != place.block_at(i)) {
+      find(Fault::stale, now,
+           "reads block " + std::to_string(place.block_at(i)) + " from " + name_of_place(operand, now.rank) +
+               ", where block " + std::to_string(atom.block) + " lies");
+      return false;
+    }
+    values.push_back(atom.value);
+  }
+  return true;
+}
+
+void Judge::write(const Moment& now, const Place& place, const Operand& operand,
+                  const std::vector<Values::Id>& values) {
+  Memory& memory = *place.memory;
+  if (place.reused && (memory.tag != place.tag || memory.size == 0)) {
+    // The whole of what was there goes.
+    for (std::uint32_t i = 0; i < memory.size; ++i) {
+      if (const auto other = order_.conflict_of_write(now.rank, store_.atoms_of(memory)[i].accesses)) {
+        find_race(now,
+                  name_of_place(operand, now.rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true,
+                  *other);
+        break;
+      }
+    }
+    for (std::uint32_t i = 0; i < memory.size; ++i) order_.forget(store_.atoms_of(memory)[i].accesses);
+    memory.tag = place.tag;
+    store_.resize(memory, 0);
+  }
+  if (place.reused && memory.size < place.whole) store_.resize(memory, place.whole);
+  for (std::uint32_t i = 0; i < place.count; ++i) {
+    Atom& atom = store_.atoms_of(memory)[place.index(i)];
+    ++verdict_.accesses;
+    atom.value = values[i];
+    atom.block = place.block_at(i);
+    if (const auto other = order_.write(now.rank, atom.accesses)) {
+      find_race(now, name_of_place(operand, now.rank), true, *other);
+      return;
+    }
+  }
+}
+
+bool Judge::same_part(const Moment& now, const Place& a, const Place& b) {
+  if (a.part == b.part) return true;
+  find(Fault::mismatch, now, "the operands are not the same part of the message");
+  return false;
+}
+
+void Judge::moves(const Moment& now) {
+  const plan::Step& step = *now.step;
+  const Place dst = locate(now, step.dst);
+  const Place a = locate(now, step.a);
+  if (dst.memory == nullptr || a.memory == nullptr || !same_part(now, dst, a)) return;
+  // The executor leaves alone what is in its place already (in-place calls).
+  if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
+      step.dst2.space == Space::none)
+    return;
+  if (!read(now, a, step.a, read_a_)) return;
+  if (step.kind == Kind::reduce) {
+    const Place b = locate(now, step.b);
+    if (b.memory == nullptr || !same_part(now, a, b) || !read(now, b, step.b, read_b_)) return;
+    for (std::size_t i = 0; i < read_a_.size(); ++i) read_a_[i] = values_.combine(read_a_[i], read_b_[i]);
+  }
+  write(now, dst, step.dst, read_a_);
+  if (step.dst2.space == Space::none) return;
+  const Place dst2 = locate(now, step.dst2);
+  if (dst2.memory != nullptr && same_part(now, a, dst2)) write(now, dst2, step.dst2, read_a_);
+}
+
+// ---- The wire --------------------------------------------------------------------------------------------
+
+bool Judge::sends(const Moment& now, std::size_t message) {
+  Place source;
+  if (now.step->a.space != Space::none) {
+    source = locate(now, now.step->a);
+    if (source.memory == nullptr || !read(now, source, now.step->a, read_a_)) return false;
+  }
+  if (message >= sent_.size()) sent_.resize(message + 1);
+  Sent& sent = sent_[message];
+  sent.data = source.memory != nullptr;
+  sent.part = source.part;
+  sent.source = source;
+  sent.values.clear();
+  sent.writes.clear();
+  if (!sent.data) return true;
+  sent.values.swap(read_a_);
+  for (std::uint32_t i = 0; i < source.count; ++i)
+    sent.writes.push_back(store_.atoms_of(*source.memory)[source.index(i)].accesses.write);
+  return true;
+}
+
+void Judge::receives(const Moment& now, std::size_t number, const Moment& sent) {
+  const plan::Step& step = *now.step;
+  const Sent& message = sent_[number];
+  const auto text = [&] {
+    return std::string("'").append(plan::to_text({}, *sent.step)) + "' of rank " + std::to_string(step.peer) +
+           " (call " + std::to_string(sent.call) + ", fragment " + std::to_string(sent.fragment) + ")";
+  };
+  if (sent.call != now.call) return find(Fault::wire, now, "gets the message of another call: " + text());
+  if (message.data != (step.dst.space != Space::none) || sent.step->more != step.more)
+    return find(Fault::wire, now, "one has data, or goes on, the other not: " + text());
+  if (!message.data) return;
+  const Place dst = locate(now, step.dst);
+  if (dst.memory == nullptr) return;
+  if (dst.part != message.part) return find(Fault::wire, now, "is another part of the message than " + text());
+  write(now, dst, step.dst, message.values);
+}
+
+void Judge::drains(const Moment& now, std::size_t number, const Moment& sent) {
+  const Sent& message = sent_[number];
+  const Place& source = message.source;
+  for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
+    const bool same = !source.reused || source.memory->tag == source.tag;
+    if (!same || store_.atoms_of(*source.memory)[source.index(i)].accesses.write != message.writes[i]) {
+      find(Fault::race, now,
+           "the source of '" + plan::to_text({}, *sent.step) + "' (fragment " + std::to_string(sent.fragment) +
+               ") was overwritten before it was drained");
+      break;
+    }
+    // The wire may read the source until now.
+    if (const auto other = order_.read(now.rank, store_.atoms_of(*source.memory)[source.index(i)].accesses)) {
+      find_race(now, "the source of '" + plan::to_text({}, *sent.step) + "'", false, *other);
+      break;
+    }
+  }
+}
+
+}  // namespace copse::analysis

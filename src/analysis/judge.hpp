@@ -1,0 +1,138 @@
+// The judge: the reader of a walk that proves plans right. Its clock is a vector clock for each rank, its memory is
+// symbolic; it holds every step against what the call must achieve, and says what is wrong.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/checker.hpp"
+#include "analysis/order.hpp"
+#include "analysis/store.hpp"
+#include "analysis/value.hpp"
+#include "analysis/walk.hpp"
+
+namespace copse::analysis {
+
+// Which calls' addresses of its peers a rank holds. A table for few ranks, where it is faster than anything; of many,
+// those that were ever taken.
+class Addresses {
+ public:
+  explicit Addresses(int ranks) : ranks_(at(ranks)), dense_(ranks <= kFew) {
+    if (dense_) calls_.assign(ranks_ * ranks_, kNone);
+  }
+  void take(int rank, int peer, std::size_t call) {
+    const std::size_t key = at(rank) * ranks_ + at(peer);
+    if (dense_) {
+      calls_[key] = static_cast<std::int32_t>(call);
+      return;
+    }
+    const auto [number, fresh] = numbers_.of(key);
+    if (fresh) calls_.push_back(kNone);
+    calls_[number] = static_cast<std::int32_t>(call);
+  }
+  [[nodiscard]] bool has(int rank, int peer, std::size_t call) const {
+    const std::size_t key = at(rank) * ranks_ + at(peer);
+    const std::size_t index = dense_ ? key : numbers_.find(key);
+    return index < calls_.size() && calls_[index] == static_cast<std::int32_t>(call);
+  }
+
+ private:
+  static constexpr int kFew = 128;
+  static constexpr std::int32_t kNone = -1;
+  std::size_t ranks_;
+  bool dense_;
+  Numbers numbers_;
+  std::vector<std::int32_t> calls_;
+};
+
+// More than ten fields: what a proof consists of (values, order, memory) is a class each, and the rest is what the
+// findings and the verdict are made of.
+class Judge : public Quiet {
+ public:
+  using Mark = Signal;
+
+  Judge(const Script& script, std::size_t most, WaitUse* use);
+  // Walks, and judges.
+  Verdict run();
+
+  // What the walk says (walk.hpp).
+  [[nodiscard]] bool enough() const { return verdict_.findings.size() >= most_; }
+  void begins(const Moment& now) {
+    clocks_.tick(now.rank);
+    ++verdict_.steps;
+  }
+  void hears(const Moment& now, const Signal& signal);
+  void forgets(const Signal& signal) { clocks_.release(signal); }
+  void enters(const Moment& now);
+  void moves(const Moment& now);
+  void awaits(const Moment& now, Ticket ticket, bool published);
+  bool posts(const Moment& now);
+  void goes_back(const Moment& now, Ticket value);
+  bool sends(const Moment& now, std::size_t message);
+  void receives(const Moment& now, std::size_t message, const Moment& sent);
+  void drains(const Moment& now, std::size_t message, const Moment& sent);
+  void returns(const Moment& now);
+  void abandons(const Moment& now, const Moment& sent);
+  [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
+
+ private:
+  struct Line {  // one ring place of lines: the word; the payload is in the store
+    Accesses word;
+    Ticket posted = -1;
+    int portion = -1;  // of that ticket, the last posted
+  };
+  struct Sent {  // what a message holds
+    bool data;
+    AtomSpan part;
+    std::vector<Values::Id> values;
+    std::vector<Epoch> writes;  // of the source when it was sent
+    Place source;
+  };
+  struct CallState {
+    std::vector<Values::Id> reference;  // of allreduce: the first result, by place in the message
+    std::vector<Epoch> entries;         // of a barrier
+  };
+
+  const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
+  Line& line_of(int rank, int area, Ticket ticket) {
+    const auto depth = at(script_.subject().line_depth);
+    return lines_[(at(rank) * at(areas_) + at(area)) * depth + static_cast<std::size_t>(ticket) % depth];
+  }
+  Place locate(const Moment& now, const plan::Operand& operand);
+  bool read(const Moment& now, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
+  void write(const Moment& now, const Place& place, const plan::Operand& operand,
+             const std::vector<Values::Id>& values);
+  bool same_part(const Moment& now, const Place& a, const Place& b);
+  void touch_buffer(const Moment& now, Memory& memory, const char* name);
+  void check_result(const Moment& now);
+  void check_barrier(const Moment& now);
+  std::string wrong_result(const Moment& now, std::uint32_t place, Values::Id value);
+
+  // Findings (findings.cpp).
+  void find(Fault fault, const Moment& now, std::string explanation);
+  void find_race(const Moment& now, const std::string& what, bool writes, Epoch other);
+  void find_deadlock(const Walk<Judge>& walk);
+  std::string describe(Epoch event) const;
+
+  const Script& script_;
+  std::size_t most_;
+  WaitUse* use_;
+  Values values_;
+  Clocks clocks_;
+  AccessOrder order_;
+  Store store_;
+  Addresses addresses_;
+  int areas_ = 1;
+  std::vector<Line> lines_;  // [rank][area][place in the ring]
+  std::vector<CallState> calls_;
+  std::vector<Sent> sent_;  // by number of the message
+  std::vector<Values::Id> read_a_, read_b_;
+  std::string wrong_;
+  Verdict verdict_;
+};
+
+[[nodiscard]] std::string text_of(const Moment& now);  // the step, or what else it does
+[[nodiscard]] std::string name_of_place(const plan::Operand& operand, int rank);
+
+}  // namespace copse::analysis

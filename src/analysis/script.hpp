@@ -1,0 +1,130 @@
+// The script: the calls that all ranks make one after the other, and the plans that they run for them. It is what a
+// walk (walk.hpp) goes through.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "algorithms/registry.hpp"
+#include "plan/plan.hpp"
+
+namespace copse::analysis {
+
+using Plans = std::vector<plan::Plan>;  // one per rank
+using Ticket = std::int64_t;
+
+[[nodiscard]] inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// One collective call by all ranks, and what it must achieve.
+struct Call {
+  std::shared_ptr<const Plans> plans;
+  algorithms::Collective collective{};
+  int root = 0;
+  bool keeps_order = true;  // the operator may not commute
+  bool in_place = false;    // where it can be; a broadcast always is
+  int fragments = 1;
+};
+
+// One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.
+struct Replacement {
+  const Plans* in = nullptr;  // all calls that run these
+  int rank = 0;
+  plan::Plan plan;
+  int late_step = -1;  // a wait of that plan that waits for `late_by` tickets less than it should
+  int late_by = 0;
+};
+
+struct Case {
+  int ranks = 1;
+  std::vector<std::int32_t> nodes;  // per rank; empty: one node
+  int line_depth = 2, slot_depth = 2;
+  std::vector<Call> calls;
+  const Replacement* replacement = nullptr;
+
+  [[nodiscard]] bool near(int a, int b) const { return nodes.empty() || nodes[at(a)] == nodes[at(b)]; }
+};
+
+// The plans of a call, which further calls may run as well.
+struct Cast {
+  std::vector<const plan::Plan*> plans;
+  std::vector<std::uint32_t> first_portion;  // of each area, among all portions of a rank; then their number
+  // [rank][portion]: how often the post is awaited in the first fragment by steps outside loops, and by loops in any
+  // fragment but the last, and in the last. Empty where a plan is replaced: mutants may await what nobody should.
+  std::vector<std::int32_t> awaited_once, awaited, awaited_last;
+};
+
+// A call of the script.
+struct Act {
+  std::size_t cast = 0;
+  int fragments = 1;
+  Ticket first = 0;            // the first of its tickets
+  std::size_t first_post = 0;  // of the call's, [rank][portion][fragment]
+};
+
+// Where a rank is in its calls, and, once it has entered one, before which step.
+struct Cursor {
+  std::size_t call = 0;
+  const plan::Plan* plan = nullptr;  // of the call, once entered
+  int fragments = 1;
+  std::size_t section = 0;
+  std::uint32_t step = 0;
+  int iteration = 0;
+};
+
+// The next step in the call that runs, moving there, and the fragment that it works on; null at the end.
+[[nodiscard]] inline const plan::Step* upcoming(Cursor& cursor, int& fragment) {
+  const plan::Plan& plan = *cursor.plan;
+  const int fragments = cursor.fragments;
+  // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
+  const bool straight = fragments == 1;
+  while (cursor.section < plan.sections.size()) {
+    const plan::Section& section = plan.sections[cursor.section];
+    if (cursor.step == section.count) {
+      cursor.step = 0;
+      if (++cursor.iteration == (section.loop && !straight ? fragments + section.max_lag : 1)) {
+        cursor.iteration = 0;
+        ++cursor.section;
+      }
+      continue;
+    }
+    const plan::Step& step = plan.steps[section.first + cursor.step];
+    fragment = section.loop && !straight ? cursor.iteration - step.lag : 0;
+    if (fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
+                                        static_cast<std::uint64_t>(fragments)))
+      return &step;
+    ++cursor.step;
+  }
+  return nullptr;
+}
+
+class Script {
+ public:
+  explicit Script(const Case& subject);  // refers to it
+
+  [[nodiscard]] const Case& subject() const { return subject_; }
+  [[nodiscard]] int ranks() const { return subject_.ranks; }
+  [[nodiscard]] std::size_t calls() const { return acts_.size(); }
+  [[nodiscard]] const Act& act(std::size_t call) const { return acts_[call]; }
+  [[nodiscard]] const Cast& cast_of(std::size_t call) const { return casts_[acts_[call].cast]; }
+  [[nodiscard]] const std::vector<Cast>& casts() const { return casts_; }
+  [[nodiscard]] const plan::Plan& plan_of(std::size_t call, int rank) const { return *cast_of(call).plans[at(rank)]; }
+  [[nodiscard]] Cursor entered(std::size_t call, int rank) const {
+    return {call, &plan_of(call, rank), acts_[call].fragments};
+  }
+  [[nodiscard]] Ticket tickets() const { return tickets_; }     // of all calls
+  [[nodiscard]] std::size_t posts() const { return posts_; }  // that all ranks can make in all calls
+
+ private:
+  [[nodiscard]] std::size_t cast_for(const Call& call);
+  void count_awaits(Cast& cast) const;
+
+  const Case& subject_;
+  std::vector<Cast> casts_;
+  std::vector<Act> acts_;
+  Ticket tickets_ = 0;
+  std::size_t posts_ = 0;
+};
+
+}  // namespace copse::analysis

@@ -1,0 +1,120 @@
+// The checker's memory: buffers, scratches, lines and slots of all ranks, on symbols.
+//
+// Every memory (buffer, scratch, line payload, slot) is an array of atoms (cuts.hpp); an atom has a value and
+// the accesses that later ones may conflict with. Memory that is reused carries a tag: the ticket it was
+// written for. Buffers are addressed by message, the others by fragment.
+//
+// Sweeps make millions of short runs: so whatever there is one of for each rank, call or ticket stands in one array
+// for all of them, and is not allocated by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/cuts.hpp"
+#include "analysis/order.hpp"
+#include "analysis/value.hpp"
+#include "analysis/walk.hpp"
+
+namespace copse::analysis {
+
+struct Atom {
+  Values::Id value = Values::kNothing;
+  std::uint32_t block = 0;  // that was written there, where blocks are packed
+  Accesses accesses;
+};
+struct Memory {
+  Ticket tag = -1;
+  std::size_t first = 0;             // of the store's atoms
+  std::uint32_t size = 0, room = 0;  // atoms; what they may grow to where they are
+};
+// Some atoms of a memory, for one ticket.
+struct Place {
+  Memory* memory = nullptr;  // null: no such place
+  std::uint32_t first = 0, count = 0;
+  Ticket tag = 0;
+  AtomSpan part{};          // of the message
+  std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
+  bool reused = false;      // by other tickets
+  std::uint32_t base = 0, around = 0;   // blocks that go round: atom base + (first + i) % around
+  std::uint32_t block = 0, blocks = 1;  // where blocks are packed, the first of them, and how many there are
+
+  [[nodiscard]] std::uint32_t block_at(std::uint32_t i) const { return (block + i) % blocks; }
+  [[nodiscard]] std::uint32_t index(std::uint32_t i) const {
+    return around == 0 ? first + i : base + (first + i) % around;
+  }
+};
+
+class Store {
+ public:
+  struct Buffer {
+    Memory* memory;
+    plan::Extent extent;
+  };
+
+  explicit Store(const Script& script);  // refers to it
+
+  // How the message of a call is cut, and what it is made of.
+  [[nodiscard]] const Cuts& cuts(std::size_t call) const { return messages_[call].cuts; }
+  [[nodiscard]] std::uint32_t blocks(std::size_t call) const { return messages_[call].blocks; }
+  // Where an operand lies. No memory: it does not lie where the step says, and `wrong` says why.
+  [[nodiscard]] Place locate(const Moment& now, const plan::Operand& operand, std::string& wrong);
+
+  [[nodiscard]] Buffer& buffer_of(std::size_t call, int rank, bool output) {
+    return buffers_[(call * at(script_.ranks()) + at(rank)) * 2 + (output ? 1 : 0)];
+  }
+  [[nodiscard]] Atom* atoms_of(const Memory& memory) { return atoms_.data() + memory.first; }
+  void resize(Memory& memory, std::uint32_t size);  // what is there stays
+
+  // What a rank has of the message in its input or output.
+  template <class Visit>  // (atom, its place in the message)
+  void each_atom(std::size_t call, int rank, bool output, Visit&& visit);
+
+ private:
+  struct Message {  // of a call
+    Cuts cuts;
+    std::uint32_t blocks;  // that it is made of
+  };
+  [[nodiscard]] const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
+  [[nodiscard]] bool has_one_buffer(std::size_t call, int rank) const;
+  [[nodiscard]] std::uint32_t atoms_in(std::size_t call, plan::Extent extent) const;
+  void make_buffers(std::size_t call);
+  [[nodiscard]] Place in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
+                                std::string& wrong);
+  [[nodiscard]] Place in_scratch(const Moment& now, int owner, const plan::Operand& operand, AtomSpan part);
+  [[nodiscard]] Place in_ring(const Moment& now, Memory& memory, const plan::Operand& operand, AtomSpan part,
+                              Ticket tag) const;
+
+  const Script& script_;
+  int areas_ = 1;
+  std::vector<Message> messages_;  // by call
+  std::vector<Atom> atoms_;
+  std::vector<Buffer> buffers_;          // [call][rank][input, output]
+  std::vector<Memory> buffer_memories_;  // likewise; where a rank's two are one, one of them is not used
+  std::vector<Memory> payloads_, slots_, scratches_;
+};
+
+template <class Visit>
+void Store::each_atom(std::size_t call, int rank, bool output, Visit&& visit) {
+  const auto& traits = algorithms::traits_of(job(call).collective);
+  const plan::Extent extent = output ? traits.output : traits.input;
+  const Buffer& buffer = buffer_of(call, rank, output);
+  const Cuts& cuts = messages_[call].cuts;
+  if (buffer.extent == plan::Extent::none || extent == plan::Extent::none) return;
+  if (extent == plan::Extent::message) {
+    for (std::uint32_t i = 0; i < cuts.atoms(); ++i) visit(atoms_of(*buffer.memory)[i], i);
+    return;
+  }
+  const int ranks = script_.ranks();
+  const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, ranks));
+  for (std::uint32_t fragment = 0; fragment < cuts.fragments(); ++fragment) {
+    for (int i = 0; i < plan::blocks_in(extent, ranks); ++i) {
+      const std::uint32_t block = plan::block_at(extent, rank, i, ranks);
+      const auto index = static_cast<std::uint32_t>(plan::index_in(buffer.extent, rank, block, ranks));
+      visit(atoms_of(*buffer.memory)[fragment * held + index], cuts.fragment(static_cast<int>(fragment)).first + block);
+    }
+  }
+}
+
+}  // namespace copse::analysis

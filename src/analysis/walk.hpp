@@ -1,0 +1,465 @@
+// The walk: goes through all ranks' plans of a script, one schedule of them, and tells a reader what happens.
+//
+// The walk knows what a step waits for and what comes next: the cursors of all ranks, who waits for whom, sections, lags
+// and turns; which post an await takes (area, portion, ticket), which progress, which message of the wire; whose turn it
+// is; and who waits for ever. It knows nothing of time, and nothing of memory. Those are the reader's:
+//
+//   the clock    what a signal carries is a `Mark` of the reader's own making: a vector clock, a time, a depth. `gives`
+//                makes one where a step gives a signal, and whoever waited for that signal `hears` it. Between the two
+//                the walk keeps it. A reader that gives each step a start and an end starts a step at the latest of its
+//                rank's time and of the marks that it hears.
+//   the memory   `moves`, `posts`, `awaits`, `sends`, `receives` and `drains` say which step touches what. A reader
+//                executes it on symbols, counts its bytes, takes its time, or does nothing.
+//   the schedule ranks go as far as they come, in turn. Which schedule that is does not matter to a reader whose clock
+//                goes by marks alone (checker.hpp says why). For one to which it does, because ranks share what makes
+//                them slow, `pauses` stops a rank behind a step, `idles` is asked for events when nobody can go on, and
+//                `wake` lets a rank go on.
+//
+// Calls to the reader are bound when this is compiled, and those that it leaves to Quiet vanish.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/numbers.hpp"
+#include "analysis/script.hpp"
+
+namespace copse::analysis {
+
+// A rank, and what it does now. Without a step it enters a call (and has no plan yet), or returns from it.
+struct Moment {
+  int rank = 0;
+  std::size_t call = 0;
+  const plan::Plan* plan = nullptr;
+  const plan::Section* section = nullptr;
+  const plan::Step* step = nullptr;
+  int fragment = 0;
+  Ticket ticket = 0;  // of the fragment
+};
+
+// A reader of which nothing is asked. Readers derive from it and hide what they care for. For each step, the calls come
+// in the order in which they stand here.
+struct Quiet {
+  struct Mark {};  // what a signal carries
+
+  static bool enough() { return false; }   // true: the walk may end here
+  static void begins(const Moment&) {}     // the rank enters a call, takes a step that may run, or returns
+  static void hears(const Moment&, const Mark&) {}  // one of the signals that the step waited for
+  static void forgets(const Mark&) {}               // nobody will hear it any more
+
+  static void enters(const Moment&) {}
+  static void moves(const Moment&) {}                             // a copy or reduction
+  static void awaits(const Moment&, Ticket, bool /*published*/) {}  // the post of that ticket; it has addresses
+  static bool posts(const Moment&) { return true; }               // false: it does not count
+  static void goes_back(const Moment&, Ticket) {}                 // a done, to less than the rank's progress
+  // Messages have numbers, which are used again once a message is drained. `sent` is when and what was sent.
+  static bool sends(const Moment&, std::size_t /*message*/) { return true; }  // false: it does not count
+  static void receives(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
+  static void drains(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
+  static void returns(const Moment&) {}
+  static void abandons(const Moment&, const Moment& /*sent*/) {}  // it returns, and has not drained that message
+
+  static Mark gives(const Moment&) { return {}; }       // what the signal carries that this step gives
+  static bool pauses(const Moment&) { return false; }   // true: the rank goes no further until it is woken
+  static bool idles() { return false; }                 // nobody can go on. True: somebody was woken
+};
+
+template <class Reader>
+class Walk {
+ public:
+  using Mark = typename Reader::Mark;
+
+  Walk(const Script& script, Reader& reader);
+
+  // False: it is stuck, or the reader has enough.
+  bool run();
+  // A rank that pauses goes on.
+  void wake(int rank) { ready_[last_++ % ready_.size()] = rank; }
+
+  // Of a walk that is stuck: the rank that waits, at which step, and for whom.
+  struct Waiting {
+    Moment moment;
+    int waits_for;
+  };
+  // From the first rank that has not returned on, each of which waits for the next; to one that has returned, or that
+  // stands in the chain already.
+  [[nodiscard]] std::vector<Waiting> chain() const;
+  [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == script_.calls(); }
+  // Messages that were sent, and never received.
+  template <class Visit>  // (when it was sent, and what)
+  void each_lost(Visit&& visit) const {
+    for (const Message& message : messages_)
+      if (!message.received) visit(message.sent);
+  }
+
+ private:
+  struct Post {
+    bool posted = false, published = false;
+    std::int32_t awaited = 0;  // how often it was
+    Mark mark{};
+  };
+  struct Message {
+    Moment sent;
+    bool received;
+    std::int32_t next;  // of its channel
+    Mark mark;
+  };
+  struct Channel {
+    std::int32_t first = -1, last = -1;  // of the messages on their way, or parts of them
+    std::int32_t unfinished = -1;        // the first part of a message that goes on
+  };
+  struct Rank : Cursor {
+    int waits_for = -1;  // the rank whose step it needs
+    int passed = 0;      // of an acquire that waits: the peers before this one are done
+    Ticket progress = 0;
+    int first_waiting = -1, last_waiting = -1;  // ranks that wait for this one
+    int next_waiting = -1;                      // for the same
+    bool paused = false;
+    std::vector<std::size_t> undrained;
+  };
+  // The post of that area and portion by a rank, and how often it will be awaited. Null: that call has none.
+  struct Awaited {
+    Post* post;
+    std::int32_t times;
+  };
+
+  void go(int rank);
+  // Each returns false where the rank must wait (waits_for says for whom), having done nothing.
+  bool advance(int rank);
+  void enter(Rank& me, const Moment& now);
+  void leave(Rank& me, const Moment& now);
+  bool execute(Rank& me, const Moment& now);
+  bool acquire(Rank& me, const Moment& now);
+  bool await(Rank& me, const Moment& now);
+  bool await_done(Rank& me, const Moment& now);
+  bool receive(Rank& me, const Moment& now);
+  bool drain(Rank& me, const Moment& now);
+  void post(const Moment& now);
+  void done(Rank& me, const Moment& now);
+  void send(Rank& me, const Moment& now);
+
+  Awaited post_of(int rank, const plan::Step& step, Ticket ticket, std::size_t call);
+  // What `done` and `await_done` mean here: past this fragment in a loop, past all of them otherwise.
+  [[nodiscard]] Ticket passed(const Moment& now) const {
+    const Act& act = script_.act(now.call);
+    return now.section->loop ? now.ticket + 1 : act.first + act.fragments;
+  }
+  // The signal of the step that brought the rank's progress there; null if none did yet.
+  [[nodiscard]] const Mark* progress_of(int rank, Ticket needed) const {
+    if (ranks_[at(rank)].progress < needed) return nullptr;
+    return &reached_[at(rank) * static_cast<std::size_t>(script_.tickets() + 1) + static_cast<std::size_t>(needed)];
+  }
+  [[nodiscard]] int lateness(const Moment& now) const {
+    const Replacement* replacement = script_.subject().replacement;
+    if (replacement == nullptr || replacement->late_step < 0 || replacement->rank != now.rank) return 0;
+    if (now.plan != &replacement->plan || now.step - now.plan->steps.data() != replacement->late_step) return 0;
+    return replacement->late_by;
+  }
+  [[nodiscard]] Channel& channel_of(int from, int to, int area) {
+    const auto [number, fresh] = channel_numbers_.of((at(from) * ranks_.size() + at(to)) * plan::kAreas + at(area));
+    if (fresh) channels_.emplace_back();
+    return channels_[number];
+  }
+
+  const Script& script_;
+  Reader& reader_;
+  std::vector<Rank> ranks_;
+  std::vector<int> ready_;  // a ring: every rank stands in it once, or waits, or pauses, or has returned
+  std::size_t first_ = 0, last_ = 0;
+  std::vector<Post> posts_;
+  std::vector<Mark> reached_;  // [rank][progress]
+  std::vector<Message> messages_;
+  std::vector<std::size_t> free_messages_;  // received and drained
+  Numbers channel_numbers_;
+  std::vector<Channel> channels_;
+};
+
+template <class Reader>
+Walk<Reader>::Walk(const Script& script, Reader& reader)
+    : script_(script),
+      reader_(reader),
+      ranks_(at(script.ranks())),
+      ready_(ranks_.size()),
+      posts_(script.posts()),
+      reached_(ranks_.size() * static_cast<std::size_t>(script.tickets() + 1)) {}
+
+// ---- Whose turn it is ------------------------------------------------------------------------------------
+
+template <class Reader>
+bool Walk<Reader>::run() {
+  for (int rank = 0; rank < script_.ranks(); ++rank) wake(rank);
+  do {
+    while (first_ != last_ && !reader_.enough()) go(ready_[first_++ % ready_.size()]);
+  } while (!reader_.enough() && reader_.idles());
+  return !reader_.enough() &&
+         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == script_.calls(); });
+}
+
+template <class Reader>
+void Walk<Reader>::go(int rank) {
+  Rank& me = ranks_[at(rank)];
+  bool moved = false;
+  me.paused = false;
+  while (!me.paused && !reader_.enough() && advance(rank)) moved = true;
+  if (me.waits_for >= 0) {
+    Rank& other = ranks_[at(me.waits_for)];
+    me.next_waiting = -1;
+    (other.first_waiting < 0 ? other.first_waiting : ranks_[at(other.last_waiting)].next_waiting) = rank;
+    other.last_waiting = rank;
+  }
+  if (!moved) return;
+  for (int next = me.first_waiting; next >= 0; next = ranks_[at(next)].next_waiting) wake(next);
+  me.first_waiting = -1;
+}
+
+template <class Reader>
+bool Walk<Reader>::advance(int rank) {
+  Rank& me = ranks_[at(rank)];
+  me.waits_for = -1;
+  if (me.call == script_.calls()) return false;
+  Moment now{rank, me.call, me.plan};
+  if (me.plan == nullptr) {
+    enter(me, now);
+    return true;
+  }
+  now.step = upcoming(me, now.fragment);
+  if (now.step == nullptr) {
+    now.fragment = 0;
+    leave(me, now);
+    return true;
+  }
+  now.section = &me.plan->sections[me.section];
+  now.ticket = script_.act(me.call).first + now.fragment;
+  if (!execute(me, now)) return false;
+  ++me.step;
+  me.paused = reader_.pauses(now);
+  return true;
+}
+
+template <class Reader>
+void Walk<Reader>::enter(Rank& me, const Moment& now) {
+  reader_.begins(now);
+  reader_.enters(now);
+  static_cast<Cursor&>(me) = script_.entered(now.call, now.rank);
+}
+
+template <class Reader>
+void Walk<Reader>::leave(Rank& me, const Moment& now) {
+  reader_.begins(now);
+  if (!me.undrained.empty()) reader_.abandons(now, messages_[me.undrained.front()].sent);
+  me.undrained.clear();
+  reader_.returns(now);
+  static_cast<Cursor&>(me) = Cursor{now.call + 1};
+}
+
+template <class Reader>
+std::vector<typename Walk<Reader>::Waiting> Walk<Reader>::chain() const {
+  std::vector<Waiting> result;
+  std::vector<bool> seen(ranks_.size());
+  int rank = 0;
+  while (has_returned(rank)) ++rank;
+  for (; !seen[at(rank)] && !has_returned(rank); rank = result.back().waits_for) {
+    seen[at(rank)] = true;
+    const Rank& me = ranks_[at(rank)];
+    Moment now{rank, me.call, me.plan, &me.plan->sections[me.section]};
+    now.step = &me.plan->steps[now.section->first + me.step];
+    now.fragment = now.section->loop ? std::max(me.iteration - now.step->lag, 0) : 0;
+    result.push_back({now, me.waits_for});
+  }
+  return result;
+}
+
+// ---- Steps -----------------------------------------------------------------------------------------------
+
+template <class Reader>
+bool Walk<Reader>::execute(Rank& me, const Moment& now) {
+  switch (now.step->kind) {
+    case plan::Kind::acquire:
+      return acquire(me, now);
+    case plan::Kind::await:
+      return await(me, now);
+    case plan::Kind::await_done:
+      return await_done(me, now);
+    case plan::Kind::receive:
+      return receive(me, now);
+    case plan::Kind::drain:
+      return drain(me, now);
+    case plan::Kind::post:
+    case plan::Kind::publish:
+      reader_.begins(now);
+      post(now);
+      return true;
+    case plan::Kind::done:
+      reader_.begins(now);
+      done(me, now);
+      return true;
+    case plan::Kind::copy:
+    case plan::Kind::reduce:
+      reader_.begins(now);
+      reader_.moves(now);
+      return true;
+    case plan::Kind::send:
+      reader_.begins(now);
+      send(me, now);
+      return true;
+  }
+  return true;
+}
+
+template <class Reader>
+bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
+  const Case& subject = script_.subject();
+  const Ticket first = script_.act(now.call).first;
+  const int depth = now.step->dst.space == plan::Space::slot ? std::min(subject.line_depth, subject.slot_depth)
+                                                             : subject.line_depth;
+  const Ticket previous = now.ticket - depth - lateness(now);
+  // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
+  const bool own = previous >= first;
+  const auto readers = now.plan->peers_of(*now.step);
+  const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject.ranks;
+  const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
+  const auto counts = [&](int i) { return own || subject.near(now.rank, i); };
+  for (; me.passed < count; ++me.passed) {  // whoever has passed stays so: no second look while this waits
+    if (!counts(me.passed) || progress_of(reader(me.passed), previous + 1) != nullptr) continue;
+    me.waits_for = reader(me.passed);
+    return false;
+  }
+  me.passed = 0;
+  reader_.begins(now);
+  for (int i = 0; i < count; ++i)
+    if (counts(i)) reader_.hears(now, *progress_of(reader(i), previous + 1));
+  return true;
+}
+
+template <class Reader>
+typename Walk<Reader>::Awaited Walk<Reader>::post_of(int rank, const plan::Step& step, Ticket ticket,
+                                                     std::size_t call) {
+  const Act& act = script_.act(call);
+  const Cast& cast = script_.cast_of(call);
+  const std::uint32_t portion = cast.first_portion[step.area] + step.portion;
+  if (portion >= cast.first_portion[step.area + 1U]) return {};
+  const std::size_t which = at(rank) * cast.first_portion.back() + portion;
+  const auto fragments = at(act.fragments), fragment = static_cast<std::size_t>(ticket - act.first);
+  Awaited result{&posts_[act.first_post + which * fragments + fragment], 0};
+  if (cast.awaited.empty()) return result;
+  result.times = (fragment + 1 < fragments ? cast.awaited : cast.awaited_last)[which];
+  if (fragment == 0) result.times += cast.awaited_once[which];
+  return result;
+}
+
+template <class Reader>
+bool Walk<Reader>::await(Rank& me, const Moment& now) {
+  const Ticket ticket = now.ticket - lateness(now);
+  Awaited awaited{};
+  if (ticket >= 0) {
+    std::size_t call = now.call;
+    while (script_.act(call).first > ticket) --call;
+    awaited = post_of(now.step->peer, *now.step, ticket, call);
+    if (awaited.post == nullptr || !awaited.post->posted) {
+      me.waits_for = now.step->peer;
+      return false;
+    }
+  }
+  reader_.begins(now);
+  Post* const post = awaited.post;
+  if (post == nullptr) return true;
+  reader_.hears(now, post->mark);
+  if (++post->awaited == awaited.times) reader_.forgets(post->mark);
+  reader_.awaits(now, ticket, post->published);
+  return true;
+}
+
+template <class Reader>
+bool Walk<Reader>::await_done(Rank& me, const Moment& now) {
+  const Ticket needed = passed(now) - lateness(now);
+  const Mark* const signal = needed > 0 ? progress_of(now.step->peer, needed) : nullptr;
+  if (needed > 0 && signal == nullptr) {
+    me.waits_for = now.step->peer;
+    return false;
+  }
+  reader_.begins(now);
+  if (signal != nullptr) reader_.hears(now, *signal);
+  return true;
+}
+
+template <class Reader>
+void Walk<Reader>::post(const Moment& now) {
+  if (!reader_.posts(now)) return;
+  *post_of(now.rank, *now.step, now.ticket, now.call).post = {true, now.step->kind == plan::Kind::publish, 0,
+                                                               reader_.gives(now)};
+}
+
+template <class Reader>
+void Walk<Reader>::done(Rank& me, const Moment& now) {
+  const Ticket value = passed(now);
+  if (me.progress > value) return reader_.goes_back(now, value);
+  if (me.progress == value) return;
+  Mark* const reached = &reached_[at(now.rank) * static_cast<std::size_t>(script_.tickets() + 1)];
+  std::fill(reached + me.progress + 1, reached + value + 1, reader_.gives(now));
+  me.progress = value;
+}
+
+// ---- The wire --------------------------------------------------------------------------------------------
+
+template <class Reader>
+void Walk<Reader>::send(Rank& me, const Moment& now) {
+  const std::size_t index = free_messages_.empty() ? messages_.size() : free_messages_.back();
+  if (!reader_.sends(now, index)) return;
+  if (free_messages_.empty()) {
+    messages_.emplace_back();
+  } else {
+    free_messages_.pop_back();
+  }
+  messages_[index] = {now, false, -1, reader_.gives(now)};
+  Channel& channel = channel_of(now.rank, now.step->peer, now.step->area);
+  const auto number = static_cast<std::int32_t>(index);
+  (channel.first < 0 ? channel.first : messages_[at(channel.last)].next) = number;
+  channel.last = number;
+  if (!now.step->more) channel.unfinished = -1;
+  if (now.step->more && channel.unfinished < 0) channel.unfinished = number;
+  me.undrained.push_back(index);
+}
+
+template <class Reader>
+bool Walk<Reader>::receive(Rank& me, const Moment& now) {
+  Channel& channel = channel_of(now.step->peer, now.rank, now.step->area);
+  if (channel.first == channel.unfinished) {  // both -1: none
+    me.waits_for = now.step->peer;
+    return false;
+  }
+  const auto index = at(channel.first);
+  Message& message = messages_[index];
+  channel.first = message.next;
+  message.received = true;
+  reader_.begins(now);
+  reader_.hears(now, message.mark);
+  reader_.forgets(message.mark);
+  reader_.receives(now, index, message.sent);
+  return true;
+}
+
+template <class Reader>
+bool Walk<Reader>::drain(Rank& me, const Moment& now) {
+  const auto drains = [&](std::size_t index) { return messages_[index].sent.step->area == now.step->area; };
+  for (const std::size_t index : me.undrained) {
+    if (!drains(index) || messages_[index].received) continue;
+    me.waits_for = messages_[index].sent.step->peer;
+    return false;
+  }
+  reader_.begins(now);
+  std::size_t kept = 0;
+  for (const std::size_t index : me.undrained) {
+    if (!drains(index)) {
+      me.undrained[kept++] = index;
+      continue;
+    }
+    free_messages_.push_back(index);
+    reader_.drains(now, index, messages_[index].sent);
+  }
+  me.undrained.resize(kept);
+  return true;
+}
+
+}  // namespace copse::analysis
