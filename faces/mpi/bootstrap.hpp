@@ -7,7 +7,7 @@
 
 #include "communicator/bootstrap.hpp"
 #include "engine/signal/wait.hpp"
-#include "requests.hpp"
+#include "progress.hpp"
 
 namespace copse::mpi {
 

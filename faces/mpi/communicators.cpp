@@ -12,8 +12,8 @@
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "devices.hpp"
+#include "progress.hpp"
 #include "report.hpp"
-#include "requests.hpp"
 #include "wire.hpp"
 
 namespace copse::mpi {
@@ -28,7 +28,6 @@ namespace {
 const choose::Settings *settings = nullptr;
 bool agreed = false;
 int keyval = 0;  // of communicators: their CommState
-std::atomic<bool> is_finishing{false};
 
 std::mutex mutex;  // never held across a call of the MPI: two threads may make two states at once
 auto &states = *new std::unordered_map<Raw, std::shared_ptr<CommState>>;  // never destroyed (session.hpp)
@@ -152,7 +151,7 @@ void drop(CommState *known) {
 
 // The MPI frees a communicator (or disconnects, or finalises the world).
 int forget(MPI_Comm, int, void *value, void *) {
-  if (!is_finishing.load()) drop(static_cast<CommState *>(value));
+  if (!finishing()) drop(static_cast<CommState *>(value));
   return MPI_SUCCESS;
 }
 
@@ -216,10 +215,8 @@ void prepare_communicators(const choose::Settings &chosen, bool are_agreed) {
   real().Comm_create_keyval_(never_copy, forget, &keyval, nullptr);
 }
 
-bool finishing() { return is_finishing.load(); }
-
 void finish_communicators() {
-  is_finishing.store(true);
+  detail::finishing.store(true);
   const std::lock_guard lock(mutex);
   detail::generation.fetch_add(1, std::memory_order_release);
   states.clear();

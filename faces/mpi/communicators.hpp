@@ -3,28 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <optional>
-#include <string>
+#include <cstdint>
 
-#include "communicator/communicator.hpp"
-#include "real.hpp"
-#include "sides.hpp"
+#include "choose/settings.hpp"
+#include "state.hpp"
 
 namespace copse::mpi {
-
-// Calls under way keep it beyond the life of the MPI's communicator.
-struct CommState : std::enable_shared_from_this<CommState> {
-  MPI_Comm comm{};
-  bool freed = false;  // the MPI's communicator, by the program
-  bool attached = true;  // the MPI tells when it frees the communicator; else only its wrapped calls do (Freeing)
-  int rank = 0, ranks = 1;
-  bool devices = false;  // some rank may give memory of one (devices.hpp)
-  std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
-  std::string why_not;                                // then
-  std::optional<bool> strict_order;  // do all ranks start persistent calls in one order? Known after the first
-  SideMemory input, output;
-};
 
 // While the MPI frees a communicator, this thread's calls on it are passed on: the program's functions that delete
 // attributes may call on it still, when Copse's state is gone on some ranks, and on others is not.
@@ -48,9 +32,6 @@ void wait_for_started(MPI_Comm comm);
 
 // Once, after MPI_Init. `settings` must live on; `agreed`: all ranks of the world know them.
 void prepare_communicators(const choose::Settings &settings, bool agreed);
-
-// The MPI is being finalised; from now on every call is passed on.
-bool finishing();
 
 namespace detail {
 struct Remembered {

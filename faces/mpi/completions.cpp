@@ -1,7 +1,8 @@
 // MPI's calls on requests. While a call of Copse's is under way, those that wait become loops in which both Copse and the
 // MPI go on; what has ended, the MPI itself reports (requests.hpp).
+#include "exports.hpp"
 #include "failures.hpp"
-#include "wrappers.hpp"
+#include "operators.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -14,18 +15,6 @@ bool settle(int count, const MPI_Request *requests) {
   return all;
 }
 bool settle(MPI_Request request) { return settle(1, &request); }
-
-// For a call that waits: `done` is asked until it holds, or until nothing of Copse's is pending: then false.
-template <class Done>
-bool wait_for(Done &&done) {
-  bool held = false;
-  progress()->until([&] {
-    end_given_away();
-    held = done();
-    return held || !requests_pending();
-  });
-  return held;
-}
 
 namespace ours {
 
@@ -244,30 +233,13 @@ int Op_free(MPI_Op *op) {
 }  // namespace ours
 }  // namespace
 
-void go_on() {
-  end_given_away();
-  progress()->idle();
-}
-
-int wait_for_mpi(MPI_Request *request, MPI_Status *status) { return ours::Wait(request, status); }
-
 extern "C" {
 
-#define COPSE_COMPLETION(name, when, parameters, arguments)                           \
-  int exported_##name parameters COPSE_EXPORT("MPI_" #name);                          \
-  int exported_##name parameters {                                                    \
-    if (requests_##when() && next().name == real().name) [[unlikely]]                 \
-      return guarded("MPI_" #name, [&] { return ours::name arguments; });             \
-    if (next().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));       \
-    return next().name != nullptr ? next().name arguments : ours::name arguments;     \
-  }                                                                                   \
-  int exported_P##name parameters COPSE_EXPORT("PMPI_" #name);                        \
-  int exported_P##name parameters {                                                   \
-    if (requests_##when() && !in_mpi(__builtin_return_address(0))) [[unlikely]]       \
-      return guarded("MPI_" #name, [&] { return ours::name arguments; });             \
-    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));       \
-    return real().name != nullptr ? real().name arguments : ours::name arguments;     \
-  }
+// Where the MPI has none of these, Copse has.
+#define COPSE_COMPLETION(name, when, parameters, arguments)                            \
+  COPSE_EXPORT(While<requests_##when>, name, parameters, arguments,                    \
+               next().name != nullptr ? next().name arguments : ours::name arguments,  \
+               real().name != nullptr ? real().name arguments : ours::name arguments, return ours::name arguments;)
 #include "completions.def"
 #undef COPSE_COMPLETION
 

@@ -6,9 +6,8 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "exports.hpp"
 #include "heap/heap.hpp"
-#include "report.hpp"
-#include "session.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -38,40 +37,24 @@ bool forget(void *memory) {
 
 }  // namespace
 
-#define COPSE_EXPORT(symbol) asm(symbol) __attribute__((visibility("default")))
-
 extern "C" {
 
-int exported_Alloc_mem(std::intptr_t bytes, Raw info, void *pointer) COPSE_EXPORT("MPI_Alloc_mem");
-int exported_Alloc_mem(std::intptr_t bytes, Raw info, void *pointer) {
-  const bool awake = wake(__builtin_return_address(0));
-  // An info may ask for what only the MPI knows.
-  if (awake && bytes > 0 && handle<MPI_Info>(info) == MPI_INFO_NULL && heap_active()) {
-    if (void *memory = guarded("MPI_Alloc_mem", [&] { return allocate(static_cast<std::size_t>(bytes)); })) {
-      *static_cast<void **>(pointer) = memory;
-      return MPI_SUCCESS;
-    }
-  }
-  return real().Alloc_mem(bytes, info, pointer);
-}
+// An info may ask for what only the MPI knows.
+COPSE_EXPORT(
+    Served, Alloc_mem, (std::intptr_t bytes, Raw info, void *pointer), (bytes, info, pointer),
+    next().Alloc_mem(bytes, info, pointer), real().Alloc_mem(bytes, info, pointer),
+    void *const memory = bytes > 0 && handle<MPI_Info>(info) == MPI_INFO_NULL && heap_active()
+                             ? allocate(static_cast<std::size_t>(bytes))
+                             : nullptr;
+    if (memory == nullptr) return real().Alloc_mem(bytes, info, pointer);
+    *static_cast<void **>(pointer) = memory;
+    return MPI_SUCCESS;)
 
-int exported_PAlloc_mem(std::intptr_t bytes, Raw info, void *pointer) COPSE_EXPORT("PMPI_Alloc_mem");
-int exported_PAlloc_mem(std::intptr_t bytes, Raw info, void *pointer) {
-  return awake_for_pmpi(__builtin_return_address(0)) ? exported_Alloc_mem(bytes, info, pointer)
-                                                     : real().Alloc_mem(bytes, info, pointer);
-}
-
-int exported_Free_mem(void *memory) COPSE_EXPORT("MPI_Free_mem");
-int exported_Free_mem(void *memory) {
-  if (forget(memory)) {
+COPSE_EXPORT(
+    Always, Free_mem, (void *memory), (memory), next().Free_mem(memory), real().Free_mem(memory),
+    if (!forget(memory)) return real().Free_mem(memory);
     std::free(memory);
-    return MPI_SUCCESS;
-  }
-  if (real().Free_mem == nullptr) wake(__builtin_return_address(0));
-  return real().Free_mem(memory);
-}
-int exported_PFree_mem(void *memory) COPSE_EXPORT("PMPI_Free_mem");
-int exported_PFree_mem(void *memory) { return exported_Free_mem(memory); }
+    return MPI_SUCCESS;)
 
 }  // extern "C"
 

@@ -4,6 +4,7 @@
 // Rendezvous is the sender's affair once a message is matched: MPI_Mrecv needs nothing of the kind.
 #include <vector>
 
+#include "exports.hpp"
 #include "wrappers.hpp"
 
 namespace copse::mpi {
@@ -19,6 +20,13 @@ int found(Probe &&probe) {
     return flag != 0 || result != MPI_SUCCESS;
   });
   return result;
+}
+
+template <class Start>
+int finish_of(Start &&start, MPI_Status *status) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = start(&request);
+  return result == MPI_SUCCESS ? wait_for_mpi(&request, status) : result;
 }
 
 // Looks at the arguments of a message without sending or receiving it: the MPI checks those of a persistent request when
@@ -79,16 +87,14 @@ int Sendrecv_replace(void *buffer, Count count, Raw type, int to, int out_tag, i
 
 #define COPSE_STATUS_OF_COPSE_STATUS status
 #define COPSE_STATUS_OF_COPSE_NO_STATUS MPI_STATUS_IGNORE
-#define COPSE_EXPORT_MESSAGE(name, started, suffix, parameters, arguments, with, Width)                               \
-  COPSE_EXPORT_BOTH(                                                                                                  \
-      name, suffix, with(parameters, MPI_Status *status),                                                             \
-      finish_of([&](void *request) { return Width<real>::started(COPSE_LIST arguments, request); },                   \
-                COPSE_STATUS_OF_##with),                                                                              \
-      Width<next>::name with(arguments, status), Width<real>::name with(arguments, status),                           \
-      Width<next>::differs_in_##name())
-#define COPSE_EXPORT_EXCHANGE(name, suffix, parameters, arguments, Width)                                              \
-  COPSE_EXPORT_BOTH(name, suffix, parameters, ours::name<Width<real>> arguments, Width<next>::name arguments,          \
-                    Width<real>::name arguments, Width<next>::differs_in_##name())
+#define COPSE_EXPORT_MESSAGE(name, started, suffix, parameters, arguments, with, Width)                                  \
+  COPSE_EXPORT(While<requests_pending>, name##suffix, with(parameters, MPI_Status *status), with(arguments, status),     \
+               Width<next>::name with(arguments, status), Width<real>::name with(arguments, status),                     \
+               return finish_of([&](void *request) { return Width<real>::started(COPSE_LIST arguments, request); },      \
+                                COPSE_STATUS_OF_##with);)
+#define COPSE_EXPORT_EXCHANGE(name, suffix, parameters, arguments, Width)                                          \
+  COPSE_EXPORT(While<requests_pending>, name##suffix, parameters, arguments, Width<next>::name arguments,          \
+               Width<real>::name arguments, return ours::name<Width<real>> arguments;)
 
 extern "C" {
 
@@ -100,14 +106,13 @@ using Count = Plain<real>::Count;
 #undef COPSE_EXCHANGE
 #undef COPSE_MESSAGE
 
-COPSE_EXPORT_BOTH(Probe, , (int peer, int tag, Raw comm, MPI_Status *status),
-                  found([&](int *flag) { return real().Iprobe(peer, tag, comm, flag, status); }),
-                  next().Probe(peer, tag, comm, status), real().Probe(peer, tag, comm, status),
-                  (next().Probe != real().Probe))
-COPSE_EXPORT_BOTH(Mprobe, , (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status),
-                  found([&](int *flag) { return real().Improbe(peer, tag, comm, flag, message, status); }),
-                  next().Mprobe(peer, tag, comm, message, status), real().Mprobe(peer, tag, comm, message, status),
-                  (next().Mprobe != real().Mprobe))
+COPSE_EXPORT(While<requests_pending>, Probe, (int peer, int tag, Raw comm, MPI_Status *status), (peer, tag, comm, status),
+             next().Probe(peer, tag, comm, status), real().Probe(peer, tag, comm, status),
+             return found([&](int *flag) { return real().Iprobe(peer, tag, comm, flag, status); });)
+COPSE_EXPORT(While<requests_pending>, Mprobe, (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status),
+             (peer, tag, comm, message, status), next().Mprobe(peer, tag, comm, message, status),
+             real().Mprobe(peer, tag, comm, message, status),
+             return found([&](int *flag) { return real().Improbe(peer, tag, comm, flag, message, status); });)
 
 }  // extern "C"
 

@@ -55,12 +55,12 @@ void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
 // Does what this rank gets overlap anything?
 bool overlap(const Site &site, const Sides &sides) {
   const int rank = site.state.rank;
-  const bool twice = sides.in != nullptr && (site.collective == Collective::scatter
+  const bool twice = sides.in != nullptr && (algorithms::traits_of(site.collective).input_at_root
                                                  ? sides.out->memory() == sides.in->memory(rank)
                                                  : sides.in->memory() == sides.out->memory(rank));
   std::vector<communicator::Span> spans;
   sides.out->add_spans(spans, true, kReceived);
-  if (sides.in != nullptr && !(kTwiceIsInPlace && twice && site.collective != Collective::alltoall))
+  if (sides.in != nullptr && !(kTwiceIsInPlace && twice && !algorithms::traits_of(site.collective).displaced))
     sides.in->add_spans(spans, false, kSent);
   return site.overlap(spans);
 }
@@ -69,7 +69,7 @@ bool overlap(const Site &site, const Sides &sides) {
 // where there are tables (`ragged`), of this rank's. (`sides` by reference: to copy together what was just written in parts
 // is to wait until all stores before it have left, a line on its way to another rank's cache among them.)
 int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t bytes) {
-  if (sides.in_place && site.collective != Collective::alltoall) sides.own = site.state.rank;
+  if (sides.in_place && !algorithms::traits_of(site.collective).displaced) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
   const bool refused = sides.out != nullptr && sides.out->may_overlap(sides.in) && overlap(site, sides);
@@ -88,7 +88,7 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
     arguments.output = sides.out->memory();
     arguments.output_blocks = sides.out->blocks();
   }
-  if (sides.in_place && site.collective == Collective::alltoall) {
+  if (sides.in_place && algorithms::traits_of(site.collective).displaced) {
     arguments.input = arguments.output;
     arguments.input_blocks = arguments.output_blocks;
   } else if (sides.in_place && sides.in == nullptr) {
@@ -118,7 +118,7 @@ int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, R
   const bool gives = site.state.rank == root;
   const Sides sides{gives ? &side : nullptr, gives ? nullptr : &side};
   prepare(site, sides, bytes);
-  const Arguments arguments{.collective = Collective::broadcast, .input = side.memory(), .output = side.memory(),
+  const Arguments arguments{.collective = site.collective, .input = side.memory(), .output = side.memory(),
                             .count = bytes, .root = root};
   if (settings().check) site.check(arguments, {});
   if (bytes == 0) return site.nothing();
@@ -218,6 +218,5 @@ int alltoallv(const Site &site, const void *input, const Count *given, const Dis
 }  // namespace
 }  // namespace copse::mpi
 
-#define COPSE_FAMILY_moves COPSE_CALL_HERE
-#define COPSE_FAMILY_reductions COPSE_CALL_ELSEWHERE
-#include "exports.hpp"
+#define COPSE_CALLS "moves.def"
+#include "call_exports.hpp"

@@ -94,7 +94,7 @@ bool find_real(const void *caller) {
 #define COPSE_FIND(name)                   \
   complete &= find(r.name, "PMPI_" #name); \
   find(r.name##_c, "PMPI_" #name "_c");
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+#define COPSE_CALL(name, stem, function, parameters, arguments) \
   COPSE_FIND(name)                                                                  \
   COPSE_FIND(I##stem)                                                               \
   find(r.name##_init, "PMPI_" #name "_init");                                       \
@@ -132,7 +132,7 @@ bool find_real(const void *caller) {
   detail::next_mpi = r;
 #define COPSE_FIND_TOOLS(name) find_tools(detail::next_mpi.name, "MPI_" #name);
 #define COPSE_BOTH_TOOLS(name) COPSE_FIND_TOOLS(name) COPSE_FIND_TOOLS(name##_c)
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+#define COPSE_CALL(name, stem, function, parameters, arguments) \
   COPSE_BOTH_TOOLS(name)                                                            \
   COPSE_BOTH_TOOLS(I##stem)                                                         \
   COPSE_BOTH_TOOLS(name##_init)

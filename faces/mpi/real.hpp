@@ -32,7 +32,7 @@ namespace copse::mpi {
 
 // Wrapped calls as the process's MPI has them; a large-count one, or a persistent one, may be missing.
 #define COPSE_LIST(...) __VA_ARGS__
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+#define COPSE_CALL(name, stem, function, parameters, arguments) \
   using name = int(*) parameters;                                                      \
   using I##stem = int (*)(COPSE_LIST parameters, void *request);                    \
   using name##_init = int (*)(COPSE_LIST parameters, Raw info, void *request);
@@ -66,7 +66,7 @@ struct Real {
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) \
   COPSE_BOTH_WIDTHS(name) COPSE_BOTH_WIDTHS(started) COPSE_BOTH_WIDTHS(name##_init)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_WIDTHS(name)
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments) \
+#define COPSE_CALL(name, stem, function, parameters, arguments) \
   COPSE_BOTH_WIDTHS(name)                                                           \
   COPSE_BOTH_WIDTHS(I##stem)                                                        \
   PlainTypes::name##_init name##_init = nullptr;                                    \
@@ -140,19 +140,17 @@ struct Plain {
   using Count = int;
   using Displacement = int;
 #define COPSE_PASS(name, parameters, arguments)                \
-  static int name parameters { return mpi().name arguments; }  \
-  static bool differs_in_##name() { return mpi().name != real().name; }
+  static int name parameters { return mpi().name arguments; }
 #define COPSE_PASS_INIT(name, parameters, arguments)                      \
   static int name parameters {                                            \
     if (mpi().name == nullptr) return no_persistent("MPI_" #name, comm);  \
     return mpi().name arguments;                                          \
-  }                                                                       \
-  static bool differs_in_##name() { return mpi().name != real().name; }
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments)             \
+  }
+#define COPSE_CALL(name, stem, function, parameters, arguments)             \
   COPSE_PASS(name, parameters, arguments)                                                       \
   COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
   COPSE_PASS_INIT(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))
-  COPSE_CALL(, , Barrier, barrier, , (Raw comm), (comm))
+  COPSE_CALL(Barrier, barrier, , (Raw comm), (comm))
 #include "calls.def"
 #undef COPSE_CALL
 #define COPSE_MESSAGE(name, started, parameters, arguments, with)                       \
@@ -218,9 +216,8 @@ struct Large {
     if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                  \
     if (mpi().name == nullptr) return no_persistent("MPI_" #name "_c", comm);        \
     return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments);   \
-  }                                                                                  \
-  static bool differs_in_##name() { return mpi().name##_c != real().name##_c; }
-#define COPSE_CALL(family, collective, name, stem, function, parameters, arguments)             \
+  }
+#define COPSE_CALL(name, stem, function, parameters, arguments)             \
   COPSE_PASS(name, parameters, arguments)                                                       \
   COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
   COPSE_PASS(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))

@@ -136,10 +136,10 @@ int reduce(const Site &site, const void *input, void *output, Count count, Raw t
   return reduction(site, {input, output, count, count, gets, root, gets}, type, op);
 }
 
-// The operands of allreduce, scan and exscan: of the last, rank 0 gets nothing.
+// The operands of every reduction without a root and without blocks.
 template <class Count>
 int allreduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, Raw) {
-  const bool gets = site.collective != Collective::exscan || site.state.rank > 0;
+  const bool gets = algorithms::traits_of(site.collective).has_output(site.state.rank, 0);
   return reduction(site, {input, output, count, count, gets}, type, op);
 }
 
@@ -169,6 +169,5 @@ int reduce_scatter(const Site &site, const void *input, void *output, const Coun
 }  // namespace
 }  // namespace copse::mpi
 
-#define COPSE_FAMILY_moves COPSE_CALL_ELSEWHERE
-#define COPSE_FAMILY_reductions COPSE_CALL_HERE
-#include "exports.hpp"
+#define COPSE_CALLS "reductions.def"
+#include "call_exports.hpp"

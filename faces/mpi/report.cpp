@@ -17,7 +17,7 @@
 #include <sstream>
 #include <vector>
 
-#include "session.hpp"
+#include "settings.hpp"
 
 namespace copse::mpi {
 namespace {

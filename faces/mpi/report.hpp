@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "communicators.hpp"
+#include "state.hpp"
 
 namespace copse::mpi {
 

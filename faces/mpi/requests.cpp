@@ -8,23 +8,17 @@
 
 #include "report.hpp"
 #include "request_table.hpp"
-#include "session.hpp"
+#include "settings.hpp"
 
 namespace copse::mpi {
 
 using engine::Outcome;
-
-namespace detail {
-std::atomic<int> pending_requests{0}, known_requests{0}, failed_requests{0};
-}
 
 namespace {
 
 std::mutex mutex;  // of what follows; never held across a call of the MPI
 // Never destroyed (session.hpp), nor is any of the others.
 auto &table = *new RequestTable<Request>;
-auto &given_away = *new std::vector<Request *>;  // by MPI_Request_free, while pending
-std::atomic<bool> any_given_away{false};
 struct HeldOp {
   MPI_Op op;
   bool freed = false;
@@ -68,11 +62,6 @@ bool asserts_strict_order(MPI_Comm comm) {
 
 }  // namespace
 
-const std::shared_ptr<communicator::Progress> &progress() {
-  static const auto &all = *new auto(std::make_shared<communicator::Progress>());
-  return all;
-}
-
 void prepare_requests() {
   real().Grequest_start_(answer_nothing, drop_nothing, cancel_nothing, nullptr, &never);
   real().Comm_split_(MPI_COMM_SELF, 0, 0, &alone);
@@ -90,8 +79,7 @@ void prepare_requests() {
 void finish_requests() {
   progress()->until([] {
     end_given_away();
-    const std::lock_guard lock(mutex);
-    return given_away.empty();
+    return none_given_away();
   });
   progress()->dismiss_helper();
   progress()->set_other(nullptr);
@@ -273,9 +261,7 @@ void Request::told() {
 
 int Request::free(MPI_Request *handle) {
   if (!settle()) {
-    const std::lock_guard lock(mutex);
-    given_away.push_back(this);
-    any_given_away.store(true, std::memory_order_release);
+    give_away(this);
     *handle = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
   }
@@ -285,17 +271,6 @@ int Request::free(MPI_Request *handle) {
   const int result = real().Request_free(handle);
   delete this;
   return result;
-}
-
-void end_given_away() {
-  if (!any_given_away.load(std::memory_order_acquire)) return;
-  std::vector<Request *> waiting;
-  {
-    const std::lock_guard lock(mutex);
-    waiting.swap(given_away);
-    any_given_away.store(false, std::memory_order_release);
-  }
-  for (Request *request : waiting) request->free_pending();
 }
 
 void Request::free_pending() {

@@ -13,8 +13,9 @@
 #include <memory>
 #include <set>
 
-#include "communicators.hpp"
 #include "operators.hpp"
+#include "progress.hpp"
+#include "state.hpp"
 
 namespace copse::mpi {
 
@@ -24,7 +25,7 @@ inline int error_of(engine::Outcome outcome) {
   return outcome == engine::Outcome::refused ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-class Request {
+class Request final : public GivenAway {
  public:
   // What a call does before it runs and after it: packs and unpacks. Both return MPI's error code, which becomes the call's.
   using Load = std::function<int()>;
@@ -67,7 +68,7 @@ class Request {
   int free(MPI_Request *handle);
   // For the trace; of each communicator once.
   void remember_calls(std::set<const CommState *> &states) const;
-  void free_pending();
+  void free_pending() override;
 
  private:
   enum class Stage : std::uint8_t { idle, pending, ending };
@@ -98,36 +99,11 @@ class Request {
   int error_ = MPI_SUCCESS;
 };
 
-namespace detail {
-extern std::atomic<int> pending_requests, known_requests, failed_requests;
-}
-// Calls that have been started and not ended: as long as there are none, nothing on requests concerns Copse.
-inline bool requests_pending() { return detail::pending_requests.load(std::memory_order_acquire) != 0; }
-// Ended with an error that no procedure has told yet (failures.hpp): these count as pending.
-inline bool requests_failed() { return detail::failed_requests.load(std::memory_order_acquire) != 0; }
-inline bool requests_known() { return detail::known_requests.load(std::memory_order_acquire) != 0; }
-
 // Once, after MPI_Init; in MPI_Finalize, to end what the program has given away; and then, for the trace, what ran by requests
 // that it has left: a session may start them still.
 void prepare_requests();
 void finish_requests();
 void remember_requests();
-
-// What this process has under way; waits, and what MPI's other calls must do when they wait.
-const std::shared_ptr<communicator::Progress> &progress();
-void end_given_away();
-// For a call that does not wait: everything that has been started goes on a bit.
-void go_on();
-// For a request of the MPI's own.
-int wait_for_mpi(MPI_Request *request, MPI_Status *status);
-// A call of the MPI's own that waits, and has no form that does not.
-template <class Call>
-int helped(Call &&call) {
-  const bool helps = requests_pending() && progress()->ask_for_help();
-  const int result = call();
-  if (helps) progress()->end_help();
-  return result;
-}
 
 // An operator that the program frees while calls need it goes when they are over. True: it was freed, or will be.
 bool free_later(MPI_Op op);

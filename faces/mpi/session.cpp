@@ -17,6 +17,7 @@
 #include "operators.hpp"
 #include "report.hpp"
 #include "requests.hpp"
+#include "settings.hpp"
 #include "topology/binding.hpp"
 
 namespace copse::mpi {
@@ -27,7 +28,6 @@ namespace {
 
 std::mutex mutex;
 bool found = false, initialising = false;
-auto &chosen = *new choose::Settings;
 
 void set(Phase phase) { detail::phase.store(phase, std::memory_order_release); }
 
@@ -54,23 +54,8 @@ bool find_mpi(const void *caller) {
   return true;
 }
 
-// Reads the variables. Returns what is wrong with them, in words, or an empty string.
-std::string read_settings() {
-  std::string error;
-  const auto read = choose::read_settings(environ, error);
-  if (!read) return error;
-  chosen = *read;
-  if (chosen.topology.empty()) return {};
-  try {
-    static_cast<void>(topology::Machine::from(chosen.topology));
-  } catch (const std::exception &wrong) {
-    return wrong.what();
-  }
-  return {};
-}
-
 // Nothing to do. Disabled, but asked for a trace, Copse counts and times the calls that it passes on.
-bool is_idle() { return chosen.disable && !chosen.trace; }
+bool is_idle() { return settings().disable && !settings().trace; }
 
 void say_mistake(const std::string &mistake) {
   std::fprintf(stderr, "copse: %s; every call is passed on to the MPI\n", mistake.c_str());
@@ -81,10 +66,10 @@ int finish(MPI_Comm, int, void *, void *) {
     finish_requests();
     set(Phase::passing);
     finish_datatypes();
-    if (chosen.trace) note_resources();
+    if (settings().trace) note_resources();
     finish_communicators();
-    if (chosen.trace) remember_requests();
-    if (chosen.trace) print_report();
+    if (settings().trace) remember_requests();
+    if (settings().trace) print_report();
     return MPI_SUCCESS;
   });
 }
@@ -100,7 +85,7 @@ void work(bool agreed) {
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
-  prepare_communicators(chosen, agreed);
+  prepare_communicators(settings(), agreed);
   // MPI-4.1 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
   // works; and it does so whatever language it was called from.
   int keyval = 0;
@@ -111,8 +96,8 @@ void work(bool agreed) {
 
 // Empty if only a look at the machine can tell.
 std::string why_binding_is_needless() {
-  if (chosen.disable) return "COPSE_DISABLE";
-  return chosen.topology.empty() ? topology::needless_here(topology::binding_policy_from(chosen.bind, "COPSE_BIND")) : "";
+  if (settings().disable) return "COPSE_DISABLE";
+  return settings().topology.empty() ? topology::needless_here(topology::binding_policy_from(settings().bind, "COPSE_BIND")) : "";
 }
 
 // Binds this rank as COPSE_BIND says, unless its launcher has bound it.
@@ -124,9 +109,9 @@ void bind(MPI_Comm world) {
   real().Comm_size_(node, &ranks);
   real().Comm_free_(&node);
   try {
-    const auto policy = topology::binding_policy_from(chosen.bind, "COPSE_BIND");
+    const auto policy = topology::binding_policy_from(settings().bind, "COPSE_BIND");
     const auto machine =
-        chosen.topology.empty() ? topology::Machine::discover() : topology::Machine::from(chosen.topology);
+        settings().topology.empty() ? topology::Machine::discover() : topology::Machine::from(settings().topology);
     note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
   } catch (const std::exception &error) {  // a machine that cannot be read is no reason to stop the program
     note("binding", std::string("not bound: ") + error.what());
@@ -149,8 +134,8 @@ void begin() {
   mine[Word::build] = build;
   mine[Word::minus_build] = -build;
   mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
-  mine[Word::wanted] = chosen.disable ? 0 : 1;
-  mine[Word::untraced] = chosen.trace ? 0 : 1;
+  mine[Word::wanted] = settings().disable ? 0 : 1;
+  mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
   mine[Word::first_without_heap] = no_heap.empty() ? ranks : rank;
   const Words all = least_of_all(mine, rank);
@@ -159,8 +144,7 @@ void begin() {
     return set(Phase::passing);
   }
   if (all[Word::first_mistaken] == rank) say_mistake(mistake);
-  chosen.disable = all[Word::wanted] == 0;
-  chosen.trace = all[Word::untraced] == 0;
+  set_agreed(all[Word::wanted] == 0, all[Word::untraced] == 0);
   if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
   if (all[Word::first_without_heap] == rank)
     std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program runs on without\n", rank, no_heap.c_str());
@@ -183,14 +167,12 @@ bool begin_late(const void *caller) {
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
   // Nor has any other rank been told: each communicator's ranks find out (communicators.cpp).
-  chosen.disable = chosen.disable || !mistake.empty();
+  set_agreed(settings().disable || !mistake.empty(), settings().trace);
   work(false);
   return true;
 }
 
 }  // namespace
-
-const choose::Settings &settings() { return chosen; }
 
 bool before_init(const void *caller) {
   const std::lock_guard lock(mutex);

@@ -5,7 +5,6 @@
 
 #include <atomic>
 
-#include "choose/settings.hpp"
 #include "real.hpp"
 
 namespace copse::mpi {
@@ -35,7 +34,5 @@ inline bool awake_for_pmpi(const void *caller) {
 // Around the real MPI_Init. The first is true if the second is to follow, which is collective over the world.
 bool before_init(const void *caller);
 void after_init();
-
-[[nodiscard]] const choose::Settings &settings();
 
 }  // namespace copse::mpi

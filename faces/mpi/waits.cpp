@@ -1,6 +1,7 @@
 // MPI's calls that wait in its own way. MPI's rule of progress holds there, too: what this rank has started goes on. So as
 // long as calls of Copse's are under way its own thread moves them on, as far as it may (Progress::ask_for_help).
-#include "wrappers.hpp"
+#include "communicators.hpp"
+#include "exports.hpp"
 
 namespace copse::mpi {
 namespace {
@@ -35,31 +36,18 @@ int freed(void *comm, Free &&free, bool waits) {
 
 extern "C" {
 
-#define COPSE_WAIT(name, parameters, arguments)                                                               \
-  COPSE_EXPORT_BOTH(name, , parameters, helped([&] { return real().name arguments; }), next().name arguments, \
-                    real().name arguments, (next().name != real().name))
+#define COPSE_WAIT(name, parameters, arguments)                                                                       \
+  COPSE_EXPORT(While<requests_pending>, name, parameters, arguments, next().name arguments, real().name arguments,    \
+               return helped([&] { return real().name arguments; });)
 #include "waits.def"
 #undef COPSE_WAIT
-COPSE_EXPORT_BOTH(Win_test, , (Raw window, int *flag), asked_while_pending(window, flag),
-                  asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
-                  (next().Win_test != real().Win_test))
-
-// A tool behind comes first: its PMPI_ call is the one that frees.
-#define COPSE_EXPORT_FREE(name, waits)                                                           \
-  int exported_##name(void *comm) COPSE_EXPORT("MPI_" #name);                                    \
-  int exported_##name(void *comm) {                                                              \
-    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
-    if (next().name != real().name) return next().name(comm);                                    \
-    return guarded("MPI_" #name, [&] { return freed(comm, real().name, waits); });               \
-  }                                                                                              \
-  int exported_P##name(void *comm) COPSE_EXPORT("PMPI_" #name);                                  \
-  int exported_P##name(void *comm) {                                                             \
-    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));                  \
-    return guarded("MPI_" #name, [&] { return freed(comm, real().name, waits); });               \
-  }
-COPSE_EXPORT_FREE(Comm_free, false)
-COPSE_EXPORT_FREE(Comm_disconnect, true)
-#undef COPSE_EXPORT_FREE
+COPSE_EXPORT(While<requests_pending>, Win_test, (Raw window, int *flag), (window, flag),
+             asked(next().Win_test, window, flag), asked(real().Win_test, window, flag),
+             return asked_while_pending(window, flag);)
+COPSE_EXPORT(Always, Comm_free, (void *comm), (comm), next().Comm_free(comm), real().Comm_free(comm),
+             return freed(comm, real().Comm_free, false);)
+COPSE_EXPORT(Always, Comm_disconnect, (void *comm), (comm), next().Comm_disconnect(comm), real().Comm_disconnect(comm),
+             return freed(comm, real().Comm_disconnect, true);)
 
 }  // extern "C"
 }  // namespace copse::mpi

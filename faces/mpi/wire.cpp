@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "communicators.hpp"
 #include "engine/segment.hpp"
-#include "requests.hpp"
+#include "progress.hpp"
 
 namespace copse::mpi {
 namespace {

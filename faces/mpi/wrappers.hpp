@@ -4,10 +4,12 @@
 #include <string_view>
 
 #include "communicator/arguments.hpp"
+#include "communicators.hpp"
 #include "devices.hpp"
 #include "report.hpp"
 #include "requests.hpp"
 #include "session.hpp"
+#include "settings.hpp"
 
 namespace copse::mpi {
 
@@ -122,80 +124,5 @@ class Call final : public Site {
   int call_mpi() const override { return to_mpi_(); }
   ToMpi to_mpi_;
 };
-
-// The exported symbols get their names by asm labels: mpi.h declares the same names with the types of one MPI, while
-// these take handles of any (Raw).
-#define COPSE_EXPORT(symbol) asm(symbol) __attribute__((visibility("default")))
-
-template <class Start>
-int finish_of(Start &&start, MPI_Status *status = MPI_STATUS_IGNORE) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int result = start(&request);
-  return result == MPI_SUCCESS ? wait_for_mpi(&request, status) : result;
-}
-
-// MPI_Name and PMPI_Name: Copse's while calls of its own are pending; a tool behind that has MPI_Name comes first.
-#define COPSE_EXPORT_BOTH(name, suffix, parameters, ours, next_mpi, real_mpi, differs)      \
-  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                \
-  int exported_##name##suffix parameters {                                                  \
-    if (requests_pending() && !differs) [[unlikely]]                                        \
-      return guarded("MPI_" #name #suffix, [&] { return ours; });                           \
-    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));             \
-    return next_mpi;                                                                        \
-  }                                                                                         \
-  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);              \
-  int exported_P##name##suffix parameters {                                                 \
-    if (requests_pending() && !in_mpi(__builtin_return_address(0))) [[unlikely]]            \
-      return guarded("MPI_" #name #suffix, [&] { return ours; });                           \
-    if (real().Init == nullptr) [[unlikely]] wake(__builtin_return_address(0));             \
-    return real_mpi;                                                                        \
-  }
-
-// One form of a call: Copse's `function` where the communicator is, else `to_mpi`. What follows the arguments: form and
-// handle, as Call takes them.
-#define COPSE_FORM(collective, mpi, suffix, parameters, arguments, to_mpi_call, function, function_arguments, Width, ...) \
-  [[gnu::noinline]] static int serve_##mpi##suffix parameters {                                                                        \
-    return guarded("MPI_" #mpi #suffix, [&] {                                                                        \
-      const auto to_mpi = [&] { return to_mpi_call; };                                                               \
-      const Call call(comm, Collective::collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);          \
-      if (!call.state.copse) return call.pass_on(call.state.why_not);                                                \
-      if (call.state.devices) [[unlikely]]                                                                           \
-        if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments)); !why.empty())          \
-          return call.pass_on(why);                                                                                  \
-      return function(call, COPSE_LIST function_arguments);                                                          \
-    });                                                                                                              \
-  }                                                                                                                  \
-  COPSE_EXPORT_CALL(mpi, suffix, parameters, arguments, Width)
-// MPI_Name and PMPI_Name, which are serve_Name if this call is Copse's. A tool behind that has MPI_Name comes first: its
-// PMPI_Name is Copse's then. What is rare is in functions of its own, so that the arguments stay in their registers.
-#define COPSE_EXPORT_CALL(name, suffix, parameters, arguments, Width)                                          \
-  [[gnu::noinline, gnu::cold]] static int asleep_##name##suffix(COPSE_LIST parameters, const void *caller) {   \
-    if (!wake(caller) || Width<next>::differs_in_##name()) return Width<next>::name arguments;                 \
-    return serve_##name##suffix arguments;                                                                     \
-  }                                                                                                            \
-  int exported_##name##suffix parameters COPSE_EXPORT("MPI_" #name #suffix);                                   \
-  int exported_##name##suffix parameters {                                                                     \
-    if (phase() != Phase::working) [[unlikely]]                                                                \
-      return asleep_##name##suffix(COPSE_LIST arguments, __builtin_return_address(0));                         \
-    return serve_##name##suffix arguments;                                                                     \
-  }                                                                                                            \
-  int exported_P##name##suffix parameters COPSE_EXPORT("PMPI_" #name #suffix);                                 \
-  int exported_P##name##suffix parameters {                                                                    \
-    if (!awake_for_pmpi(__builtin_return_address(0))) return Width<real>::name arguments;                      \
-    return serve_##name##suffix arguments;                                                                     \
-  }
-// The MPI's own blocking call. Not its started form, while something of Copse's is pending: other ranks may have nothing
-// pending, and the two forms do not match.
-#define COPSE_WAITING(name, arguments, Width) helped([&] { return Width<real>::name arguments; })
-// All three forms of a call.
-#define COPSE_CALL_HERE(collective, name, stem, suffix, function, parameters, arguments, Width)                       \
-  COPSE_FORM(collective, name, suffix, parameters, arguments, COPSE_WAITING(name, arguments, Width), function,        \
-             arguments, Width)                                                                                        \
-  COPSE_FORM(collective, I##stem, suffix, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request),    \
-             Width<real>::I##stem(COPSE_LIST arguments, request), function, arguments, Width, Form::started, request) \
-  COPSE_FORM(collective, name##_init, suffix, (COPSE_LIST parameters, Raw info, void *request),                       \
-             (COPSE_LIST arguments, info, request), Width<real>::name##_init(COPSE_LIST arguments, info, request),    \
-             function, arguments, Width, Form::persistent, request)
-#define COPSE_CALL_ELSEWHERE(collective, name, stem, suffix, function, parameters, arguments, Width)
 
 }  // namespace copse::mpi

@@ -42,30 +42,6 @@ const Packer kPackers[] = {
 
 }  // namespace
 
-std::string_view name_of(Collective collective) {
-  switch (collective) {
-    case Collective::barrier: return "barrier";
-    case Collective::broadcast: return "broadcast";
-    case Collective::reduce: return "reduce";
-    case Collective::allreduce: return "allreduce";
-    case Collective::scan: return "scan";
-    case Collective::exscan: return "exscan";
-    case Collective::gather: return "gather";
-    case Collective::scatter: return "scatter";
-    case Collective::allgather: return "allgather";
-    case Collective::alltoall: return "alltoall";
-    case Collective::reduce_scatter: return "reduce_scatter";
-  }
-  return "?";
-}
-
-plan::Contents contents_of(Collective collective, int ranks) {
-  const Traits &traits = traits_of(collective);
-  const auto all = static_cast<std::uint32_t>(ranks);
-  const bool pairs = traits.input == plan::Extent::row, blocks = traits.input != traits.output && !pairs;
-  return {traits.input, traits.output, pairs ? all * all : blocks ? all : 0};
-}
-
 Footprint Algorithm::footprint(const Request &request) const {
   Footprint result;
   result.slots = request.carrier == plan::Carrier::slot || (carriers & kKeeps) != 0;

@@ -10,54 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/collectives.hpp"
 #include "algorithms/shared.hpp"
 #include "plan/builder.hpp"
 #include "shape/hierarchy.hpp"
 #include "topology/placement.hpp"
 
 namespace copse::algorithms {
-
-// The v-variants are the same collectives, with blocks of different sizes; alltoallw is alltoall to Copse.
-enum class Collective : std::uint8_t {
-  barrier, broadcast, reduce, allreduce, scan, exscan, gather, scatter, allgather, alltoall, reduce_scatter
-};
-inline constexpr int kCollectives = 11;
-[[nodiscard]] std::string_view name_of(Collective collective);
-
-// What distinguishes the collectives, to everything that treats them alike.
-struct Traits {
-  plan::Extent input, output;
-  bool input_at_root, output_at_root;  // only the root has one
-  bool one_buffer;                     // input and output are always the same memory
-  bool in_place;                       // they may be: the same part of the message in the same place
-  bool reduces;
-
-  [[nodiscard]] bool rooted() const { return input_at_root || output_at_root; }
-  [[nodiscard]] bool has_input(int rank, int root) const {
-    return input != plan::Extent::none && (!input_at_root || rank == root);
-  }
-  [[nodiscard]] bool has_output(int rank, int root) const {
-    return output != plan::Extent::none && (!output_at_root || rank == root);
-  }
-};
-inline constexpr Traits kTraits[kCollectives] = {
-    // input, output, input at the root, output at the root, one buffer, in place, reduces
-    {plan::Extent::none, plan::Extent::none, false, false, false, false, false},       // barrier
-    {plan::Extent::message, plan::Extent::message, true, false, true, true, false},    // broadcast
-    {plan::Extent::message, plan::Extent::message, false, true, false, true, true},    // reduce
-    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // allreduce
-    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // scan
-    {plan::Extent::message, plan::Extent::message, false, false, false, true, true},   // exscan
-    {plan::Extent::own, plan::Extent::all, false, true, false, true, false},           // gather
-    {plan::Extent::all, plan::Extent::own, true, false, false, true, false},           // scatter
-    {plan::Extent::own, plan::Extent::all, false, false, false, true, false},          // allgather
-    {plan::Extent::row, plan::Extent::column, false, false, false, false, false},      // alltoall
-    {plan::Extent::all, plan::Extent::own, false, false, false, false, true},          // reduce_scatter
-};
-[[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
-  return kTraits[static_cast<std::size_t>(collective)];
-}
-[[nodiscard]] plan::Contents contents_of(Collective collective, int ranks);
 
 // What a plan is built from. Everything in it is the same on all ranks, `rank` apart.
 struct Request {

@@ -54,7 +54,7 @@ Verdict Judge::run() {
 
 void Judge::enters(const Moment& now) {
   const Call& call = job(now.call);
-  if (call.collective == Collective::barrier) {
+  if (!algorithms::traits_of(call.collective).moves_data) {
     auto& entries = calls_[now.call].entries;
     entries.resize(at(script_.ranks()));
     entries[at(now.rank)] = clocks_.now(now.rank);
@@ -103,7 +103,7 @@ void Judge::check_barrier(const Moment& now) {
 
 void Judge::check_result(const Moment& now) {
   const Call& each = job(now.call);
-  if (each.collective == Collective::barrier) return check_barrier(now);
+  if (!algorithms::traits_of(each.collective).moves_data) return check_barrier(now);
   if (!algorithms::traits_of(each.collective).has_output(now.rank, each.root)) return;
   bool told = false;
   store_.each_atom(now.call, now.rank, true, [&](const Atom& atom, std::uint32_t place) {
@@ -123,38 +123,17 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   const Call& each = job(now.call);
   const std::uint32_t blocks = store_.blocks(now.call);
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
-  const auto copied_from = [&](int source) {
+  const algorithms::Traits& traits = algorithms::traits_of(each.collective);
+  if (!traits.reduces) {
+    const int source = traits.giver(block, each.root, script_.ranks());
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
-  };
-  int last = script_.ranks() - 1;  // the ranks from 0 to here are to be combined
-  switch (each.collective) {
-    case Collective::barrier:
-      return {};
-    case Collective::broadcast:
-    case Collective::scatter:
-      return copied_from(each.root);
-    case Collective::gather:
-    case Collective::allgather:
-      return copied_from(block);
-    case Collective::alltoall:
-      return copied_from(block / script_.ranks());
-    case Collective::scan:
-      last = now.rank;
-      break;
-    case Collective::exscan:
-      last = now.rank - 1;
-      break;
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::reduce_scatter:
-      break;
   }
-  if (last < 0) return {};  // MPI-4.1 6.11.2: rank 0 has no result
+  const int last = traits.last_combined(now.rank, script_.ranks());
   if (!values_.complete(value, call, last)) {
     return "does not have the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
   }
   if (each.keeps_order && !values_.in_order(value)) return "does not keep the order of the ranks";
-  if (each.collective != Collective::allreduce) return {};
+  if (!traits.same_result()) return {};
   auto& reference = calls_[now.call].reference;
   reference.resize(store_.cuts(now.call).atoms(), Values::kNothing);
   if (reference[place] == Values::kNothing) reference[place] = value;

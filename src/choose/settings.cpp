@@ -123,18 +123,10 @@ struct Reader {
       const std::string_view collective_name = choice.substr(0, equals);
       const auto words = split(choice.substr(equals + 1), ':');
 
+      const auto collective = algorithms::collective_named(collective_name);
+      if (!collective) return unknown_word(name, value, "collective", collective_name, algorithms::collective_names());
       Forced forced;
-      std::vector<std::string> collectives{"bcast"};
-      bool found = collective_name == "bcast";
-      if (found) forced.collective = Collective::broadcast;
-      for (int c = 0; c < algorithms::kCollectives; ++c) {
-        collectives.emplace_back(algorithms::name_of(static_cast<Collective>(c)));
-        if (collectives.back() == collective_name) {
-          forced.collective = static_cast<Collective>(c);
-          found = true;
-        }
-      }
-      if (!found) return unknown_word(name, value, "collective", collective_name, collectives);
+      forced.collective = *collective;
 
       forced.algorithm = algorithms::find(forced.collective, words[0]);
       if (forced.algorithm == nullptr) {

@@ -15,6 +15,7 @@ int verify(Arguments arguments);
 int info(Arguments arguments);
 int env(Arguments arguments);
 int algorithms(Arguments arguments);
+int collectives(Arguments arguments);
 int heap(Arguments arguments);
 int explain(Arguments arguments);
 

@@ -1,4 +1,4 @@
-// copse-native algorithms, copse-native env: the tables that the code is made from.
+// copse-native algorithms, collectives, env: the tables that the code is made from.
 #include <unistd.h>
 
 #include <cstdio>
@@ -32,6 +32,26 @@ int algorithms(Arguments arguments) {
                       ", \"carriers\": [" + quoted_carriers + "], \"keeps_order\": " +
                       (row.keeps_order ? "true" : "false") + ", \"fragments\": " + (row.fragments ? "true" : "false") +
                       ", \"source\": " + quoted(row.source) + ", \"summary\": " + quoted(row.summary) + "}");
+  }
+  if (json) {
+    std::printf("%s\n", json_list(objects).c_str());
+  } else {
+    print_table(rows);
+  }
+  return 0;
+}
+
+int collectives(Arguments arguments) {
+  const bool json = only_json(arguments);
+  std::vector<std::string> objects;
+  std::vector<std::vector<std::string>> rows{{"collective", "of the C library", "of MPI", "units", "summary"}};
+  for (const auto& traits : algorithms::kTraits) {
+    const std::string units = traits.reduces ? "elements" : traits.moves_data ? "bytes" : "";
+    rows.push_back({std::string(traits.name), std::string(traits.c_calls), std::string(traits.mpi_calls), units,
+                    std::string(traits.summary)});
+    objects.push_back("{\"collective\": " + quoted(traits.name) + ", \"c\": " + quoted(traits.c_calls) + ", \"mpi\": " +
+                      quoted(traits.mpi_calls) + ", \"units\": " + quoted(units) + ", \"summary\": " +
+                      quoted(traits.summary) + "}");
   }
   if (json) {
     std::printf("%s\n", json_list(objects).c_str());

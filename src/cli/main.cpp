@@ -16,6 +16,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"info", copse::cli::info, "the machine, and which ways of reaching a peer's memory work here"},
     {"env", copse::cli::env, "the COPSE_ variables"},
+    {"collectives", copse::cli::collectives, "the collectives"},
     {"algorithms", copse::cli::algorithms, "the registered algorithms"},
     {"heap", copse::cli::heap, "whether the shared heap is active in this process (preload libcopse-heap.so)"},
     {"explain", copse::cli::explain, "what would run, and by which rule: explain --help"},

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/collectives.hpp"
 #include "engine/call.hpp"
 
 namespace copse::communicator {

@@ -79,7 +79,7 @@ inline void Communicator::State::set_cut(engine::Call &call, const Route &route)
 
 inline choose::Needs Communicator::State::needs_of(const Arguments &arguments) const {
   const bool strict = (arguments.combine != nullptr && !arguments.combine->commutative) ||
-                      (arguments.collective == Collective::alltoall && arguments.ragged);
+                      (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
   return choose::needs_of(arguments.collective, ranks, arguments.element_bytes, strict);
 }
 
@@ -87,13 +87,10 @@ namespace {
 
 // What MPI calls not significant means nothing, and may be anything.
 inline bool has_input(const Arguments &arguments, int rank) {
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  return traits.one_buffer || traits.has_input(rank, arguments.root);
+  return algorithms::traits_of(arguments.collective).has_input_buffer(rank, arguments.root);
 }
 inline bool has_output(const Arguments &arguments, int rank) {
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  if (arguments.collective == Collective::exscan && rank == 0) return false;
-  return traits.one_buffer || traits.has_output(rank, arguments.root);
+  return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
 }
 
 inline engine::Call call_of(const Arguments &arguments, int rank) {
@@ -117,18 +114,17 @@ inline engine::Call call_of(const Arguments &arguments, int rank) {
 
 // In place where the same place means other blocks in input and output.
 bool displaced(const Arguments &arguments) {
-  return arguments.input == arguments.output &&
-         (arguments.collective == Collective::alltoall || arguments.collective == Collective::reduce_scatter);
+  return arguments.input == arguments.output && algorithms::has<&algorithms::Traits::displaced>(arguments.collective);
 }
 
 // A communicator of one rank: its only block is where it belongs, or is copied there.
 void run_alone(const Arguments &arguments) {
-  if (arguments.collective == Collective::barrier || arguments.collective == Collective::exscan) return;
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (!traits.has_output(0, arguments.root)) return;
   const auto *from = static_cast<const std::byte *>(arguments.input);
   auto *to = static_cast<std::byte *>(arguments.output);
   std::size_t count = arguments.count;
-  const bool told = arguments.collective == Collective::gather || arguments.collective == Collective::scatter;
-  if (arguments.ragged && !told) count = std::numeric_limits<std::size_t>::max();  // tables say it
+  if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // tables say it
   if (arguments.input_blocks != nullptr) {
     count = std::min(count, arguments.input_blocks->count);
     from += arguments.input_blocks->place;
@@ -195,7 +191,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   if (ranks == 1) {
     run_alone(arguments);
     job.sizes.push_back(arguments.count);
-    if (arguments.ragged && arguments.collective == Collective::alltoall &&
+    if (arguments.ragged && algorithms::traits_of(arguments.collective).pairs() &&
         arguments.input_blocks->count > arguments.output_blocks->count)
       job.cut_off = {0, 0, arguments.input_blocks->count, arguments.output_blocks->count};
     job.stage = Job::Stage::over;
@@ -207,10 +203,9 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   const auto known = [&](const Block *blocks) {
     for (int i = 0; i < ranks; ++i) job.sizes.push_back(blocks[i].count);
   };
-  switch (arguments.collective) {
-    case Collective::allgather: known(arguments.output_blocks); return bind(job);
-    case Collective::reduce_scatter: known(arguments.input_blocks); return bind(job);
-    default: break;
+  if (const algorithms::Traits &traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
+    known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
+    return bind(job);
   }
   if (Route *const route = bind_one_way(arguments, job.call)) {
     job.route = route;
@@ -278,19 +273,19 @@ void Communicator::State::bind(Job &job) {
   if (arguments.ragged) {
     job.call.ragged = true;
     job.call.count = *std::max_element(job.sizes.begin(), job.sizes.end());
-    if (arguments.collective != Collective::alltoall) job.call.sizes = job.sizes.data();
     const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+    if (!traits.pairs()) job.call.sizes = job.sizes.data();
     if (traits.has_input(rank, arguments.root)) job.call.input_blocks = arguments.input_blocks;
     if (traits.has_output(rank, arguments.root)) job.call.output_blocks = arguments.output_blocks;
   }
-  if (job.call.count == 0 && arguments.collective != Collective::barrier) {
+  if (job.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;
   }
   if (displaced(arguments)) {
     const std::size_t size = arguments.element_bytes;
-    if (arguments.collective == Collective::reduce_scatter) {
+    if (algorithms::traits_of(arguments.collective).reduces) {
       const std::size_t count = arguments.ragged ? job.sizes[static_cast<std::size_t>(rank)] : job.call.count;
       job.memory.resize(count * size);
       job.call.output = job.memory.data();
@@ -367,7 +362,7 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
     job.outcome = executor->advance(*job.program, job.call, polling);
     if (job.outcome != Outcome::done) return job.outcome;
     job.stage = Job::Stage::over;
-    if (arguments.collective == Collective::reduce_scatter && displaced(arguments) && !job.memory.empty())
+    if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.memory.empty())
       std::memcpy(arguments.output, job.memory.data(), job.memory.size());
     if (job.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.memory);
   }
@@ -382,10 +377,10 @@ Outcome Communicator::State::verdict(Job &job) const {
     job.cut_off = executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
-  if (arguments.collective == Collective::alltoall) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
-  const bool gathers = arguments.collective == Collective::gather;
-  if (!arguments.ragged || arguments.root != rank || !(gathers || arguments.collective == Collective::scatter))
-    return Outcome::done;
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
+  const bool gathers = traits.output_at_root;
+  if (!arguments.ragged || arguments.root != rank || !traits.rooted()) return Outcome::done;
   for (int other = 0; other < ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);
     const std::size_t given = gathers ? job.sizes[i] : arguments.input_blocks[i].count;
@@ -475,7 +470,7 @@ Outcome Communicator::run(const Arguments &arguments) {
   if (state.under_way()) [[unlikely]] state.finish_started();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
-      if (arguments.count == 0 && arguments.collective != Collective::barrier) return Outcome::done;
+      if (arguments.count == 0 && algorithms::has<&algorithms::Traits::moves_data>(arguments.collective)) return Outcome::done;
       return state.run(arguments);
     }
     if (arguments.ragged && state.ranks > 1 && algorithms::traits_of(arguments.collective).rooted()) {

@@ -34,7 +34,7 @@ struct Announcement {
     const auto kind = static_cast<Collective>(collective);
     const algorithms::Traits &traits = algorithms::traits_of(kind);
     std::string result(algorithms::name_of(kind));
-    if (kind == Collective::barrier) return result;
+    if (!traits.moves_data) return result;
     if (ragged != 0) result += " (blocks of different sizes)";
     if (!traits.reduces) {
       if (ragged == 0) result += " of " + std::to_string(count) + " bytes";
@@ -96,21 +96,21 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   if (!arguments.ragged) return {};
 
   std::vector<std::uint64_t> table(2 * ranks, kUnknown), tables(2 * ranks * ranks);
-  const bool own_to_all = arguments.collective == Collective::allgather;
-  const bool combined = arguments.collective == Collective::reduce_scatter;
+  const bool known = traits.sizes_known(), combined = known && traits.reduces, gathered = known && !combined;
   for (std::size_t other = 0; other < ranks; ++other) {
     if (traits.has_input(state_->rank, arguments.root) && arguments.input_blocks != nullptr && !combined)
       table[other] = arguments.input_blocks[other].count;
     if (traits.has_output(state_->rank, arguments.root) && arguments.output_blocks != nullptr)
       table[ranks + other] = arguments.output_blocks[other].count;
     if (combined) table[ranks + other] = arguments.input_blocks[other].count;
-    if (own_to_all) table[other] = arguments.output_blocks[me].count;
+    if (gathered) table[other] = arguments.output_blocks[me].count;
   }
+  // A rank says itself how long its block is that goes to the root or comes from it.
   const auto root = static_cast<std::size_t>(arguments.root);
-  if (arguments.collective == Collective::gather) table[root] = arguments.count;
-  if (arguments.collective == Collective::scatter) table[ranks + root] = arguments.count;
+  if (traits.output_at_root) table[root] = arguments.count;
+  if (traits.input_at_root) table[ranks + root] = arguments.count;
   if (!state_->group->bootstrap->allgather(table.data(), tables.data(), table.size() * sizeof table[0])) return kEnded;
-  const std::string difference = first_difference(tables, ranks, own_to_all || combined, combined ? " elements" : " bytes");
+  const std::string difference = first_difference(tables, ranks, known, combined ? " elements" : " bytes");
   if (difference.empty()) return {};
   return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
 }

@@ -38,7 +38,7 @@ std::uint16_t check_of(const Arguments &arguments, int rank, int ranks) {
 void Communicator::State::write_letter(Job &job) const {
   const Arguments &arguments = job.arguments;
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  const bool pairs = arguments.collective == Collective::alltoall;
+  const bool pairs = traits.pairs();
   const std::size_t size =
       pairs ? std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks)) : arguments.count;
   job.letter.size = size & kSizeMask;
@@ -74,7 +74,7 @@ bool Communicator::State::read_letters(Job &job) const {
     if (count > 0) std::memcpy(output + to.place, job.letters[from].data + at, count);
   };
   if (!traits.has_output(rank, arguments.root)) return true;
-  if (arguments.collective == Collective::scatter) {
+  if (traits.input_at_root) {
     deliver(static_cast<std::size_t>(arguments.root), {0, arguments.count}, room);
     return true;
   }

@@ -3,12 +3,16 @@
 import re
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 
 import pytest
 
 from copse import paths
 
 SRC = paths.ROOT / "src"
+FACES = paths.ROOT / "faces"
 TOOL = paths.ROOT / "tools" / "docs"
 ARCHITECTURE = paths.ROOT / "docs" / "architecture.md"
 DECISION_WORDS_MAX = 300
@@ -37,56 +41,73 @@ def test_a_stale_part_is_found_and_mended(docs, tmp_path):
 
 
 def test_the_c_library_page_names_every_call():
-    header = (paths.ROOT / "include" / "copse" / "copse.h").read_text()
+    header = (paths.ROOT / "include" / "copse" / "collectives.h").read_text()
     calls = re.findall(r"^COPSE_COLLECTIVE\((\w+),", header, re.MULTILINE)
     page = (paths.ROOT / "docs" / "c-library.md").read_text()
     rows = [row.split("|")[1] for row in page.splitlines() if row.startswith("| `")][1:]
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(calls)
+    header = (paths.ROOT / "include" / "copse" / "copse.h").read_text()
     assert set(re.findall(r"COPSE_ERROR_\w+", page)) <= set(re.findall(r"^  (COPSE_ERROR_\w+) =", header, re.MULTILINE))
 
 
-def rooms() -> list[str]:
-    """In the order of the build, lower floors first."""
+@pytest.fixture(scope="module")
+def house():
+    """tools/docs as a module: it knows the rooms."""
+    loader = SourceFileLoader("docs", str(TOOL))
+    module = module_from_spec(spec_from_loader("docs", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_every_folder_is_a_room(house):
+    with_sources = {path.parent for floor in (SRC, FACES) for path in floor.rglob("*.cpp")}
+    assert [folder for folder in with_sources if not house.room_of(folder / "any.cpp")] == []
+    assert all(house.sources(folder) for folder, _ in house.rooms().values())
     listed = re.search(r"foreach\(room (.+?)\)", (SRC / "CMakeLists.txt").read_text())[1].split()
-    return [room for room in listed if (SRC / room / "CMakeLists.txt").exists()]
+    assert [room for room in house.rooms() if (SRC / room).is_dir()] == listed
 
 
-def uses(room: str) -> set[str]:
-    """The rooms that a room links, by the names of their targets."""
-    text = (SRC / room / "CMakeLists.txt").read_text()
-    declared = re.findall(r"\bUSES (.*?)\)|target_link_libraries\(copse-native PRIVATE (.*?)\)", text, re.DOTALL)
-    return {name for pair in declared for name in re.findall(r"\bcopse_(\w+)", " ".join(pair))}
+def going_up(order: list[str], arrows: dict[str, dict[str, list[str]]]) -> list[str]:
+    """The includes of rooms that do not lie below, and of one face by another. Without them there is no circle of rooms."""
+    return [
+        place
+        for room, uses in arrows.items()
+        for other, places in uses.items()
+        if order.index(other) > order.index(room) or other.startswith("faces/")
+        for place in places
+    ]
 
 
-def test_every_folder_is_a_room():
-    with_sources = {path.parent.relative_to(SRC) for path in SRC.rglob("*.cpp")}
-    folders = {str(folder) for folder in with_sources}
-    known = set(rooms())
-    assert {folder for folder in folders if not any(folder == r or folder.startswith(r + "/") for r in known)} == set()
-    assert known <= folders
+def test_rooms_include_only_rooms_below_them(house):
+    assert going_up(list(house.rooms()), house.arrows()) == []
+    assert going_up(["plan", "engine", "faces/c"], {"plan": {"engine": ["here"]}, "engine": {"plan": ["fine"]}}) == ["here"]
+    assert going_up(["faces/c", "faces/mpi"], {"faces/mpi": {"faces/c": ["there"]}}) == ["there"]
+    arrows = house.arrows()
+    assert "topology" in arrows["shape"] and "heap" in arrows["communicator"] and "communicator" in arrows["faces/c"]
 
 
-def test_the_table_of_rooms_is_the_builds_own():
-    text = ARCHITECTURE.read_text().split("## The house")[1].split("\n## ")[0]
-    table = re.findall(r"^\| `([\w/]+)` \| ([\w, -]+) \| .+ \|$", text, re.MULTILINE)
-    written = [(room, set() if used == "-" else set(used.split(", "))) for room, used in table]
-    assert written == [(room, uses(room)) for room in rooms()]
+def circle(uses: dict[str, set[str]]) -> list[str]:
+    """What is left when everything is taken away that needs nothing that is left."""
+    left = dict(uses)
+    while free := [name for name, needs in left.items() if not needs & (left.keys() - {name})]:
+        for name in free:
+            del left[name]
+    return sorted(left)
 
 
-def room_of(path: str) -> str:
-    return max((room for room in rooms() if path.startswith(room + "/")), key=len, default="")
+def part_of(file: Path) -> str:
+    """A .hpp and its .cpp are one part; a list of rows is one by itself."""
+    return file.name if file.suffix == ".def" else file.stem
 
 
-def test_rooms_include_only_rooms_below_them():
-    order = {room: floor for floor, room in enumerate(rooms())}
-    upwards = []
-    for source in [*SRC.rglob("*.cpp"), *SRC.rglob("*.hpp")]:
-        own = room_of(str(source.relative_to(SRC)))
-        for included in re.findall(r'^#include "(\w[\w/]+\.(?:hpp|def|h))"', source.read_text(), re.MULTILINE):
-            other = room_of(included)
-            if other and order[other] > order[own]:
-                upwards.append(f"{source.relative_to(SRC)} includes {included}")
-    assert upwards == []
+def test_parts_of_a_face_include_one_another_in_one_direction(house):
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"c"}}) == [] and circle({"a": {"b"}, "b": {"a"}, "c": {"a"}}) == ["a", "b", "c"]
+    for face in FACES.iterdir():
+        parts: dict[str, set[str]] = {}
+        for source in house.sources(face):
+            needs = {part_of(file) for file in house.included(source) if file.parent == face}
+            parts.setdefault(part_of(source), set()).update(needs)
+        assert circle(parts) == [], face
 
 
 def rows_of_the_standard() -> list[list[str]]:

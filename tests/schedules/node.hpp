@@ -75,9 +75,8 @@ inline engine::Call call_of(const communicator::Arguments &arguments, int rank, 
                      const engine::Geometry &geometry, std::size_t pack) {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   engine::Call call;
-  if (traits.one_buffer || traits.has_input(rank, arguments.root)) call.input = arguments.input;
-  if (traits.one_buffer || traits.has_output(rank, arguments.root)) call.output = arguments.output;
-  if (arguments.collective == Collective::exscan && rank == 0) call.output = nullptr;
+  if (traits.has_input_buffer(rank, arguments.root)) call.input = arguments.input;
+  if (traits.has_output(rank, arguments.root)) call.output = arguments.output;
   call.count = arguments.count;
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;

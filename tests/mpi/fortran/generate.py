@@ -1,4 +1,4 @@
-"""Programs in Fortran that make every collective call, from Copse's own list of them (faces/mpi/calls.def).
+"""Programs in Fortran that make every collective call, from Copse's own list of them (faces/mpi/moves.def and reductions.def).
 
 One program for each of MPI's three bindings, with calls of every form (blocking, started, persistent) and width, out of
 place and in place, for each datatype. It checks results by itself (expected.f90), and prints "fine: N checks".
@@ -58,7 +58,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Call:
-    """A collective call: its parameters with their types in C, from calls.def."""
+    """A collective call: its parameters with their types in C, from those lists."""
 
     name: str
     stem: str
@@ -109,9 +109,10 @@ class Call:
 
 
 def calls() -> list[Call]:
-    text = re.sub(r"//.*", "", (paths.ROOT / "faces" / "mpi" / "calls.def").read_text())
+    files = [paths.ROOT / "faces" / "mpi" / name for name in ("moves.def", "reductions.def")]
+    text = re.sub(r"//.*", "", "".join(file.read_text() for file in files))
     found = []
-    for name, stem, parameters in re.findall(r"COPSE_CALL\(\w+, \w+, (\w+), (\w+), \w+,\s*\(([^)]*)\)", text):
+    for name, stem, parameters in re.findall(r"COPSE_CALL\((\w+), (\w+), \w+,\s*\(([^)]*)\)", text):
         split = [re.fullmatch(r"(.*?)(\w+)", parameter.strip()).groups() for parameter in parameters.split(",")]
         found.append(Call(name, stem, tuple((c_type.strip(), name) for c_type, name in split)))
     return found

@@ -1,5 +1,5 @@
 // The C interface: making communicators.
-#include "communicator/c_api.hpp"
+#include "api.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "engine/signal/cancel.hpp"
 
 using namespace copse::communicator;
-using namespace copse::communicator::c_api;
+using namespace copse::c;
 
 struct copse_meeting : Meeting {
   using Meeting::Meeting;

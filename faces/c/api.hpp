@@ -10,12 +10,19 @@
 #include <vector>
 
 #include "communicator/communicator.hpp"
-#include "communicator/of_thread.hpp"
 #include "communicator/spans.hpp"
 #include "copse/copse.h"
+#include "of_thread.hpp"
 #include "topology/error.hpp"
 
-namespace copse::communicator::c_api {
+namespace copse::c {
+
+using communicator::Arguments;
+using communicator::Block;
+using communicator::Communicator;
+using communicator::Job;
+using communicator::Outcome;
+using communicator::Span;
 
 // What went wrong without a communicator, on this thread.
 inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
@@ -53,10 +60,10 @@ inline std::string out_of(const char *what, int value, int end) {
   return std::string(what) + " is " + std::to_string(value) + "; expected 0 to " + std::to_string(end - 1);
 }
 
-}  // namespace copse::communicator::c_api
+}  // namespace copse::c
 
 struct copse_comm {
-  std::unique_ptr<copse::communicator::Communicator> communicator;
+  std::unique_ptr<copse::c::Communicator> communicator;
   bool check = false;
   copse_status broken = COPSE_OK;
   std::string message;
@@ -65,11 +72,11 @@ struct copse_comm {
 
   // Of the call that is being made.
   copse::engine::Combine combine;
-  std::vector<copse::communicator::Block> input_blocks, output_blocks;
-  std::vector<copse::communicator::Span> spans;
+  std::vector<copse::c::Block> input_blocks, output_blocks;
+  std::vector<copse::c::Span> spans;
 };
 
 struct copse_request {
   std::shared_ptr<copse_comm *> comm;
-  std::shared_ptr<copse::communicator::Job> job;
+  std::shared_ptr<copse::c::Job> job;
 };

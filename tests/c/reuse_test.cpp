@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "c_ranks.hpp"
-#include "refusal.hpp"
+#include "../communicator/refusal.hpp"
 
 namespace copse::test {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "../engine/ranks.hpp"
 #include "c_ranks.hpp"
-#include "refusal.hpp"
+#include "../communicator/refusal.hpp"
 
 namespace copse::test {
 namespace {

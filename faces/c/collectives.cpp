@@ -1,5 +1,5 @@
-// The C interface: collectives and requests. Each collective is a row of the table at the end, which says how its
-// parameters are to be read; both its forms follow from that.
+// The C interface: collectives and requests. A collective's two functions follow from its line in <copse/collectives.h>,
+// which names the parameters, and from its row in collectives.def, which says what they mean.
 #include <pthread.h>
 
 #include <algorithm>
@@ -7,12 +7,13 @@
 #include <stdexcept>
 #include <thread>
 
-#include "communicator/c_api.hpp"
+#include "api.hpp"
 
-namespace copse::communicator::c_api {
+namespace copse::c {
 namespace {
 
 using algorithms::Collective;
+using algorithms::one_for_each;
 using algorithms::Traits;
 using plan::Extent;
 
@@ -27,7 +28,7 @@ struct Side {
 struct Asked {
   const char *name;
   Collective collective;
-  Side input = {}, output = {};
+  Side input, output;
   std::size_t count = 0;  // of the message, of each block, or of this rank's block
   bool ragged = false;
   int root = 0;
@@ -38,8 +39,6 @@ struct Asked {
 [[noreturn, gnu::cold]] void refuse(const Asked &asked, const std::string &why) {
   throw std::invalid_argument("copse_" + std::string(asked.name) + ": " + why);
 }
-
-bool one_for_each(Extent extent) { return extent == Extent::all || extent == Extent::row || extent == Extent::column; }
 
 // From a call as it is described to Arguments that are sound, as far as one rank can see that. What they point to lies
 // in the communicator's handle.
@@ -58,13 +57,12 @@ class Binding {
     result_.count = asked_.count;
     result_.input = asked_.input.buffer;
     result_.output = const_cast<void *>(asked_.output.buffer);
-    if (asked_.collective == Collective::barrier) result_.element_bytes = 0;
+    if (!traits_.moves_data) result_.element_bytes = 0;
     if (traits_.reduces) combine();
-    if (traits_.input == Extent::none) return;
+    if (!traits_.moves_data) return;
 
     const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
-    const bool writes = (traits_.one_buffer || traits_.has_output(rank_, asked_.root)) &&
-                        !(asked_.collective == Collective::exscan && rank_ == 0);
+    const bool writes = traits_.has_output(rank_, asked_.root);
     comm_.spans.clear();
     // Tables first: they may say how long this rank's own block is.
     const bool input_first = one_for_each(traits_.input);
@@ -96,7 +94,7 @@ class Binding {
     auto &blocks = written ? comm_.output_blocks : comm_.input_blocks;
     (written ? result_.output_blocks : result_.input_blocks) = table(side, blocks, written);
     // In a gather or scatter a rank says itself how long its block is.
-    if (!traits_.rooted() && traits_.input != Extent::row)
+    if (traits_.sizes_known())
       result_.count = blocks[static_cast<std::size_t>(rank_)].count;
   }
 
@@ -159,7 +157,7 @@ class Binding {
   }
 
   void check_overlap() {
-    if (const auto overlap = first_overlap(comm_.spans)) [[unlikely]]
+    if (const auto overlap = communicator::first_overlap(comm_.spans)) [[unlikely]]
       refuse(asked_, overlap->text() + (overlap->first->name == overlap->second->name
                                             ? "" : "; expected other memory, or the form in place that copse.h describes"));
   }
@@ -272,11 +270,55 @@ copse_status ask(copse_request **request, bool wait, bool &over) {
   return over ? end(comm->message, [&] { return status_of(*comm, outcome, &job); }) : COPSE_OK;
 }
 
-}  // namespace
-}  // namespace copse::communicator::c_api
+// The parameters of all functions together.
+struct Given {
+  const void *buffer, *input, *output;
+  const std::size_t *sizes, *places, *counts, *input_sizes, *input_places, *output_sizes, *output_places;
+  std::size_t bytes, count;
+  int root;
+  copse_type type;
+  copse_op op;
+};
 
-using namespace copse::communicator::c_api;
-using copse::algorithms::Collective;
+// All at once: a call is short, and what is set first and changed later is written twice.
+template <algorithms::Function function>
+constexpr Asked asked_of(const char *name, const Given &given) {
+  constexpr const Traits &kTraits = algorithms::traits_of(function.collective);
+  constexpr bool kTables = function.ragged, kBoth = kTables && kTraits.pairs();
+  constexpr bool kOfInput = kTables && !kBoth && one_for_each(kTraits.input), kOfOutput = kTables && !kBoth && !kOfInput;
+  const std::size_t *const sizes = kTraits.reduces ? given.counts : given.sizes;
+  return {.name = name,
+          .collective = function.collective,
+          .input = {kTraits.one_buffer ? "buffer" : "input", kTraits.one_buffer ? given.buffer : given.input,
+                    kBoth ? given.input_sizes : kOfInput ? sizes : nullptr,
+                    kBoth ? given.input_places : kOfInput ? given.places : nullptr},
+          .output = {kTraits.one_buffer ? "buffer" : "output", kTraits.one_buffer ? given.buffer : given.output,
+                     kBoth ? given.output_sizes : kOfOutput ? sizes : nullptr,
+                     kBoth ? given.output_places : kOfOutput ? given.places : nullptr},
+          .count = kTraits.reduces ? given.count : given.bytes,
+          .ragged = kTables,
+          .root = given.root,
+          .type = given.type,
+          .op = given.op};
+}
+
+}  // namespace
+
+// The names of parameters in <copse/collectives.h>. Where a function has no parameter of a name, that name means the value
+// here.
+namespace absent {
+constexpr const void *buffer = nullptr, *input = nullptr, *output = nullptr;
+constexpr const std::size_t *sizes = nullptr, *places = nullptr, *counts = nullptr;
+constexpr const std::size_t *input_sizes = nullptr, *input_places = nullptr;
+constexpr const std::size_t *output_sizes = nullptr, *output_places = nullptr;
+constexpr std::size_t bytes = 0, count = 0;
+constexpr int root = 0;
+constexpr copse_type type = COPSE_TYPE_COUNT;
+constexpr copse_op op = COPSE_OP_COUNT;
+}  // namespace absent
+}  // namespace copse::c
+
+using namespace copse::c;
 
 extern "C" {
 
@@ -324,86 +366,22 @@ copse_status copse_wait_all(size_t count, copse_request **requests) {
   return result;
 }
 
-#define BARE(...) __VA_ARGS__
-#define COLLECTIVE(function, parameters, ...)                                     \
-  copse_status copse_##function(BARE parameters) {                               \
-    return run(comm, {.name = #function, __VA_ARGS__});                           \
-  }                                                                               \
-  copse_status copse_start_##function(BARE parameters, copse_request **request) { \
-    return start(comm, {.name = #function, __VA_ARGS__}, request);                \
-  }
+// What copse_##function does with its parameters.
+#define GIVEN                                                                                                   \
+  {buffer, input, output, sizes, places, counts, input_sizes, input_places, output_sizes, output_places, bytes, \
+   count,  root,  type,   op}
+#define COPSE_COLLECTIVE(function, ...)                                                                                 \
+  copse_status copse_##function(__VA_ARGS__) {                                                                          \
+    static constexpr auto kFunction = copse::algorithms::function_named(#function, &copse::algorithms::Traits::c_calls); \
+    return run(comm, asked_of<kFunction>(#function, GIVEN));                                                            \
+  }                                                                                                                     \
+  copse_status copse_start_##function(__VA_ARGS__, copse_request **request) {                                           \
+    static constexpr auto kFunction = copse::algorithms::function_named(#function, &copse::algorithms::Traits::c_calls); \
+    return start(comm, asked_of<kFunction>(#function, GIVEN), request);                                                 \
+  }                                                                                                                     \
+  static_assert(true)
 
-COLLECTIVE(barrier, (copse_comm *comm), .collective = Collective::barrier)
-
-COLLECTIVE(broadcast, (copse_comm *comm, void *buffer, size_t bytes, int root),
-           .collective = Collective::broadcast, .input = {"buffer", buffer}, .output = {"buffer", buffer},
-           .count = bytes, .root = root)
-
-COLLECTIVE(reduce,
-           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op, int root),
-           .collective = Collective::reduce, .input = {"input", input}, .output = {"output", output}, .count = count,
-           .root = root, .type = type, .op = op)
-
-COLLECTIVE(allreduce,
-           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
-           .collective = Collective::allreduce, .input = {"input", input}, .output = {"output", output},
-           .count = count, .type = type, .op = op)
-
-COLLECTIVE(scan, (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
-           .collective = Collective::scan, .input = {"input", input}, .output = {"output", output}, .count = count,
-           .type = type, .op = op)
-
-COLLECTIVE(exscan, (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
-           .collective = Collective::exscan, .input = {"input", input}, .output = {"output", output}, .count = count,
-           .type = type, .op = op)
-
-COLLECTIVE(reduce_scatter_block,
-           (copse_comm *comm, const void *input, void *output, size_t count, copse_type type, copse_op op),
-           .collective = Collective::reduce_scatter, .input = {"input", input}, .output = {"output", output},
-           .count = count, .type = type, .op = op)
-
-COLLECTIVE(reduce_scatter,
-           (copse_comm *comm, const void *input, void *output, const size_t *counts, copse_type type, copse_op op),
-           .collective = Collective::reduce_scatter, .input = {"input", input, counts}, .output = {"output", output},
-           .ragged = true, .type = type, .op = op)
-
-COLLECTIVE(gather, (copse_comm *comm, const void *input, size_t bytes, void *output, int root),
-           .collective = Collective::gather, .input = {"input", input}, .output = {"output", output}, .count = bytes,
-           .root = root)
-
-COLLECTIVE(gatherv,
-           (copse_comm *comm, const void *input, size_t bytes, void *output, const size_t *sizes,
-            const size_t *places, int root),
-           .collective = Collective::gather, .input = {"input", input}, .output = {"output", output, sizes, places},
-           .count = bytes, .ragged = true, .root = root)
-
-COLLECTIVE(scatter, (copse_comm *comm, const void *input, void *output, size_t bytes, int root),
-           .collective = Collective::scatter, .input = {"input", input}, .output = {"output", output}, .count = bytes,
-           .root = root)
-
-COLLECTIVE(scatterv,
-           (copse_comm *comm, const void *input, const size_t *sizes, const size_t *places, void *output,
-            size_t bytes, int root),
-           .collective = Collective::scatter, .input = {"input", input, sizes, places}, .output = {"output", output},
-           .count = bytes, .ragged = true, .root = root)
-
-COLLECTIVE(allgather, (copse_comm *comm, const void *input, size_t bytes, void *output),
-           .collective = Collective::allgather, .input = {"input", input}, .output = {"output", output},
-           .count = bytes)
-
-COLLECTIVE(allgatherv,
-           (copse_comm *comm, const void *input, void *output, const size_t *sizes, const size_t *places),
-           .collective = Collective::allgather, .input = {"input", input}, .output = {"output", output, sizes, places},
-           .ragged = true)
-
-COLLECTIVE(alltoall, (copse_comm *comm, const void *input, void *output, size_t bytes),
-           .collective = Collective::alltoall, .input = {"input", input}, .output = {"output", output},
-           .count = bytes)
-
-COLLECTIVE(alltoallv,
-           (copse_comm *comm, const void *input, const size_t *input_sizes, const size_t *input_places, void *output,
-            const size_t *output_sizes, const size_t *output_places),
-           .collective = Collective::alltoall, .input = {"input", input, input_sizes, input_places},
-           .output = {"output", output, output_sizes, output_places}, .ragged = true)
+using namespace copse::c::absent;
+#include "copse/collectives.h"
 
 }  // extern "C"

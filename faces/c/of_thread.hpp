@@ -2,7 +2,7 @@
 // when a thread's other objects, and on the main thread that is all of them, have been destroyed.
 #pragma once
 
-namespace copse::communicator {
+namespace copse::c {
 
 // `Tag` tells apart values of one type.
 template <class Value, class Tag>
@@ -28,4 +28,4 @@ class OfThread {
   static inline thread_local End end;
 };
 
-}  // namespace copse::communicator
+}  // namespace copse::c

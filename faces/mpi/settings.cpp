@@ -1,0 +1,31 @@
+// Reading the variables, and what ranks agree on among them.
+#include "settings.hpp"
+
+#include <unistd.h>
+
+#include "topology/machine.hpp"
+
+namespace copse::mpi {
+
+choose::Settings &detail::settings = *new choose::Settings;
+
+std::string read_settings() {
+  std::string error;
+  const auto read = choose::read_settings(environ, error);
+  if (!read) return error;
+  detail::settings = *read;
+  if (read->topology.empty()) return {};
+  try {
+    static_cast<void>(topology::Machine::from(read->topology));
+  } catch (const std::exception &wrong) {
+    return wrong.what();
+  }
+  return {};
+}
+
+void set_agreed(bool disable, bool trace) {
+  detail::settings.disable = disable;
+  detail::settings.trace = trace;
+}
+
+}  // namespace copse::mpi

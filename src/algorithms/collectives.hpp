@@ -1,0 +1,149 @@
+// The collectives: each is one row of collectives.def, and this is what follows from the rows for everything that treats
+// collectives alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace copse::algorithms {
+
+// The v-variants are the same collectives, with blocks of different sizes; alltoallw is alltoall to Copse.
+enum class Collective : std::uint8_t {
+#define COLLECTIVE(name, ...) name,
+#include "algorithms/collectives.def"
+#undef COLLECTIVE
+};
+
+// The ranks that have a buffer.
+enum class Holders : std::uint8_t { all, root };
+// Whether a rank's input and output may be the same memory.
+enum class Place : std::uint8_t {
+  never,
+  same,   // they may: the same part of the message lies in the same place
+  moved,  // they may, but the same place means another part in each: Copse copies one of them first
+  always,
+};
+// Which ranks' inputs are combined in a rank's output.
+enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
+
+// What distinguishes the collectives.
+struct Traits {
+  std::string_view name;
+  plan::Extent input, output;
+  bool moves_data;
+  bool input_everywhere, output_everywhere;  // every rank has one
+  bool input_at_root, output_at_root;        // only the root has one
+  bool one_buffer;                     // input and output are always the same memory
+  bool in_place;                       // they may be: the same part of the message in the same place
+  bool displaced;                      // they may be, but the same place means another part in each
+  bool reduces;
+  Combined combined;
+  std::string_view c_calls, mpi_calls;  // names of functions, with blanks between them
+  std::string_view summary;             // one sentence for people
+
+  // What the root of a rooted collective has and the others have not: the whole input, or the whole output.
+  [[nodiscard]] constexpr bool rooted() const { return input_at_root || output_at_root; }
+  // Is the message made of blocks, one for each rank or for each pair of ranks?
+  [[nodiscard]] constexpr bool has_blocks() const { return input != output; }
+  [[nodiscard]] constexpr bool pairs() const { return input == plan::Extent::row; }
+
+  // Does this rank contribute something?
+  [[nodiscard]] constexpr bool has_input(int rank, int root) const {
+    return input_everywhere || (input_at_root && rank == root);
+  }
+  // Does this rank get a result? The first rank has none where only the ranks before one's own are combined.
+  [[nodiscard]] constexpr bool has_output(int rank, int root) const {
+    return output_everywhere || (output_at_root ? rank == root : combined == Combined::before_own && rank > 0);
+  }
+  // Has the address of the input a meaning on this rank?
+  [[nodiscard]] constexpr bool has_input_buffer(int rank, int root) const {
+    return one_buffer || has_input(rank, root);
+  }
+
+  // Of reductions: the last of the ranks, from 0 on, whose inputs are in this rank's output.
+  [[nodiscard]] constexpr int last_combined(int rank, int ranks) const {
+    return combined == Combined::all ? ranks - 1 : combined == Combined::up_to_own ? rank : rank - 1;
+  }
+  // Must all ranks get the same bits?
+  [[nodiscard]] constexpr bool same_result() const {
+    return combined == Combined::all && !has_blocks() && !output_at_root;
+  }
+  // Of the others: the rank from which a block of the message comes.
+  [[nodiscard]] constexpr int giver(int block, int root, int ranks) const {
+    return input == plan::Extent::own ? block : pairs() ? block / ranks : root;
+  }
+
+  // Where blocks have different sizes: does every rank know all of them? Otherwise two ranks know that of each block.
+  [[nodiscard]] constexpr bool sizes_known() const { return has_blocks() && !rooted() && !pairs(); }
+};
+
+// Does a buffer hold blocks for several ranks?
+[[nodiscard]] constexpr bool one_for_each(plan::Extent extent) {
+  return extent == plan::Extent::all || extent == plan::Extent::row || extent == plan::Extent::column;
+}
+
+inline constexpr Traits kTraits[] = {
+#define COLLECTIVE(name, input, givers, output, takers, place, combined, c, mpi, summary)                       \
+  {#name, plan::Extent::input, plan::Extent::output, plan::Extent::input != plan::Extent::none,                  \
+   plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                \
+   plan::Extent::output != plan::Extent::none && Holders::takers == Holders::all &&                             \
+       Combined::combined != Combined::before_own,                                                              \
+   Holders::givers == Holders::root, Holders::takers == Holders::root, Place::place == Place::always,           \
+   Place::place == Place::same || Place::place == Place::always, Place::place == Place::moved,                  \
+   Combined::combined != Combined::nothing, Combined::combined, c, mpi, summary},
+#include "algorithms/collectives.def"
+#undef COLLECTIVE
+};
+inline constexpr int kCollectives = static_cast<int>(sizeof kTraits / sizeof kTraits[0]);
+
+[[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
+  return kTraits[static_cast<std::size_t>(collective)];
+}
+// One of the traits, of a collective that is known only when the program runs: without a look into the table.
+template <bool Traits::*trait>
+[[nodiscard]] constexpr bool has(Collective collective) {
+  constexpr auto kHave = [] {
+    std::uint32_t have = 0;
+    for (int i = 0; i < kCollectives; ++i) have |= (kTraits[i].*trait ? 1u : 0u) << i;
+    return have;
+  }();
+  static_assert(kCollectives <= 32);
+  return (kHave >> static_cast<unsigned>(collective) & 1) != 0;
+}
+[[nodiscard]] constexpr std::string_view name_of(Collective collective) { return traits_of(collective).name; }
+[[nodiscard]] constexpr plan::Contents contents_of(Collective collective, int ranks) {
+  const Traits &traits = traits_of(collective);
+  const auto all = static_cast<std::uint32_t>(ranks);
+  return {traits.input, traits.output, traits.pairs() ? all * all : traits.has_blocks() ? all : 0};
+}
+
+// A function of the C interface or of MPI: the collective that it is, and whether its blocks have different sizes.
+struct Function {
+  Collective collective;
+  bool ragged;
+};
+// `calls`: &Traits::c_calls or &Traits::mpi_calls. A name that no row has does not compile.
+[[nodiscard]] constexpr Function function_named(std::string_view name, std::string_view Traits::*calls) {
+  for (int i = 0; i < kCollectives; ++i) {
+    std::string_view rest = kTraits[i].*calls;
+    for (bool ragged = false; !rest.empty(); ragged = true) {
+      const std::string_view first = rest.substr(0, rest.find(' '));
+      if (first == name) return {static_cast<Collective>(i), ragged};
+      rest.remove_prefix(first.size() < rest.size() ? first.size() + 1 : rest.size());
+    }
+  }
+  throw std::invalid_argument("no row of collectives.def has this name");
+}
+
+// The names that a user may write: Copse's own, and MPI's in lower case where it is another.
+[[nodiscard]] std::optional<Collective> collective_named(std::string_view name);
+[[nodiscard]] std::vector<std::string> collective_names();
+
+}  // namespace copse::algorithms
