@@ -21,6 +21,7 @@ plan::Plan allreduce_dissemination(const Request &request) {
   for (const auto &of_node : regions_of) over_nodes = std::max(over_nodes, doubling_areas(of_node.size()));
   over_nodes += over_regions;
 
+  plan::Builder::need_areas(over_nodes + (nodes.size() > 1 ? doubling_areas(nodes.size()) + 1 : 0));
   builder.loop();
   // Of several nodes' ranks, only those that speak for them want more than their node's sum takes.
   const Group &node = nodes.of(request.rank);

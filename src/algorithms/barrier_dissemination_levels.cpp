@@ -22,6 +22,7 @@ plan::Plan barrier_dissemination_levels(const Request &request) {
   const int over_nodes = over_regions + dissemination_rounds(most_regions, request.radix);
   const int release = over_nodes + dissemination_rounds(nodes.size(), request.radix);
 
+  plan::Builder::need_areas(release + 1);
   disseminate(builder, Teams::singles(region), request.rank, request.radix, 0);
   disseminate(builder, Teams(regions_of[nodes.index_of(request.rank)]), request.rank, request.radix, over_regions);
   if (nodes.size() == 1) return builder.finish();

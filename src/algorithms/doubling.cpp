@@ -76,6 +76,7 @@ bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted) {
 }
 
 Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine, const Wanted &wanted) {
+  Builder::need_areas(area + doubling_areas(teams.size()));
   const Doubling doubling(teams, wanted);
   const std::size_t here = teams.index_of(rank), neighbour = here ^ 1;
   const int last_area = area + doubling_areas(teams.size()) - 1;
@@ -118,6 +119,7 @@ Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine
 void double_up_over_nodes(Builder &builder, const Request &request, int area, const Sum &mine) {
   const Groups &nodes = request.shared->groups(topology::Level::node);
   const int release = area + doubling_areas(nodes.size());
+  Builder::need_areas(release + 1);
   if (request.rank == nodes.of(request.rank).front()) {
     const Teams leaders = Teams::singles(nodes.leaders());
     settle(builder, Builder::output(), double_up(builder, leaders, request.rank, area, mine));

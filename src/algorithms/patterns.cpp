@@ -66,7 +66,7 @@ void combine_below(Builder &builder, const shape::SurveyedTree &tree, int rank, 
 Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, std::span<const int> readers,
                         plan::Range range) {
   builder.keep_in_slots();
-  builder.put_into_scratch();
+  builder.put_into_scratch(tree.most_children + 2);
   const bool is_root = tree.parent[static_cast<std::size_t>(rank)] == shape::kNoParent;
   std::vector<int> up(readers.begin(), readers.end());
   if (!is_root) up = {tree.parent[static_cast<std::size_t>(rank)]};
@@ -88,7 +88,7 @@ Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int r
 void combine_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, int to) {
   const bool is_root = tree.parent[static_cast<std::size_t>(rank)] == shape::kNoParent;
   builder.keep_in_slots();
-  builder.put_into_scratch();
+  builder.put_into_scratch(tree.most_children + 2);
   if (is_root && rank == to) return combine_below(builder, tree, rank, area, Builder::output());
   const int reader[] = {to};
   const Operand place = combine_in_root(builder, tree, rank, area, reader, {});
@@ -169,6 +169,7 @@ int dissemination_rounds(std::size_t teams, int radix) {
 void disseminate(Builder &builder, const Teams &teams, int rank, int radix, int area) {
   const std::size_t count = teams.size(), here = teams.index_of(rank), position = teams.position(here, rank);
   const std::size_t size = teams[here].size();
+  Builder::need_areas(area + dissemination_rounds(count, radix));
   for (std::size_t known = 1; known < count; known *= static_cast<std::size_t>(radix), ++area) {
     std::vector<std::int32_t> listeners, heard;
     for (std::size_t far = known; far < count && far < known * static_cast<std::size_t>(radix); far += known) {
@@ -419,6 +420,7 @@ void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   Operand before;                  // the ranks before mine that I know of, combined
   Sum with{Builder::input(), {}};  // and mine
+  Builder::need_areas(dissemination_rounds(static_cast<std::size_t>(ranks), 2));
   int area = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++area) {
     if (rank + distance < ranks) {

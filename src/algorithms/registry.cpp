@@ -72,6 +72,15 @@ plan::Plan Algorithm::plan(Request request) const {
   }
 }
 
+std::string Algorithm::refusal(const Request &request) const {
+  try {
+    static_cast<void>(plan(request));
+    return {};
+  } catch (const Unbuildable &refused) {
+    return refused.what();
+  }
+}
+
 plan::Builder Request::builder() const {
   if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -84,8 +85,10 @@ struct Algorithm {
   std::string_view source;     // paper and section
   std::string_view summary;    // one sentence for people
 
-  // Throws Unbuildable.
+  // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;
+  // What plan() would throw: why there is no such plan, and what to do. Empty: there is one.
+  [[nodiscard]] std::string refusal(const Request &request) const;
   // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
   // different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }

@@ -302,6 +302,38 @@ bool fails_without(const Variant& variant, Case subject) {
   return !check(subject, 1).ok();
 }
 
+// The cases of a variant that has its plans. Returns the work.
+std::uint64_t prove(const Variant& variant, Effort effort, Tally& tally) {
+  std::uint64_t work = 0;
+  ++tally.variants;
+  tally.plans += variant.plans->size();
+  for (const NamedCase& each : cases(variant, effort)) {
+    Verdict verdict = check(each.subject);
+    ++tally.cases;
+    tally.steps += verdict.steps;
+    tally.accesses += verdict.accesses;
+    work += verdict.steps + verdict.accesses;
+    if (verdict.ok()) continue;
+    if (each.mixed && fails_without(variant, each.subject)) {
+      ++tally.spoiled;
+      continue;
+    }
+    ++tally.failed;
+    if (tally.failures.size() < kFailuresKept) tally.failures.push_back({each.name, std::move(verdict.findings)});
+  }
+  return work;
+}
+
+// Every radix that makes plans of its own, on the placement and root of `variant`: most algorithms have none, and a tree
+// of a larger radix than there are ranks is flat.
+void prove_radices(Variant variant, Seen& seen, Tally& tally) {
+  for (variant.radix = 2; variant.radix <= kMostRadix; ++variant.radix) {
+    if (variant.radix > 2 && !differs(variant, variant.radix - 1)) continue;
+    variant.plans = build_plans(variant);
+    if (seen.add(variant)) prove(variant, Effort::quick, tally);
+  }
+}
+
 }  // namespace
 
 Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Machine* only) {
@@ -311,28 +343,15 @@ Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Mac
   tally.possible = all.size();
   Seen seen;
   std::uint64_t work = 0;
+  if (ranks <= every_radix(effort)) {
+    for (const Variant& first : all.with_radix(2)) prove_radices(first, seen, tally);
+  }
   for (; tally.combinations < all.size(); ++tally.combinations) {
     if (tally.combinations >= amount.least && work >= amount.work) break;
     for (Variant& variant : all.at(tally.combinations)) {
       variant.plans = build_plans(variant);
       for (const auto& plan : *variant.plans) work += kWorkToBuild * plan.steps.size();
-      if (!seen.add(variant)) continue;
-      ++tally.variants;
-      tally.plans += variant.plans->size();
-      for (const NamedCase& each : cases(variant, effort)) {
-        Verdict verdict = check(each.subject);
-        ++tally.cases;
-        tally.steps += verdict.steps;
-        tally.accesses += verdict.accesses;
-        work += verdict.steps + verdict.accesses;
-        if (verdict.ok()) continue;
-        if (each.mixed && fails_without(variant, each.subject)) {
-          ++tally.spoiled;
-          continue;
-        }
-        ++tally.failed;
-        if (tally.failures.size() < kFailuresKept) tally.failures.push_back({each.name, std::move(verdict.findings)});
-      }
+      if (seen.add(variant)) work += prove(variant, effort, tally);
     }
   }
   return tally;

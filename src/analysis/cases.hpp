@@ -25,6 +25,9 @@ struct NamedCase {
 [[nodiscard]] std::vector<int> full_ranks();
 // Up to so many ranks every root, with full effort.
 inline constexpr int kEveryRoot = 32;
+// Up to so many ranks every radix that a user may force, on one placement and root for each number of ranks: with quick
+// and with full effort.
+[[nodiscard]] constexpr int every_radix(Effort effort) { return effort == Effort::quick ? 8 : 64; }
 
 // The cases of a row's variants, checked: of so many of the combinations as the effort is worth, which depends on what
 // they take, not on time.

@@ -64,6 +64,27 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   return plans;
 }
 
+bool differs(const Variant& variant, int other_radix) {
+  constexpr int kAllOf = 17;  // of so many ranks, all
+  const algorithms::Shared shared(variant.ranks, variant.places.get());
+  algorithms::Request request;
+  request.shared = &shared;
+  request.ranks = variant.ranks;
+  request.root = variant.root;
+  request.carrier = variant.carrier;
+  request.places = variant.places.get();
+  for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
+    const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
+    const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;
+    if (variant.ranks > kAllOf && !ends && !near_root) continue;
+    request.radix = variant.radix;
+    const plan::Plan mine = variant.row->plan(request);
+    request.radix = other_radix;
+    if (variant.row->plan(request) != mine) return true;
+  }
+  return false;
+}
+
 Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
     : row_(row),
       ranks_(ranks),
@@ -109,6 +130,12 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
     variant.carrier = static_cast<plan::Carrier>(carrier);
     if (row_.carries(variant.carrier)) result.push_back(variant);
   }
+  return result;
+}
+
+std::vector<Variant> Combinations::with_radix(int radix) const {
+  std::vector<Variant> result = at(0);
+  for (Variant& variant : result) variant.radix = radix;
   return result;
 }
 

@@ -18,6 +18,9 @@
 
 namespace copse::analysis {
 
+// Radices that a user may force: 2 to this.
+inline constexpr int kMostRadix = 64;
+
 enum class Effort : std::uint8_t {
   quick,  // a sample that changes with the number of ranks, so that a range covers all
   full,   // all combinations of few ranks, large samples of more
@@ -36,6 +39,8 @@ struct Variant {
 };
 
 [[nodiscard]] std::shared_ptr<const Plans> build_plans(const Variant& variant);
+// Whether another radix makes other plans: of a few ranks of many.
+[[nodiscard]] bool differs(const Variant& variant, int other_radix);
 
 // The layouts block, cyclic and random, in this order.
 inline constexpr int kLayouts = 3;
@@ -55,6 +60,9 @@ class Combinations {
   [[nodiscard]] std::uint64_t roots() const { return roots_; }
   // The `number`-th, below size(), without its plans: one variant for each carrier.
   [[nodiscard]] std::vector<Variant> at(std::uint64_t number) const;
+
+  // The first, but with this radix.
+  [[nodiscard]] std::vector<Variant> with_radix(int radix) const;
 
   // What they are combinations of, for people.
   [[nodiscard]] static std::string placements(const topology::Machine* only = nullptr);

@@ -3,7 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -16,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSteps = 3e7;  // of all ranks; more, and a row goes no further
+constexpr double kMostSteps = 4e6;  // of all ranks; more, and a row goes no further
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -52,6 +54,15 @@ Point measure(analysis::Variant& variant) {
   point.resident = resident_mib();
   variant.plans.reset();
   return point;
+}
+
+// How many steps so many ranks will take, if they grow as they did last; 0 if that cannot be said.
+double steps_of(const std::vector<Point>& known, int ranks) {
+  if (known.size() < 2) return 0;
+  const Point &last = known.back(), &before = known[known.size() - 2];
+  const auto steps = [](const Point& point) { return static_cast<double>(std::max<std::uint64_t>(point.outline.steps, 1)); };
+  const double growth = std::log(steps(last) / steps(before)) / std::log(1.0 * last.ranks / before.ranks);
+  return steps(last) * std::pow(1.0 * ranks / last.ranks, growth);
 }
 
 class Report {
@@ -95,10 +106,10 @@ void curve(const Scale& scale, analysis::Variant variant, Report& report) {
   const std::string row = std::string(name_of(variant.row->collective)).append(" ").append(variant.row->name);
   const char* by = plan::name_of(variant.carrier);
   const int cores = static_cast<int>(scale.machine->cores().size());
-  double before = 0, last = 0;  // steps, of the two before
+  std::vector<Point> known;
   for (const int ranks : scale.ranks) {
-    if (before > 0 && last * (last / before) > kMostSteps)
-      return report.stop(row, by, ranks, "too many steps: " + text_of(last * (last / before), "%.1e"));
+    if (const double steps = steps_of(known, ranks); steps > kMostSteps)
+      return report.stop(row, by, ranks, "too many steps: about " + text_of(steps, "%.1e"));
     const int nodes = (ranks + cores - 1) / cores;
     variant.ranks = ranks;
     variant.places =
@@ -107,10 +118,8 @@ void curve(const Scale& scale, analysis::Variant variant, Report& report) {
     if (nodes > 1)
       for (const auto& place : *variant.places) variant.nodes.push_back(place.at(topology::Level::node));
     try {
-      const Point point = measure(variant);
-      report.add(row, by, point);
-      before = last;
-      last = static_cast<double>(point.outline.steps);
+      known.push_back(measure(variant));
+      report.add(row, by, known.back());
     } catch (const algorithms::Unbuildable& refused) {
       return report.stop(row, by, ranks, refused.what());
     }

@@ -166,7 +166,8 @@ int run(const Sweep& sweep) {
     std::printf("  roots       every rank of up to %d, of more a sample\n", analysis::kEveryRoot);
   else
     std::printf("  roots       a sample\n");
-  std::printf("  radices     %s\n", analysis::Combinations::radices().c_str());
+  std::printf("  radices     %s; of up to %d ranks every one from 2 to %d, on one placement and root\n",
+              analysis::Combinations::radices().c_str(), analysis::every_radix(sweep.effort), analysis::kMostRadix);
   std::printf("  calls       of 1, 2, 3 and more fragments than the rings are deep, back to back and mixed\n");
   std::printf("  sampled     %llu of %llu combinations, evenly over all; the more, the less a run takes\n",
               wide(total.combinations), wide(total.possible));

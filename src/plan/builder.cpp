@@ -73,9 +73,13 @@ void Builder::lag(int iterations) {
   part().max_lag = std::max(part().max_lag, lag_);
 }
 
+void Builder::need_areas(int areas) {
+  if (areas > kPublishArea) throw Exhausted("areas", kPublishArea);
+}
+
 void Builder::use_area(int area) {
   if (area < 0) throw std::invalid_argument("plan: areas are numbered from 0");
-  if (area >= kPublishArea && !publishing_) throw Exhausted("areas", kPublishArea);
+  if (!publishing_) need_areas(area + 1);
   plan_.areas = std::max<std::uint8_t>(plan_.areas, static_cast<std::uint8_t>(area + 1));
 }
 

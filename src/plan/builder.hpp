@@ -60,7 +60,15 @@ class Builder {
   // Likewise, that some ranks give from their scratch (under get it is read there, as long as the readers like), or
   // that some are given into it (under put): it holds whole messages.
   void give_from_scratch() { plan_.whole_scratch |= carrier_ == Carrier::get; }
-  void put_into_scratch() { plan_.whole_scratch |= carrier_ == Carrier::put; }
+  // `scratches`: how many the rank with the most of them needs.
+  void put_into_scratch(int scratches = 1) {
+    if (carrier_ != Carrier::put) return;
+    plan_.whole_scratch = true;
+    if (scratches > kScratches) throw Exhausted("scratches", kScratches);
+  }
+  // Likewise, how many areas the plan of some rank needs, where that grows with the number of ranks: so all ranks find
+  // out together that there are not so many. Throws Exhausted.
+  static void need_areas(int areas);
   // Likewise, and alike for every root, that values of up to so many blocks are given at a time.
   void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 

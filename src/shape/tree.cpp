@@ -243,8 +243,10 @@ bool preserves_rank_order(const Tree& tree) {
 SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
   extents = shape::extents(*this);
   place.resize(parent.size());
-  for (const auto& siblings : children)
+  for (const auto& siblings : children) {
+    most_children = std::max(most_children, static_cast<int>(siblings.size()));
     for (std::size_t i = 0; i < siblings.size(); ++i) place[as_index(siblings[i])] = static_cast<int>(i);
+  }
   depth = shape::depth(*this);
   keeps_order = std::all_of(extents.begin(), extents.end(), [](const Extent& each) { return each.unbroken(); });
 }

@@ -83,7 +83,7 @@ struct SurveyedTree : Tree {
   explicit SurveyedTree(Tree tree);
   std::vector<Extent> extents;  // of the subtree below each rank; of a forest, only in the tree of its root
   std::vector<int> place;       // of each rank among its parent's children, from 0
-  int depth = 0;
+  int depth = 0, most_children = 0;
   bool keeps_order = false;  // preserves_rank_order
 };
 

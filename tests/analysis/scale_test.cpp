@@ -1,0 +1,155 @@
+// Very many ranks: what the plans of all of them cost, and what is refused because the language has no numbers for it.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <string>
+
+#include "analysis/outline.hpp"
+
+namespace copse::analysis {
+namespace {
+
+using algorithms::Algorithm;
+using algorithms::Collective;
+using plan::Carrier;
+
+Variant variant_of(const Algorithm& row, Carrier carrier, int ranks) {
+  static const topology::Machine machine = topology::Machine::from("ig");
+  const int cores = static_cast<int>(machine.cores().size()), nodes = (ranks + cores - 1) / cores;
+  Variant variant;
+  variant.row = &row;
+  variant.ranks = ranks;
+  variant.carrier = carrier;
+  variant.places = std::make_shared<topology::Placement>(make_placement(0, machine, nodes, ranks));
+  variant.placement = "block on " + std::to_string(nodes) + " x ig";
+  for (const auto& place : *variant.places)
+    if (nodes > 1) variant.nodes.push_back(place.at(topology::Level::node));
+  return variant;
+}
+
+std::uint64_t steps_with(const Algorithm& row, Carrier carrier, int ranks) {
+  Variant variant = variant_of(row, carrier, ranks);
+  variant.plans = build_plans(variant);
+  return outline_of(variant).steps;
+}
+
+// Whether a rank's steps grow more slowly than the ranks do, but for a few ranks.
+bool is_light(const Algorithm& row, Carrier carrier) {
+  constexpr std::uint64_t kMany = 64;  // steps of a rank: the circulant graph's, say
+  const std::uint64_t steps = steps_with(row, carrier, 512);
+  return steps < kMany * 512 && steps < 6 * steps_with(row, carrier, 128);
+}
+
+// Processor seconds and bytes of all ranks' plans.
+struct Price {
+  double build = 0, walk = 0;
+  std::size_t bytes = 0;
+  Outline outline;
+};
+
+Price price_of(const Algorithm& row, Carrier carrier, int ranks) {
+  Variant variant = variant_of(row, carrier, ranks);
+  Price price;
+  const std::clock_t begin = std::clock();
+  variant.plans = build_plans(variant);
+  const std::clock_t built = std::clock();
+  price.outline = outline_of(variant);
+  price.build = static_cast<double>(built - begin) / CLOCKS_PER_SEC;
+  price.walk = static_cast<double>(std::clock() - built) / CLOCKS_PER_SEC;
+  for (const plan::Plan& plan : *variant.plans)
+    price.bytes += sizeof plan + plan.steps.capacity() * sizeof(plan::Step) + plan.peers.capacity() * 4;
+  return price;
+}
+
+class Scale : public testing::TestWithParam<const Algorithm*> {
+ protected:
+  // Bounds of the whole: microseconds and bytes for each step, many times what they are, so that only what grows faster
+  // than the steps do can miss them.
+  static void expect_light(const Algorithm& row, int ranks, double microseconds) {
+    for (int number = 0; number < plan::kCarriers; ++number) {
+      const auto carrier = static_cast<Carrier>(number);
+      if (!row.carries(carrier) || !is_light(row, carrier)) continue;
+      algorithms::Request request;
+      const Variant variant = variant_of(row, carrier, ranks);
+      request.ranks = ranks;
+      request.carrier = carrier;
+      request.places = variant.places.get();
+      if (!row.refusal(request).empty()) continue;  // allreduce dissemination: a round needs an area
+      const Price price = price_of(row, carrier, ranks);
+      const auto steps = static_cast<double>(price.outline.steps);
+      const std::string what = std::string(row.name) + " by " + plan::name_of(carrier) + ", " + std::to_string(ranks);
+      EXPECT_LT(price.build * 1e6, microseconds * steps) << what;
+      EXPECT_LT(price.walk * 1e6, microseconds * steps) << what;
+      EXPECT_LT(static_cast<double>(price.bytes), 1000 * steps + 1e6) << what;
+    }
+  }
+};
+
+std::string label(const testing::TestParamInfo<const Algorithm*>& info) {
+  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
+}
+
+// A rank of these has to do with the blocks or tiles of all others, even where it moves many of them in one step.
+bool has_to_do_with_all(const Algorithm& row) {
+  const auto& traits = algorithms::traits_of(row.collective);
+  const bool everywhere = !traits.rooted() && algorithms::contents_of(row.collective, 2).blocks > 0;
+  return everywhere || row.name == "rabenseifner" || row.name == "scatter_doubling";
+}
+
+// What there is of trees, hierarchies and doubling.
+std::vector<const Algorithm*> light_rows() {
+  std::vector<const Algorithm*> result;
+  for (const Algorithm& row : algorithms::all()) {
+    bool light = false;
+    if (has_to_do_with_all(row)) continue;
+    for (int number = 0; number < plan::kCarriers && !light; ++number) {
+      const auto carrier = static_cast<Carrier>(number);
+      light = row.carries(carrier) && steps_with(row, carrier, 64) < 6 * steps_with(row, carrier, 16);
+    }
+    if (light) result.push_back(&row);
+  }
+  return result;
+}
+
+TEST_P(Scale, OneRankOf4096CostsItsSteps) { expect_light(*GetParam(), 4096, 20); }
+
+INSTANTIATE_TEST_SUITE_P(Light, Scale, testing::ValuesIn(light_rows()), label);
+
+plan::Plan plan_of(const Algorithm& row, int ranks, int rank, int radix, Carrier carrier) {
+  algorithms::Request request;
+  request.ranks = ranks;
+  request.rank = rank;
+  request.radix = radix;
+  request.carrier = carrier;
+  return row.plan(request);
+}
+
+TEST(Limits, AreasThatRunOutAreRefusedByNameOnEveryRank) {
+  const Algorithm& row = *algorithms::find(Collective::barrier, "dissemination");
+  for (const int rank : {0, 1, 17'000, 32'768}) {
+    algorithms::Request request;
+    request.ranks = 32'769;
+    request.rank = rank;
+    request.carrier = Carrier::line;
+    EXPECT_EQ(row.refusal(request),
+              "barrier dissemination cannot run on 32769 ranks with radix 2: its plan needs more areas than the 15 "
+              "there are; choose a larger radix, or another algorithm");
+    EXPECT_THROW(static_cast<void>(row.plan(request)), algorithms::Unbuildable);
+    request.radix = 3;
+    EXPECT_EQ(row.refusal(request), "");
+  }
+  for (const int rank : {0, 32'767})
+    for (const auto& step : plan_of(row, 32'768, rank, 2, Carrier::line).steps) EXPECT_LT(step.area, plan::kPublishArea);
+}
+
+TEST(Limits, ScratchesAndPairsAreRefusedToo) {
+  const Algorithm& flat = *algorithms::find(Collective::reduce, "flat");
+  for (const int rank : {0, 3})
+    EXPECT_THROW(static_cast<void>(plan_of(flat, 65'536, rank, 2, Carrier::put)), algorithms::Unbuildable);
+  EXPECT_NO_THROW(static_cast<void>(plan_of(flat, 65'536, 3, 2, Carrier::slot)));
+  const Algorithm& pairs = *algorithms::find(Collective::alltoall, "bruck");
+  EXPECT_THROW(static_cast<void>(plan_of(pairs, 65'536, 3, 2, Carrier::slot)), algorithms::Unbuildable);
+}
+
+}  // namespace
+}  // namespace copse::analysis
