@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 #include "cli/scale.hpp"
 #include "cli/sweep.hpp"
 #include "cli/traffic.hpp"
+#include "engine/program.hpp"
 #include "topology/recorded.hpp"
 
 namespace copse::cli {
@@ -36,11 +38,13 @@ constexpr const char* kHelp =
     "  --threads N      default: as many as processors\n"
     "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
+    "  --program        print what the engine makes of the plans, on one node, likewise\n"
     "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
     "                   --radix; default one rank for each core of ig)\n"
     "  --scale          build and walk all ranks' plans instead, and say what that takes (default 2, 4, ... 65536 ranks in\n"
     "                   blocks on nodes like ig; see --machine, --root, --carrier, --radix)\n"
-    "  --root R --carrier line|slot|get|put --radix K   of --text (else 0, slot or the first possible, 2; 4 ranks)\n"
+    "  --root R --carrier line|slot|get|put --radix K   of --text and --program (else 0, slot or the first\n"
+    "                   possible, 2; 4 ranks)\n"
     "                   and of --traffic and --scale (else 0, all, 2)\n"
     "  --nodes N        of --traffic\n"
     "  --json           the summary as JSON\n";
@@ -49,7 +53,7 @@ struct Options {
   std::string_view collective, algorithm;
   std::vector<int> ranks;
   Effort effort = Effort::quick;
-  bool text = false, json = false, mutants = false, traffic = false, scale = false;
+  bool text = false, program = false, json = false, mutants = false, traffic = false, scale = false;
   int root = 0, radix = 2, threads = 0, nodes = 1;
   std::optional<plan::Carrier> carrier;
   std::string_view machine;
@@ -94,7 +98,7 @@ std::vector<int> ranks_in(std::string_view text) {
 }
 
 std::vector<int> default_ranks(const Options& options) {
-  if (options.text) return {4};
+  if (options.text || options.program) return {4};
   if (options.mutants) return ranks_in("2-5");
   if (options.scale) {
     std::vector<int> doubling;
@@ -121,6 +125,8 @@ Options parse(Arguments arguments) {
       options.effort = Effort::full;
     else if (arguments[i] == "--text")
       options.text = true;
+    else if (arguments[i] == "--program")
+      options.program = true;
     else if (arguments[i] == "--traffic")
       options.traffic = true;
     else if (arguments[i] == "--scale")
@@ -144,11 +150,11 @@ Options parse(Arguments arguments) {
     else
       refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.text + options.traffic + options.mutants + options.scale > 1)
-    refuse("--text, --traffic, --mutants and --scale are four reports; ask for one");
+  if (options.text + options.program + options.traffic + options.mutants + options.scale > 1)
+    refuse("--text, --program, --traffic, --mutants and --scale are five reports; ask for one");
   if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
-  if (options.carrier && !options.text && !options.traffic && !options.scale)
-    refuse("--carrier is for --text, --traffic and --scale");
+  if (options.carrier && !options.text && !options.program && !options.traffic && !options.scale)
+    refuse("--carrier is for --text, --program, --traffic and --scale");
   if (options.radix > 64) refuse("--radix goes from 2 to 64");
   return options;
 }
@@ -182,6 +188,16 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
   return rows;
 }
 
+// Of ranks that share a node.
+std::string program_text(const plan::Plan& plan) {
+  const engine::Geometry geometry;
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(engine::Segment::bytes(geometry, plan.ranks));
+  std::vector<engine::Peer> peers(static_cast<std::size_t>(plan.ranks));
+  for (int rank = 0; rank < plan.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
+  return "rank " + std::to_string(plan.rank) + ": " +
+         engine::to_text(engine::compile(plan, engine::Segment(memory.get(), geometry), peers));
+}
+
 int print_plans(const Options& options) {
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
@@ -196,7 +212,8 @@ int print_plans(const Options& options) {
       for (int c = 0; !row->carries(variant.carrier); ++c) variant.carrier = static_cast<plan::Carrier>(c);
       std::printf("# %s\n", variant.name().c_str());
       const auto plans = analysis::build_plans(variant);
-      for (const auto& plan : *plans) std::printf("%s", plan::to_text(plan).c_str());
+      for (const auto& plan : *plans)
+        std::printf("%s", options.program ? program_text(plan).c_str() : plan::to_text(plan).c_str());
     }
   }
   return 0;
@@ -266,7 +283,7 @@ int verify(Arguments arguments) {
     return 0;
   }
   const Options options = parse(arguments);
-  if (options.text) return print_plans(options);
+  if (options.text || options.program) return print_plans(options);
   if (options.mutants) return print_mutants(options);
 
   std::optional<topology::Machine> machine;

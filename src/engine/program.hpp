@@ -2,6 +2,7 @@
 // call to call resolved. Made once per plan, kept as long as the plan.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/reach/peer.hpp"
@@ -81,5 +82,8 @@ struct Program {
 
 // `peers[r]` says how rank r is reached; `me` is this rank.
 [[nodiscard]] Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers);
+
+// The text form: one line an operation, behind it what the executor knows of it. Readers of an acquire are numbers on this node.
+[[nodiscard]] std::string to_text(const Program &program);
 
 }  // namespace copse::engine
