@@ -42,7 +42,9 @@ const Packer kPackers[] = {
 
 }  // namespace
 
-Footprint Algorithm::footprint(const Request &request) const {
+Footprint Algorithm::footprint(Request request) const {
+  std::optional<Shared> own;
+  if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   Footprint result;
   result.slots = request.carrier == plan::Carrier::slot || (carriers & kKeeps) != 0;
   if ((carriers & kPacks) != 0) result.pack = static_cast<std::uint32_t>(request.ranks);

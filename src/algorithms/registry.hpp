@@ -95,7 +95,7 @@ struct Algorithm {
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
   // By request.carrier, among request.ranks at request.places.
-  [[nodiscard]] Footprint footprint(const Request &request) const;
+  [[nodiscard]] Footprint footprint(Request request) const;
 };
 
 [[nodiscard]] std::span<const Algorithm> all();

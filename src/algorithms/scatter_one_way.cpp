@@ -13,6 +13,7 @@ namespace copse::algorithms {
 plan::Plan scatter_one_way(const Request &request) {
   using plan::Builder;
   plan::Builder builder = request.builder();
+  builder.pack(static_cast<std::uint32_t>(request.ranks));
   const std::vector<int> others = request.others();
   // All blocks ride together: so there must be nobody whom they do not reach.
   if (!std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); })) {

@@ -41,14 +41,18 @@ Decision by_rule(const Situation &situation, Collective collective, std::size_t 
   return decision;
 }
 
-algorithms::Footprint footprint_of(const Situation &situation, const Decision &decision) {
+algorithms::Request request_for(const Situation &situation, const Decision &decision) {
   algorithms::Request request;
   request.collective = decision.algorithm->collective;
   request.ranks = situation.ranks;
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.places = situation.places;
-  return decision.algorithm->footprint(request);
+  return request;
+}
+
+algorithms::Footprint footprint_of(const Situation &situation, const Decision &decision) {
+  return decision.algorithm->footprint(request_for(situation, decision));
 }
 
 // Settles the carrier: the one wanted, or else one that the algorithm has, for `bytes`. Without any it cannot run.
@@ -102,7 +106,9 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
     decision.radix = forced->radix.value_or(2);
     if (forced->carrier) decision.carrier = *forced->carrier;
   }
-  if (!settle_carrier(decision, situation, bytes, needs) && decision.forced) {
+  const bool runs = settle_carrier(decision, situation, bytes, needs) &&
+                    (!decision.forced || decision.algorithm->refusal(request_for(situation, decision)).empty());
+  if (!runs && decision.forced) {
     standard.from = decision.from;  // the forced algorithm may be able to run other sizes
     standard.to = decision.to;
     settle_carrier(standard, situation, bytes, needs);
