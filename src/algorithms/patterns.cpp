@@ -71,7 +71,7 @@ Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int r
   std::vector<int> up(readers.begin(), readers.end());
   if (!is_root) up = {tree.parent[static_cast<std::size_t>(rank)]};
   Operand there = Builder::output(range);
-  if (!is_root) there = Builder::scratch_of_peer(pushed_to(tree, rank), range);
+  if (!is_root && builder.puts(up.front())) there = Builder::scratch_of_peer(pushed_to(tree, rank), range);
   if (!is_root && tree.children[static_cast<std::size_t>(rank)].empty()) {
     builder.give_to(area, up.front(), Builder::input(range), there);
     builder.reclaim(up);

@@ -144,9 +144,10 @@ TEST(Limits, AreasThatRunOutAreRefusedByNameOnEveryRank) {
 
 TEST(Limits, ScratchesAndPairsAreRefusedToo) {
   const Algorithm& flat = *algorithms::find(Collective::reduce, "flat");
-  for (const int rank : {0, 3})
-    EXPECT_THROW(static_cast<void>(plan_of(flat, 65'536, rank, 2, Carrier::put)), algorithms::Unbuildable);
-  EXPECT_NO_THROW(static_cast<void>(plan_of(flat, 65'536, 3, 2, Carrier::slot)));
+  for (const int rank : {0, 3, 65'535}) {
+    EXPECT_THROW(static_cast<void>(plan_of(flat, 65'536, rank, 2, Carrier::put)), algorithms::Unbuildable) << rank;
+    EXPECT_NO_THROW(static_cast<void>(plan_of(flat, 65'536, rank, 2, Carrier::slot))) << rank;
+  }
   const Algorithm& pairs = *algorithms::find(Collective::alltoall, "bruck");
   EXPECT_THROW(static_cast<void>(plan_of(pairs, 65'536, 3, 2, Carrier::slot)), algorithms::Unbuildable);
 }
