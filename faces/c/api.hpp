@@ -29,7 +29,7 @@ inline std::string &creation_message() { return OfThread<std::string, copse_comm
 
 // Runs `body`; what it throws becomes a status. Only the unwinding of a cancelled thread goes on into the caller.
 template <class Body>
-[[gnu::no_sanitize("null")]]  // a cancelled thread's unwinding has no object: the reference to it is null
+__attribute__((no_sanitize("null")))  // a cancelled thread's unwinding has no object: the reference to it is null
 copse_status guarded(std::string &message, Body &&body) {
   const auto keep = [&](const char *why) {
     try {

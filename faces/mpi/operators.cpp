@@ -81,7 +81,7 @@ void UserReduction::apply(void *self, const void *in, void *inout, std::size_t c
 // What a user's function of C++ throws ends here: the MPI's code that calls it, and the call that is half done, cannot be
 // left in the middle. No memory for the elements is an error of the same kind. (A cancelled thread's unwinding has no object:
 // the reference to it is null.)
-[[gnu::no_sanitize("null")]] int UserReduction::apply_few(const char *in, char *inout, std::size_t count) const {
+__attribute__((no_sanitize("null"))) int UserReduction::apply_few(const char *in, char *inout, std::size_t count) const {
   const int n = static_cast<int>(count);
   try {
     if (type->dense) return real().Reduce_local_(in, inout, n, type->given, op);

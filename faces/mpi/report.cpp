@@ -206,7 +206,7 @@ void give_up(const char *call, const std::exception *error) {
 }
 
 // A cancelled thread's unwinding has no object: the reference to it is null.
-[[gnu::cold, gnu::no_sanitize("null")]] void give_up_caught(const char *call) {
+__attribute__((cold, no_sanitize("null"))) void give_up_caught(const char *call) {
   try {
     throw;
   } catch (const std::exception &error) {

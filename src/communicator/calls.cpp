@@ -396,7 +396,7 @@ Outcome Communicator::State::verdict(Job &job) const {
 
 // In a function of its own, so that the way without exceptions is short. A cancelled thread's unwinding has no object: the
 // reference to it is null.
-[[gnu::noinline, gnu::cold, gnu::no_sanitize("null")]] Outcome Communicator::State::caught() {
+__attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State::caught() {
   try {
     throw;
   } catch (const std::bad_alloc &) {
