@@ -1,11 +1,8 @@
 // What the files of the C interface share: the handle, and where exceptions end.
 #pragma once
 
-#include <cxxabi.h>
-
 #include <array>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -13,7 +10,6 @@
 #include "communicator/spans.hpp"
 #include "copse/copse.h"
 #include "of_thread.hpp"
-#include "topology/error.hpp"
 
 namespace copse::c {
 
@@ -27,33 +23,16 @@ using communicator::Span;
 // What went wrong without a communicator, on this thread.
 inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
 
-// Runs `body`; what it throws becomes a status. Only the unwinding of a cancelled thread goes on into the caller.
+// The status of the exception that is being handled. Only the unwinding of a cancelled thread goes on into the caller.
+copse_status caught(std::string &message);
+
+// Runs `body`; what it throws becomes a status.
 template <class Body>
-__attribute__((no_sanitize("null")))  // a cancelled thread's unwinding has no object: the reference to it is null
 copse_status guarded(std::string &message, Body &&body) {
-  const auto keep = [&](const char *why) {
-    try {
-      message = why;
-    } catch (...) {
-      message.clear();
-    }
-  };
   try {
     return body();
-  } catch (const std::bad_alloc &) {
-    message.clear();  // a sentence might need memory, too; copse_status_text has one
-    return COPSE_ERROR_MEMORY;
-  } catch (const topology::Error &error) {  // it quotes COPSE_TOPOLOGY
-    keep(error.what());
-    return COPSE_ERROR_VARIABLE;
-  } catch (const std::exception &error) {
-    keep(error.what());
-    return COPSE_ERROR_ARGUMENT;
-  } catch (const abi::__forced_unwind &) {
-    throw;
   } catch (...) {
-    keep("a function of the caller's has thrown something that is not a std::exception");
-    return COPSE_ERROR_ARGUMENT;
+    return caught(message);
   }
 }
 

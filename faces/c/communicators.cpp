@@ -1,16 +1,47 @@
 // The C interface: making communicators.
 #include "api.hpp"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <new>
 
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "engine/signal/cancel.hpp"
+#include "topology/error.hpp"
 
 using namespace copse::communicator;
 using namespace copse::c;
+
+// A cancelled thread's unwinding has no object: the reference to it is null.
+__attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::string &message) {
+  const auto keep = [&](const char *why) {
+    try {
+      message = why;
+    } catch (...) {
+      message.clear();
+    }
+  };
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    message.clear();  // a sentence might need memory, too; copse_status_text has one
+    return COPSE_ERROR_MEMORY;
+  } catch (const copse::topology::Error &error) {  // it quotes COPSE_TOPOLOGY
+    keep(error.what());
+    return COPSE_ERROR_VARIABLE;
+  } catch (const std::exception &error) {
+    keep(error.what());
+    return COPSE_ERROR_ARGUMENT;
+  } catch (const abi::__forced_unwind &) {
+    throw;
+  } catch (...) {
+    keep("a function of the caller's has thrown something that is not a std::exception");
+    return COPSE_ERROR_ARGUMENT;
+  }
+}
 
 struct copse_meeting : Meeting {
   using Meeting::Meeting;
