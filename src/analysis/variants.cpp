@@ -49,10 +49,10 @@ std::string Variant::name() const {
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
 }
 
-std::shared_ptr<const Plans> build_plans(const Variant& variant) {
-  auto plans = std::make_shared<Plans>();
-  plans->reserve(at(variant.ranks));
-  const algorithms::Shared shared(variant.ranks, variant.places.get());
+namespace {
+
+// Of rank 0.
+algorithms::Request request_for(const Variant& variant, const algorithms::Shared& shared) {
   algorithms::Request request;
   request.shared = &shared;
   request.ranks = variant.ranks;
@@ -60,6 +60,16 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   request.carrier = variant.carrier;
   request.radix = variant.radix;
   request.places = variant.places.get();
+  return request;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plans> build_plans(const Variant& variant) {
+  auto plans = std::make_shared<Plans>();
+  plans->reserve(at(variant.ranks));
+  const algorithms::Shared shared(variant.ranks, variant.places.get());
+  algorithms::Request request = request_for(variant, shared);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->plan(request));
   return plans;
 }
@@ -67,12 +77,7 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
 bool differs(const Variant& variant, int other_radix) {
   constexpr int kAllOf = 17;  // of so many ranks, all
   const algorithms::Shared shared(variant.ranks, variant.places.get());
-  algorithms::Request request;
-  request.shared = &shared;
-  request.ranks = variant.ranks;
-  request.root = variant.root;
-  request.carrier = variant.carrier;
-  request.places = variant.places.get();
+  algorithms::Request request = request_for(variant, shared);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
     const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
     const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;

@@ -576,8 +576,7 @@ void Executor::begin(const Program &program, const Call &call) {
   standing_ = {};
   standing_.begun = true;
   note_begun(call.number);
-  ride_ = program.ride_blocks > 0 ? choose_ride(program, call) : kStays;
-  ride_blocks_ = program.ride_blocks;
+  begin_ride(program, call);
   cut_off_ = {};
 }
 
@@ -662,8 +661,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
       call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) < stream_from_) {
     fragments_ = 1;
     note_begun(call.number);
-    ride_ = program.ride_blocks > 0 ? choose_ride(program, call) : kStays;
-    ride_blocks_ = program.ride_blocks;
+    begin_ride(program, call);
     cut_off_.from = -1;
     if (program.scratches > 0) size_scratch(program, call);
     const Outcome outcome = run_whole(program, call);

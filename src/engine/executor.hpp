@@ -178,6 +178,10 @@ class Executor {
     return call.sizes != nullptr ? call.sizes[me_] : call.count;
   }
   [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call);
+  void begin_ride(const Program &program, const Call &call) {
+    ride_blocks_ = program.ride_blocks;
+    ride_ = ride_blocks_ > 0 ? choose_ride(program, call) : kStays;
+  }
   [[nodiscard]] bool holds(const Op &op) const {
     const std::int32_t ride = op.whose == me_ ? ride_ : addresses_[static_cast<std::size_t>(op.whose)].ride;
     return (ride != kStays) == (op.when == plan::When::rides);
@@ -247,7 +251,8 @@ class Executor {
   bool polling_ = false;     // waits are not waited for
   std::uint32_t polls_ = 0;  // in vain
   std::chrono::steady_clock::time_point next_look_{};  // at the lives of others, while polling
-  std::int32_t ride_ = kStays;        // this rank's, in the current call
+  // Of what this rank gives in the current call: see Addresses.
+  std::int32_t ride_ = kStays;
   std::uint32_t ride_blocks_ = 0;
   std::size_t given_ = 0;
   CutOff cut_off_;
