@@ -13,16 +13,13 @@ plan::Plan gather_one_way(const Request &request) {
   plan::Builder builder = request.builder();
   const plan::Range mine = request.block(request.rank);
   if (request.rank != request.root) {
-    builder.ride_to(request.root, Builder::input(mine), Builder::output(mine));
+    builder.ride_to(request.root, mine);
     return builder.finish();
   }
   for (const int other : request.others())
     if (builder.shares_memory_with(other)) builder.expose_output();
   builder.copy(Builder::output(mine), Builder::input(mine));
-  for (const int other : request.others()) {
-    const plan::Range theirs = request.block(other);
-    builder.take_ride(other, Builder::input(theirs), Builder::output(theirs), theirs);
-  }
+  for (const int other : request.others()) builder.take_ride(other, request.block(other));
   return builder.finish();
 }
 

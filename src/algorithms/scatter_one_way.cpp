@@ -21,12 +21,14 @@ plan::Plan scatter_one_way(const Request &request) {
     return builder.finish();
   }
   const plan::Range mine = request.block(request.rank);
-  const plan::Range given = request.block((request.root + 1) % request.ranks, request.ranks - 1);
+  const int first = (request.root + 1) % request.ranks;
   if (request.rank != request.root) {
-    builder.take_ride(request.root, Builder::input(mine), Builder::output(mine), given);
+    const int before = (request.rank - first + request.ranks) % request.ranks;
+    builder.take_ride(request.root, mine, static_cast<std::uint32_t>(before));
     return builder.finish();
   }
-  if (!others.empty()) builder.ride(others, Builder::input(given));
+  const plan::Range given = request.block(first, request.ranks - 1);
+  if (!others.empty()) builder.ride(others, {&given, 1});
   builder.copy(Builder::output(mine), Builder::input(mine));
   return builder.finish();
 }

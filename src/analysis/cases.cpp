@@ -57,29 +57,38 @@ bool rides(const Plans& plans) {
 constexpr Ride kRides[] = {Ride::stays, Ride::line, Ride::slot};
 constexpr std::size_t kRideKinds = std::size(kRides);
 
-// What the ranks choose in call after call. First all alike, and in all calls alike; then every rank for itself and as if at
-// random in each call, but so that in three patterns it meets each choice; of few ranks, all that may happen in a call.
+// What the ranks choose in call after call: all of them alike; or each for itself, in every other call another choice than its
+// neighbour's, and as if at random in the rest. Then three patterns together let a rank meet each choice in each call. Of few
+// ranks there are as many patterns as combinations of choices.
 struct RidePattern {
+  enum class Kind : std::uint8_t { alike, mixed, combined };
+
   std::string name;
   std::size_t number;
-  bool mixed;
+  Kind kind;
 
   [[nodiscard]] std::vector<Ride> of(int ranks, std::size_t call) const {
     std::vector<Ride> result(at(ranks), kRides[number % kRideKinds]);
-    std::size_t rest = number;
-    for (std::size_t rank = 0; mixed && rank < result.size(); ++rank, rest /= kRideKinds)
-      result[rank] = kRides[(rest + Random(call * 1000 + rank).below(kRideKinds)) % kRideKinds];
+    std::size_t shift = number;
+    for (std::size_t rank = 0; kind != Kind::alike && rank < result.size(); ++rank) {
+      const std::size_t first = call % 2 == 0 ? rank : Random(call * 1000 + rank).below(kRideKinds);
+      result[rank] = kRides[(first + shift) % kRideKinds];
+      if (kind == Kind::combined) shift /= kRideKinds;
+    }
     return result;
   }
 };
 
 std::vector<RidePattern> ride_patterns(int ranks, bool all) {
+  using Kind = RidePattern::Kind;
   constexpr int kRanksOfAll = 4;
-  std::vector<RidePattern> result{{"nothing rides", 0, false}, {"all ride in lines", 1, false}, {"all ride in slots", 2, false}};
+  const bool combined = all && ranks <= kRanksOfAll;
+  std::vector<RidePattern> result{
+      {"nothing rides", 0, Kind::alike}, {"all ride in lines", 1, Kind::alike}, {"all ride in slots", 2, Kind::alike}};
   std::size_t patterns = kRideKinds;
-  for (int rank = 1; all && rank < ranks && ranks <= kRanksOfAll; ++rank) patterns *= kRideKinds;
+  for (int rank = 1; combined && rank < ranks; ++rank) patterns *= kRideKinds;
   for (std::size_t number = 0; number < patterns; ++number)
-    result.push_back({"rides " + std::to_string(number), number, true});
+    result.push_back({"rides " + std::to_string(number), number, combined ? Kind::combined : Kind::mixed});
   return result;
 }
 

@@ -124,6 +124,8 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   const std::uint32_t blocks = store_.blocks(now.call);
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const algorithms::Traits& traits = algorithms::traits_of(each.collective);
+  if (now.plan->together && !is_riding(each.rides, plan::kEveryone))
+    return value == Values::kNothing ? "" : "has been moved, although not all ride";
   if (!traits.reduces) {
     const int source = traits.giver(block, each.root, script_.ranks());
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);

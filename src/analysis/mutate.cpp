@@ -167,7 +167,10 @@ struct Maker {
         const bool rides = step.when == plan::When::rides;
         make(Mutation::wrong_condition, at, "the opposite").steps[index].when = rides ? plan::When::stays : plan::When::rides;
         make(Mutation::wrong_condition, at, "always").steps[index].when = plan::When::always;
-        if (plan.ranks > 1) make(Mutation::wrong_condition, at, "another giver's").steps[index].whose = (step.whose + 1) % plan.ranks;
+        const bool all = step.whose == plan::kEveryone;
+        if (plan.ranks > 1)
+          make(Mutation::wrong_condition, at, all ? "one giver's" : "another giver's").steps[index].whose =
+              (all ? rank : step.whose + 1) % plan.ranks;
       }
       if (step.peer >= 0 && other(step.peer) != step.peer)
         make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);

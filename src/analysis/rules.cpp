@@ -113,9 +113,26 @@ struct Rules {
 
   void condition() {
     if (step->when == plan::When::always) return;
+    if (step->whose == plan::kEveryone) return condition_on_all();
     if (!is_rank(step->whose)) return illegal("a condition on what no rank gives: " + std::to_string(step->whose));
     if (step->whose != rank && !published.contains(step->whose))
       illegal("whether what rank " + std::to_string(step->whose) + " gives rides is not known before its publication");
+    if (!lets_ride((*job().plans)[static_cast<std::size_t>(step->whose)]))
+      illegal("a condition on rank " + std::to_string(step->whose) + ", which gives nothing that may ride");
+  }
+
+  void condition_on_all() {
+    for (int giver = 0; giver < subject.ranks; ++giver) {
+      if (giver != rank && !published.contains(giver))
+        illegal("whether all ride is not known before the publication of rank " + std::to_string(giver));
+      if (!lets_ride((*job().plans)[static_cast<std::size_t>(giver)]))
+        illegal("a condition on all ranks, of which rank " + std::to_string(giver) + " gives nothing that may ride");
+    }
+  }
+
+  // Of a plan whose rank may choose.
+  static bool lets_ride(const plan::Plan& plan) {
+    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
   }
 
   void one_step() {
@@ -167,7 +184,7 @@ struct Rules {
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
     const plan::Plan& first = job().plans->front();
     if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment ||
-        plan.whole_scratch != first.whole_scratch)
+        plan.whole_scratch != first.whole_scratch || plan.together != first.together)
       illegal("does not cut messages as rank 0 does");
     for (const plan::Section& each : plan.sections) {
       section = &each;

@@ -2,6 +2,7 @@
 // walk (walk.hpp) goes through.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,6 +84,11 @@ struct Cursor {
 [[nodiscard]] inline Ride ride_of(const std::vector<Ride>& rides, int rank) {
   return rides.empty() ? Ride::stays : rides[at(rank)];
 }
+// Does what `whose` gives ride, who may be everyone?
+[[nodiscard]] inline bool is_riding(const std::vector<Ride>& rides, int whose) {
+  if (whose != plan::kEveryone) return ride_of(rides, whose) != Ride::stays;
+  return !rides.empty() && std::find(rides.begin(), rides.end(), Ride::stays) == rides.end();
+}
 
 // The next step in the call that runs, moving there, and the fragment that it works on; null at the end.
 [[nodiscard]] inline const plan::Step* upcoming(Cursor& cursor, int& fragment) {
@@ -103,7 +109,7 @@ struct Cursor {
     const plan::Step& step = plan.steps[section.first + cursor.step];
     fragment = section.loop && !straight ? cursor.iteration - step.lag : 0;
     const bool applies = step.when == plan::When::always ||
-                         (step.when == plan::When::rides) == (ride_of(*cursor.rides, step.whose) != Ride::stays);
+                         (step.when == plan::When::rides) == is_riding(*cursor.rides, step.whose);
     if (applies && fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
                                                    static_cast<std::uint64_t>(fragments)))
       return &step;

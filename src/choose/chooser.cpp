@@ -55,6 +55,24 @@ algorithms::Footprint footprint_of(const Situation &situation, const Decision &d
   return decision.algorithm->footprint(request_for(situation, decision));
 }
 
+// A value rides as long as the rules would not have its blocks read or written where they lie. One that does not fit in a slot
+// cannot ride: it has to go by the kernel even where that is dearer. Blocks that are packed ride together.
+std::size_t longest_ride(const Situation &situation, Collective collective, std::uint32_t pack) {
+  std::size_t bytes = 0;
+  while (bytes < kLargestSlot) {
+    const Decision next = by_rule(situation, collective, bytes + 1, {});
+    if (next.carrier == Carrier::get || next.carrier == Carrier::put) break;
+    bytes = std::min(next.to, kLargestSlot);
+  }
+  return bytes * pack;
+}
+
+// Blocks of so many bytes ride for certain, with a table of their ends, where a rank's blocks ride together.
+std::size_t longest_of_all(const Decision &decision) {
+  const std::size_t most = std::min(decision.ride_bytes, kLargestSlot) / decision.footprint.pack;
+  return most - std::min(most, sizeof(std::uint32_t));
+}
+
 // Settles the carrier: the one wanted, or else one that the algorithm has, for `bytes`. Without any it cannot run.
 bool settle_carrier(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
   const std::array carriers = {decision.carrier, Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
@@ -64,6 +82,8 @@ bool settle_carrier(Decision &decision, const Situation &situation, std::size_t 
     decision.footprint = footprint_of(situation, decision);
     const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
     if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
+    if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
+    if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);
     if (carrier == Carrier::line) return narrows(decision, {0, plan::kLinePayloadBytes / decision.footprint.pack}, bytes);
     return carrier == Carrier::slot || situation.addressable;
   });
@@ -80,18 +100,6 @@ void fragment(Decision &decision, const Fragmentation &by_user) {
     case Fragmentation::Mode::fixed: decision.fragment_bytes = by_user.bytes; break;
     case Fragmentation::Mode::halves: decision.halves = true; break;
   }
-}
-
-// Of a gather or scatter. A value rides as long as the rules would not have it read or written where it lies. One that does not
-// fit in a slot cannot ride: it has to go by the kernel even where that is dearer. Of a scatter, all blocks ride together.
-std::size_t longest_ride(const Situation &situation, Collective collective) {
-  std::size_t bytes = 0;
-  while (bytes < kLargestSlot) {
-    const Decision next = by_rule(situation, collective, bytes + 1, {});
-    if (next.carrier == Carrier::get || next.carrier == Carrier::put) break;
-    bytes = std::min(next.to, kLargestSlot);
-  }
-  return bytes * (collective == Collective::scatter ? static_cast<std::size_t>(situation.ranks) : 1);
 }
 
 }  // namespace
@@ -115,7 +123,6 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
     decision = standard;
   }
   fragment(decision, settings.fragment);
-  if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, collective);
   return decision;
 }
 
@@ -152,17 +159,20 @@ Resolution resolve(const Settings &settings, const Situation &situation, Collect
   return {decision, cut(rings_for(situation.oversubscribed, situation.ranks).slots, decision, count, element_bytes)};
 }
 
-std::optional<Decision> one_way(const Settings &settings, const Situation &situation, Collective collective) {
-  const bool gathers = collective == Collective::gather;
-  if ((!gathers && collective != Collective::scatter) || situation.nodes > 1 || !situation.anywhere ||
-      settings.forced_for(collective) != nullptr)
-    return std::nullopt;
-  Decision decision;
-  decision.algorithm = algorithms::find(collective, "one_way");
-  decision.carrier = gathers ? Carrier::put : Carrier::get;
-  decision.footprint = footprint_of(situation, decision);
-  decision.ride_bytes = longest_ride(situation, collective);
-  return decision;
+std::optional<Decision> without_sizes(const Settings &settings, const Situation &situation, Collective collective) {
+  if (situation.nodes > 1 || settings.forced_for(collective) != nullptr) return std::nullopt;
+  for (const Algorithm &row : algorithms::all()) {
+    if (row.collective != collective || !row.rides()) continue;
+    Decision decision;
+    decision.algorithm = &row;
+    for (const Carrier carrier : {Carrier::slot, Carrier::get, Carrier::put})
+      if (row.carries(carrier)) decision.carrier = carrier;
+    if (decision.carrier != Carrier::slot && !situation.anywhere) continue;
+    decision.footprint = footprint_of(situation, decision);
+    decision.ride_bytes = longest_ride(situation, collective, decision.footprint.pack);
+    return decision;
+  }
+  return std::nullopt;
 }
 
 }  // namespace copse::choose

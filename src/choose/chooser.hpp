@@ -60,8 +60,8 @@ struct Resolution {
 [[nodiscard]] Resolution resolve(const Settings &settings, const Situation &situation, algorithms::Collective collective,
                                  std::size_t count, std::size_t element_bytes, bool strict);
 
-// How a gather or scatter with sizes that not all know is run without exchanging them first, if it is.
-[[nodiscard]] std::optional<Decision> one_way(const Settings &settings, const Situation &situation,
-                                              algorithms::Collective collective);
+// What runs a call with sizes that not all ranks know without exchanging them first, if anything does.
+[[nodiscard]] std::optional<Decision> without_sizes(const Settings &settings, const Situation &situation,
+                                                    algorithms::Collective collective);
 
 }  // namespace copse::choose

@@ -2,6 +2,7 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -181,6 +182,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
 // A job begins -------------------------------------------------------------------------------------------------
 
 void Communicator::State::begin(Job &job, const Arguments &arguments) {
+  running = arguments.collective;
   job.arguments = arguments;
   job.outcome = Outcome::pending;
   job.sizes.clear();
@@ -211,12 +213,11 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
     job.route = route;
     job.program = &program_of(*route, arguments.root);
     job.call.number = job.number;
+    if (job.program->together) job.stage = Job::Stage::exchanging;
+    if (displaced(arguments)) set_aside(job);
     return;
   }
-  write_letter(job);
-  job.sizes.resize(static_cast<std::size_t>(ranks));
-  job.letters.resize(static_cast<std::size_t>(ranks));
-  ask(job, Job::Stage::exchanging, Collective::allgather, &job.letter, job.letters.data(), sizeof job.letter);
+  tell_size(job);
 }
 
 // A round of a job's own before it can run.
@@ -234,11 +235,11 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
   set_cut(job.call, route);
 }
 
-// A gather or scatter in which every rank tells the one that it concerns how long its block is.
+// A call in which every rank tells those whom it concerns, and nobody else, how long the blocks are that it gives.
 Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Call &call) {
   std::unique_ptr<Route> &route = one_way_routes[static_cast<std::size_t>(arguments.collective)];
   if (!route) {
-    const auto decision = choose::one_way(group->settings, group->situation, arguments.collective);
+    const auto decision = choose::without_sizes(group->settings, group->situation, arguments.collective);
     if (!decision) return nullptr;
     route = std::make_unique<Route>();
     route->decision = *decision;
@@ -248,21 +249,59 @@ Route *Communicator::State::bind_one_way(const Arguments &arguments, engine::Cal
   call.ragged = call.one_way = true;
   call.own = arguments.count;
   call.ride_bytes = route->decision.ride_bytes;
-  if (arguments.root == rank) {
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (!traits.rooted() || arguments.root == rank) {
     call.input_blocks = arguments.input_blocks;
     call.output_blocks = arguments.output_blocks;
-    const Block *const blocks = arguments.input_blocks != nullptr ? arguments.input_blocks : arguments.output_blocks;
-    call.count = std::max(call.count, largest(blocks, ranks));
+    call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
   }
+  if (traits.pairs()) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
   return route.get();
 }
 
 // The same, blocking.
 Outcome Communicator::State::run_one_way(Route &route, const Arguments &arguments, const engine::Call &call) {
-  const Outcome outcome = run_now(arguments.collective, route, program_of(route, arguments.root), call);
+  const engine::Program &program = program_of(route, arguments.root);
+  const Outcome outcome = run_now(arguments.collective, route, program, call);
+  if (outcome == Outcome::done && program.together && !executor->all_rode()) [[unlikely]] {
+    spare.arguments = arguments;
+    spare.number = call.number;
+    spare.outcome = Outcome::pending;
+    spare.cut_off = {};
+    spare.seconds = 0;
+    read_letters(spare);
+    return spare.stage == Job::Stage::over ? spare.outcome : advance(spare, false);
+  }
   if (outcome != Outcome::done || executor->cut_off().from < 0) [[likely]] return outcome;
   spare.cut_off = executor->cut_off();
   return Outcome::truncated;
+}
+
+// In place where input and output hold other blocks: a reduction's result gets memory of its own, or else the input does.
+void Communicator::State::set_aside(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  const std::size_t size = arguments.element_bytes;
+  if (algorithms::traits_of(arguments.collective).reduces) {
+    const std::size_t count = arguments.ragged ? job.sizes[static_cast<std::size_t>(rank)] : job.call.count;
+    job.memory.resize(count * size);
+    job.call.output = job.memory.data();
+    return;
+  }
+  job.input_blocks.resize(static_cast<std::size_t>(ranks));
+  std::size_t total = 0;  // where a block goes, one after the other
+  for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
+    job.input_blocks[i] = {static_cast<std::ptrdiff_t>(total), arguments.ragged ? arguments.input_blocks[i].count : job.call.count};
+    total += job.input_blocks[i].count * size;
+  }
+  job.memory.resize(total);
+  for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
+    const auto [place, count] = job.input_blocks[i];
+    const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
+    if (count > 0)
+      std::memcpy(job.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from, count * size);
+  }
+  job.call.input = job.memory.data();
+  if (arguments.ragged) job.call.input_blocks = job.input_blocks.data();
 }
 
 void Communicator::State::bind(Job &job) {
@@ -283,33 +322,7 @@ void Communicator::State::bind(Job &job) {
     job.outcome = verdict(job);
     return;
   }
-  if (displaced(arguments)) {
-    const std::size_t size = arguments.element_bytes;
-    if (algorithms::traits_of(arguments.collective).reduces) {
-      const std::size_t count = arguments.ragged ? job.sizes[static_cast<std::size_t>(rank)] : job.call.count;
-      job.memory.resize(count * size);
-      job.call.output = job.memory.data();
-    } else {
-      job.input_blocks.resize(static_cast<std::size_t>(ranks));
-      std::size_t total = 0;  // where a block goes, one after the other
-      const auto original = [&](std::size_t i) {
-        return arguments.ragged ? arguments.input_blocks[i] : Block{static_cast<std::ptrdiff_t>(total), job.call.count};
-      };
-      for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
-        job.input_blocks[i] = {static_cast<std::ptrdiff_t>(total), original(i).count};
-        total += original(i).count * size;
-      }
-      job.memory.resize(total);
-      for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
-        const auto [place, count] = job.input_blocks[i];
-        const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
-        if (count > 0)
-          std::memcpy(job.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from, count * size);
-      }
-      job.call.input = job.memory.data();
-      if (arguments.ragged) job.call.input_blocks = job.input_blocks.data();
-    }
-  }
+  if (displaced(arguments)) set_aside(job);
   Route &route = route_for(arguments.collective, needs_of(arguments), job.call.count * job.call.element_bytes);
   job.route = &route;
   job.program = &program_of(route, arguments.root);
@@ -330,10 +343,7 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
   const Outcome outcome = advance_untold(job, polling);
   job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (job.stage == Job::Stage::over) {
-    Tally &tally = job.program == nullptr
-                       ? trace.ran[{std::string(algorithms::name_of(running)), "with the sizes line"}]
-                       : *job.route->tally;
-    tally.add(job.call.count * job.call.element_bytes, job.seconds);
+    job.route->tally->add(job.call.count * job.call.element_bytes, job.seconds);
   }
   return outcome;
 }
@@ -343,13 +353,12 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = executor->advance(*job.program, job.call, polling);
     if (outcome != Outcome::done) return outcome;
-    if (pairs_differ(job)) [[unlikely]] {
-      compare_pairs(job);
-    } else if (read_letters(job)) {
+    if (!job.program->together) {
+      take_sizes(job);
+    } else if (executor->all_rode()) {
       job.stage = Job::Stage::over;
-      job.program = nullptr;  // none but that of the letters was needed
     } else {
-      bind(job);
+      read_letters(job);
     }
   }
   if (job.stage == Job::Stage::comparing) {
@@ -474,7 +483,8 @@ Outcome Communicator::run(const Arguments &arguments) {
       if (arguments.count == 0 && algorithms::has<&algorithms::Traits::moves_data>(arguments.collective)) return Outcome::done;
       return state.run(arguments);
     }
-    if (arguments.ragged && state.ranks > 1 && algorithms::traits_of(arguments.collective).rooted()) {
+    if (arguments.ragged && state.ranks > 1 && !displaced(arguments) &&
+        !algorithms::traits_of(arguments.collective).sizes_known()) {
       engine::Call call;
       if (Route *const route = state.bind_one_way(arguments, call)) {
         call.number = state.calls;

@@ -1,7 +1,7 @@
-// Sizes of blocks that not all ranks know: every rank tells the others in a letter. Of an alltoall each size is known to two
-// ranks, which must mean the same: where some do not, all find out, tell one another, and move what both have.
+// Sizes of blocks that not all ranks know, where a call cannot go one way: every rank tells all others. Of an alltoall each size
+// is known to two ranks, which must mean the same. Where some do not, all find out, tell one another, and move what both have.
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "communicator/state.hpp"
 
@@ -11,10 +11,7 @@ using algorithms::Collective;
 
 namespace {
 
-// Bytes that a letter has for each block of an input.
-std::size_t room_in_letter(const algorithms::Traits &traits, int ranks) {
-  return kLetterBytes / static_cast<std::size_t>(plan::blocks_in(traits.input, ranks));
-}
+constexpr std::size_t kMostElements = (std::size_t{1} << 48) - 1;
 
 // All bits of what goes from one rank to another, mixed.
 std::uint16_t mixed(int from, int to, std::size_t count) {
@@ -35,57 +32,39 @@ std::uint16_t check_of(const Arguments &arguments, int rank, int ranks) {
 
 }  // namespace
 
-void Communicator::State::write_letter(Job &job) const {
-  const Arguments &arguments = job.arguments;
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  const bool pairs = traits.pairs();
-  const std::size_t size =
-      pairs ? std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks)) : arguments.count;
-  job.letter.size = size & kSizeMask;
-  job.letter.check = pairs ? check_of(arguments, rank, ranks) : 0;
-  if (!traits.has_input(rank, arguments.root)) return;
-  const std::size_t room = room_in_letter(traits, ranks);
-  const Block own{0, arguments.count};
-  for (int i = 0; i < plan::blocks_in(traits.input, ranks); ++i) {
-    const Block &block = traits.input == plan::Extent::own ? own : arguments.input_blocks[i];
-    // Of more, too: a rank to which it goes may have room for so little.
-    if (const std::size_t count = std::min(block.count, room); count > 0)
-      std::memcpy(job.letter.data + static_cast<std::size_t>(i) * room,
-                  static_cast<const std::byte *>(arguments.input) + block.place, count);
-  }
+Size Communicator::State::size_of(const Arguments &arguments) const {
+  if (!algorithms::traits_of(arguments.collective).pairs()) return {arguments.count & kMostElements, 0};
+  const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
+  return {most & kMostElements, check_of(arguments, rank, ranks)};
 }
 
-// Takes everybody's sizes, and the blocks too if they came along; says whether they did.
-bool Communicator::State::read_letters(Job &job) const {
-  const Arguments &arguments = job.arguments;
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  const std::size_t room = room_in_letter(traits, ranks);
-  bool complete = true;
-  for (std::size_t other = 0; other < job.sizes.size(); ++other) {
-    job.sizes[other] = job.letters[other].size;
-    complete &= job.sizes[other] <= room;
+void Communicator::State::tell_size(Job &job) {
+  job.size = size_of(job.arguments);
+  job.told.resize(static_cast<std::size_t>(ranks));
+  ask(job, Job::Stage::exchanging, Collective::allgather, &job.size, job.told.data(), sizeof job.size);
+}
+
+// Letters say how long blocks are, too.
+void Communicator::State::read_letters(Job &job) {
+  job.told.resize(static_cast<std::size_t>(ranks));
+  for (int other = 0; other < ranks; ++other)
+    job.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor->told_by(other));
+  take_sizes(job);
+}
+
+void Communicator::State::take_sizes(Job &job) {
+  job.sizes.clear();
+  for (const Size &size : job.told) job.sizes.push_back(size.elements);
+  if (pairs_differ(job)) [[unlikely]] {
+    compare_pairs(job);
+  } else {
+    bind(job);
   }
-  if (!complete) return false;
-  const bool mine_alone = traits.input == plan::Extent::own;
-  auto *const output = static_cast<std::byte *>(arguments.output);
-  const auto deliver = [&](std::size_t from, const Block &to, std::size_t most) {
-    const std::size_t count = std::min(to.count, most);
-    const std::size_t at = mine_alone ? 0 : static_cast<std::size_t>(rank) * room;
-    if (count > 0) std::memcpy(output + to.place, job.letters[from].data + at, count);
-  };
-  if (!traits.has_output(rank, arguments.root)) return true;
-  if (traits.input_at_root) {
-    deliver(static_cast<std::size_t>(arguments.root), {0, arguments.count}, room);
-    return true;
-  }
-  for (std::size_t from = 0; from < job.letters.size(); ++from)
-    deliver(from, arguments.output_blocks[from], mine_alone ? job.sizes[from] : room);
-  return true;
 }
 
 bool Communicator::State::pairs_differ(const Job &job) const {
   unsigned sum = 0;
-  for (const Letter &letter : job.letters) sum += letter.check;
+  for (const Size &size : job.told) sum += size.check;
   return static_cast<std::uint16_t>(sum) != 0;
 }
 
@@ -112,7 +91,6 @@ void Communicator::State::clip_pairs(Job &job) const {
   }
   clip(job.arguments.input_blocks, job.tables[0], [](const Pair &pair) { return pair.takes; });
   clip(job.arguments.output_blocks, job.tables[1], [](const Pair &pair) { return pair.gives; });
-  for (std::size_t other = 0; other < job.letters.size(); ++other) job.sizes[other] = job.letters[other].size;
 }
 
 }  // namespace copse::communicator

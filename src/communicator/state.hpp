@@ -32,15 +32,10 @@ inline std::size_t largest(const Block *blocks, int ranks) {
   return most;
 }
 
-// What a rank tells all others before a call whose sizes are not known to all; it fills a line. Blocks that fit travel
-// along: then, if all do, there is nothing left to be done. Block i lies at i * (kLetterBytes / blocks of an input).
-inline constexpr std::size_t kLetterBytes = plan::kLinePayloadBytes - sizeof(std::size_t);
-inline constexpr int kSizeBits = 48;  // as many as addresses have
-inline constexpr std::size_t kSizeMask = (std::size_t{1} << kSizeBits) - 1;
-struct Letter {
-  std::size_t size : kSizeBits = 0;                           // of its block; of pairs, the largest
-  std::size_t check : std::size_t{64} - kSizeBits = 0;  // of pairs: see sizes.cpp
-  std::byte data[kLetterBytes];
+// What a rank tells all others before a call whose sizes are not known to all.
+struct Size {
+  std::size_t elements : 48 = 0;  // of its block; of pairs, of the largest. Addresses have as many bits.
+  std::size_t check : 16 = 0;     // of pairs: see sizes.cpp
 };
 // What a rank tells another of an alltoall if they do not mean the same: elements that it gives it, and takes of it at most.
 struct Pair {
@@ -69,8 +64,8 @@ struct Job {
   std::vector<std::byte> memory;   // instead of the input of an alltoall, or the output of a reduce_scatter
   enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
   std::uint64_t number = 0;     // of the call: see engine::Call
-  Letter letter;                // this rank's
-  std::vector<Letter> letters;  // of all
+  Size size;                // this rank's
+  std::vector<Size> told;   // by all
   std::vector<Pair> pairs;      // what all tell this rank; then what it tells them
   engine::Call call;
   const Route *route = nullptr;
@@ -121,12 +116,15 @@ struct Communicator::State final : Progress::Task {
   void begin(Job &job, const Arguments &arguments);
   Route *bind_one_way(const Arguments &arguments, engine::Call &call);
   void ask(Job &job, Job::Stage stage, algorithms::Collective collective, const void *input, void *output, std::size_t bytes);
-  void write_letter(Job &job) const;
-  bool read_letters(Job &job) const;
+  [[nodiscard]] Size size_of(const Arguments &arguments) const;
+  void tell_size(Job &job);
+  void take_sizes(Job &job);
+  void read_letters(Job &job);
   [[nodiscard]] bool pairs_differ(const Job &job) const;
   void compare_pairs(Job &job);
   void clip_pairs(Job &job) const;
   void bind(Job &job);
+  void set_aside(Job &job) const;
   Outcome advance(Job &job, bool polling);
   Outcome advance_untold(Job &job, bool polling);
   [[nodiscard]] Outcome verdict(Job &job) const;

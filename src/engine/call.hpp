@@ -33,10 +33,11 @@ struct Call {
   const std::size_t *sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
-  // A ragged gather or scatter whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's
-  // block, `count` that of the largest it knows of (docs/decisions/one-way.md).
+  // A ragged call whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's block, `count` that of
+  // the largest it knows of. With its publication it tells the others `told` (docs/decisions/one-way.md).
   bool one_way = false;
   std::size_t own = 0;
+  std::uint64_t told = 0;
   std::size_t ride_bytes = 0;  // values of up to so many bytes ride, where the plan lets them
 
   [[nodiscard]] std::uint64_t fragments() const {

@@ -416,7 +416,8 @@ void Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
   Line &line = op.ring[ticket & (segment_.geometry().line_depth - 1)];
   Addresses mine{reinterpret_cast<std::uintptr_t>(call.input),         reinterpret_cast<std::uintptr_t>(call.output),
                  reinterpret_cast<std::uintptr_t>(scratch_.data()),    reinterpret_cast<std::uintptr_t>(call.input_blocks),
-                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, ride_, ride_blocks_, given_};
+                 reinterpret_cast<std::uintptr_t>(call.output_blocks), scratch_stride_, ride_, ride_blocks_, given_, call.told};
+  addresses_[static_cast<std::size_t>(me_)].told = call.told;
   std::memcpy(line.payload, &mine, sizeof mine);
   post(op, ticket);
   // Addresses reach into the line's second half, which post() does not ask for.
@@ -521,8 +522,9 @@ Outcome Executor::receive(const Op &op, const Call &call, const Fragment &fragme
       if (op.publication && outcome == Outcome::done) {
         Addresses &theirs = addresses_[static_cast<std::size_t>(op.peer)];
         std::memcpy(&theirs, op.ring[fragment.ticket & mask].payload, sizeof theirs);
-        // What others have put into this rank's output is told here.
-        if (call.one_way && call.output_blocks != nullptr)
+        stayed_ += theirs.ride == kStays ? 1 : 0;
+        // What another has put into this rank's output is known from here alone: it is one block.
+        if (call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
           note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
       }
       return outcome;

@@ -85,6 +85,10 @@ class Executor {
   // Whose fault it was that `run` came to peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
 
+  // Of the last call: did what all ranks gave ride? And what did a rank tell the others?
+  [[nodiscard]] bool all_rode() const { return stayed_ == 0; }
+  [[nodiscard]] std::uint64_t told_by(int rank) const { return addresses_[static_cast<std::size_t>(rank)].told; }
+
   // The first block that was cut off in the last one-way call; from rank -1: none was.
   [[nodiscard]] const CutOff &cut_off() const { return cut_off_; }
   [[nodiscard]] const Geometry &geometry() const { return segment_.geometry(); }
@@ -108,6 +112,7 @@ class Executor {
     std::int32_t ride = kStays;     // where what this rank gives rides: nowhere, in a slot of that class, or behind this in the line
     std::uint32_t ride_blocks = 0;  // that it is made of
     std::size_t given = 0;          // of one block, its elements, wherever it is
+    std::uint64_t told = 0;         // see Call
   };
   static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
   static_assert(sizeof(Addresses) <= plan::kLinePayloadBytes);
@@ -181,8 +186,10 @@ class Executor {
   void begin_ride(const Program &program, const Call &call) {
     ride_blocks_ = program.ride_blocks;
     ride_ = ride_blocks_ > 0 ? choose_ride(program, call) : kStays;
+    stayed_ = ride_ == kStays ? 1 : 0;
   }
   [[nodiscard]] bool holds(const Op &op) const {
+    if (op.whose == plan::kEveryone) return all_rode() == (op.when == plan::When::rides);
     const std::int32_t ride = op.whose == me_ ? ride_ : addresses_[static_cast<std::size_t>(op.whose)].ride;
     return (ride != kStays) == (op.when == plan::When::rides);
   }
@@ -255,6 +262,7 @@ class Executor {
   std::int32_t ride_ = kStays;
   std::uint32_t ride_blocks_ = 0;
   std::size_t given_ = 0;
+  int stayed_ = 0;  // ranks of which it is known that what they give does not ride
   CutOff cut_off_;
 };
 

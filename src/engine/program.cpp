@@ -81,6 +81,7 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
   program.scratch_whole = plan.whole_scratch;
   program.slots = plan.slots;
   program.one_fragment = plan.one_fragment;
+  program.together = plan.together;
   for (const plan::Section &section : plan.sections) {
     // By area and peer: the parts of the message that is being sent, and where in the section one is being received.
     std::map<std::pair<int, int>, std::vector<WirePart>> sending;
@@ -110,9 +111,10 @@ Program compile(const plan::Plan &plan, const Segment &segment, const std::vecto
       op.plain = step.when == plan::When::always && plain(op.dst, op.blocks) && plain(op.dst2, op.blocks) && plain(op.a, op.blocks) && plain(op.b, op.blocks);
       op.when = step.when;
       op.whose = step.whose;
+      // What rides in several parts is consecutive in the input, after whose last block the first comes again.
       if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
-        program.ride = op.a;
-        program.ride_blocks = op.blocks;
+        if (program.ride_blocks == 0) program.ride = op.a;
+        program.ride_blocks += op.blocks;
       }
       switch (step.kind) {
         case plan::Kind::acquire:

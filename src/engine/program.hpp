@@ -74,6 +74,7 @@ struct Program {
   std::uint32_t pack = 1;            // that a slot must hold
   bool slots = false;          // a fragment must fit in a slot; alike on all ranks
   bool one_fragment = false;
+  bool together = false;       // see Plan
   bool publishes = false;      // others reach this rank's buffers
   // What may ride with this rank's publication: blocks of its input; none: nothing may.
   Ref ride;

@@ -84,7 +84,14 @@ void write_message(std::ostream &out, const Op &op) {
 }
 
 void write_flags(std::ostream &out, const Op &op) {
-  if (op.when != plan::When::always) out << (op.when == plan::When::rides ? " if " : " unless ") << op.whose << " rides";
+  if (op.when != plan::When::always) {
+    out << (op.when == plan::When::rides ? " if " : " unless ");
+    if (op.whose == plan::kEveryone) {
+      out << "all ride";
+    } else {
+      out << op.whose << " rides";
+    }
+  }
   if (op.portion > 0) out << " portion " << op.portion;
   if (op.posts) out << "; and posts";
   if (op.publication) out << "; takes addresses";
@@ -124,7 +131,7 @@ std::string to_text(const Program &program) {
   std::ostringstream out;
   out << "program of " << program.ranks << " ranks, scratches " << program.scratches << " of " << program.scratch_blocks << ", pack "
       << program.pack << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
-      << (program.one_fragment ? ", one fragment" : "") << (program.publishes ? ", publishes" : "");
+      << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "") << (program.publishes ? ", publishes" : "");
   if (program.ride_blocks > 0) {
     out << ", rides: ";
     write(out, program.ride, program.ride_blocks);

@@ -1,7 +1,7 @@
 // Rides: values that travel with the publication of their giver (plan.hpp), in its line or in the slot beside it.
 //
-// A ride of one block is the block, as long as the giver's publication says. One of several blocks begins with the elements
-// of each, 32 bits a block; the blocks follow in that order.
+// A ride of one block is the block, as long as the giver's publication says. One of several blocks begins with a table that says
+// where each of them ends: 32 bits a block, in elements from the end of the table. The blocks follow in that order.
 #include <algorithm>
 #include <cstring>
 
@@ -10,9 +10,16 @@
 namespace copse::engine {
 namespace {
 
-using Count = std::uint32_t;
+using End = std::uint32_t;
 
-std::size_t table_bytes(std::uint32_t blocks) { return blocks > 1 ? blocks * sizeof(Count) : 0; }
+// Of the first `blocks` blocks.
+End end_of(const std::byte *table, std::size_t blocks) {
+  End end = 0;
+  if (blocks > 0) std::memcpy(&end, table + (blocks - 1) * sizeof end, sizeof end);
+  return end;
+}
+
+std::size_t table_bytes(std::uint32_t blocks) { return blocks > 1 ? blocks * sizeof(End) : 0; }
 
 }  // namespace
 
@@ -46,12 +53,13 @@ inline std::byte *Executor::ride_of(const Ref &ref, std::int32_t ride, std::uint
 
 void Executor::load_ride(const Op &op, const Call &call, std::uint64_t ticket) {
   std::byte *const table = ride_of(op.dst, ride_, ticket);
-  std::byte *to = table + table_bytes(op.blocks);
+  End end = end_of(table, op.dst.place);
+  std::byte *to = table + table_bytes(ride_blocks_) + end * call.element_bytes;
   for (std::uint32_t i = 0; i < op.blocks; ++i) {
     const OwnBlock from = own_block(op.a, call, i);
-    const auto count = static_cast<Count>(from.count);
-    const std::size_t bytes = count * call.element_bytes;
-    if (op.blocks > 1) std::memcpy(table + i * sizeof count, &count, sizeof count);
+    const std::size_t bytes = from.count * call.element_bytes;
+    end += static_cast<End>(from.count);
+    if (ride_blocks_ > 1) std::memcpy(table + (op.dst.place + i) * sizeof end, &end, sizeof end);
     if (bytes > 0) kernels::copy_or_stream(to, from.at, bytes, slot_stores_.past_from());
     to += bytes;
   }
@@ -61,13 +69,9 @@ Executor::OwnBlock Executor::ridden(const Ref &ref, std::uint32_t number, std::s
   const Addresses &theirs = addresses_[static_cast<std::size_t>(ref.rank)];
   std::byte *const table = ride_of(ref, theirs.ride, ticket);
   if (theirs.ride_blocks <= 1) return {table, theirs.given};
-  std::byte *at = table + table_bytes(theirs.ride_blocks);
-  Count count = 0;
-  for (std::uint32_t i = 0;; ++i) {
-    std::memcpy(&count, table + i * sizeof count, sizeof count);
-    if (i == ref.place + number) return {at, count};
-    at += count * element_bytes;
-  }
+  const std::size_t place = ref.place + number;
+  const End begin = end_of(table, place), end = end_of(table, place + 1);
+  return {table + table_bytes(theirs.ride_blocks) + begin * element_bytes, end - begin};
 }
 
 // Of a call with tables.

@@ -418,24 +418,53 @@ Step &only(When when, int whose, Step &step) {
 
 }  // namespace
 
-// Publishes, with the value where it rides.
-void Builder::publish_with(Operand value, std::span<const std::int32_t> readers) {
+// Publishes, with blocks of the input where they ride.
+void Builder::publish_with(std::span<const Range> blocks, std::span<const std::int32_t> readers) {
   const While own(publishing_);
   acquire(kPublishArea, readers, Space::ride);
-  Step &load = only(When::rides, rank_, emit(Kind::copy));
-  load.dst = {Space::ride, kPublishArea, rank_, value.range, value.range.first};
-  load.a = value;
+  std::uint32_t number = 0;
+  for (const Range &range : blocks) {
+    Step &load = only(When::rides, rank_, emit(Kind::copy));
+    load.dst = ridden(rank_, range, number);
+    load.a = input(range);
+    number += range.count;
+  }
   emit(Kind::publish, kPublishArea);
 }
 
-void Builder::ride(std::span<const std::int32_t> readers, Operand value) {
+Operand Builder::ridden(int giver, Range range, std::uint32_t number) {
+  return {Space::ride, kPublishArea, giver, range, (range.first + range.of - number) % range.of};
+}
+
+void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
   plan_.one_fragment = true;
-  publish_with(value, readers);
+  publish_with(blocks, readers);
   reclaim_unless_ride_.insert(reclaim_unless_ride_.end(), readers.begin(), readers.end());
 }
 
-void Builder::ride_to(std::int32_t reader, Operand value, Operand there) {
+void Builder::ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
+  plan_.one_fragment = plan_.together = true;
+  publish_with(blocks, readers);
+}
+
+void Builder::copy_if_all_ride(Operand dst, Operand src) {
+  Step step;
+  step.kind = Kind::copy;
+  step.dst = dst;
+  step.a = src;
+  if_all_ride_.push_back(only(When::rides, kEveryone, step));
+}
+
+void Builder::take_if_all_ride(int from, Range block, std::uint32_t number) {
+  part().takes = true;
+  const While own(publishing_);
+  emit(Kind::await, kPublishArea, from);
+  copy_if_all_ride(output(block), ridden(from, block, number));
+}
+
+void Builder::ride_to(std::int32_t reader, Range block) {
   plan_.one_fragment = true;
+  const Operand value = input(block);
   if (!local(reader)) return send_to_remote(0, {&reader, 1}, {&value, 1});
   part().takes = true;
   {
@@ -443,27 +472,27 @@ void Builder::ride_to(std::int32_t reader, Operand value, Operand there) {
     only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
   }
   Step &put = only(When::stays, rank_, emit(Kind::copy));
-  put.dst = {Space::peer_output, kPublishArea, reader, there.range};
+  put.dst = {Space::peer_output, kPublishArea, reader, block};
   put.a = value;
-  publish_with(value, {&reader, 1});
+  publish_with({&block, 1}, {&reader, 1});
 }
 
-void Builder::take_ride(int from, Operand as, Operand home, Range given) {
+void Builder::take_ride(int from, Range block, std::uint32_t number) {
   part().takes = true;
   plan_.one_fragment = true;
   if (!local(from)) {
-    emit(Kind::receive, 0, from).dst = home;
+    emit(Kind::receive, 0, from).dst = output(block);
     return;
   }
   const While own(publishing_);
   emit(Kind::await, kPublishArea, from);
   const auto copy_from = [&](When when, const Operand &place) {
     Step &step = only(when, from, emit(Kind::copy));
-    step.dst = home;
+    step.dst = output(block);
     step.a = place;
   };
-  copy_from(When::rides, {Space::ride, kPublishArea, from, as.range, given.first});
-  if (carrier_ == Carrier::get) copy_from(When::stays, {Space::peer_input, kPublishArea, from, as.range});
+  copy_from(When::rides, ridden(from, block, number));
+  if (carrier_ == Carrier::get) copy_from(When::stays, {Space::peer_input, kPublishArea, from, block});
 }
 
 // A copy to the output is the last word on it if neither this rank nor another reads it there.
@@ -497,6 +526,7 @@ void Builder::join_messages() {
 
 Plan Builder::finish() {
   publishing_ = true;
+  if (!if_all_ride_.empty()) part().steps.insert(part().steps.end(), if_all_ride_.begin(), if_all_ride_.end());
   mark_last_copies();
   join_messages();
   // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication

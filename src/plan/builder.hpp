@@ -131,12 +131,16 @@ class Builder {
 
   // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put: a value that does not
   // ride is read where it lies by each of its takers, or written by its giver into the output of its only taker.
-  // By get: `readers`, who share memory with this rank, take parts of `value`.
-  void ride(std::span<const std::int32_t> readers, Operand value);
-  // By put: `reader`, who calls expose_output(), takes `value` to `there`; on another node, by the wire.
-  void ride_to(std::int32_t reader, Operand value, Operand there);
-  // `given`: all the blocks that `from` gives, `as` among them.
-  void take_ride(int from, Operand as, Operand home, Range given);
+  // By get: `readers`, who share memory with this rank, take their parts of these blocks of the input, which ride in that order.
+  void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
+  // By slot: a value that does not ride stays where it is, and then nothing is moved on any rank. All ranks give, and take.
+  void ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks);
+  void copy_if_all_ride(Operand dst, Operand src);
+  void take_if_all_ride(int from, Range block, std::uint32_t number);
+  // By put: `reader`, who calls expose_output(), takes that block to its output; on another node, by the wire.
+  void ride_to(std::int32_t reader, Range block);
+  // Takes a block that `from` gives to the output; it comes behind `number` others.
+  void take_ride(int from, Range block, std::uint32_t number = 0);
 
   void copy(Operand dst, Operand src);  // nothing is emitted when they are the same place
   void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
@@ -175,7 +179,8 @@ class Builder {
   [[nodiscard]] bool awaited(int area, int from);
   [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
-  void publish_with(Operand value, std::span<const std::int32_t> readers);
+  void publish_with(std::span<const Range> blocks, std::span<const std::int32_t> readers);
+  [[nodiscard]] static Operand ridden(int giver, Range range, std::uint32_t number);
   void mark_last_copies();
   void join_messages();
 
@@ -191,6 +196,7 @@ class Builder {
   RankList touched_;                   // whose buffers I touch
   RankList reclaim_from_;
   std::vector<std::int32_t> reclaim_unless_ride_;
+  std::vector<Step> if_all_ride_;      // copies that come behind all awaits
   std::vector<Operand> read_in_place_;  // of my output, by others
 };
 

@@ -126,8 +126,10 @@ enum class Kind : std::uint8_t {
   drain,       // wait until what was sent from `area` may be overwritten
 };
 
-// Of a step: always, or where what `whose` gives rides with its publication, or where it does not.
+// Of a step: always, or where what `whose` gives rides with its publication, or where it does not. kEveryone: what every rank of
+// the communicator gives.
 enum class When : std::uint8_t { always, rides, stays };
+inline constexpr std::int32_t kEveryone = -2;
 
 struct Step {
   Kind kind{};
@@ -168,6 +170,7 @@ struct Plan {
   bool whole_scratch = false;  // scratches hold whole messages; alike on all ranks, as are the next two
   bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one
+  bool together = false;      // if some rank's value does not ride, nothing is moved; all ranks know it at the end
   std::uint32_t pack = 1;     // blocks that a line or slot must hold, at most
   Contents contents{};
   std::vector<Section> sections;

@@ -77,7 +77,14 @@ std::string to_text(const Plan &plan, const Step &step) {
       break;
     case Kind::drain: out << "drain " << area; break;
   }
-  if (step.when != When::always) out << (step.when == When::rides ? " if " : " unless ") << step.whose << " rides";
+  if (step.when != When::always) {
+    out << (step.when == When::rides ? " if " : " unless ");
+    if (step.whose == kEveryone) {
+      out << "all ride";
+    } else {
+      out << step.whose << " rides";
+    }
+  }
   if (step.last) out << " last";
   if (step.more) out << " more";
   if (step.lag > 0) out << " lag " << int{step.lag};
@@ -88,7 +95,7 @@ std::string to_text(const Plan &plan) {
   std::ostringstream out;
   out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
       << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "")
-      << (plan.whole_scratch ? " whole-scratch" : "");
+      << (plan.whole_scratch ? " whole-scratch" : "") << (plan.together ? " together" : "");
   if (plan.pack > 1) out << " pack " << plan.pack;
   out << '\n';
   for (const Section &section : plan.sections) {

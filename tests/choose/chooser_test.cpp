@@ -63,12 +63,12 @@ TEST(Chooser, MessagesOfUnknownSizesTravelWithASignalWhereTheKernelIsDear) {
   situation.ranks = 2;
   situation.addressable = situation.anywhere = true;
   situation.costs = kDearSlots;
-  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->ride_bytes, 16 * 1024);
+  EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 16 * 1024);
   situation.costs = kDearKernel;
-  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->ride_bytes, 64 * 1024);
-  EXPECT_EQ(choose::one_way({}, situation, Collective::scatter)->ride_bytes, 2 * 64 * 1024);
+  EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 64 * 1024);
+  EXPECT_EQ(choose::without_sizes({}, situation, Collective::scatter)->ride_bytes, 2 * 64 * 1024);
   situation.direct = true;
-  EXPECT_EQ(choose::one_way({}, situation, Collective::gather)->ride_bytes, 1024);
+  EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 1024);
 }
 
 TEST(Chooser, ManyRanksThatTakeTurnsReduceThroughSlots) {

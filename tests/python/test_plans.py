@@ -23,6 +23,7 @@ PLANS = [
     ("scatter", "one_way", "get", 3),
     ("allgather", "bruck", "slot", 3),
     ("alltoall", "pairwise", "slot", 3),
+    ("alltoall", "letters", "slot", 3),
 ]
 
 

@@ -1,0 +1,41 @@
+// alltoall, letters: every rank writes one letter to all (Copse). Its blocks ride together with the publication that says how
+// long they are, and every rank takes its own from there. If some rank has too much for a letter, nothing is moved, and all
+// ranks know it as soon as they have read all letters. So this is the alltoallv of short blocks, whose sizes nobody knows all of
+// (docs/decisions/one-way.md). Over several nodes it is alltoall, flat.
+// Cost: a + P n b, and a copy more than by get
+// Wins: with short blocks whose sizes not all ranks know
+#include <algorithm>
+
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan alltoall_flat(const Request &request);
+
+plan::Plan alltoall_letters(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  const std::vector<int> others = request.others();
+  // There must be somebody to write to, and nobody whom a letter does not reach.
+  if (others.empty() || !std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); }))
+    return alltoall_flat(request);
+  const int rank = request.rank, ranks = request.ranks;
+  builder.pack(static_cast<std::uint32_t>(ranks));
+  // The next rank's block comes first, as it does where it is taken.
+  std::vector<plan::Range> given;
+  const auto give = [&](int first, int end) {
+    plan::Range part = request.pair(rank, first % ranks);
+    part.count = static_cast<std::uint32_t>(end - first);
+    if (end > first) given.push_back(part);
+  };
+  give(rank + 1, ranks);
+  give(0, rank);
+  builder.ride_together(others, given);
+  const plan::Range own = request.pair(rank, rank);
+  builder.copy_if_all_ride(Builder::output(own), Builder::input(own));
+  for (const int other : others)
+    builder.take_if_all_ride(other, request.pair(other, rank), static_cast<std::uint32_t>((rank - other - 1 + ranks) % ranks));
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
