@@ -68,7 +68,7 @@ TEST(Guest, RespectsALauncher) {
     ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
     const Binding binding = bind_this_thread(machine, BindingPolicy::core, 0, 2);
     EXPECT_FALSE(binding.bound);
-    EXPECT_EQ(binding.explanation, "not bound: confined already to processors 2-4");
+    EXPECT_EQ(binding.explanation, "not bound: already confined to processors 2-4");
     EXPECT_EQ(binding.place.at(Level::numa), kNotConfined);
   }).join();
 }

@@ -57,7 +57,7 @@ class BindingHere : public testing::Test {
  protected:
   void SetUp() override {
     if (machine_.cores().size() < 2) GTEST_SKIP() << "this machine has one core";
-    if (mask_now().size() < machine_.processors().size()) GTEST_SKIP() << "this process is confined already";
+    if (mask_now().size() < machine_.processors().size()) GTEST_SKIP() << "this process is already confined";
   }
 
   Machine machine_ = Machine::discover();
@@ -87,7 +87,7 @@ TEST_F(BindingHere, LeavesAThreadThatSomebodyConfined) {
         std::exit(!binding.bound && mask_now() == CpuSet{cpu} ? 0 : 1);
       },
       testing::ExitedWithCode(0),
-      "^not bound: confined already to processor " + std::to_string(cpu) + ", on core " +
+      "^not bound: already confined to processor " + std::to_string(cpu) + ", on core " +
           std::to_string(machine_.cores().size() - 1) + "$");
 }
 
@@ -157,7 +157,7 @@ TEST(Binding, ParsesItsPolicies) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "--bind: 'socket' is no binding policy; expected none, numa or core; unset it for the default, numa");
+                 "--bind: 'socket' is not a binding policy; expected none, numa or core; unset it for the default, numa");
   }
 }
 
