@@ -54,7 +54,7 @@ def test_the_users_word_counts(explained):
     [
         (["allredcue"], "did you mean 'allreduce'?"),
         (["allreduce", "64Q"], "'64Q' is not a number"),
-        (["allreduce", "8", "--element", "3"], "not made of elements"),
+        (["allreduce", "8", "--element", "3"], "not a multiple of the element size"),
         (["allreduce", "--reach", "kernal"], "did you mean 'kernel'?"),
         (["allreduce", "-n", "1"], "'1' is not a number from 2"),
         ([], "expected a collective"),
