@@ -56,7 +56,7 @@ def test_examples_in_help_and_errors_are_right(native):
 
 def test_failing_helper_is_reported(fake_native):
     fake_native.write_text("#!/bin/sh\necho broken table >&2\nexit 1\n")
-    with pytest.raises(CopseError, match="broken table; mend that and try again"):
+    with pytest.raises(CopseError, match="broken table; correct that and try again"):
         variables.table()
 
 
