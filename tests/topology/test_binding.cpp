@@ -1,4 +1,4 @@
-// Binding of the calling thread: done, refused, and left alone.
+// Binding of the calling thread: when it is done, when it is refused, and when the thread is left alone.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
@@ -47,7 +47,7 @@ void forbid_binding() {
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-// Masks belong to threads: each test runs in one of its own. Needs two cores that this process may use.
+// Masks belong to threads, so each test runs in a thread of its own. Needs two cores that this process may use.
 template <class Body>
 void in_a_thread(Body body) {
   std::thread(body).join();
@@ -75,7 +75,7 @@ TEST_F(BindingHere, BindsToACore) {
   });
 }
 
-// In a process of its own, since a mask that Copse has set elsewhere in this one would be taken for Copse's.
+// This runs in a separate process. In this one, a mask that Copse has set elsewhere would count as Copse's.
 TEST_F(BindingHere, LeavesAThreadThatSomebodyConfined) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const unsigned cpu = machine_.cores().back().back();
