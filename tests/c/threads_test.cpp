@@ -1,4 +1,4 @@
-// The C interface with threads as ranks: every type and operator, nothing at all, and every mistake.
+// The C interface with threads as ranks: every type and operator, calls without data, and every mistake.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -148,7 +148,7 @@ std::string wrong_sum(copse_comm *comm) {
   return out == ranks * (ranks + 1) / 2 ? "" : "a sum of " + std::to_string(out);
 }
 
-// Some of them live on, and under COPSE_CHECK every call on one looks at its boards.
+// Some of the communicators live on. Under COPSE_CHECK every call on one looks at its boards.
 TEST(Threads, AMeetingServesManyCommunicators) {
   for (const char *check : {"0", "1"}) {
     const Variable variable("COPSE_CHECK", check);
@@ -170,7 +170,7 @@ TEST(Threads, AMeetingServesManyCommunicators) {
   }
 }
 
-// Whichever comes second is told, and comes again as the other.
+// The second of the two is told, and comes again as the other rank.
 TEST(Threads, TwoGiveTheSameRank) {
   std::atomic<int> told{0};
   EXPECT_EQ(with_meeting(2, [&](copse_meeting *meeting, int) -> std::string {
@@ -189,7 +189,7 @@ TEST(Threads, TwoGiveTheSameRank) {
   EXPECT_EQ(told, 1);
 }
 
-// A rank that could not make its communicator may come again; the others are told, and do so too.
+// A rank that could not make its communicator may try again. The other ranks are told and do so too.
 TEST(Threads, AMeetingGoesOnAfterFailures) {
   copse_meeting *meeting = nullptr;
   copse_comm *comms[2] = {};

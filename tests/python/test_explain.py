@@ -1,4 +1,4 @@
-"""`copse explain` against the rows that it quotes."""
+"""Compares `copse explain` with the rows that it quotes."""
 
 import json
 import re
@@ -12,7 +12,7 @@ COLLECTIVES = re.findall(r"^RULE\((\w+), any, any, 0, 0, ", (paths.ROOT / "src/c
 
 @pytest.fixture
 def explained(native):
-    """What `explain <arguments>` answers, as data."""
+    """Returns the answer of `explain <arguments>` as data."""
 
     def call(*arguments, **environment):
         done = native("explain", *arguments, "--json", env=environment)
