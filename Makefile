@@ -1,4 +1,4 @@
-# What people type. The work is done by tools/; everything built lands under build/.
+# The commands for users. tools/ does the work, and all results are under build/.
 .PHONY: build setup run test test-full clean
 
 build: setup

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Two builds of Copse side by side over the same grid of calls and sizes: what a change gains or costs.
+"""Compares two builds of Copse over the same grid of calls and sizes, to show what a change gains or costs.
 
-Launches go round the two builds, as in `copse bench`; a ratio is the time of the build before over that of the build at hand:
-above 1, the change made it faster. The build before is a copy of a build's `lib` folder.
+The launches alternate between the two builds, as in `copse bench`. A ratio is the time of the earlier build over that of the
+present one. If it is above 1, the change made it faster. The earlier build is a copy of a build's `lib` folder.
 
     cp -a build/release/lib /tmp/before; (change, make build)
     build/venv/bin/python bench/builds.py /tmp/before [--ranks 2,8] [--operations all] [--sizes 8,4K,64K,1M] [--against mpich]

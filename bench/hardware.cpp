@@ -1,14 +1,14 @@
-// copse-hardware: what the bare machine can do, as the yardstick for the collectives.
+// copse-hardware: measures what the bare machine can do, as a yardstick for the collectives.
 //
-// A team of processes (fork; one shared memfd) plays each exchange by hand, with no library in between: flags, one
-// copy, one vector add. Two pinned processes give the lower bounds; more processes than processors give the price of
-// each way of waiting. Every exchange runs in interleaved batches (A B C ... A B C ...), so that a disturbance hits all
-// alike; a batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds
-// a call.
+// A team of processes (fork; one shared memfd) makes each exchange by hand, without a library: flags, one copy, one
+// vector add. Two pinned processes give the lower bounds. More processes than processors give the price of each way of
+// waiting. The exchanges run in interleaved batches (A B C ... A B C ...), so that a disturbance affects all of them. A
+// batch's time is that of its slowest process. Output is CSV: minimum and median over batches, in microseconds per
+// call.
 //
-// `against` puts Copse beside them in the same run, through its C interface, with threads as ranks.
+// `against` also measures Copse in the same run, through its C interface, with threads as ranks.
 //
-// warm: the same buffers in every call. cold: each call takes the next of a ring of buffers larger than twice the L3.
+// warm: the same buffers in every call. cold: each call takes the next buffer of a ring larger than twice the L3.
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -44,12 +44,12 @@ using Clock = std::chrono::steady_clock;
   std::_Exit(1);
 }
 
-// One writer each, a cache-line pair apart; a small payload rides in the flag's own line.
+// Each line has one writer and lies a pair of cache lines from the next. A small payload is in the line of its flag.
 struct alignas(128) Line {
   std::atomic<uint64_t> flag{0};
   std::atomic<double> payload{0};
-  std::atomic<uint32_t> word{0};      // what futex waiters sleep on
-  std::atomic<uint32_t> sleepers{0};  // how many do
+  std::atomic<uint32_t> word{0};      // the word on which futex waiters sleep
+  std::atomic<uint32_t> sleepers{0};  // how many waiters sleep
 };
 
 struct Arena {
@@ -108,7 +108,7 @@ void set_flag(Line& line, uint64_t value, Wait wait) {
     return;
   }
   line.flag.store(value, std::memory_order_release);
-  line.word.store(static_cast<uint32_t>(value), std::memory_order_seq_cst);  // against sleepers++ then re-read
+  line.word.store(static_cast<uint32_t>(value), std::memory_order_seq_cst);  // pairs with sleepers++ and the second read
   if (line.sleepers.load(std::memory_order_seq_cst) != 0) futex(line.word, FUTEX_WAKE, INT32_MAX);
 }
 
@@ -175,7 +175,8 @@ std::vector<int> allowed_cpus() {
 
 enum class Members { kProcesses, kThreads };
 
-// Runs every exchange with `ranks` members, each bound to a processor (round robin) if `bound`; prints CSV rows.
+// Runs every exchange with `ranks` members and prints CSV rows. If `bound`, binds the members to processors (round
+// robin).
 void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchanges, int batches, double batch_seconds,
               pid_t* pids = nullptr, Members members = Members::kProcesses) {
   const std::vector<int> cpus = allowed_cpus();
@@ -257,7 +258,7 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
 
 // ---- two processes: the lower bounds ----
 
-// A ring of buffers for each rank: warm calls stay on the first, cold calls walk.
+// A ring of buffers for each rank. Warm calls use the first buffer, cold calls the next one each time.
 struct Ring {
   char* base;
   size_t stride, count;
@@ -266,7 +267,7 @@ struct Ring {
 };
 using Rings = std::array<Ring, 2>;
 
-// `out_a` and `out_b` get a + b: the one add that a direct allreduce of two ranks cannot avoid.
+// Stores a + b in `out_a` and `out_b`. This is the one addition that a direct allreduce of two ranks cannot avoid.
 void add_for_both(double* __restrict out_a, double* __restrict out_b, const double* a, const double* b, size_t n) {
   for (size_t i = 0; i < n; ++i) out_a[i] = out_b[i] = a[i] + b[i];
 }
@@ -318,7 +319,7 @@ void small_exchanges(Arena& arena, std::vector<Exchange>& out) {
   }
 }
 
-// Copse in the same places: `call` on the communicator of this rank, which the first batch makes.
+// Adds Copse in the same places: `call` on the communicator of this rank, which the first batch makes.
 void copse_exchange(std::vector<Exchange>& out, const char* operation, const char* mode, size_t bytes,
                     std::function<copse_status(copse_comm*, int rank)> call) {
   copse_meeting* meeting = nullptr;
@@ -382,7 +383,7 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
                      if (me == 0) return 0.0;
                      return timed(n, [&] { std::memcpy(b.base, a.base, bytes); });
                    }});
-    // The source was just written by the other core: counts the copy alone, not the writing.
+    // Times only the copy, not the writing: the other core has just written the source.
     Line* line = arena.lines(2);
     out.push_back({"memcpy", mode, "just-written", bytes,
                    [=, a = in[0], b = res[1], seq = uint64_t{0}](int me, int64_t n) mutable {
@@ -443,7 +444,7 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
   }
   if (!sweep) return;
 
-  // Double copy through a ring of slots, both sides working at once.
+  // Copies twice, through a ring of slots. Both sides work at the same time.
   for (const size_t fragment : {4, 8, 16, 32, 64, 128}) {
     for (const size_t slots : {2, 4, 8}) {
       const size_t size = fragment * 1024;
@@ -471,14 +472,14 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
                          });
                        }});
       }
-      // Staged allreduce, each rank adding everything: copy in, then own + peer's slot.
-      // Or halves: give the peer its half, add the own half into both places, fetch the other half.
+      // A staged allreduce in which each rank adds everything: it copies in, then adds its own data and the peer's
+      // slot. With halves, it gives the peer its half, adds its own half into both places, and fetches the other half.
       for (const bool halves : {false, true}) {
         if (halves && slots < 4) continue;  // three fragments are under way at a time
         const size_t piece = halves ? size / 2 : size;
-        const size_t pieces = halves ? 2 : 1;  // staged by each rank for a fragment
+        const size_t pieces = halves ? 2 : 1;  // what each rank stages for a fragment
         char* stage = arena.take(2 * pieces * slots * piece);
-        Line* line = arena.lines(6);  // filled, summed, drained: by rank
+        Line* line = arena.lines(6);  // filled, summed and drained, for each rank
         out.push_back({"allreduce", mode, (halves ? "staged-halves-" : "staged-full-") + variant, bytes,
                        [=, in = in, out = res, seq = uint64_t{0}](int me, int64_t n) mutable {
                          return timed(n, [&] {
@@ -532,7 +533,7 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
 // ---- more processes than processors: the price of waiting ----
 void crowded_exchanges(Arena& arena, std::vector<Exchange>& out, int ranks) {
   for (const Wait wait : {Wait::kYield, Wait::kPauseYield, Wait::kFutex, Wait::kPause}) {
-    if (wait == Wait::kPause && ranks > 4) continue;  // a time slice a round: known to be hopeless
+    if (wait == Wait::kPause && ranks > 4) continue;  // hopeless: it takes a time slice a round
     const std::string name = kWaitNames[int(wait)];
     Line* line = arena.lines(size_t(ranks));
     out.push_back({"exchange", "warm", "flat-" + name, 0, [=, seq = uint64_t{0}](int me, int64_t n) mutable {
@@ -541,7 +542,7 @@ void crowded_exchanges(Arena& arena, std::vector<Exchange>& out, int ranks) {
                        for (int peer = 0; peer < ranks; ++peer) await_flag(line[peer], seq, wait);
                      });
                    }});
-    // Gather at rank 0, one flag to release all: one wake-up for everybody.
+    // Gathers at rank 0. One flag releases all ranks, so one wake-up serves everybody.
     Line* tree = arena.lines(size_t(ranks));
     out.push_back({"exchange", "warm", "gather-release-" + name, 0, [=, seq = uint64_t{0}](int me, int64_t n) mutable {
                      return timed(n, [&] {
@@ -553,7 +554,7 @@ void crowded_exchanges(Arena& arena, std::vector<Exchange>& out, int ranks) {
                        if (me != 0) await_flag(tree[0], seq, wait);
                      });
                    }});
-    // One counter with an atomic add; the last one to arrive releases all.
+    // One counter with an atomic add. The last rank to arrive releases all.
     Line* counter = arena.lines(2);
     out.push_back({"exchange", "warm", "counter-" + name, 0, [=, seq = uint64_t{0}](int, int64_t n) mutable {
                      return timed(n, [&] {
@@ -566,7 +567,7 @@ void crowded_exchanges(Arena& arena, std::vector<Exchange>& out, int ranks) {
                        }
                      });
                    }});
-    // Broadcast: the root runs ahead as deep as its slots allow. Reduce: so do the leaves.
+    // In a broadcast the root runs ahead as far as its slots allow. In a reduce the leaves do.
     for (const uint64_t slots : {8, 64, 512}) {
       Line* slot = arena.lines(slots);
       Line* done = arena.lines(size_t(ranks));
@@ -663,7 +664,7 @@ int main(int argc, char** argv) {
     if (large) {
       for (Ring* ring : {&in[0], &in[1], &res[0], &res[1]}) {
         *ring = {rings.take(ring_bytes), 4096, ring_bytes / 4096};
-        std::memset(ring->base, 0, ring_bytes);  // the pages exist before anything is timed
+        std::memset(ring->base, 0, ring_bytes);  // so that the pages exist before anything is timed
       }
     }
     if (small) {

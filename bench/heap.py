@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How fast the shared heap allocates, and what memory it takes, beside glibc's malloc and mimalloc by itself.
+"""Measures how fast the shared heap allocates and how much memory it takes, beside glibc's malloc and plain mimalloc.
 
     tools/build release --target heap_speed copse_heap
     build/venv/bin/python bench/heap.py [--rounds 3]
 
-The least of several rounds, in which the allocators take turns (tests/heap/heap_speed.cpp).
+The figures are the least of several rounds, in which the allocators take turns (tests/heap/heap_speed.cpp).
 """
 
 import argparse

@@ -1,6 +1,6 @@
-// copse-kernels-bench: the reduce and copy kernels against memcpy and against the loop that a compiler makes of plain
-// C++ at -O3. Bytes per second count the result once, so a kernel that reads two arrays at memcpy's figure reads twice
-// as much. Buffers are warm: what lies in cache is decided by the size alone.
+// copse-kernels-bench: compares the reduce and copy kernels with memcpy and with the loop that a compiler makes of
+// plain C++ at -O3. Bytes per second count the result once. So a kernel that reads two arrays and has memcpy's figure
+// reads twice as much. Buffers are warm: only their size decides what lies in the cache.
 #include <benchmark/benchmark.h>
 
 #include <complex>
@@ -31,7 +31,7 @@ class Buffer {
   unsigned char* data_;
 };
 
-// Staggered starts: three arrays at the same place in their pages would fight over the same sets of the cache.
+// The arrays start at different places in their pages, as otherwise all three would compete for the same cache sets.
 struct Buffers {
   explicit Buffers(std::size_t bytes) : storage_dst(bytes + 4096), storage_a(bytes + 4096), storage_b(bytes + 4096) {}
   Buffer storage_dst, storage_a, storage_b;
@@ -85,8 +85,8 @@ void copying(benchmark::State& state, Copy copy) {
   run(state, bytes, [=](Buffers& x) { copy(x.dst, x.a, bytes); });
 }
 
-// A long result that arrives in pieces, as an executor copies it out of slots: the piece is in cache, the result in
-// memory. The C library sees 32 KiB at a time, and so never stores past the caches by itself.
+// Copies a long result that arrives in pieces, as an executor copies it out of slots. A piece is in the cache, the
+// result in memory. The C library gets 32 KiB at a time, so it never decides to store past the caches.
 template <class Copy>
 void delivering(benchmark::State& state, Copy copy) {
   constexpr std::size_t kPiece = 32768;

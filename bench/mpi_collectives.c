@@ -1,27 +1,27 @@
 /* The repository's own MPI benchmark: every blocking collective of MPI-3 (reductions: sums of doubles).
  *
  * A size is the bytes of one block: what one rank gives in bcast, reduce, allreduce, gather, allgather, scan and exscan,
- * what one rank gets in scatter and reduce_scatter, and what goes from each rank to each other one in alltoall. So
- * beside some rank's block lies a buffer of as many blocks as there are ranks. The v and w forms are given equal
- * counts, one block after the other, which the MPI cannot know.
+ * what one rank gets in scatter and reduce_scatter, and what each rank sends to each other rank in alltoall. So some rank
+ * has, beside its block, a buffer of as many blocks as there are ranks. The v and w forms get equal counts, one block
+ * after the other, but the MPI cannot know that.
  *
- * A batch is n back-to-back calls between two meetings of all ranks; its time is the largest elapsed time of any rank,
- * over n. n is chosen per cell (operation, size, mode) so that a batch takes about --seconds. Root is rank 0. With
- * --sync a barrier follows every call inside the timed section, so that a rooted call counts until every rank has
- * finished it; the figure then includes that barrier.
+ * A batch is n back-to-back calls between two meetings of all ranks. Its time is the largest elapsed time of any rank,
+ * divided by n. n is chosen for each cell (operation, size, mode) so that a batch takes about --seconds. The root is
+ * rank 0. With --sync, a barrier follows every call inside the timed section, so that a rooted call counts until every
+ * rank has finished it. The figure then includes that barrier.
  *
  *   warm  the same buffers in every call
- *   cold  each call takes the next of a ring of buffers; the rings that one call draws on hold, over all ranks, twice
- *         the last-level cache, and neighbours lie on different pages: neither caches nor registrations help
+ *   cold  each call takes the next buffer of a ring. Over all ranks, the rings of one call hold twice the last-level
+ *         cache, and neighbours lie on different pages. So neither caches nor registrations help.
  *
- * Every batch ends, after the clock has stopped, with a check of all elements of its last result: wrong data ends the
- * run with exit code 1. Output is CSV on rank 0: call,bytes,mode,ranks,batch,calls,us,flag_ns.
+ * After the clock has stopped, every batch checks all elements of its last result. Wrong data ends the run with exit
+ * code 1. Output is CSV on rank 0: call,bytes,mode,ranks,batch,calls,us,flag_ns.
  *
- * flag_ns is the machine's own state: what a flag takes from rank 0 to rank 1 and back, the longer of before and after the
- * batch. A virtual machine's processors wander over the host's cores, and may share a cache now and a board later: times
- * from two such states do not compare. With --flag-ns NS a batch is taken again, for half a second, while a flag takes
- * another time than that (by a factor of 1.5). It is 0 where ranks outnumber processors. --watch SECONDS prints the
- * state, and measures nothing else. */
+ * flag_ns is the state of the machine: the time of a flag from rank 0 to rank 1 and back, before or after the batch,
+ * whichever is longer. A virtual machine's processors move between the host's cores. They may share a cache at one time
+ * and only a board at another, and times from two such states cannot be compared. With --flag-ns NS, a batch is repeated
+ * for up to half a second while a flag takes another time than NS (by a factor of 1.5). flag_ns is 0 if there are more
+ * ranks than processors. --watch SECONDS only prints the state. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -37,13 +37,13 @@ enum { kWarm, kCold, kModes };
 static const char* const mode_names[kModes] = {"warm", "cold"};
 enum { kMaxSizes = 64, kPatternPeriod = 1021, kPage = 4096, kLine = 64, kBuffersMin = 4 };
 
-static const double kLong = 0.5; /* seconds: a batch that took so long is the cell's last */
+static const double kLong = 0.5; /* seconds; after a batch that took so long, the cell ends */
 
 static int rank, ranks;
 static int *counts, *places, *byte_places; /* of the v and w forms, for one cell */
 static MPI_Datatype* types;
 
-/* MPICH's launcher may drop what it has not forwarded yet when it hears of an abort: leave it the time. */
+/* When MPICH's launcher hears of an abort, it may drop output that it has not forwarded. So give it time first. */
 static void give_up(void) {
   nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -86,7 +86,7 @@ static void open_flags(void) {
   if (all && rank < 2) flags = memory;
 }
 
-/* Nanoseconds there and back: the least of some times the mean of some; known to rank 0. */
+/* Returns the nanoseconds of a flag there and back, the least of several means. Only rank 0 knows the result. */
 static double flag_ns(void) {
   enum { kSets = 5, kTrips = 40 };
   double best = 1e9;
@@ -113,10 +113,10 @@ static int comparable(double ns, double wanted) { return wanted == 0 || ns == 0 
 
 /* The operations ---------------------------------------------------------------------------------------------- */
 
-enum who { kNobody, kRoot, kOthers, kAll };                       /* which ranks have a buffer */
+enum who { kNobody, kRoot, kOthers, kAll };                       /* the ranks that have a buffer */
 enum blocks { kOne, kEach };                                      /* its blocks: one, or one for each rank */
-enum from { kOfRoot, kOfEach, kSum, kSumToMe, kSumBeforeMe };     /* what a block of a result is made of ... */
-enum which { kSame, kMine };                                      /* ... the only block given, or the one for me */
+enum from { kOfRoot, kOfEach, kSum, kSumToMe, kSumBeforeMe };     /* the source of a block of a result ... */
+enum which { kSame, kMine };                                      /* ... and its block: the only one, or the one for me */
 
 struct side {
   enum who who;
@@ -180,12 +180,12 @@ static size_t holders(struct side side) {
 }
 static size_t blocks(struct side side) { return side.blocks == kEach ? ranks : 1; }
 
-/* The operand of rank r at place k of its ring: sums of these are exact in double. */
+/* Returns the operand of rank r at place k of its ring. Sums of operands are exact in double. */
 static double operand(int r, size_t k) { return (r + 1) * (double)(k % kPatternPeriod + 1); }
 
-/* A block of a result is so many times what rank 0 gives, given by rank r or summed. */
+/* Returns the factor by which a block of the result, given by rank r or summed, exceeds what rank 0 gives. */
 static double factor(enum from from, int r) {
-  const int last = from == kSum ? ranks : from == kSumToMe ? rank + 1 : rank; /* of the summed ranks, from 1 on */
+  const int last = from == kSum ? ranks : from == kSumToMe ? rank + 1 : rank; /* last of the summed ranks, counted from 1 */
   return from == kOfRoot ? 1 : from == kOfEach ? r + 1 : last * (last + 1) / 2.0;
 }
 
@@ -196,7 +196,7 @@ struct cell {
   int mode, sync;
   size_t count;                 /* doubles in a block */
   size_t in_stride, out_stride; /* places between neighbours of a ring */
-  size_t buffers, next;         /* in either ring, and the next one used */
+  size_t buffers, next;         /* in each ring, and the next one to use */
   double *in, *out;             /* the rings */
 };
 
@@ -216,7 +216,7 @@ static struct cell cell_of(const struct operation* o, size_t count, int mode, si
   return c;
 }
 
-/* n calls; returns this rank's elapsed seconds, and the last buffers used. */
+/* Makes n calls. Returns this rank's elapsed seconds and the last buffers. */
 static double run(struct cell* c, long n, size_t* last) {
   const int count = (int)c->count;
   call* const call = c->operation->call;
@@ -248,9 +248,9 @@ static void check(const struct cell* c, size_t buffer) {
   }
 }
 
-/* A checked batch: the slowest rank's seconds. */
+/* Runs a batch and checks it. Returns the slowest rank's seconds. */
 static double batch(struct cell* c, long n) {
-  size_t last = (c->next + (size_t)(n - 1)) % c->buffers; /* spoil what the last call will write */
+  size_t last = (c->next + (size_t)(n - 1)) % c->buffers; /* overwrite what the last call will write */
   const size_t result = has(c->operation->out) ? blocks(c->operation->out) * c->count : 0;
   for (size_t k = 0; k < result; ++k) c->out[last * c->out_stride + k] = -1;
   double mine = run(c, n, &last), slowest;
@@ -265,7 +265,7 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
     places[r] = r * (int)c->count;
     byte_places[r] = 8 * places[r];
   }
-  /* The best of three trials, so that one disturbed trial does not end in batches of a single call. */
+  /* Takes the best of three trials, as a single disturbed trial could lead to batches of one call. */
   long n = 1;
   double best;
   for (;; n *= 4) {
@@ -279,7 +279,7 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
   n = (long)(seconds / best * (double)n);
   if (n < 1) n = 1;
   double took = 0;
-  for (int b = 0; b < batches && took < kLong; ++b) { /* every rank knows the same times, so all stop together */
+  for (int b = 0; b < batches && took < kLong; ++b) { /* all ranks know the same times and stop together */
     double ns;
     const double begin = MPI_Wtime();
     for (int again = 1; again;) {
@@ -310,7 +310,7 @@ static double* ring(size_t length, int filled) {
   return p;
 }
 
-/* Marks in `chosen` which of `names` the comma-separated `list` holds. */
+/* Marks in `chosen` those of `names` that are in the comma-separated `list`. */
 static void choose(const char* list, const char* const* names, int count, int* chosen) {
   char *words = strdup(list), known[1024] = "use, separated by commas:";
   memset(chosen, 0, (size_t)count * sizeof *chosen);
@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
   for (int tick = 0; tick < 20 && watch > 0; ++tick) {
     const double ns = flag_ns();
     if (rank == 0) printf("%.0f\n", ns);
-    for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < watch / 20;) {} /* who sleeps may wake elsewhere */
+    for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < watch / 20;) {} /* a sleeper could wake elsewhere */
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (watch > 0) {

@@ -1,12 +1,12 @@
-// Threads as ranks: Copse's allreduce against an OpenMP reduction of the same array, `reduction(+:a[:n])`. Built once
-// for each OpenMP runtime: copse-libgomp (gcc) and copse-libomp (clang).
+// Compares Copse's allreduce, with threads as ranks, with an OpenMP reduction of the same array,
+// `reduction(+:a[:n])`. It is built once for each OpenMP runtime: copse-libgomp (gcc) and copse-libomp (clang).
 //
 // Every thread of an OpenMP team holds an array of n doubles. Three forms take turns, a batch each:
 //   for       a worksharing reduction inside one long parallel region: each thread adds its array into the shared one
-//   parallel  the same with a region for every call, its fork and join included
+//   parallel  the same with a region for every call, including its fork and join
 //   copse     the threads of the team are ranks of a communicator; each gets the sum in an array of its own
-// A batch's time is that of its slowest thread; output is CSV: minimum and median over batches, microseconds a call,
-// with the ratio of the faster OpenMP form to Copse. With more threads than cores, OpenMP is at its best with
+// A batch's time is that of its slowest thread. Output is CSV: minimum and median over batches, in microseconds per
+// call, and the ratio of the faster OpenMP form to Copse. With more threads than cores, OpenMP is at its best with
 // OMP_WAIT_POLICY=passive.
 #include <copse/copse.h>
 #include <omp.h>
@@ -32,7 +32,7 @@ constexpr int kBatches = 15;
   std::exit(1);
 }
 
-// What one number of threads and one size work on.
+// The data for one number of threads and one size.
 struct Team {
   int threads;
   size_t n;
@@ -40,8 +40,8 @@ struct Team {
   std::vector<copse_comm*> comms;
 };
 
-// A function of its own, so that the private copies of each reduction leave the stack before the next. The array comes
-// by reference, as a variable that the team shares: clang 14 loses updates when it is a global instead.
+// This is a separate function, so that the private copies of each reduction leave the stack before the next one. The
+// array is passed by reference, as a variable that the team shares: with a global instead, clang 14 loses updates.
 [[gnu::noinline]] void reduce_once(double*& a, const Team& team) {
   const size_t n = team.n;
 #pragma omp for schedule(static, 1) reduction(+ : a[:n])
@@ -92,7 +92,7 @@ double run_for(Team& team, int64_t calls) {
   const double took = timed(team, [&](size_t) {
     for (int64_t call = 0; call < calls; ++call) reduce_once(a, team);
   });
-  check("for", team, array, double(calls));  // nothing is reset between calls: the array grows by the sum in each
+  check("for", team, array, double(calls));  // calls reset nothing, so each adds the sum to the array
   return took;
 }
 

@@ -1,13 +1,13 @@
-/* What a call costs that Copse passes on to the MPI: nanoseconds of the cheapest calls that it wraps.
+/* Measures what a call costs that Copse passes on to the MPI, in nanoseconds, for the cheapest calls that it wraps.
  *
  * passthrough collectives:
  *   barrier_self, allreduce_self  on MPI_COMM_SELF; passed on when COPSE_DISABLE=1
- *   bcast_intercomm               on an intercommunicator, which Copse never serves, in the root's group but not the
- *                                 root: a call without effect. Needs 3 ranks; the other two sleep meanwhile.
- * passthrough messages: to and from MPI_PROC_NULL, and on null requests; first without any request of Copse's, then
- *   ("known") with a persistent barrier, which is Copse's unless it runs bare.
+ *   bcast_intercomm               on an intercommunicator, which Copse never serves. The rank is in the root's group but
+ *                                 is not the root, so the call has no effect. Needs 3 ranks; the other two sleep.
+ * passthrough messages: to and from MPI_PROC_NULL, and on null requests. The calls run first without any request of
+ *   Copse's, then ("known") with a persistent barrier, which is Copse's unless the program runs bare.
  *
- * Run it bare and preloaded in turn, several times, and subtract the minima: bench/passthrough.py does.
+ * bench/passthrough.py runs it bare and preloaded, in turn and several times, and subtracts the minima.
  * Output is CSV on rank 1: call,ns (the minimum over batches). */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What Copse's wrapper adds to a call that it passes on to the MPI, in nanoseconds (target: 15 at most).
+"""Measures what Copse's wrapper adds to a call that it passes on to the MPI, in nanoseconds (target: 15 at most).
 
-bench/passthrough.c runs bare and with Copse preloaded in turn, several times; the figure is the difference of the
-minima. For collectives COPSE_DISABLE=1 is set, so that those on MPI_COMM_SELF are passed on too.
+bench/passthrough.c runs bare and with Copse preloaded, in turn and several times. The figure is the difference of the
+minima. For collectives COPSE_DISABLE=1 is set, so that calls on MPI_COMM_SELF are passed on too.
 
     build/venv/bin/python bench/passthrough.py [mpich impi openmpi ...]
 """
@@ -18,7 +18,7 @@ from copse.errors import run_script
 SOURCE = Path(__file__).with_suffix(".c")
 ROUNDS = 7
 RANKS = 3
-KINDS = {"collectives": {"COPSE_DISABLE": "1"}, "messages": {}}  # of calls, and the variables for them
+KINDS = {"collectives": {"COPSE_DISABLE": "1"}, "messages": {}}  # kinds of calls, with the variables for each
 
 
 def main() -> None:

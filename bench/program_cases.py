@@ -1,7 +1,7 @@
-"""The real programs of bench/programs.py: for each the package that brings it, its input, and how to read its results.
+"""The real programs of bench/programs.py: for each its package, its input, and how to read its results.
 
-No input is downloaded: HPCC's and LAMMPS's are a page of text each, and the pseudopotential of Quantum ESPRESSO is made by
-its own ld1.x. Results are names with numbers: everything a program writes that does not depend on time.
+No input is downloaded. The inputs of HPCC and LAMMPS are a page of text each, and Quantum ESPRESSO's own ld1.x makes its
+pseudopotential. Results are names with numbers: everything that a program writes and that does not depend on time.
 """
 
 import re
@@ -25,14 +25,14 @@ class Case:
     """A program with an input."""
 
     name: str
-    package: str  # of Debian, or empty
+    package: str  # Debian's, or empty
     executable: str
     about: str
-    # Writes the input for this many ranks into a folder, small or as measured; returns the program and its arguments.
+    # Writes the input for this many ranks into a folder, small or as measured. Returns the program and its arguments.
     prepare: Callable[[Path, flavours.Flavour, int, bool], Command]
-    results: Callable[[Path, str], Results]  # of the folder that it ran in, and its standard output
-    # The difference that the program itself lets pass, relative where numbers are larger than one: the ranks' sums may be
-    # taken in another order.
+    results: Callable[[Path, str], Results]  # from the folder in which it ran and its standard output
+    # The difference that the program itself tolerates, relative for numbers larger than one. Sums over ranks may be taken
+    # in another order.
     tolerance: float
     mpis: tuple[str, ...] = (DEBIAN,)
 
@@ -50,7 +50,7 @@ def numbers(text: str) -> list[float]:
     return [float(found) for found in re.findall(NUMBER, text)]
 
 
-# HPCC: HPL, transposition, random access, FFT and bandwidth, each with checks of its own.
+# HPCC: HPL, transposition, random access, FFT and bandwidth. Each checks its own results.
 
 HPCC_INPUT = """HPLinpack benchmark input file
 Innovative Computing Laboratory, University of Tennessee
@@ -104,10 +104,10 @@ def hpcc_results(folder: Path, printed: str) -> Results:
     checks = {name: numbers(value) for name, value in re.findall(HPCC_CHECKS, text, re.MULTILINE)}
     if checks.get("Success") != [1.0] or "FAILED" in text or "PASSED" not in text:
         raise CopseError(f"HPCC's own checks failed in {folder}", "look at its hpccoutf.txt")
-    return checks  # how many tests pass depends on time: transposition repeats as time allows
+    return checks  # without the number of passed tests, because transposition repeats as time allows
 
 
-# LAMMPS: a liquid of Lennard-Jones atoms, its usual benchmark, and a salt whose long range is summed by FFTs.
+# LAMMPS: a liquid of Lennard-Jones atoms, which is its usual benchmark, and a salt with long-range forces from FFTs.
 
 LAMMPS_ENDS = """
 thermo_modify format float %.17g
@@ -150,7 +150,7 @@ thermo 10
 
 
 def lammps(text: str, cells: tuple[int, int], steps: tuple[int, int]) -> Callable[..., Command]:
-    """Cells and steps: of the small input, and of the measured one."""
+    """Numbers of cells and steps, for the small input and for the measured one."""
 
     def prepare(folder: Path, flavour: flavours.Flavour, ranks: int, small: bool) -> Command:
         which = 0 if small else 1
@@ -199,7 +199,7 @@ K_POINTS automatic
 
 
 def pseudopotential(flavour: flavours.Flavour, scratch: Path) -> str:
-    """Made once in a scratch folder: ld1.x writes the date into it."""
+    """Makes the file once, in a scratch folder, because ld1.x writes the date into it."""
     made = scratch / "Si.UPF"
     if not made.exists():
         done = subprocess.run(flavour.command(1, ["ld1.x"]), env=flavour.environment(), cwd=scratch, input=SILICON_ATOM,

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Real programs, unmodified: what Copse changes in their results and in their time.
+"""Measures what Copse changes in the results and the times of real, unmodified programs.
 
-Each program (bench/program_cases.py) runs bare, with Copse, and with Copse and the shared heap, in turn, several times.
-Printed is a table of the whole run's seconds (minimum and median), of the seconds that a rank spends in collective calls
-(waiting for slower ranks included), of the calls that Copse ran, and of how the results compare with the bare run's: bit
-for bit, or within the program's own tolerance. Exit code 1 if a result differs by more. Programs that are not installed
-are left out and named, with their Debian package.
+Each program (bench/program_cases.py) runs bare, with Copse, and with Copse and the shared heap, in turn and several times.
+The output is a table of the seconds of the whole run (minimum and median), the seconds that a rank spends in collective calls
+(including its wait for slower ranks), the calls that Copse ran, and the comparison of the results with the bare run's: equal
+bit for bit, or within the program's own tolerance. The exit code is 1 if a result differs by more. Programs that are not
+installed are left out; their names and Debian packages are printed.
 
     build/venv/bin/python bench/programs.py                        # all, on 2 and 4 ranks
     build/venv/bin/python bench/programs.py --programs hpcc,lammps --ranks 8 --rounds 5
-    build/venv/bin/python bench/programs.py --small --rounds 1     # seconds: only whether results are the same
+    build/venv/bin/python bench/programs.py --small --rounds 1     # takes seconds; only compares the results
     build/venv/bin/python bench/programs.py --document             # rewrites the table of docs/programs.md
 """
 
@@ -39,7 +39,7 @@ SAME = "the same bits"
 
 
 def difference(bare: Results, ours: Results) -> tuple[float, str]:
-    """The largest difference, relative where numbers are larger than one, and the name of the result that has it."""
+    """Returns the largest difference (relative for numbers larger than one) and the name of its result."""
     worst = (0.0, "")
     if bare.keys() != ours.keys():
         return math.inf, "what is printed at all"
@@ -55,7 +55,7 @@ def difference(bare: Results, ours: Results) -> tuple[float, str]:
 
 @dataclass
 class Side:
-    """What the runs of one side gave."""
+    """The results of the runs of one side."""
 
     walls: list[float] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Side:
 
 @dataclass
 class Measurement:
-    """A program on so many ranks of an MPI."""
+    """A program on a number of ranks of an MPI."""
 
     case: Case
     flavour: flavours.Flavour
@@ -100,7 +100,7 @@ class Measurement:
                     side.apart = max(side.apart, difference(first, results))
 
     def _variables(self, side: str) -> list[dict[str, str]]:
-        """Of the runs of a side in each round. The bare program runs once as it is, and once to have its calls counted."""
+        """Returns the readings of a side in each round. The bare program runs once as it is and once to count its calls."""
         libraries = [self.flavour.preload.name, *([HEAP] if side == SIDES[-1] else [])]
         preload = {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1"}
         return [{}, {**preload, "COPSE_DISABLE": "1"}] if side == SIDES[0] else [preload]
@@ -127,7 +127,7 @@ COLUMNS = ["program", "MPI", "ranks", "side", "s, minimum / median", "gain", "s 
 
 
 def chosen(names: Sequence[str]) -> list[Case]:
-    """The installed ones of the programs whose name has one of the words; says what is missing."""
+    """Returns the installed programs whose name contains one of the words, and prints those that are missing."""
     cases = [case for case in CASES if any(name.lower() in case.name.lower() for name in names)]
     for package in dict.fromkeys(case.package for case in cases if case.missing):
         print(f"programs: {package} is not installed; to have it measured: apt-get install {package}", file=sys.stderr)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What share of an MPI program's time its collective calls take, on the bare MPI and with Copse.
+"""Measures the share of an MPI program's time that its collective calls take, on the bare MPI and with Copse.
 
-The program runs in turn with COPSE_DISABLE=1, when the MPI's own calls are counted and timed, and with Copse; what is
-printed is the median of several rounds. bench/programs.py does the same for real programs, and compares their results.
+The program runs in turn with COPSE_DISABLE=1, where Copse counts and times the MPI's own calls, and with Copse. The
+figures are medians of several rounds. bench/programs.py does the same for real programs and compares their results.
 
     build/venv/bin/python bench/share.py [--rounds 5] [--shared-heap] mpirun -n 4 python examples/kmeans.py
     build/venv/bin/python bench/share.py                            # this example, on 2 ranks of each MPI
@@ -32,9 +32,9 @@ LIMIT_SECONDS = 900
 
 @dataclass(frozen=True)
 class Launch:
-    """A run of an MPI program that came to its end."""
+    """A complete run of an MPI program."""
 
-    wall: float  # seconds, the launcher's own included
+    wall: float  # seconds, including the launcher's own
     output: str
     errors: str
 
@@ -43,12 +43,12 @@ class Launch:
 class Reading:
     launch: Launch
     seconds: float  # from MPI_Init to MPI_Finalize
-    percent: float  # of these in collective calls
-    calls: Mapping[str, int]  # "ran" by Copse, "passed" on to the MPI, of all ranks
+    percent: float  # of these seconds, in collective calls
+    calls: Mapping[str, int]  # of all ranks: "ran" by Copse, "passed" on to the MPI
 
     @property
     def inside(self) -> float:
-        """Seconds of a rank in collective calls."""
+        """The seconds that a rank spends in collective calls."""
         return self.seconds * self.percent / 100
 
 
@@ -59,7 +59,7 @@ def launch(command: Sequence[str | Path], environment: Mapping[str, str], folder
         try:
             output, errors = process.communicate(timeout=LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
-            process.terminate()  # not kill: the launcher is to end its ranks
+            process.terminate()  # not kill: the launcher must end its ranks
             output, errors = process.communicate()
             errors += f"no end after {LIMIT_SECONDS} seconds"
     if process.returncode:
@@ -79,7 +79,7 @@ def counts(trace: str) -> dict[str, int]:
 
 
 def reading_of(done: Launch, command: Sequence[str | Path]) -> Reading:
-    """Of a run that left a trace."""
+    """Returns the reading of a run that left a trace."""
     found = SHARE.search(done.errors)
     if not found:
         raise CopseError(f"{' '.join(map(str, command))} left no trace: {done.errors.strip()[-300:]}",

@@ -1,4 +1,4 @@
-/* A program that only initialises and finalises the MPI: bench/startup.py. */
+/* A program that only initialises and finalises the MPI, for bench/startup.py. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What Copse adds to the start of a program that makes no collective call, in milliseconds (target: 5 at most).
+"""Measures what Copse adds to the start of a program without collective calls, in milliseconds (target: 5 at most).
 
-Launcher and program run from beginning to end, bare and with Copse preloaded in turn; the figures are the medians of all
-rounds and the median of the differences within a round. The programs: one that only initialises and finalises the MPI,
-and one that never heard of MPI (launched by nobody).
+Launcher and program run from beginning to end, bare and with Copse preloaded, in turn. The figures are the medians of all
+rounds, and the median of the differences within a round. One program only initialises and finalises the MPI. The other
+knows nothing about MPI and runs without a launcher.
 
     build/venv/bin/python bench/startup.py [--rounds 30] [mpich impi openmpi ...]
 """
@@ -29,7 +29,7 @@ def milliseconds(command: list[str], environment: dict[str, str]) -> float:
 
 
 def commands(name: str, libraries: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The command and environment that run a flavour's program, or `none`'s, with these preloaded."""
+    """Returns the command and environment that run the program of a flavour, or of `none`, with these libraries preloaded."""
     variables = {"LD_PRELOAD": preload_value(libraries, None)} if libraries else {}
     if name == "none":
         return ["/bin/true"], variables

@@ -1,4 +1,4 @@
-# The three kinds of target that Copse is made of: a room, a test, and (in faces/) a face.
+# The three kinds of target in Copse: a room, a test, and (in faces/) a face.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(Threads REQUIRED)
@@ -8,8 +8,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   list(APPEND COPSE_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms on std::string +, gcc PR105651
 endif()
 
-# Headers that are compiled once a target: half the time of a small file went to the standard library's. clang builds every
-# file without them (CMakePresets.json), and so sees where an #include is missing. ccache asks for the compiler's option.
+# Headers that are compiled once per target: those of the standard library took half the time of a small file. clang
+# builds every file without them (CMakePresets.json) and so notices a missing #include. ccache needs the compiler
+# option.
 function(copse_precompiled target header)
   target_precompile_headers(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/${header}>)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
@@ -33,10 +34,11 @@ function(copse_room name)
 endfunction()
 
 # copse_test(<name> SOURCES ... USES ... [LABELS quick|full ...] [TIMEOUT seconds] [SHARDS n])
-# A GoogleTest binary under build/tests, one ctest entry; LABELS default to quick (run by `make test`). SHARDS makes n
-# entries of it, name_1 .. name_n, each with a share of its cases: a long computation, spread over the processors.
+# A GoogleTest binary under build/tests, with one ctest entry. LABELS default to quick (run by `make test`). SHARDS makes n
+# entries, name_1 .. name_n, each with a share of the cases, so that a long computation uses all processors.
 find_package(GTest REQUIRED)
-# Tests are many and small: what they wait for is the compiler, and what they test is optimised as ever.
+# Tests are many and small, and compiling them takes the time. So they are built with -O1; the rooms that they test are
+# fully optimised.
 set(COPSE_TEST_OPTIONS ${COPSE_WARNINGS} $<$<CONFIG:Release>:-O1>)
 add_library(copse_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/tests.cpp)
 target_compile_options(copse_test_headers PRIVATE ${COPSE_TEST_OPTIONS} -fPIE)

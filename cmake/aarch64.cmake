@@ -1,4 +1,4 @@
-# Builds for 64-bit Arm on another machine, and runs what was built in an emulator (tools/aarch64 makes both ready).
+# Builds for 64-bit Arm on another machine, and runs the result in an emulator. tools/aarch64 installs what both need.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -16,6 +16,7 @@ set(ENV{PKG_CONFIG_LIBDIR} ${root}/usr/lib/aarch64-linux-gnu/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
 set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,-rpath-link,${root}/usr/lib/aarch64-linux-gnu)
 
-# It shows whether the code is right for the instructions. Loads and stores happen in the order of this machine's processor,
-# which is stricter on x86 than Arm's: tests/models is for that.
+# The emulator shows whether the code is right for Arm's instructions. It cannot show whether it is right for Arm's
+# memory order: loads and stores follow the order of this machine's processor, which on x86 is stricter. tests/models
+# checks that.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${root}/usr/lib/aarch64-linux-gnu)

@@ -1,4 +1,4 @@
-// What most files include of the standard library: compiled once a target (CopseTargets.cmake).
+// The parts of the standard library that most files include, compiled once per target (CopseTargets.cmake).
 #include <algorithm>
 #include <chrono>
 #include <functional>

@@ -1,4 +1,4 @@
-// What every test includes: compiled once for all of them (CopseTargets.cmake).
+// The headers that every test includes, compiled once for all tests (CopseTargets.cmake).
 #include <gtest/gtest.h>
 
 #include "standard.hpp"

@@ -1,5 +1,5 @@
-/* An MPI program that knows nothing of Copse: it adds up the ranks' numbers, many times over, and says how long a
- * call took.
+/* An MPI program that knows nothing about Copse. It adds up the ranks' numbers many times and prints how long a call
+ * took.
  *
  *     mpicc -O2 examples/hello_allreduce.c -o hello_allreduce
  *     mpirun -n 4 ./hello_allreduce

@@ -1,11 +1,11 @@
-"""k-means over all ranks with mpi4py: each rank holds a share of the points; two allreduces a round move the centres.
+"""k-means over all ranks with mpi4py. Each rank has a share of the points. Two allreduces per round move the centres.
 
-    cd build/mpi/mpich/bin        # an MPI and a Python with mpi4py that set-up has made; or your own
+    cd build/mpi/mpich/bin        # an MPI and a Python with mpi4py from set-up; or your own
     ./mpirun -n 2 ./python ../../../../examples/kmeans.py
     ../../../bin/copse run --trace ./mpirun -n 2 ./python ../../../../examples/kmeans.py
 
-The same script, unmodified, runs on any MPI with or without Copse, and prints the same numbers. What share of its time
-the collective calls take: bench/share.py.
+The script runs unmodified on any MPI, with or without Copse, and prints the same numbers. bench/share.py measures which
+share of its time the collective calls take.
 """
 
 import sys

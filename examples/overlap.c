@@ -1,5 +1,5 @@
-/* Calls that are started, and work while they are under way: a distributed sample sort. Every thread draws numbers, all
- * find out how many go to whom, and while the numbers travel each computes the sum of its own.
+/* Nonblocking calls, and work while they are under way: a distributed sample sort. Every thread draws numbers. The
+ * threads tell one another how many numbers go to whom. While the numbers travel, each thread adds up its own.
  *
  *     build/release/bin/example-overlap          prints the least and the greatest number of each rank
  */
@@ -28,7 +28,7 @@ static void sort_with_others(copse_comm* comm, const uint32_t* mine) {
   const int rank = copse_comm_rank(comm);
   const uint32_t step = UINT32_MAX / kRanks + 1; /* rank r gets the numbers from r * step on */
 
-  /* 1. By receiver; and everybody tells everybody how much comes. */
+  /* 1. Sort the numbers by receiver. Meanwhile every rank tells every other rank how much it will send. */
   size_t gives[kRanks] = {0}, gets[kRanks], at[kRanks];
   for (int i = 0; i < kCount; ++i) gives[mine[i] / step] += sizeof *mine;
   copse_request* sizes;
@@ -39,7 +39,7 @@ static void sort_with_others(copse_comm* comm, const uint32_t* mine) {
   for (int i = 0; i < kCount; ++i) ordered[at[mine[i] / step]++] = mine[i];
   check(comm, copse_wait(&sizes));
 
-  /* 2. The numbers travel, and so does a sum: two calls under way, the first of them asked after now and then. */
+  /* 2. Send the numbers, and then their sum. Two calls are under way at once; the first is tested now and then. */
   size_t bytes = 0;
   for (int r = 0; r < kRanks; ++r) bytes += gets[r];
   uint32_t* sorted = malloc(bytes);
@@ -50,12 +50,12 @@ static void sort_with_others(copse_comm* comm, const uint32_t* mine) {
   int done = 0;
   for (int i = 0; i < kCount; ++i) {
     before += mine[i];
-    if (i % 10000 == 0) check(comm, copse_test(&requests[0], &done)); /* a call goes on in calls like this */
+    if (i % 10000 == 0) check(comm, copse_test(&requests[0], &done)); /* calls like this one move it on */
   }
   check(comm, copse_start_allreduce(comm, &before, &sum_before, 1, COPSE_UINT64, COPSE_SUM, &requests[1]));
   check(comm, copse_wait_all(2, requests));
 
-  /* 3. Nothing is lost, and everything lies where it belongs. */
+  /* 3. Check that no number is lost and that all are on the right rank. */
   const size_t count = bytes / sizeof *sorted;
   qsort(sorted, count, sizeof *sorted, ascending);
   for (size_t i = 0; i < count; ++i) after += sorted[i];

@@ -1,4 +1,4 @@
-"""Fixtures that every Python test may use: the MPI flavours, and running commands with a limit."""
+"""Fixtures for all Python tests: the MPI flavours, and commands with a time limit."""
 
 import os
 import subprocess
@@ -18,13 +18,15 @@ STEP_SECONDS = 120
 
 @pytest.fixture(params=flavours.NAMES)
 def flavour(request: pytest.FixtureRequest) -> flavours.Flavour:
-    """Each MPI flavour in turn. All of them belong to the set-up, so that a missing one is a failure, not a skip."""
+    """Returns each MPI flavour in turn. All of them belong to the set-up, so a missing one is a failure and not a skip.
+    """
     return flavours.find(request.param)
 
 
 @pytest.fixture
 def run():
-    """Runs a command, and returns what came of it with its output as text; fails the test if it hangs."""
+    """Runs a command and returns the completed process, with its output as text. Fails the test if the command hangs.
+    """
 
     def run_command(command, *, env=None, timeout=STEP_SECONDS, input=None) -> subprocess.CompletedProcess[str]:
         done, late = run_limited(command, timeout, env=env, input=input)
@@ -37,7 +39,7 @@ def run():
 
 @pytest.fixture
 def copse(run):
-    """Runs the copse command as users do, from this checkout, without any COPSE_ variable of the caller."""
+    """Runs the copse command of this checkout as users do, without the caller's COPSE_ variables."""
 
     def run_copse(*arguments, env=None, **options) -> subprocess.CompletedProcess[str]:
         base = os.environ if env is None else env
@@ -49,7 +51,7 @@ def copse(run):
 
 @pytest.fixture
 def compile_mpi(run, tmp_path):
-    """Compiles one C source text with a flavour's mpicc, and returns the program's path."""
+    """Compiles C source text with a flavour's mpicc and returns the program's path."""
 
     def compile_source(flavour: flavours.Flavour, source: str, name: str = "program", compiler=None) -> Path:
         file = tmp_path / f"{name}-{flavour.name}.c"

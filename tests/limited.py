@@ -1,4 +1,4 @@
-"""Running a command that may hang: with a limit, its children killed with it, and a folder of its own for what it leaves."""
+"""Runs a command that may hang: with a time limit, with its children killed too, and with a temporary folder of its own."""
 
 import os
 import signal
@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 def run_limited(
     command: Sequence[object], seconds: float, *, env: Mapping[str, str] | None = None, input: str | None = None
 ) -> tuple[subprocess.CompletedProcess[str], bool]:
-    """What came of the command, with its output as text; and whether it had to be killed.
+    """Runs the command. Returns the completed process, with its output as text, and whether it had to be killed.
 
-    Standard input is empty unless given: MPICH's mpiexec dies if it has something for a rank that has ended. And it must be
-    given to a rank that reads: Open MPI 5 does not pass the end of an empty one on.
-    TMPDIR is the command's own: Open MPI 5's mpiexec names a file there by its process number, and does not start where
-    another that was killed has left one of that name ("The PMIx server's listener thread failed to start").
+    Standard input is empty unless given, because MPICH's mpiexec dies if it has input for a rank that has ended. It must be
+    given to a rank that reads, because Open MPI 5 does not pass on the end of an empty input.
+    The command has its own TMPDIR. Open MPI 5's mpiexec names a file there by its process number. If another mpiexec that
+    was killed has left a file of that name, it does not start ("The PMIx server's listener thread failed to start").
     """
     command = [str(part) for part in command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
@@ -30,6 +30,6 @@ def run_limited(
                 output, errors = process.communicate(input, timeout=seconds)
             except subprocess.TimeoutExpired:
                 late = True
-                os.killpg(process.pid, signal.SIGKILL)  # the ranks too, not the launcher alone
+                os.killpg(process.pid, signal.SIGKILL)  # the ranks too, not only the launcher
                 output, errors = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, output, errors), late

@@ -1,4 +1,4 @@
-// What the files of the C interface share: the handle, and where exceptions end.
+// What the files of the C interface share: the handles, and the conversion of exceptions to statuses.
 #pragma once
 
 #include <array>
@@ -20,13 +20,14 @@ using communicator::Job;
 using communicator::Outcome;
 using communicator::Span;
 
-// What went wrong without a communicator, on this thread.
+// The message about this thread's last failure without a communicator.
 inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
 
-// The status of the exception that is being handled. Only the unwinding of a cancelled thread goes on into the caller.
+// Returns the status of the exception that is being handled. Only the unwinding of a cancelled thread goes on into the
+// caller.
 copse_status caught(std::string &message);
 
-// Runs `body`; what it throws becomes a status.
+// Runs `body` and turns an exception into a status.
 template <class Body>
 copse_status guarded(std::string &message, Body &&body) {
   try {
@@ -47,10 +48,10 @@ struct copse_comm {
   bool check = false;
   copse_status broken = COPSE_OK;
   std::string message;
-  // What requests know it by: null once it is freed.
+  // Requests refer to the communicator by this pointer. It becomes null when the communicator is freed.
   std::shared_ptr<copse_comm *> self = std::make_shared<copse_comm *>(nullptr);
 
-  // Of the call that is being made.
+  // These belong to the call that is being made.
   copse::engine::Combine combine;
   std::vector<copse::c::Block> input_blocks, output_blocks;
   std::vector<copse::c::Span> spans;

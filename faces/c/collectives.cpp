@@ -1,5 +1,5 @@
-// The C interface: collectives and requests. A collective's two functions follow from its line in <copse/collectives.h>,
-// which names the parameters, and from its row in collectives.def, which says what they mean.
+// The C interface: collectives and requests. The two functions of a collective follow from two lines: the one in
+// <copse/collectives.h> names the parameters, and the row in collectives.def says what they mean.
 #include <pthread.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@ using algorithms::one_for_each;
 using algorithms::Traits;
 using plan::Extent;
 
-// A buffer as the caller describes it; sizes and places only where its blocks differ.
+// A buffer as the caller describes it. It has sizes and places only if its blocks have different sizes.
 struct Side {
   const char *name = nullptr;
   const void *buffer = nullptr;
   const std::size_t *sizes = nullptr, *places = nullptr;
 };
 
-// A call as the caller describes it. Counts are in elements, which are bytes where nothing is reduced.
+// A call as the caller describes it. Counts are in elements; if nothing is reduced, an element is a byte.
 struct Asked {
   const char *name;
   Collective collective;
@@ -40,8 +40,8 @@ struct Asked {
   throw std::invalid_argument("copse_" + std::string(asked.name) + ": " + why);
 }
 
-// From a call as it is described to Arguments that are sound, as far as one rank can see that. What they point to lies
-// in the communicator's handle.
+// Turns a call as the caller describes it into Arguments that are valid, as far as one rank can see. Whatever these
+// point to lies in the communicator's handle.
 class Binding {
  public:
   Binding(copse_comm &comm, const Asked &asked)
@@ -64,7 +64,7 @@ class Binding {
     const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
     const bool writes = traits_.has_output(rank_, asked_.root);
     comm_.spans.clear();
-    // Tables first: they may say how long this rank's own block is.
+    // Tables come first, because they may hold the length of this rank's own block.
     const bool input_first = one_for_each(traits_.input);
     if (input_first && reads) side(asked_.input, traits_.input, false);
     if (writes) side(asked_.output, traits_.output, true);
@@ -93,7 +93,7 @@ class Binding {
     }
     auto &blocks = written ? comm_.output_blocks : comm_.input_blocks;
     (written ? result_.output_blocks : result_.input_blocks) = table(side, blocks, written);
-    // In a gather or scatter a rank says itself how long its block is.
+    // In a gather or scatter, a rank itself says how long its block is.
     if (traits_.sizes_known())
       result_.count = blocks[static_cast<std::size_t>(rank_)].count;
   }
@@ -113,7 +113,7 @@ class Binding {
     return blocks.data();
   }
 
-  // Notes `times` blocks of `count` elements, one after the other from `place` on; returns their bytes.
+  // Notes `times` blocks of `count` elements that follow one another from `place` on. Returns their bytes.
   std::size_t add(const Side &side, std::size_t place, std::size_t count, std::size_t times, bool written,
                   std::ptrdiff_t block = -1) {
     std::size_t bytes = 0, end = 0;
@@ -142,7 +142,7 @@ class Binding {
                        (traits_.rooted() && !traits_.one_buffer && rank_ == asked_.root ? " on the root" : ""));
   }
 
-  // Spans that only look as if they overlapped.
+  // Drops a span that overlaps another only because the call is in place.
   void allow_in_place() {
     auto input = reinterpret_cast<std::uintptr_t>(asked_.input.buffer);
     auto output = reinterpret_cast<std::uintptr_t>(asked_.output.buffer);
@@ -181,7 +181,7 @@ copse_status fail(std::string &message, std::string why) {
   return COPSE_ERROR_ARGUMENT;
 }
 
-// Runs `body`, in which this rank does its part of a call: without memory for that, it tells the others.
+// Runs `body`, in which this rank does its part of a call. If memory runs out there, tells the other ranks.
 template <class Body>
 copse_status take_part(copse_comm &comm, Body &&body) {
   return guarded(comm.message, [&] {
@@ -196,7 +196,7 @@ copse_status take_part(copse_comm &comm, Body &&body) {
   });
 }
 
-// Hands sound arguments, alike on all ranks, to `go`.
+// Checks the arguments, and calls `go` with them if they are valid and the same on all ranks.
 template <class Go>
 copse_status call(copse_comm *comm, const Asked &asked, Go &&go) {
   if (comm == nullptr)
@@ -244,7 +244,7 @@ copse_status start(copse_comm *comm, const Asked &asked, copse_request **request
   });
 }
 
-// Asks after a call; one that is over is freed.
+// Tests or waits for a call. A call that is over is freed.
 copse_status ask(copse_request **request, bool wait, bool &over) {
   over = true;
   if (request == nullptr)
@@ -280,7 +280,8 @@ struct Given {
   copse_op op;
 };
 
-// All at once: a call is short, and what is set first and changed later is written twice.
+// Fills everything in with one initialiser: calls are short, and a member that is first set and then changed is written
+// twice.
 template <algorithms::Function function>
 constexpr Asked asked_of(const char *name, const Given &given) {
   constexpr const Traits &kTraits = algorithms::traits_of(function.collective);
@@ -304,8 +305,8 @@ constexpr Asked asked_of(const char *name, const Given &given) {
 
 }  // namespace
 
-// The names of parameters in <copse/collectives.h>. Where a function has no parameter of a name, that name means the value
-// here.
+// Defaults under the names of the parameters in <copse/collectives.h>. A function that lacks a parameter finds the
+// default of that name.
 namespace absent {
 constexpr const void *buffer = nullptr, *input = nullptr, *output = nullptr;
 constexpr const std::size_t *sizes = nullptr, *places = nullptr, *counts = nullptr;
@@ -336,8 +337,8 @@ copse_status copse_test(copse_request **request, int *done) {
   return status;
 }
 
-// Calls on one communicator end in their order; those on several must all go on, for ranks may wait for them in other
-// orders.
+// Calls on one communicator end in their order, so waiting for one after the other is enough. Calls on several
+// communicators must all be kept moving, because other ranks may wait for them in another order.
 copse_status copse_wait_all(size_t count, copse_request **requests) {
   if (requests == nullptr && count > 0)
     return guarded(creation_message(), [] { return fail(creation_message(), "the requests are null"); });
@@ -361,12 +362,12 @@ copse_status copse_wait_all(size_t count, copse_request **requests) {
       result = status;
     }
     if (left > 0) std::this_thread::yield();
-    pthread_testcancel();  // as copse_wait, which naps
+    pthread_testcancel();  // copse_wait has such a point in its sleep
   }
   return result;
 }
 
-// What copse_##function does with its parameters.
+// The arguments of copse_##function, with defaults for the parameters that it lacks.
 #define GIVEN                                                                                                   \
   {buffer, input, output, sizes, places, counts, input_sizes, input_places, output_sizes, output_places, bytes, \
    count,  root,  type,   op}

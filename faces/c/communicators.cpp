@@ -15,7 +15,7 @@
 using namespace copse::communicator;
 using namespace copse::c;
 
-// A cancelled thread's unwinding has no object: the reference to it is null.
+// no_sanitize: when a cancelled thread unwinds, there is no exception object, so the reference to it is null.
 __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::string &message) {
   const auto keep = [&](const char *why) {
     try {
@@ -27,9 +27,9 @@ __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::st
   try {
     throw;
   } catch (const std::bad_alloc &) {
-    message.clear();  // a sentence might need memory, too; copse_status_text has one
+    message.clear();  // a text might need memory; copse_status_text has one
     return COPSE_ERROR_MEMORY;
-  } catch (const copse::topology::Error &error) {  // it quotes COPSE_TOPOLOGY
+  } catch (const copse::topology::Error &error) {  // its text names COPSE_TOPOLOGY
     keep(error.what());
     return COPSE_ERROR_VARIABLE;
   } catch (const std::exception &error) {
@@ -38,7 +38,7 @@ __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::st
   } catch (const abi::__forced_unwind &) {
     throw;
   } catch (...) {
-    keep("a function of the caller's has thrown something that is not a std::exception");
+    keep("a function of the caller threw something that is not a std::exception");
     return COPSE_ERROR_ARGUMENT;
   }
 }
@@ -49,14 +49,15 @@ struct copse_meeting : Meeting {
 
 namespace {
 
-constexpr double kThreadsTimeout = 3600;  // seconds; threads of one process come, or the program is wrong anyhow
+constexpr double kThreadsTimeout = 3600;  // seconds; if a thread of this process takes longer, the program is wrong
 
 copse_status fail_creation(copse_status status, std::string why) {
   creation_message() = std::move(why);
   return status;
 }
 
-// What this rank's communicators share. Ranks may be threads, and a forked process is another rank.
+// Returns the progress that this rank's communicators share. Ranks may be threads, and a forked process is another
+// rank.
 std::shared_ptr<Progress> my_progress(bool helped) {
   struct Mine {
     std::shared_ptr<Progress> progress;
@@ -113,8 +114,8 @@ const char *copse_status_text(copse_status status) {
     case COPSE_ERROR_UNREACHABLE: return "the ranks cannot share memory, or did not meet in time";
     case COPSE_ERROR_MISMATCH: return "the ranks called different things";
     case COPSE_ERROR_LOST: return "a rank ended in the middle of a call";
-    case COPSE_ERROR_MEMORY: return "the system has no memory to give";
-    case COPSE_ERROR_TRUNCATED: return "a rank gave more than another has room for";
+    case COPSE_ERROR_MEMORY: return "the system has no memory left";
+    case COPSE_ERROR_TRUNCATED: return "a rank sent more than another has room for";
   }
   return "no such status";
 }
@@ -122,7 +123,7 @@ const char *copse_status_text(copse_status status) {
 copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
   return guarded(creation_message(), [&] {
     if (ranks < 1 || meeting == nullptr)
-      return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs 1 rank or more, and a place for its handle");
+      return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs at least 1 rank, and a place for its handle");
     *meeting = new copse_meeting(ranks);
     return COPSE_OK;
   });
@@ -140,8 +141,8 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
     auto bootstrap = meeting->come(rank, Deadline::after(kThreadsTimeout));
     if (!bootstrap)
       return fail_creation(COPSE_ERROR_ARGUMENT, "rank " + std::to_string(rank) +
-                                                     " is another thread, which waits for the other ranks; give every "
-                                                     "thread a rank of its own");
+                                                     " is already another thread, which waits for the other ranks; "
+                                                     "give every thread a rank of its own");
     return finish_creation(std::move(bootstrap), comm);
   });
 }
@@ -151,11 +152,11 @@ copse_status copse_comm_join(const char *name, int rank, int ranks, double timeo
   return guarded(creation_message(), [&] {
     const std::size_t length = name == nullptr ? 0 : std::strlen(name);
     if (length < 1 || length > 80)
-      return fail_creation(COPSE_ERROR_ARGUMENT, "a name has 1 to 80 characters");
+      return fail_creation(COPSE_ERROR_ARGUMENT, "a name must have 1 to 80 characters");
     if (ranks < 1 || comm == nullptr)
-      return fail_creation(COPSE_ERROR_ARGUMENT, "a communicator needs 1 rank or more, and a place for its handle");
+      return fail_creation(COPSE_ERROR_ARGUMENT, "a communicator needs at least 1 rank, and a place for its handle");
     if (rank < 0 || rank >= ranks) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, ranks));
-    if (!(timeout_seconds >= 0))  // NaN, too
+    if (!(timeout_seconds >= 0))  // also refuses NaN
       return fail_creation(COPSE_ERROR_ARGUMENT,
                            "the timeout is " + std::to_string(timeout_seconds) + " seconds; expected 0 or more");
     std::string why;

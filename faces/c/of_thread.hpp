@@ -1,17 +1,17 @@
-// A value of each thread's own that calls may use to the very end: the destructors of a program's own objects may call
-// when a thread's other objects, and on the main thread that is all of them, have been destroyed.
+// A thread-local value that calls may use to the very end. A program's destructors may make calls after a thread's
+// other objects have been destroyed; on the main thread these are all objects.
 #pragma once
 
 namespace copse::c {
 
-// `Tag` tells apart values of one type.
+// `Tag` distinguishes values of the same type.
 template <class Value, class Tag>
 class OfThread {
  public:
   static Value &here() {
     if (value == nullptr) {
       value = new Value();
-      end.armed = true;  // makes it, so that it is destroyed with the thread
+      end.armed = true;  // constructs `end`, so that it is destroyed with the thread
     }
     return *value;
   }
@@ -21,7 +21,7 @@ class OfThread {
     bool armed = false;
     ~End() {
       delete value;
-      value = nullptr;  // who asks later gets a new one, which stays
+      value = nullptr;  // a later caller gets a new value, which stays
     }
   };
   static inline thread_local Value *value = nullptr;

@@ -1,4 +1,4 @@
-// Comparing groups, reading the linker's note, and the one exchange that all ranks of the world take part in.
+// Comparing groups, reading the linker's build ID, and the one exchange that all ranks of the world take part in.
 #include "agreement.hpp"
 
 #include <link.h>
@@ -13,7 +13,7 @@
 
 #include "real.hpp"
 
-extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // by the linker: where this library begins
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // from the linker: where this library begins
 
 namespace copse::mpi {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{20};
 
-// FNV-1a.
+// The hash is FNV-1a.
 std::uint64_t digest(const unsigned char *bytes, std::size_t count) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
@@ -44,12 +44,12 @@ std::uint64_t read_build_id() {
       at = description + padded(note.n_descsz);
     }
   }
-  return 0;  // the library's link options ask for it
+  return 0;  // not reached: the library's link options ask for a build ID
 }
 
 void say_that_it_waits(int rank, Clock::duration waited) {
   std::fprintf(stderr,
-               "copse: rank %d has waited for %lld s in MPI_Init to hear of the other ranks; if it goes on, some ranks run "
+               "copse: rank %d has waited %lld s in MPI_Init for the other ranks; if this continues, some ranks run "
                "without Copse: preload it on all of them, or on none (COPSE_DISABLE=1 where it is not wanted)\n",
                rank, static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(waited).count()));
 }
@@ -73,12 +73,13 @@ std::uint64_t build_id() {
   return id;
 }
 
-// A started call, as it cannot meet a blocking one of a process without Copse: that would give both wrong data.
+// The exchange is a nonblocking call. A blocking one could match a blocking call of a process without Copse, and both
+// would get wrong data.
 Words least_of_all(const Words &mine, int rank) {
   Words all{};
   MPI_Request request = MPI_REQUEST_NULL;
   real().Iallreduce(mine.data(), all.data(), Word::count, raw_of(MPI_INT), raw_of(MPI_MIN), raw_of(MPI_COMM_WORLD), &request);
-  const bool speaks = (rank & (rank - 1)) == 0;  // not all of them, of thousands
+  const bool speaks = (rank & (rank - 1)) == 0;  // few of thousands: ranks 0, 1, 2, 4, 8 ...
   const auto start = Clock::now();
   auto patience = Clock::duration(kPatience);
   int done = 0;

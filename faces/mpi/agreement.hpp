@@ -1,5 +1,6 @@
-// Which processes can be asked anything at all. A rank that runs without Copse never answers, and a rank of another build
-// may answer something else: who is asked, and the size of the first answer, must not depend on what either of them knows.
+// Finding out whether the ranks run the same Copse. A rank without Copse never answers, and a rank with another build
+// may answer something else. So neither the choice of whom to ask nor the size of the first answer may depend on
+// anything that such a rank does not know.
 #pragma once
 
 #include <array>
@@ -9,21 +10,21 @@
 
 namespace copse::mpi {
 
-// Do all ranks of the communicator belong to this process's MPI_COMM_WORLD? If any rank says no, all of them do, and none
-// needs to ask another. Only the ranks of one world have agreed that they all run Copse.
+// Returns whether all ranks of the communicator belong to this process's MPI_COMM_WORLD. All ranks get the same answer,
+// so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.
 bool in_one_world(MPI_Comm comm, int ranks);
 
-// The identity of this library's file: the same on ranks that understand one another.
+// Identifies this library's file. Ranks with the same identity understand one another.
 std::uint64_t build_id();
 
-// What a rank says in MPI_Init; of each word the least that any rank says is what all get. Builds that differ must
-// understand this much of one another: the number of words, and the first two, never change.
+// The numbers that a rank contributes in MPI_Init. Every rank gets, for each word, the least that any rank contributed.
+// Builds that differ must still understand the number of words and the first two words, so these never change.
 struct Word {
   enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, spare, count };
 };
 using Words = std::array<int, Word::count>;
 
-// Collective over the world. Says so now and then where other ranks let this one wait for long.
+// Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long.
 Words least_of_all(const Words &mine, int rank);
 
 }  // namespace copse::mpi

@@ -1,4 +1,4 @@
-// The calls that have neither data nor a large-count form: the barrier, and MPI_Init.
+// The calls that have neither data nor a large-count form: the barrier and MPI_Init.
 #include "calls.hpp"
 
 namespace copse::mpi {
@@ -19,7 +19,8 @@ int barrier(const Site &site, Raw) {
   return site.carry_out(arguments, NoData());
 }
 
-// MPI_Init, or PMPI_Init, which is what Open MPI's Fortran calls, and a tool's MPI_Init: the outermost of them counts.
+// One initialisation may pass through several of these functions: MPI_Init, a tool's MPI_Init, and PMPI_Init, which
+// Open MPI's Fortran binding calls. Only the outermost call counts.
 template <class Init>
 int around_init(const void *caller, Init &&init) {
   const bool ours = before_init(caller);

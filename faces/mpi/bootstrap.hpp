@@ -20,19 +20,20 @@ class MpiBootstrap final : public communicator::Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
   bool allgather(const void *mine, void *all, std::size_t bytes) override {
-    int revoked = 0;  // then Open MPI's blocking calls return an error, but those that are started never end
+    // On a revoked communicator Open MPI's blocking calls return an error, but its nonblocking calls never end.
+    int revoked = 0;
     if (real().Comm_is_revoked != nullptr) real().Comm_is_revoked(comm_, &revoked);
     if (revoked != 0) return false;
     const int count = static_cast<int>(bytes);
     const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
-    MPI_Request request = MPI_REQUEST_NULL;  // what else this rank has started goes on meanwhile
+    MPI_Request request = MPI_REQUEST_NULL;  // nonblocking, so that this rank's other calls make progress
     if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
     return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:
-  // The MPI may wait for ever for a rank that has ended.
+  // Waits for the request, but stops if a rank has ended: the MPI may wait for that rank for ever.
   bool wait_among_the_living(MPI_Request request) const {
     using Clock = std::chrono::steady_clock;
     int flag = 0, result = MPI_SUCCESS;

@@ -1,5 +1,5 @@
-// The last include of moves.cpp and of reductions.cpp: exports the calls of COPSE_CALLS, a .def file, in all forms and both
-// count widths.
+// Exports the calls of COPSE_CALLS, a .def file, in all forms and both count widths. This is the last include of
+// moves.cpp and of reductions.cpp.
 #include "calls.hpp"
 
 namespace copse::mpi {

@@ -1,4 +1,4 @@
-// Exporting a collective call in all its forms: blocking, started, persistent.
+// Exports a collective call in all its forms: blocking, nonblocking, persistent.
 #pragma once
 
 #include "exports.hpp"
@@ -6,8 +6,9 @@
 
 namespace copse::mpi {
 
-// One form of a call: Copse's `function` where the communicator is, else `to_mpi`. `called`: what collectives.def calls it.
-// What follows are form and handle, as Call takes them.
+// One form of a call. `function` makes the call if Copse serves the communicator, and `to_mpi_call` makes it if not.
+// `called` is the call's name in collectives.def. The arguments after `Width` are the form and the handle, as Call
+// takes them.
 #define COPSE_FORM(called, mpi, suffix, parameters, arguments, to_mpi_call, function, function_arguments, Width, ...)       \
   COPSE_EXPORT(                                                                                                             \
       Served, mpi##suffix, parameters, arguments, Width<next>::mpi arguments, Width<real>::mpi arguments,                   \
@@ -19,8 +20,9 @@ namespace copse::mpi {
         if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments)); !why.empty())                 \
           return call.pass_on(why);                                                                                         \
       return function(call, COPSE_LIST function_arguments);)
-// All three forms of a call. The MPI's own blocking call is not made of its started form while something of Copse's is
-// pending: other ranks may have nothing pending, and the two forms do not match.
+// All three forms of a call. The MPI's blocking call stays one call, even while calls of Copse's are pending; it does
+// not become a start and a wait, as a receive does (messages.cpp). Other ranks may have nothing pending and make the
+// blocking call, and MPI does not match the two forms.
 #define COPSE_FORMS(name, stem, suffix, function, parameters, arguments, Width)                                             \
   COPSE_FORM(#name, name, suffix, parameters, arguments, helped([&] { return Width<real>::name arguments; }), function,     \
              arguments, Width)                                                                                              \

@@ -1,4 +1,4 @@
-// Finding or making the state of a communicator, and letting go of it when the MPI does.
+// Finds or makes the state of a communicator, and drops the state when the MPI frees the communicator.
 #include "communicators.hpp"
 
 #include <algorithm>
@@ -27,12 +27,12 @@ namespace {
 
 const choose::Settings *settings = nullptr;
 bool agreed = false;
-int keyval = 0;  // of communicators: their CommState
+int keyval = 0;  // the attribute of communicators that holds their CommState
 
-std::mutex mutex;  // never held across a call of the MPI: two threads may make two states at once
+std::mutex mutex;  // never held across a call of the MPI, so two threads may make two states at once
 auto &states = *new std::unordered_map<Raw, std::shared_ptr<CommState>>;  // never destroyed (session.hpp)
 
-// The MPI may use its own collectives to make what we ask for; those must not come back to us.
+// Copse's own requests to the MPI may run collectives inside the MPI. Those must not come back to Copse.
 thread_local bool making = false;
 struct Making {
   Making() { making = true; }
@@ -43,13 +43,15 @@ struct Making {
 
 thread_local Raw being_freed = 0;
 
-// Several ranks of one process behind one handle (MPICH's MPIX_Threadcomm), which the MPI's own calls alone can tell apart.
+// Tells a thread communicator (MPICH's MPIX_Threadcomm). Several ranks of one process share its handle, and only the
+// MPI's own calls can tell them apart.
 bool of_threads(MPI_Comm comm) {
   int answer = 0;
   return real().Comm_test_threadcomm != nullptr && real().Comm_test_threadcomm(comm, &answer) == MPI_SUCCESS && answer != 0;
 }
 
-// States that pass on, of all threads. Never destroyed (session.hpp): the last calls of a thread are those of its destructors.
+// States that pass calls on, shared by all threads. They are never destroyed (session.hpp), because the destructors of
+// a thread may make its last calls.
 CommState &passing_on(const char *why) {
   auto &state = *new CommState;
   state.why_not = why;
@@ -61,16 +63,17 @@ auto &in_free = passing_on("the communicator is being freed");
 auto &not_met = passing_on("started before any blocking collective call on its communicator");
 auto &thread_communicator = passing_on("a thread communicator");
 
-// A communicator of its own for the wire costs the MPI a context id, which it may have only 2048 of: most are the program's.
+// A wire has an MPI communicator of its own, which costs the MPI a context id. An MPI may have only 2048 of these, and
+// most belong to the program.
 constexpr int kWiresMax = 128;
 
-// What each rank says first. Of one size in every build.
+// The first thing that each rank sends to the others. Its size is the same in every build of Copse.
 struct FirstWord {
   std::uint64_t build, willing, host, driver;
   std::int64_t wires;
 };
 
-// Fills in the state's communicator, or why it has none.
+// Fills in the state's Copse communicator, or the reason why there is none.
 void found(CommState &state) {
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
   const FirstWord mine{build_id(), settings->disable ? 0u : 1u,
@@ -95,17 +98,17 @@ void found(CommState &state) {
   std::unique_ptr<MpiWire> wire;
   if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);
   if (!one_host && (!wire || !*wire)) {
-    state.why_not = "more communicators over several nodes at a time than Copse takes of the MPI's";
+    state.why_not = "too many communicators over several nodes at a time";
     return;
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state.why_not, progress());
 }
 
-// What ran on it is told when its last call is over.
+// The trace takes what ran on a communicator when its last call is over.
 void let_go(CommState *state) {
   try {
     remember(*state);
-  } catch (const std::bad_alloc &) {  // then the trace lacks this one
+  } catch (const std::bad_alloc &) {  // the trace then lacks this communicator
   }
   delete state;
 }
@@ -149,7 +152,7 @@ void drop(CommState *known) {
   }
 }
 
-// The MPI frees a communicator (or disconnects, or finalises the world).
+// The MPI calls this when it frees a communicator, disconnects it, or finalises the world.
 int forget(MPI_Comm, int, void *value, void *) {
   if (!finishing()) drop(static_cast<CommState *>(value));
   return MPI_SUCCESS;
@@ -168,7 +171,7 @@ CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot, bool may_make) 
     if (const auto at = states.find(key); at != states.end()) state = at->second.get();
   }
   if (state == nullptr) {
-    // The ranks meet in blocking calls only: a rank may legally start its call long after another.
+    // The ranks meet only in blocking calls: a rank may legally start a nonblocking call long after another rank.
     if (!may_make) return not_met;
     if (of_threads(comm)) return thread_communicator;
     const Making guard;

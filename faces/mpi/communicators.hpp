@@ -1,5 +1,5 @@
-// From an MPI communicator to Copse's: made at the first collective call on it, found again in a few nanoseconds,
-// dropped when the MPI drops it.
+// From an MPI communicator to Copse's. The state is made at the first collective call on the communicator, found again
+// in a few nanoseconds, and dropped when the MPI frees the communicator.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace copse::mpi {
 
-// While the MPI frees a communicator, this thread's calls on it are passed on: the program's functions that delete
-// attributes may call on it still, when Copse's state is gone on some ranks, and on others is not.
+// While the MPI frees a communicator, this thread's calls on it are passed on. The program's delete functions for
+// attributes may still call on it, when Copse's state is already gone on some ranks and still there on others.
 class Freeing {
  public:
   explicit Freeing(MPI_Comm comm);
   ~Freeing();
   Freeing(const Freeing &) = delete;
   Freeing &operator=(const Freeing &) = delete;
-  // The MPI has freed it.
+  // Call this when the MPI has freed the communicator.
   void done();
 
  private:
@@ -26,11 +26,13 @@ class Freeing {
   CommState *unattached_ = nullptr;
 };
 
-// Before MPI_Comm_disconnect, which returns when all communication on the communicator is over (MPI-4.1 11.10.4): waits for
-// what this rank has started there. Others may rely on its part, and this rank may make no further call of MPI.
+// Waits for the calls that this rank has started on the communicator. It runs before MPI_Comm_disconnect, which returns
+// when all communication on the communicator is over (MPI-4.1 11.10.4). Other ranks may rely on this rank's part, and
+// this rank may make no further call of MPI.
 void wait_for_started(MPI_Comm comm);
 
-// Once, after MPI_Init. `settings` must live on; `agreed`: all ranks of the world know them.
+// Call this once, after MPI_Init. `settings` must outlive all communicators. `agreed` is true if all ranks of the world
+// know these settings.
 void prepare_communicators(const choose::Settings &settings, bool agreed);
 
 namespace detail {
@@ -41,12 +43,13 @@ struct Remembered {
 };
 inline constexpr unsigned kRememberedBits = 4;
 extern thread_local Remembered remembered[1u << kRememberedBits];
-extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies: what threads remember is void then
+extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
 CommState &find_or_make(MPI_Comm comm, Remembered &slot, bool may_make);
 }  // namespace detail
 
-// Collective over the communicator at its first call; or, if it may not make a state (`may_make`), passing on until another
-// call has made one. A handle that is no communicator gives a state that passes on.
+// Finds or makes the communicator's state. The first call is collective over the communicator. If `may_make` is false
+// and there is no state yet, the result is a state that passes calls on. So it is for a handle that is not a
+// communicator.
 inline CommState &state_of(Raw raw, bool may_make = true) {
   const auto comm = handle<MPI_Comm>(raw);
   const Raw key = raw_of(comm);
@@ -56,7 +59,7 @@ inline CommState &state_of(Raw raw, bool may_make = true) {
   return detail::find_or_make(comm, slot, may_make);
 }
 
-// At MPI_Finalize: all states are dropped. Nothing of the MPI is touched.
+// Call this in MPI_Finalize. It drops all states and does not touch the MPI.
 void finish_communicators();
 
 }  // namespace copse::mpi

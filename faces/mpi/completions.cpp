@@ -1,5 +1,5 @@
-// MPI's calls on requests. While a call of Copse's is under way, those that wait become loops in which both Copse and the
-// MPI go on; what has ended, the MPI itself reports (requests.hpp).
+// MPI's calls on requests. While a call of Copse's is pending, the calls that wait become loops in which both Copse and
+// the MPI make progress. The MPI itself reports what has ended (requests.hpp).
 #include "exports.hpp"
 #include "failures.hpp"
 #include "operators.hpp"
@@ -7,7 +7,7 @@
 namespace copse::mpi {
 namespace {
 
-// Ends those among the requests that have come to their end; true if none of Copse's is pending any more.
+// Ends those of Copse's requests that are over. Returns true if none of Copse's requests is pending any more.
 bool settle(int count, const MPI_Request *requests) {
   bool all = true;
   for (int i = 0; i < count; ++i)
@@ -54,7 +54,7 @@ int Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
   return result;
 }
 
-// Not by Testall: that of MPICH 5 fails for persistent collectives of its own.
+// MPICH 5's Testall fails for the MPI's own persistent collectives, so this asks for each request's status instead.
 int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   int ready = 0;
   wait_for([&] {
@@ -70,7 +70,7 @@ int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   return failures.tell_some(real().Waitall(count, requests, statuses), count, nullptr, statuses);
 }
 
-// A persistent call of Copse's that is pending looks inactive to the MPI: that nothing is active is for Copse to say.
+// To the MPI a pending persistent call of Copse's looks inactive. So only Copse can say whether any request is active.
 int Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
   const bool all = settle(count, requests);
   const Failures failures(count, requests);
@@ -124,7 +124,7 @@ int Request_get_status(Raw request, int *flag, MPI_Status *status) {
   return result;
 }
 
-// Of these, an MPI before 4.1 has none: then one request is asked after the other.
+// An MPI before 4.1 lacks this call and the next two. They then ask one request after the other.
 int Request_get_status_all(int count, const MPI_Request *requests, int *flag, MPI_Status *statuses) {
   *flag = 1;
   for (int i = 0; i < count && *flag != 0; ++i) {
@@ -173,7 +173,8 @@ int Request_get_status_any(int count, const MPI_Request *requests, int *index, i
     if (*flag != 0) *index = i;
   }
   if (!none) return MPI_SUCCESS;
-  if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;  // of an empty status; Open MPI leaves it as it was
+  // An empty status has MPI_SUCCESS here, which Open MPI does not set.
+  if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = MPI_SUCCESS;
   return Request_get_status(raw_of(MPI_REQUEST_NULL), flag, status);
 }
 
@@ -189,7 +190,7 @@ int Improbe(int peer, int tag, Raw comm, int *flag, MPI_Message *message, MPI_St
   return result;
 }
 
-// An MPI before 4.0 has none, nor any request that it could be asked of.
+// An MPI before 4.0 has neither this call nor partitioned requests.
 int Parrived(Raw request, int part, int *flag) {
   if (real().Parrived == nullptr) {
     real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);
@@ -235,7 +236,7 @@ int Op_free(MPI_Op *op) {
 
 extern "C" {
 
-// Where the MPI has none of these, Copse has.
+// Where the MPI lacks a call, Copse's own version replaces it.
 #define COPSE_COMPLETION(name, when, parameters, arguments)                            \
   COPSE_EXPORT(While<requests_##when>, name, parameters, arguments,                    \
                next().name != nullptr ? next().name arguments : ours::name arguments,  \

@@ -1,4 +1,4 @@
-// Reading the MPI's datatypes: which the kernels can reduce; packing what is not dense.
+// Reads the MPI's datatypes: which of them the kernels can reduce, and how to pack those that are not dense.
 #include "datatypes.hpp"
 
 #include <algorithm>
@@ -16,8 +16,9 @@ namespace copse::mpi {
 namespace {
 
 auto &predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
-int keyval = 0;                       // of types: their Datatype
-// For packing. An error there becomes an error of the collective call, which calls the error handler of its communicator.
+int keyval = 0;                       // the attribute of types that holds their Datatype
+// The communicator for packing. It returns errors, and they become errors of the collective call, which calls the error
+// handler of the call's own communicator.
 MPI_Comm quiet{};
 
 constexpr std::uint16_t bits(std::initializer_list<copse_op> ops) {
@@ -47,7 +48,8 @@ constexpr std::uint16_t operators_of(Kind kind) {
   return 0;
 }
 
-// The type of that kind and size; COPSE_TYPE_COUNT if Copse has none (quadruple precision, 16-byte integers).
+// Returns the type of that kind and size, or COPSE_TYPE_COUNT if Copse has none (quadruple precision, 16-byte
+// integers).
 copse_type by_size(Kind kind, std::size_t size) {
   const auto among = [size](std::initializer_list<copse_type> types) {
     for (const copse_type type : types)
@@ -122,7 +124,7 @@ int forget(MPI_Datatype, int, void *value, void *) {
   return MPI_SUCCESS;
 }
 
-constexpr std::size_t kPackedMost = std::numeric_limits<int>::max();  // MPI_Pack's sizes are int
+constexpr std::size_t kPackedMost = std::numeric_limits<int>::max();  // MPI_Pack takes sizes as int
 
 std::size_t elements_at_once(const Datatype &type) {
   return type.size == 0 ? kPackedMost : std::max<std::size_t>(1, kPackedMost / type.size);
@@ -151,7 +153,8 @@ const Datatype *datatype_of(Raw raw) {
   int found = 0;
   if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
   if (found != 0) return static_cast<const Datatype *>(value);
-  // Of two threads that meet a type at once, the second's attribute would end the first's while that one packs by it.
+  // Two threads may meet a type at the same time. Without the lock the second thread's attribute would delete the
+  // first's, while the first thread packs with it.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
@@ -161,7 +164,7 @@ const Datatype *datatype_of(Raw raw) {
   return examined.release();
 }
 
-// One element of the type, as a type: a duplicate would call the program's functions that copy its attributes.
+// Makes a contiguous type of one element. A duplicate would call the program's functions that copy its attributes.
 std::shared_ptr<const Datatype> kept(const Datatype &type) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -182,8 +185,8 @@ std::shared_ptr<const Datatype> kept(const Datatype &type) {
 
 namespace {
 
-// A buffer of MPI_BOTTOM: its type holds absolute addresses. Some MPIs (MPICH 4.0) let every call take it but MPI_Pack
-// and MPI_Unpack, so these get another base and a type that is moved back by as much.
+// The type of a buffer at MPI_BOTTOM holds absolute addresses. Some MPIs (MPICH 4.0) accept such a buffer in every call
+// except MPI_Pack and MPI_Unpack. So these two get another base, and a type that is moved back by as much.
 class Absolute {
  public:
   explicit Absolute(const Datatype &type) : moved_(type) {
@@ -210,7 +213,7 @@ class Absolute {
   bool made_ = false;
 };
 
-// So many bytes, as a type: more than an int counts.
+// A type of so many bytes. An int could not count them.
 class Bytes {
  public:
   explicit Bytes(std::size_t bytes) {
@@ -240,8 +243,8 @@ class Bytes {
   bool made_ = false;
 };
 
-// One element that is too large for MPI_Pack and MPI_Unpack. Not every MPI has MPI_Pack_c; but in all of them this
-// process can gather from itself.
+// Copies one element that is too large for MPI_Pack and MPI_Unpack. Not every MPI has MPI_Pack_c, but with every MPI
+// this process can gather from itself.
 int copy_large(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
   return real().Allgather_(from, 1, from_type, to, 1, to_type, quiet);
 }

@@ -1,4 +1,4 @@
-// Telling dense datatypes by trying, and large ones by how they were made.
+// Recognises dense datatypes: small ones by packing them, large ones by how they were made.
 #include "dense.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kTriedBytes = std::size_t{64} << 20;
 
-// Bytes of an element's data where they fill what it spans, from its address to the next element's; else 0.
+// Returns an element's bytes of data if they fill its span, from its address to the next element's. Else returns 0.
 std::size_t filled_bytes(MPI_Datatype type) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
   if (real().Type_size_x_(type, &size) != MPI_SUCCESS ||
@@ -22,8 +22,8 @@ std::size_t filled_bytes(MPI_Datatype type) {
   return size > 0 && true_lb == 0 && extent == size && true_extent == size ? static_cast<std::size_t>(size) : 0;
 }
 
-// Whether packing is the identity. Told by packing bytes that name their own place: their size alone does not tell,
-// a type may hold its parts in another order.
+// Returns whether packing is the identity. A dense size is not enough, as a type may hold its parts in another order.
+// So this packs bytes that contain their own positions.
 bool packs_to_itself(MPI_Datatype type, std::size_t size, MPI_Comm comm) {
   std::vector<unsigned char> place(size), packed(size);
   for (unsigned shift = 0; shift < 32 && (size - 1) >> shift != 0; shift += 8) {
@@ -37,7 +37,7 @@ bool packs_to_itself(MPI_Datatype type, std::size_t size, MPI_Comm comm) {
   return true;
 }
 
-// How a type was made. Of types made with large counts an MPI tells it by the large-count functions alone.
+// How a type was made. If it was made with large counts, the MPI answers only through the large-count functions.
 struct Envelope {
   MPI_Count integers = 0, addresses = 0, large_counts = 0, types = 0;
   int combiner = MPI_UNDEFINED;
@@ -59,7 +59,7 @@ struct Envelope {
   }
 };
 
-// What it was made of. Not of a predefined type.
+// What a type was made of. The type must not be predefined.
 class Contents {
  public:
   Contents(MPI_Datatype type, const Envelope &envelope) : types_(static_cast<std::size_t>(envelope.types)) {
@@ -85,7 +85,8 @@ class Contents {
   Contents &operator=(const Contents &) = delete;
 
   [[nodiscard]] const std::vector<MPI_Datatype> &types() const { return types_; }
-  // Integers, addresses, large counts: the same in number and order whether the type was made with large counts or not.
+  // The integers, addresses and large counts. Their number and order do not depend on whether the type was made with
+  // large counts.
   [[nodiscard]] const std::vector<MPI_Count> &numbers() const { return numbers_; }
 
  private:
@@ -93,7 +94,7 @@ class Contents {
   std::vector<MPI_Count> numbers_;
 };
 
-// The constructors that serve to count beyond an int.
+// Looks only at the constructors that serve to count beyond an int.
 bool is_made_dense(MPI_Datatype type) {
   if (filled_bytes(type) == 0) return false;
   const Envelope envelope(type);
@@ -109,7 +110,8 @@ bool is_made_dense(MPI_Datatype type) {
   const Contents contents(type, envelope);
   const std::vector<MPI_Datatype> &types = contents.types();
   if (!std::all_of(types.begin(), types.end(), is_made_dense)) return false;
-  // A vector that fills what it spans has no gaps; it could go backwards, but would begin below its address then.
+  // A vector that fills its span has no gaps. Its blocks cannot run backwards either, for they would then begin below
+  // the vector's address.
   if (envelope.combiner != MPI_COMBINER_STRUCT) return true;
   const auto *const lengths = contents.numbers().data() + 1, *const places = lengths + types.size();
   MPI_Count end = 0;

@@ -1,12 +1,12 @@
-// Dense datatypes: an array of one is just its data, in order, without gaps, and need not be packed.
+// Dense datatypes. An array of a dense type holds just its data, in order and without gaps, so it need not be packed.
 #pragma once
 
 #include "family.hpp"
 
 namespace copse::mpi {
 
-// Takes time and memory with the type's size, but for large types: these are told by how they were made, and some that
-// are dense are not known to be. `comm`: for MPI_Pack.
+// Tries a type by packing it, which takes time and memory in proportion to the type's size. A large type is judged by
+// how it was made instead, so some large dense types are not recognised. `comm` is for MPI_Pack.
 bool is_dense(MPI_Datatype type, MPI_Comm comm);
 
 }  // namespace copse::mpi

@@ -1,5 +1,5 @@
-// Asking CUDA's and ROCm's drivers, if the process has them; and, for Level Zero, whose driver answers within a context of the
-// program's alone, the system.
+// Asks the drivers of CUDA and ROCm, if the process has loaded them. Level Zero's driver answers only within a context,
+// which the program owns, so for Level Zero this asks the system.
 #include "devices.hpp"
 
 #include <dlfcn.h>
@@ -15,13 +15,13 @@
 namespace copse::mpi {
 namespace {
 
-// cuda.h: CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_MEMORYTYPE_DEVICE.
+// The constants CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_MEMORYTYPE_DEVICE of cuda.h.
 constexpr int kMemoryType = 2;
 constexpr unsigned kDeviceMemory = 2;
 std::atomic<int (*)(void *data, int attribute, std::uint64_t address)> ask_cuda{nullptr};
 
-// hip_runtime_api.h. What the first word means differs between ROCm 5 and 6; that device memory has no address on the host
-// does not.
+// From hip_runtime_api.h. The meaning of the first word differs between ROCm 5 and 6. In both, device memory has no
+// host address.
 struct HipAttributes {
   int type, device;
   void *device_address, *host_address;
@@ -30,7 +30,7 @@ struct HipAttributes {
   char more[64];
 };
 std::atomic<int (*)(HipAttributes *attributes, const void *address)> ask_hip{nullptr};
-std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's last error, which a question may set
+std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's last error, which asking may set
 
 std::atomic<bool> level_zero{false};
 

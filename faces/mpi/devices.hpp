@@ -1,24 +1,24 @@
-// Memory of devices, which programs hand to an MPI that knows how to reach it. Copse does not: a processor cannot read it.
+// Device memory. Programs hand it to an MPI that can reach it. Copse cannot, because a processor cannot read it.
 //
-// Such an MPI has the device's driver in the process from MPI_Init on. Where no rank of a communicator has one when it is
-// made, nothing is ever asked. Where one has, no rank can tell by its own buffers what the others' are, so the ranks agree
-// before each call that waits, and pass on if any of them gives memory of a device; calls that are started or persistent,
-// which cannot wait for an agreement, are all passed on.
+// Such an MPI has the device's driver in the process from MPI_Init on. If no rank of a communicator has a driver
+// when the communicator is made, Copse never asks about any buffer. If one has, a rank cannot know what the others'
+// buffers are. So the ranks agree before each blocking call, and pass the call on if any of them gives device memory.
+// Nonblocking and persistent calls cannot wait for an agreement, so they are all passed on.
 #pragma once
 
 #include <type_traits>
 
 namespace copse::mpi {
 
-// Is a driver in this process? Drivers that came since are looked for.
+// Returns whether this process has loaded a driver. Each call looks for drivers that were loaded since the last.
 bool driver_loaded();
-// As the driver says. It may be asked about any address.
+// Returns what the driver says. Any address is allowed.
 bool on_device(const void *address);
 
 struct Buffers {
   bool any = false, any_on_device = false;
 };
-// What a call's arguments are: of these, buffers alone are pointers to void.
+// Finds the buffers among a call's arguments. Only buffers are pointers to void.
 template <class... Arguments>
 Buffers buffers_among(const Arguments &...arguments) {
   Buffers found;

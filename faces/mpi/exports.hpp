@@ -1,7 +1,8 @@
-// How Copse stands between a program and its MPI: each call that it wraps is exported as MPI_Name and as PMPI_Name.
+// How Copse stands between a program and its MPI. Each wrapped call is exported as MPI_Name and as PMPI_Name.
 //
-// MPI_Name is what programs call. Another tool that wraps it and lies behind Copse comes first: what it then calls,
-// PMPI_Name, is Copse's. Without such a tool PMPI_Name is the MPI's own, unless it is Fortran's binding that calls it.
+// Programs call MPI_Name. If another tool that wraps MPI_Name lies behind Copse, Copse hands the call to that tool
+// first, and serves the PMPI_Name that the tool then calls. Without such a tool PMPI_Name goes to the MPI, unless the
+// MPI's Fortran binding calls it.
 #pragma once
 
 #include "progress.hpp"
@@ -10,13 +11,13 @@
 
 namespace copse::mpi {
 
-// The exported symbols get their names by asm labels: mpi.h declares the same names with the types of one MPI, while
-// these take handles of any (Raw).
+// The exported symbols get their names by asm labels. mpi.h declares the same names with the handle types of one MPI,
+// while these functions take the handles of any MPI (Raw).
 #define COPSE_SYMBOL(symbol) asm(symbol) __attribute__((visibility("default")))
 
-// MPI_Name and PMPI_Name. `name` is a member of Real; the last argument is the body of a function that makes the call where
-// it is Copse's, which `Kind` (below) decides; `to_next` and `to_real` make it where it is not. What is rare is in a
-// function of its own, so that the arguments stay in their registers.
+// Defines MPI_Name and PMPI_Name. `name` is a member of Real. `Kind` (see below) decides whether a call is Copse's. The
+// last argument is the body of the function that then makes the call; `to_next` and `to_real` make it otherwise. Rare
+// cases have a function of their own, so that the arguments stay in their registers.
 #define COPSE_EXPORT(Kind, name, parameters, arguments, to_next, to_real, ...)                                      \
   [[gnu::noinline]] static int serve_##name parameters {                                                            \
     return guarded("MPI_" #name, [&]() -> int { __VA_ARGS__ });                                                     \
@@ -43,14 +44,14 @@ struct Served {
   static constexpr bool kUsually = true;
   template <class NoTool>
   static bool is_ours(NoTool &&) {
-    return phase() == Phase::working;  // then there is no tool behind
+    return phase() == Phase::working;  // no tool stands behind in this phase
   }
   static constexpr bool needs_a_look() { return true; }
   static bool is_ours_after_all(const void *caller) { return wake(caller); }
   static bool is_ours_beneath(const void *caller) { return awake_for_pmpi(caller); }
 };
 
-// A call of the MPI's own, which is Copse's while `there` are calls of Copse's under way or known.
+// A call of the MPI's own. It is Copse's while `there` returns true: while calls of Copse's are pending or known.
 template <bool (*there)()>
 struct While {
   static constexpr bool kUsually = false;
@@ -67,7 +68,7 @@ struct While {
   }
 };
 
-// A call that Copse must see, whatever it does itself.
+// A call that Copse must always see.
 struct Always {
   static constexpr bool kUsually = false;
   template <class NoTool>

@@ -1,6 +1,6 @@
-// Errors of Copse's calls that are noticed when they are over. The procedure that completes the request tells them, to the
-// error handler of the communicator that the call was made on (MPI-4.1 9.3). The MPI cannot: it knows the requests as
-// generalized ones and receives, which belong to no communicator of the program's.
+// Errors of Copse's calls that are noticed only when the calls are over. The procedure that completes the request
+// reports them to the error handler of the communicator that the call was made on (MPI-4.1 9.3). The MPI cannot do
+// that: to it the requests are generalized requests and receives, which belong to no communicator of the program's.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace copse::mpi {
 
-// Of the requests that a procedure is asked for: what has failed among them. Made before the MPI completes any.
+// The failed ones among the requests that a procedure is about to complete. Make this before the MPI completes any.
 class Failures {
  public:
   Failures(int count, const MPI_Request *requests) {
@@ -22,13 +22,15 @@ class Failures {
   }
   explicit Failures(const MPI_Request *request) : Failures(1, request) {}
 
-  // The request of that index has been completed, with `result`. Returns what the procedure is to return.
+  // Reports the failure of the request with that index, which the MPI has completed with `result`. Returns the
+  // procedure's result.
   [[nodiscard]] int tell(int result, int index = 0) const {
     const Failure *const failure = find(index);
     if (failure == nullptr || result != MPI_SUCCESS) return result;
     return raise(*failure), failure->error;
   }
-  // So many have been completed: of those in `indices`, or all. Their statuses are in this order.
+  // Reports the failures of `count` completed requests: those in `indices`, or all if it is null. `statuses` has the
+  // same order.
   [[nodiscard]] int tell_some(int result, int count, const int *indices, MPI_Status *statuses) const {
     const Failure *first = nullptr;
     if (failed_.empty() || (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS)) return result;
@@ -46,7 +48,7 @@ class Failures {
  private:
   struct Failure {
     int index;
-    Request *persistent;  // else null: the MPI has let the request go
+    Request *persistent;  // null if not persistent: the MPI has then freed the request
     MPI_Comm comm;
     int error;
   };

@@ -1,6 +1,6 @@
-// The MPI that this library is compiled for. One source serves three binary interfaces: classic MPICH (also Intel
-// MPI), Open MPI 4 and 5, and the MPI standard ABI (MPI-5.0 20). None of them is linked: whatever MPI the process runs
-// is found when it runs (real.hpp).
+// The MPI that this library is compiled for. One source serves three binary interfaces: classic MPICH (and Intel MPI),
+// Open MPI 4 and 5, and the MPI standard ABI (MPI-5.0 20). The library links to none of them. It looks the process's
+// MPI up at run time (real.hpp).
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace copse::mpi {
 
-// An argument that holds a handle, as it arrives: some MPIs use int, some pointers, and a library preloaded under the
-// wrong MPI must still hand it on whole.
+// A handle argument as it arrives. Some MPIs use int and some use pointers, and a library that is preloaded under the
+// wrong MPI must still pass the argument on whole.
 using Raw = std::uintptr_t;
 
 template <class Handle>
@@ -41,11 +41,12 @@ Raw raw_of(Handle handle) {
   }
 }
 
-// A symbol of the MPI in this process, by name; null if it has none.
+// Returns the address of a symbol of this process's MPI, or null if there is none.
 void *mpi_symbol(const char *name);
 
 #if defined(COPSE_MPI_OPENMPI)
-// Open MPI's predefined handles are addresses of its globals; look them up instead of linking to them.
+// Open MPI's predefined handles are the addresses of its globals. They are looked up, because the library does not link
+// to Open MPI.
 template <std::size_t N>
 struct GlobalName {
   char text[N];
@@ -63,16 +64,17 @@ inline constexpr std::string_view kFamily = "Open MPI", kLibrary = "libcopse-mpi
 inline bool builtin(MPI_Op) { return false; }
 #elif defined(COPSE_MPI_ABI)
 inline constexpr std::string_view kFamily = "the MPI standard ABI", kLibrary = "libcopse-mpi-abi.so";
-// MPI-5.0 20.4: handles of predefined objects are below 4096.
+// Handles of predefined objects are below 4096 (MPI-5.0 20.4).
 inline bool builtin(MPI_Op op) { return raw_of(op) < 4096; }
 #elif defined(COPSE_MPI_MPICH)
 inline constexpr std::string_view kFamily = "MPICH or Intel MPI", kLibrary = "libcopse-mpi-mpich.so";
-// The two upper bits of MPICH's handles are the kind: 0 invalid, 1 built in.
+// The two upper bits of an MPICH handle are its kind: 0 is invalid, 1 is built in.
 inline bool builtin(MPI_Op op) { return static_cast<unsigned>(op) >> 30 <= 1; }
 #else
 #error "define COPSE_MPI_MPICH, COPSE_MPI_OPENMPI or COPSE_MPI_ABI"
 #endif
-// Open MPI takes a buffer that is given twice for MPI_IN_PLACE, and programs rely on that; MPICH has MPI_ERR_BUFFER for it.
+// Open MPI treats a buffer that is given twice as MPI_IN_PLACE, and programs rely on that. MPICH returns
+// MPI_ERR_BUFFER.
 inline constexpr bool kTwiceIsInPlace = kFamily == "Open MPI";
 
 }  // namespace copse::mpi

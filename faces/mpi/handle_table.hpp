@@ -1,4 +1,5 @@
-// A small open-addressing table from handles to what Copse knows of them: built once, then read without a lock.
+// A small open-addressing table, from handles to what Copse knows about them. It is built once and then read without a
+// lock.
 #pragma once
 
 #include <array>

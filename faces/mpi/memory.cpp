@@ -1,5 +1,5 @@
-// MPI_Alloc_mem under the shared heap: memory that the MPI hands out lies where only the MPI can reach it; memory of
-// the shared heap, every rank of the node can.
+// MPI_Alloc_mem under the shared heap. Only the MPI can reach the memory that it hands out itself, but every rank of
+// the node can reach memory of the shared heap.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ bool forget(void *memory) {
 
 extern "C" {
 
-// An info may ask for what only the MPI knows.
+// A call with an info goes to the MPI, because the info may ask for something that only the MPI knows.
 COPSE_EXPORT(
     Served, Alloc_mem, (std::intptr_t bytes, Raw info, void *pointer), (bytes, info, pointer),
     next().Alloc_mem(bytes, info, pointer), real().Alloc_mem(bytes, info, pointer),

@@ -1,7 +1,8 @@
-// Calls of the MPI's own that wait for a message. MPI's rule of progress (MPI-4.1 3.5, 6.12): what this rank has started
-// goes on while it sits in any of them. So as long as calls of Copse's are under way, they become a start and a wait.
+// MPI's own calls that wait for a message. By MPI's rule of progress (MPI-4.1 3.5, 6.12), the calls that this rank has
+// started go on while it waits in any of them. So while calls of Copse's are pending, each of these becomes a start and
+// a wait.
 //
-// Rendezvous is the sender's affair once a message is matched: MPI_Mrecv needs nothing of the kind.
+// MPI_Mrecv is not among them: once a message is matched, its sender drives the rendezvous.
 #include <vector>
 
 #include "exports.hpp"
@@ -10,7 +11,7 @@
 namespace copse::mpi {
 namespace {
 
-// Asks `probe` until it has found something.
+// Calls `probe` until it has found a message.
 template <class Probe>
 int found(Probe &&probe) {
   int flag = 0, result = MPI_SUCCESS;
@@ -29,8 +30,8 @@ int finish_of(Start &&start, MPI_Status *status) {
   return result == MPI_SUCCESS ? wait_for_mpi(&request, status) : result;
 }
 
-// Looks at the arguments of a message without sending or receiving it: the MPI checks those of a persistent request when
-// it makes it.
+// Has the MPI check the arguments of a message without sending or receiving it: the MPI checks them when it makes a
+// persistent request.
 template <class Init>
 int looked_at(Init &&init) {
   MPI_Request request = MPI_REQUEST_NULL;
@@ -38,14 +39,14 @@ int looked_at(Init &&init) {
   return result == MPI_SUCCESS ? real().Request_free(&request) : result;
 }
 
-// A receive that stayed behind would take the message of another one.
+// Cancels a receive, which would otherwise take the message of another receive.
 void withdraw(MPI_Request *receive) {
   if (real().Cancel(receive) == MPI_SUCCESS) wait_for_mpi(receive, MPI_STATUS_IGNORE);
 }
 
 namespace ours {
 
-// Either both halves begin or none: an error of one must be known before the other begins.
+// Starts both halves or neither. Errors of one half must be known before the other half begins.
 template <class Width, class Count>
 int Sendrecv(const void *out, Count given, Raw out_type, int to, int out_tag, void *in, Count taken, Raw in_type, int from,
              int in_tag, Raw comm, MPI_Status *status) {
@@ -65,7 +66,7 @@ int Sendrecv(const void *out, Count given, Raw out_type, int to, int out_tag, vo
   return received != MPI_SUCCESS ? received : sent;
 }
 
-// What is sent travels packed, which matches any type.
+// Sends the packed data, which matches any type.
 template <class Width, class Count>
 int Sendrecv_replace(void *buffer, Count count, Raw type, int to, int out_tag, int from, int in_tag, Raw comm, MPI_Status *status) {
   const Datatype *known = datatype_of(type);

@@ -1,4 +1,4 @@
-// Calls that move data: broadcast, gather, scatter, allgather and alltoall, with the v and w forms.
+// Calls that move data: broadcast, gather, scatter, allgather and alltoall, with their v and w forms.
 #include <optional>
 #include <utility>
 
@@ -9,11 +9,12 @@ namespace {
 
 struct KeptSides;
 
-// What a rank gives and gets; null where it has no such side. In place it has but one, and the other lies in that.
+// What a rank gives and gets. A side that the rank does not have is null. In place there is one side, which contains
+// the other.
 struct Sides {
   Side *in = nullptr, *out = nullptr;
   bool in_place = false;
-  int own = -1;  // in place, without an input: this rank's block of the output, or -1 for all
+  int own = -1;  // in place without an input: this rank's block of the output; -1: all blocks
 
   [[nodiscard]] bool prepare(std::size_t bytes) const {
     for (Side *side : {in, out})
@@ -52,7 +53,7 @@ void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
   if (!sides.prepare(bytes)) site.fail("no memory to pack the message in");
 }
 
-// Does what this rank gets overlap anything?
+// Returns whether this rank's output overlaps anything.
 bool overlap(const Site &site, const Sides &sides) {
   const int rank = site.state.rank;
   const bool twice = sides.in != nullptr && (algorithms::traits_of(site.collective).input_at_root
@@ -65,9 +66,10 @@ bool overlap(const Site &site, const Sides &sides) {
   return site.overlap(spans);
 }
 
-// A gather, scatter, allgather or alltoall, when MPI's arguments are known to be allowed. `bytes`: of every block, or,
-// where there are tables (`ragged`), of this rank's. (`sides` by reference: to copy together what was just written in parts
-// is to wait until all stores before it have left, a line on its way to another rank's cache among them.)
+// Makes a gather, scatter, allgather or alltoall whose arguments MPI allows. `bytes` is the size of every block, or,
+// with tables (`ragged`), of this rank's block. `sides` is passed by reference for speed: to copy a structure that has
+// just been written in parts, the processor must wait for all its earlier stores, among them a line on its way to
+// another rank's cache.
 int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t bytes) {
   if (sides.in_place && !algorithms::traits_of(site.collective).displaced) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
@@ -101,7 +103,8 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
   return refused && site.is_started() ? site.carry_out_refused(arguments, sides) : site.carry_out(arguments, sides);
 }
 
-// What MPI forbids: the root, or what a side has found; else something is in place that cannot be.
+// Refuses a call whose arguments MPI forbids. The fault is the root, or what a side has found, or MPI_IN_PLACE where
+// MPI does not allow it.
 int refuse(const Site &site, int root = 0) {
   if (!site.is_rank(root)) return site.refuse(MPI_ERR_ROOT);
   for (SideMemory *side : {&site.input_memory(), &site.output_memory()})
@@ -202,7 +205,7 @@ int alltoall(const Site &site, const void *input, Count given, Raw input_type, v
   return move(site, {in_place ? nullptr : &in, &out, in_place}, false, 0, in_place ? out.bytes() : in.bytes());
 }
 
-// alltoallv, and alltoallw, which has an array of types where the other has one.
+// Makes an alltoallv or an alltoallw. The latter has arrays of types instead of one type.
 template <class Count, class Displacement, class Types>
 int alltoallv(const Site &site, const void *input, const Count *given, const Displacement *input_places,
               Types input_types, void *output, const Count *taken, const Displacement *output_places,

@@ -1,4 +1,4 @@
-// Which operators the kernels know, and calling the user's own.
+// Recognises the operators that the kernels know, and calls the user's own.
 #include "operators.hpp"
 
 #include <cxxabi.h>
@@ -18,16 +18,16 @@ namespace {
 HandleTable<copse_op, 5> predefined;
 Raw null_op = 0, replace_op = 0, no_op = 0;
 
-// Room for `count` elements of a type with gaps: where element 0 begins, such that all of them lie inside.
+// Memory for `count` elements of a type with gaps. Element 0 is placed so that all elements lie inside.
 class Elements {
  public:
   Elements(const Datatype &type, std::size_t count) {
     const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * type.extent;
     const std::ptrdiff_t low = std::min<std::ptrdiff_t>(0, last) + type.true_lb;
     const std::ptrdiff_t high = std::max<std::ptrdiff_t>(0, last) + type.true_lb + type.true_extent;
-    constexpr std::ptrdiff_t align = 64;  // element 0's address is a multiple: the user's function may count on it
+    constexpr std::ptrdiff_t align = 64;  // the user's function may rely on the alignment of element 0
     const std::ptrdiff_t before = ((-low % align) + align) % align;
-    // Value-initialised: the function may look at gaps.
+    // The memory is value-initialised because the user's function may read the gaps.
     memory_ = std::make_unique<char[]>(static_cast<std::size_t>(high - low + before + 2 * align));
     auto base = reinterpret_cast<std::uintptr_t>(memory_.get());
     base = (base + align - 1) / align * align + static_cast<std::uintptr_t>((low % align + align) % align);
@@ -68,7 +68,7 @@ bool operator_of(Raw raw, Operator &found) {
 
 void UserReduction::apply(void *self, const void *in, void *inout, std::size_t count) {
   auto &here = *static_cast<UserReduction *>(self);
-  // Elements that overlap (no extent) go one by one; MPI_Reduce_local's count is int.
+  // Elements without extent overlap, so they go one by one. MPI_Reduce_local's count is an int.
   const std::size_t most = here.type->extent == 0 ? 1 : std::numeric_limits<int>::max();
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(most, count - done), place = done * here.type->size;
@@ -78,9 +78,9 @@ void UserReduction::apply(void *self, const void *in, void *inout, std::size_t c
   }
 }
 
-// What a user's function of C++ throws ends here: the MPI's code that calls it, and the call that is half done, cannot be
-// left in the middle. No memory for the elements is an error of the same kind. (A cancelled thread's unwinding has no object:
-// the reference to it is null.)
+// A C++ exception of the user's function ends here: it must not leave the MPI's code and Copse's call half done. If
+// there is no memory for the elements, that is an error of the same kind. (no_sanitize: when a cancelled thread
+// unwinds, there is no exception object, so the reference to it is null.)
 __attribute__((no_sanitize("null"))) int UserReduction::apply_few(const char *in, char *inout, std::size_t count) const {
   const int n = static_cast<int>(count);
   try {
@@ -92,7 +92,7 @@ __attribute__((no_sanitize("null"))) int UserReduction::apply_few(const char *in
     return error == MPI_SUCCESS ? pack(*type, right.first(), count, inout) : error;
   } catch (const std::bad_alloc &) {
     return MPI_ERR_NO_MEM;
-  } catch (const abi::__forced_unwind &) {  // a thread that is cancelled
+  } catch (const abi::__forced_unwind &) {  // from the cancellation of a thread
     throw;
   } catch (...) {
     return MPI_ERR_OTHER;

@@ -1,4 +1,4 @@
-// Operators: which kernel, or which function of the user's, a reduction applies.
+// Operators: the kernel, or the user's function, that a reduction applies.
 #pragma once
 
 #include <string>
@@ -15,19 +15,21 @@ struct Operator {
   bool commutative = true;
 };
 
-// Once, after MPI_Init.
+// Call this once, after MPI_Init.
 void prepare_operators();
 
-// False if it is none that a reduction may use (MPI_OP_NULL, MPI_NO_OP, an extension): the call is passed on.
+// Returns false for an operator that a reduction cannot use (MPI_OP_NULL, MPI_NO_OP, an extension). The call is then
+// passed on.
 bool operator_of(Raw raw, Operator &found);
 
-// What lies behind Combine::user: the MPI applies the user's function, so operators made in Fortran and large-count
-// ones work alike. Elements are `type.size` bytes of data; the function sees them laid out as the type says.
-// What fails there is the error of the call, which takes its full part all the same: other ranks wait for it.
+// The context of Combine::user. The MPI itself applies the user's function, so operators made in Fortran and
+// large-count operators work too. Copse holds `type.size` bytes of data per element; the function sees elements laid
+// out as the type says. An error becomes the error of the call, which still does its full part, because other ranks
+// wait for it.
 struct UserReduction {
   MPI_Op op;
   const Datatype *type;
-  int error = MPI_SUCCESS;  // the first
+  int error = MPI_SUCCESS;  // the first error
 
   static void apply(void *self, const void *in, void *inout, std::size_t count);
 
@@ -35,7 +37,7 @@ struct UserReduction {
   int apply_few(const char *in, char *inout, std::size_t count) const;
 };
 
-// "SUM of DOUBLE", for COPSE_CHECK.
+// Returns, for instance, "SUM of DOUBLE", for COPSE_CHECK.
 std::string describe(const Operator &op, const Datatype &type);
 
 }  // namespace copse::mpi

@@ -1,4 +1,4 @@
-// Waiting while calls of Copse's are under way, and the requests that the program has given away.
+// Waiting while calls of Copse's are pending, and the requests that the program has given away.
 #include "progress.hpp"
 
 #include <mutex>

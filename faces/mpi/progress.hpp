@@ -1,5 +1,5 @@
-// What this process has under way, as far as those must know who wait: how many calls of Copse's there are, and how a call
-// that waits lets all of them go on.
+// What this process has under way. A procedure that waits must know how many calls of Copse's are pending, and must let
+// all of them make progress.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,19 @@ namespace detail {
 extern std::atomic<int> pending_requests, known_requests, failed_requests;
 extern std::atomic<bool> finishing;
 }
-// Calls that have been started and not ended: as long as there are none, nothing on requests concerns Copse.
+// Returns whether any call is pending: started, and not yet ended. While none is, Copse ignores all calls on requests.
 inline bool requests_pending() { return detail::pending_requests.load(std::memory_order_acquire) != 0; }
-// Ended with an error that no procedure has told yet (failures.hpp): these count as pending.
+// Returns whether any call has ended with an error that no procedure has reported yet (failures.hpp). Such a call
+// counts as pending.
 inline bool requests_failed() { return detail::failed_requests.load(std::memory_order_acquire) != 0; }
 inline bool requests_known() { return detail::known_requests.load(std::memory_order_acquire) != 0; }
 
-// The MPI is being finalised; from now on every call is passed on.
+// Returns whether the MPI is being finalised. If so, every call is passed on.
 inline bool finishing() { return detail::finishing.load(); }
 
 const std::shared_ptr<communicator::Progress> &progress();
 
-// A request that the program has given away while it was pending: it is freed by those who wait for something else.
+// A request that the program has freed while it was pending. Whoever waits for something else ends it.
 class GivenAway {
  public:
   virtual void free_pending() = 0;
@@ -37,10 +38,11 @@ void give_away(GivenAway *request);
 void end_given_away();
 [[nodiscard]] bool none_given_away();
 
-// For a call that does not wait: everything that has been started goes on a bit.
+// Moves everything that has been started a little further. For procedures that do not wait.
 void go_on();
 
-// For a call that waits: `done` is asked until it holds, or until nothing of Copse's is pending: then false.
+// For procedures that wait. Calls `done` until it returns true, or until no call of Copse's is pending. Returns what
+// `done` said last.
 template <class Done>
 bool wait_for(Done &&done) {
   bool held = false;
@@ -52,10 +54,11 @@ bool wait_for(Done &&done) {
   return held;
 }
 
-// For a request of the MPI's own.
+// Waits for a request of the MPI's own.
 int wait_for_mpi(MPI_Request *request, MPI_Status *status);
 
-// A call of the MPI's own that waits, and has no form that does not.
+// Makes a waiting call of the MPI's that has no nonblocking form. Copse's helper thread moves pending calls on
+// meanwhile.
 template <class Call>
 int helped(Call &&call) {
   const bool helps = requests_pending() && progress()->ask_for_help();

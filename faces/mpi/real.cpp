@@ -1,5 +1,5 @@
-// Finding PMPI: in the global scope after this library; else in the scope of the object that called (trap 3 of an
-// interposer: mpi4py loads its MPI with RTLD_LOCAL).
+// Finds PMPI: first in the global scope behind this library, then in the scope of the object that called. mpi4py needs
+// the latter, because it loads its MPI with RTLD_LOCAL (trap 3 of an interposer).
 #include "real.hpp"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ StackedTools stacked_tools;
 }
 namespace {
 
-dl_find_object own_code{}, mpi_code{}, fortran_code{};  // of the last, nothing where there is none
+dl_find_object own_code{}, mpi_code{}, fortran_code{};  // fortran_code is empty if the MPI has no Fortran bindings
 void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
 void *scope_of(const void *caller) {
@@ -43,16 +43,17 @@ bool lies_in(const dl_find_object &code, const void *address) {
   return address >= code.dlfo_map_start && address < code.dlfo_map_end;
 }
 
-// Is what was looked up neither Copse's, nor the MPI's, nor a program's mere entry for a function of a library?
+// Returns whether an address belongs to another tool. It does not if it lies in Copse or in the MPI, or if it is only a
+// program's entry for a function of a library.
 bool is_tools(void *found) {
-  if (found == nullptr || lies_in(own_code, found) || lies_in(mpi_code, found)) return false;  // dladdr1 takes its time
+  if (found == nullptr || lies_in(own_code, found) || lies_in(mpi_code, found)) return false;  // dladdr1 is slow
   Dl_info info{};
   ElfW(Sym) *symbol = nullptr;
   return dladdr1(found, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) != 0 &&
          (symbol == nullptr || symbol->st_shndx != SHN_UNDEF);
 }
 
-// Looks for other tools that wrap `name`.
+// Looks for other tools that wrap `name`, before Copse and behind it.
 template <class Function>
 void find_tools(Function &function, const char *name) {
   if (is_tools(dlsym(RTLD_DEFAULT, name))) detail::stacked_tools.before = true;
@@ -65,7 +66,8 @@ void find_tools(Function &function, const char *name) {
 }  // namespace
 
 void *mpi_symbol(const char *name) {
-  // Not RTLD_NEXT: a program linked at a fixed address has its own copies of the MPI's globals, and these count.
+  // RTLD_NEXT would be wrong: a program linked at a fixed address has its own copies of the MPI's globals, and those
+  // count.
   void *found = dlsym(RTLD_DEFAULT, name);
   return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
 }
@@ -111,14 +113,15 @@ bool find_real(const void *caller) {
 #define COPSE_APART(name, parameters) missing += !find(r.name, "PMPI_" #name);
   COPSE_MPI_APART(COPSE_APART)
 #undef COPSE_APART
-  complete &= missing == (r.Barrier_init == nullptr);  // MPI-4: it may be missing, and nothing else
+  complete &= missing == (r.Barrier_init == nullptr);  // it is new in MPI-4; only it may be missing
 #define COPSE_COMPLETION(name, when, parameters, arguments) find(r.name, "PMPI_" #name);
 #include "completions.def"
 #undef COPSE_COMPLETION
 #define COPSE_WAIT(name, parameters, arguments) complete &= find(r.name, "PMPI_" #name);
 #include "waits.def"
 #undef COPSE_WAIT
-  complete &= r.Wait != nullptr && r.Start != nullptr && r.Request_get_status != nullptr;  // the newest may be missing
+  // Only the newest calls may be missing.
+  complete &= r.Wait != nullptr && r.Start != nullptr && r.Request_get_status != nullptr;
 #define COPSE_MPI_NEED(name) complete &= find(r.name##_, "PMPI_" #name);
   COPSE_MPI_NEEDS(COPSE_MPI_NEED)
 #undef COPSE_MPI_NEED
@@ -162,7 +165,7 @@ std::string_view wrong_mpi() {
   int length = 0, major = -1, minor = -1;
   real().Get_library_version_(version, &length);
   if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
-  std::string text;  // its first line or sentence, with single blanks
+  std::string text;  // the first line or sentence of `version`, with single blanks
   for (const char *c = version; *c != '\0' && *c != '\n' && *c != ','; ++c) {
     const bool blank = *c == ' ' || *c == '\t';
     if (!blank) text += *c;
@@ -177,10 +180,11 @@ std::string_view wrong_mpi() {
     right = "libcopse-mpi-mpich.so";
   }
   if (right == kLibrary) return {};
+  // Never destroyed (session.hpp).
   static const auto &line = *new std::string(std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) +
                                              ", but this program runs " + text + " (" + file_of_mpi() +
                                              "): every call is passed on; preload " + std::string(right) +
-                                             " instead, or start with: copse run mpirun ...");  // session.hpp
+                                             " instead, or start with: copse run mpirun ...");
   return line;
 }
 

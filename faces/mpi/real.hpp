@@ -1,4 +1,4 @@
-// The MPI underneath: its PMPI functions, found when the process first calls a wrapped function.
+// The MPI underneath: its PMPI functions, which are looked up when the process first calls a wrapped function.
 #pragma once
 
 #include <deque>
@@ -10,7 +10,7 @@
 
 namespace copse::mpi {
 
-// What Copse itself calls.
+// The functions that Copse itself calls.
 #define COPSE_MPI_NEEDS(X)                                                                                     \
   X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_create_keyval)     \
   X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_get_errhandler) X(Comm_set_errhandler)                      \
@@ -22,7 +22,7 @@ namespace copse::mpi {
   X(Type_contiguous) X(Grequest_start)                                                                         \
   X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr) X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
 
-// Wrapped calls that no table describes: they have neither data nor a large-count form.
+// The wrapped calls that are in no table, because they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                \
   X(Barrier, (Raw comm)) X(Ibarrier, (Raw comm, void *request)) X(Barrier_init, (Raw comm, Raw info, void *request)) \
   X(Probe, (int peer, int tag, Raw comm, MPI_Status *status))                                              \
@@ -30,7 +30,7 @@ namespace copse::mpi {
   X(Win_test, (Raw window, int *flag)) X(Comm_free, (void *comm)) X(Comm_disconnect, (void *comm))         \
   X(Init, (int *, char ***)) X(Init_thread, (int *, char ***, int, int *))
 
-// Wrapped calls as the process's MPI has them; a large-count one, or a persistent one, may be missing.
+// The types of the wrapped calls. The process's MPI may lack large-count calls and persistent ones.
 #define COPSE_LIST(...) __VA_ARGS__
 #define COPSE_CALL(name, stem, function, parameters, arguments) \
   using name = int(*) parameters;                                                      \
@@ -87,10 +87,10 @@ struct Real {
 #undef COPSE_WAIT
   int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
   int (*Free_mem)(void *) = nullptr;
-  int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // Open MPI 5 alone has it
-  int (*Comm_test_threadcomm)(MPI_Comm comm, int *flag) = nullptr;  // MPICH 5 alone
-  int (*Abi_get_version)(int *, int *) = nullptr;  // absent from Open MPI and from MPICH 4
-  // Absent from Open MPI.
+  int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // only Open MPI 5 has it
+  int (*Comm_test_threadcomm)(MPI_Comm comm, int *flag) = nullptr;  // only MPICH 5 has it
+  int (*Abi_get_version)(int *, int *) = nullptr;  // Open MPI and MPICH 4 lack it
+  // Open MPI lacks these two.
   int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *large_counts,
                              MPI_Count *types, int *combiner) = nullptr;
   int (*Type_get_contents_c)(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses,
@@ -102,8 +102,8 @@ struct Real {
 #undef COPSE_MPI_NEED
 };
 
-// Other tools that wrap MPI calls (profilers). They call PMPI_Name, and know of the MPI only: for both to see the calls
-// Copse answers for PMPI_ to them, and hands on to the one behind it first.
+// Other tools that wrap MPI calls, such as profilers. They call PMPI_Name and expect the MPI behind it. For a tool and
+// Copse to see the same calls, Copse serves the PMPI_ calls of tools, and hands MPI_ calls first to the tool behind it.
 struct StackedTools {
   bool before = false, behind = false;  // in the order in which the loader looks symbols up
   [[nodiscard]] bool any() const { return before || behind; }
@@ -114,27 +114,27 @@ extern Real real_mpi, next_mpi;
 extern StackedTools stacked_tools;
 }
 inline const Real &real() { return detail::real_mpi; }
-// What the program's MPI_Name would be without Copse: a tool's behind, else the MPI's.
+// What the program's MPI_Name would be without Copse: a tool's function if one stands behind Copse, else the MPI's.
 inline const Real &next() { return detail::next_mpi; }
 inline const StackedTools &stacked_tools() { return detail::stacked_tools; }
 
-// Is the address in the MPI's own code? In that of its Fortran bindings?
+// These return whether the address lies in the MPI's own code, and in the code of its Fortran bindings.
 bool in_mpi(const void *address);
 bool in_fortran(const void *address);
 
 // Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
-// is visible only from there. Without any MPI, one line on standard error and the end; with one that lacks what is
-// needed, one line and false.
+// is visible only from there. If there is no MPI, this prints one line on standard error and ends the process. If the
+// MPI lacks something that Copse needs, it prints one line and returns false.
 bool find_real(const void *caller);
 
-// Empty if the MPI in this process is one that this library was compiled for; else one line that says what it is and
-// which library to preload instead. Needs find_real, and interprets no handle.
+// Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
+// this is and which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 
-// A persistent call for an MPI that has none.
+// Reports the error of a persistent call if the MPI has no persistent collectives.
 int no_persistent(const char *name, Raw comm);
 
-// real()'s or next()'s functions, in both forms: what a call that is passed on ends in.
+// The functions of real() or of next(), in all forms. A call that is passed on ends in one of these.
 template <const Real &(*mpi)()>
 struct Plain {
   using Count = int;
@@ -163,9 +163,9 @@ struct Plain {
 #undef COPSE_PASS_INIT
 };
 
-// A large-count call for an MPI that has none: its arguments as those of the plain form. Values and tables must fit; a
-// table is read only where MPI says that it is significant. It is the MPI's for the length of the call alone: Open MPI,
-// the one that has no large-count forms, makes its schedule when a call is started, and does not look again.
+// Makes a large-count call for an MPI that has none, as a call of the plain form. All values and tables must fit an
+// int. A table is read only if MPI says that it is significant. The narrow tables live only as long as this call; Open
+// MPI, the one MPI without large-count forms, reads them when the call is started, and never again.
 class Narrow {
  public:
   Narrow(const char *name, Raw comm) : name_(name), comm_(comm) {}
@@ -173,7 +173,7 @@ class Narrow {
   template <class... Parameters, class... Arguments>
   int call(int (*plain)(Parameters...), Arguments... arguments) {
     (note_root(arguments), ...);
-    const std::tuple<Parameters...> narrowed{fit(arguments)...};  // braces: from left to right
+    const std::tuple<Parameters...> narrowed{fit(arguments)...};  // braces evaluate from left to right
     return fits_ ? std::apply(plain, narrowed) : too_large();
   }
 

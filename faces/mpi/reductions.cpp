@@ -1,4 +1,4 @@
-// Calls that combine data: reduce, allreduce, scan, exscan, and the reductions to scattered blocks.
+// Calls that combine data: reduce, allreduce, scan, exscan, reduce_scatter and reduce_scatter_block.
 #include <cstring>
 
 #include "engine/kernels/kernels.hpp"
@@ -8,7 +8,7 @@
 namespace copse::mpi {
 namespace {
 
-// What a rank gives and gets, in elements. `counts`: those of all ranks' blocks, where they differ.
+// What a rank gives and gets, in elements. `blocks` holds the blocks of all ranks if their sizes differ.
 struct Operands {
   const void *input;
   void *output;
@@ -19,9 +19,9 @@ struct Operands {
   std::vector<communicator::Block> *blocks = nullptr;
 };
 
-// What is packed before a reduction and unpacked after it, where the type has gaps.
+// The packing before a reduction and the unpacking after it, for a type with gaps.
 struct Operation {
-  const Datatype *type = nullptr;  // null: nothing
+  const Datatype *type = nullptr;  // null: nothing is packed
   const void *input = nullptr;
   void *output = nullptr;
   std::size_t given = 0, got = 0;
@@ -48,7 +48,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   const bool in_place = operands.input == MPI_IN_PLACE;
   if (type == nullptr) [[unlikely]] return site.refuse(MPI_ERR_TYPE);
   if (operands.given < 0 || operands.got < 0) [[unlikely]] return site.refuse(MPI_ERR_COUNT);
-  if ((operands.has_result && operands.output == MPI_IN_PLACE) ||  // else it is nothing that MPI looks at
+  if ((operands.has_result && operands.output == MPI_IN_PLACE) ||  // MPI ignores the output where there is no result
       (in_place && !operands.may_be_in_place))
     return site.refuse(MPI_ERR_BUFFER);
   if (raw_op == raw_of(MPI_OP_NULL)) [[unlikely]] return site.refuse(MPI_ERR_OP);
@@ -62,7 +62,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
     if ((type->operators >> op.op & 1) == 0)
       return site.pass_on("operator and datatype that MPI does not define together");
     element_bytes = static_cast<std::size_t>(type->extent);
-    dense = true;  // kernels know the pairs' padding
+    dense = true;  // the kernels handle the pairs' padding
     const kernels::ReducePair pair = kernels::reduce_kernels(op.op, type->reducible);
     combine.kernel = pair.one;
     combine.kernel_two = pair.two;
@@ -136,7 +136,7 @@ int reduce(const Site &site, const void *input, void *output, Count count, Raw t
   return reduction(site, {input, output, count, count, gets, root, gets}, type, op);
 }
 
-// The operands of every reduction without a root and without blocks.
+// Makes every reduction that has neither a root nor blocks.
 template <class Count>
 int allreduce(const Site &site, const void *input, void *output, Count count, Raw type, Raw op, Raw) {
   const bool gets = algorithms::traits_of(site.collective).has_output(site.state.rank, 0);

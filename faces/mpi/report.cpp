@@ -1,4 +1,4 @@
-// Gathering the trace on rank 0, printing it, and the last words before an abort.
+// Gathers the trace on rank 0 and prints it. Also prints the last line before an abort.
 #include "report.hpp"
 
 #include <cxxabi.h>
@@ -23,13 +23,13 @@ namespace copse::mpi {
 namespace {
 
 std::mutex mutex;
-auto &trace = *new communicator::Trace;  // never destroyed (session.hpp), nor are the others
+auto &trace = *new communicator::Trace;  // never destroyed (session.hpp), like the maps below
 std::chrono::steady_clock::time_point begin;
-auto &notes = *new std::map<std::pair<std::string, std::string>, int>;  // how many ranks or communicators say so
+auto &notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts the ranks or communicators that say so
 
-auto &peaks = *new std::map<std::string, std::uint64_t>;  // the most that a rank has of something
+auto &peaks = *new std::map<std::string, std::uint64_t>;  // the most that any rank has
 
-// As lines of tab-separated fields, to travel to rank 0.
+// Writes the trace as lines of tab-separated fields, to be sent to rank 0.
 std::string pack_trace() {
   std::ostringstream out;
   out.precision(17);
@@ -96,9 +96,9 @@ void print(int ranks) {
 }
 
 [[noreturn]] void abort_all() {
-  usleep(100'000);  // MPICH's launcher may drop what it has not yet forwarded when it hears of an abort
+  usleep(100'000);  // on an abort MPICH's launcher may drop output that it has not yet forwarded
   real().Abort_(MPI_COMM_WORLD, 1);
-  std::_Exit(1);  // MPI_Abort does not return, but is not declared so
+  std::_Exit(1);  // MPI_Abort does not return, but its declaration does not say so
 }
 
 void say(const CommState &state, std::string_view call, std::string_view why) {
@@ -127,7 +127,8 @@ void remember(const CommState &state) {
     note("no direct reach", capabilities.heap_why_not);
   if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
     note("no kernel reach", capabilities.kernel_why_not);
-  if (state.devices) note("devices", "some rank has a driver for one: before each call the ranks agree whether all buffers are the processor's");
+  if (state.devices)
+    note("devices", "some rank has a device's driver: before each call the ranks agree whether all buffers are in host memory");
   if (capabilities.streamed)
     note("slots", "written past the caches at first (COPSE_SLOTS)");
   if (capabilities.nodes > 1)
@@ -193,7 +194,7 @@ void give_up(const CommState &state, std::string_view call, std::string_view why
 
 void give_up(const char *call, const std::exception *error) {
   int rank = 0, initialised = 0;
-  if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // it may have failed on the way there
+  if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // null if find_real() failed early
   if (initialised != 0) real().Comm_rank_(MPI_COMM_WORLD, &rank);
   const bool memory = dynamic_cast<const std::bad_alloc *>(error) != nullptr;
   const char *why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
@@ -202,10 +203,11 @@ void give_up(const char *call, const std::exception *error) {
     abort_all();
   }
   std::fprintf(stderr, "copse: %s: %s\n", call, why);
-  std::abort();  // not an exit: before MPI_Init, MPICH's launcher lets the others wait for one that has ended so
+  // An exit would not do: before MPI_Init, MPICH's launcher lets the other ranks wait for a rank that has exited.
+  std::abort();
 }
 
-// A cancelled thread's unwinding has no object: the reference to it is null.
+// no_sanitize: when a cancelled thread unwinds, there is no exception object, so the reference to it is null.
 __attribute__((cold, no_sanitize("null"))) void give_up_caught(const char *call) {
   try {
     throw;
@@ -222,7 +224,7 @@ void give_up_together(const CommState &state, std::string_view call, std::string
   if (state.rank == 0) {
     say(state, call, why);
   } else {
-    sleep(1);  // rank 0 ends the program before this
+    sleep(1);  // rank 0 ends the program within this time
   }
   abort_all();
 }

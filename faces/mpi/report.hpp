@@ -1,4 +1,4 @@
-// What Copse tells people: the trace at the end, and the line before an abort.
+// What Copse prints: the trace at the end, and the line before an abort.
 #pragma once
 
 #include <exception>
@@ -9,27 +9,29 @@
 
 namespace copse::mpi {
 
-// For COPSE_TRACE: from here on the program's time counts, of which the trace tells the share of the calls.
+// Starts the clock for COPSE_TRACE. The trace shows the calls' share of the program's time from here on.
 void begin_trace();
-// A call that went to the MPI, and why.
+// Counts a call that went to the MPI, and the reason.
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
-// A remark about this rank: what was lost, or done, and why.
+// Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
-// Keeps the trace of a communicator that is about to go.
+// These keep a trace. The first takes that of a communicator which is about to be destroyed.
 void remember(const CommState &state);
 void remember(const communicator::Trace &more);
-// What this rank has of the memory in common, and of descriptors: while its communicators are there.
+// Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.
 void note_resources();
-// Merges all ranks' traces on rank 0 of the world, which prints them. Collective.
+// Collective over the world. Merges all ranks' traces on rank 0, which prints them.
 void print_report();
 
-// A run went wrong: one line, and the end of the program.
+// Prints one line and ends the program, because a call cannot go on.
 [[noreturn]] void give_up(const CommState &state, std::string_view call, std::string_view why);
-// The same for what is thrown where no communicator is at hand: for want of memory, as a rule. Null: what it says is not known.
+// The same for an exception where no communicator is at hand; usually memory has run out. A null `error` is an
+// exception of unknown type.
 [[noreturn]] void give_up(const char *call, const std::exception *error);
-// The same for the exception that is being handled; but a thread that is cancelled goes on with its unwinding.
+// The same for the exception that is being handled. The unwinding of a cancelled thread goes on, however.
 [[noreturn]] void give_up_caught(const char *call);
-// Runs what an exported function does: exceptions end here. The other ranks do not know, so there is no way back.
+// Runs the body of an exported function. Exceptions end here and end the program: the other ranks do not know about
+// them, so this rank cannot return to its caller.
 template <class Body>
 [[gnu::always_inline]] inline auto guarded(const char *call, Body &&body) {
   try {
@@ -38,7 +40,8 @@ template <class Body>
     give_up_caught(call);
   }
 }
-// The ranks differ in what they call (COPSE_CHECK): every rank knows, rank 0 says it.
+// Ends the program when the ranks make different calls (COPSE_CHECK). Every rank calls this, and rank 0 prints the
+// line.
 [[noreturn]] void give_up_together(const CommState &state, std::string_view call, std::string_view why);
 
 }  // namespace copse::mpi

@@ -1,4 +1,4 @@
-// From handles to Copse's requests: open addressing, so that a request of the MPI's own costs a look at one entry.
+// From handles to Copse's requests. Open addressing lets the lookup of a request of the MPI's own cost one entry.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ class RequestTable {
     while (entries_[hole].value != nullptr && entries_[hole].raw != raw) hole = next(hole);
     if (entries_[hole].value == nullptr) return;
     --size_;
-    // What lies behind moves up, unless it would come to lie before its place.
+    // Entries behind the hole move up into it, unless that would put them before their own place.
     for (std::size_t at = next(hole); entries_[at].value != nullptr; at = next(at)) {
       if (distance(place(entries_[at].raw), at) < distance(hole, at)) continue;
       entries_[hole] = entries_[at];

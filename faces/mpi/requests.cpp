@@ -1,4 +1,4 @@
-// The life of a request: its handle, its start, its end, and what the program frees too early.
+// The life of a request: its handle, its start, its end, and objects that the program frees early.
 #include "requests.hpp"
 
 #include <mutex>
@@ -16,8 +16,8 @@ using engine::Outcome;
 
 namespace {
 
-std::mutex mutex;  // of what follows; never held across a call of the MPI
-// Never destroyed (session.hpp), nor is any of the others.
+std::mutex mutex;  // guards what follows; never held across a call of the MPI
+// The table and the map below are never destroyed (session.hpp).
 auto &table = *new RequestTable<Request>;
 struct HeldOp {
   MPI_Op op;
@@ -31,9 +31,9 @@ struct HeldOp {
 };
 auto &held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
 
-MPI_Comm alone{};  // this process's own, for what persistent requests wait for
+MPI_Comm alone{};  // of this process alone; persistent requests receive from it
 
-// The MPI goes on when one of its requests is tested; this one never ends.
+// The MPI makes progress when one of its requests is tested. This request serves that purpose and never ends.
 MPI_Request never{};
 int answer_nothing(void *, MPI_Status *) { return MPI_SUCCESS; }
 int drop_nothing(void *) { return MPI_SUCCESS; }
@@ -47,7 +47,7 @@ void poke_mpi() {
   poking.store(false, std::memory_order_release);
 }
 
-// MPI-4.1 6.13. Open MPI's keys are shorter than this one, so that no program can have set it there.
+// The key is that of MPI-4.1 6.13. Open MPI's keys are shorter than this one, so no program can have set it there.
 bool asserts_strict_order(MPI_Comm comm) {
   static constexpr char kKey[] = "mpi_assert_strict_persistent_collective_ordering";
   if constexpr (sizeof kKey > MPI_MAX_INFO_KEY) return false;
@@ -70,7 +70,7 @@ void prepare_requests() {
   real().Query_thread_(&level);
   if (level == MPI_THREAD_MULTIPLE) progress()->let_any_thread_send();
   if (!settings().progress_thread) return;
-  note("progress", !progress()->ask_for_help()        ? "in calls alone: the system gave no thread"
+  note("progress", !progress()->ask_for_help()        ? "only in calls: the system could not create a thread"
                    : level == MPI_THREAD_MULTIPLE ? "by a thread of Copse's own"
                                                   : "by a thread of Copse's own; between nodes only if the program asks "
                                                     "for MPI_THREAD_MULTIPLE");
@@ -85,7 +85,8 @@ void finish_requests() {
   progress()->set_other(nullptr);
   real().Grequest_complete_(never);
   real().Request_free(&never);
-  if (!requests_known()) real().Comm_free_(&alone);  // a session may go on behind MPI_Finalize, and start its requests
+  // A session may outlive MPI_Finalize and start its persistent requests, which need `alone`.
+  if (!requests_known()) real().Comm_free_(&alone);
 }
 
 void remember_requests() {
@@ -145,7 +146,8 @@ int Request::make_handle(MPI_Request *handle) {
 
 bool Request::take_lane(std::string &why_not) {
   if (without_lane_) return false;
-  // An exchange in which a rank has ended is left in the middle: the MPI may still write into its memory.
+  // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
+  // program must end.
   const auto end_if_a_rank_has_ended = [this] {
     if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
   };
@@ -186,7 +188,7 @@ int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
     else if (request->load_) copse.refuse(copse.pass());
     return result;
   }
-  Request *const opened = request.release();  // its handle's
+  Request *const opened = request.release();  // it now belongs to its handle
   if (!opened->persistent_) opened->start();
   return MPI_SUCCESS;
 }
@@ -212,7 +214,7 @@ bool Request::settle() {
         end();
         return true;
       }
-      stage_.store(Stage::pending, std::memory_order_release);  // meanwhile another thread has ended and started it
+      stage_.store(Stage::pending, std::memory_order_release);  // another thread has ended and restarted it meanwhile
       return false;
     }
   }
@@ -229,7 +231,7 @@ void Request::end() {
     if (outcome == Outcome::refused) note(name_, stream().explain(outcome, job_.get()));
     if (error_ == MPI_SUCCESS) error_ = error_of(outcome);
   }
-  const bool failed = error_ != MPI_SUCCESS;  // then the call counts as pending until that has been told
+  const bool failed = error_ != MPI_SUCCESS;  // a failed call counts as pending until its error has been reported
   if (failed) detail::failed_requests.fetch_add(1, std::memory_order_release);
   if (persistent_) {
     real().Start(&handle_);
@@ -245,7 +247,7 @@ void Request::end() {
   output = {};
   op_.reset();
   if (!failed) state_.reset();
-  MPI_Request handle = handle_;  // when the MPI knows, another thread may end this object
+  MPI_Request handle = handle_;  // a copy: once the MPI knows, another thread may delete this object
   stage_.store(Stage::idle, std::memory_order_release);
   real().Grequest_complete_(handle);
   if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
@@ -265,9 +267,9 @@ int Request::free(MPI_Request *handle) {
     *handle = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
   }
-  if (!persistent_) return real().Request_free(handle);  // the MPI says itself when it ends: drop()
+  if (!persistent_) return real().Request_free(handle);  // the MPI calls drop() when it frees the request
   told();
-  leave_table();  // first: another thread may be given this handle next
+  leave_table();  // must be first: another thread may get this handle next
   const int result = real().Request_free(handle);
   delete this;
   return result;
@@ -278,14 +280,14 @@ void Request::free_pending() {
   free(&handle);
 }
 
-// What the MPI asks of a generalized request ------------------------------------------------------------------------
+// Callbacks of the MPI for a generalized request --------------------------------------------------------------------
 
 int Request::query(void *, MPI_Status *status) {
   real().Status_set_elements_(status, MPI_BYTE, 0);
   real().Status_set_cancelled_(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
-  return MPI_SUCCESS;  // errors: failures.hpp
+  return MPI_SUCCESS;  // failures.hpp reports errors
 }
 
 int Request::drop(void *self) {

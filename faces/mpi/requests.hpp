@@ -1,11 +1,10 @@
-// Calls that were started, and persistent ones: what lies behind an MPI_Request of Copse's
-// (docs/decisions/requests.md).
+// What lies behind an MPI_Request of Copse's, for nonblocking and persistent calls (docs/decisions/requests.md).
 //
-// The handle is one of the MPI's own, so that every call of the MPI's may have it: of a call that was started a
-// generalized request, which Copse completes; of a persistent one a persistent receive from this process
-// itself, which Copse starts, and sends to, when the call is over (from MPI_PROC_NULL would be simpler, but MPICH then
-// never takes it for active, and Intel MPI always does). So what completes requests must only see to it that Copse's calls come
-// to their end, and can then leave everything else to the MPI.
+// The handle is a request of the MPI's own, so that the program can give it to any call of MPI. For a nonblocking call
+// it is a generalized request, which Copse completes. For a persistent call it is a persistent receive from this
+// process itself. When such a call is over, Copse starts the receive and sends to it. (A receive from MPI_PROC_NULL
+// would be simpler, but MPICH then never takes the request for active, and Intel MPI always does.) So the calls that
+// complete requests only have to see to it that Copse's calls end. They leave everything else to the MPI.
 #pragma once
 
 #include <atomic>
@@ -19,7 +18,7 @@
 
 namespace copse::mpi {
 
-// MPI's error for a call that is over all the same.
+// Returns MPI's error code for a call that is over.
 inline int error_of(engine::Outcome outcome) {
   if (outcome == engine::Outcome::truncated) return MPI_ERR_TRUNCATE;
   return outcome == engine::Outcome::refused ? MPI_ERR_OTHER : MPI_SUCCESS;
@@ -27,7 +26,7 @@ inline int error_of(engine::Outcome outcome) {
 
 class Request final : public GivenAway {
  public:
-  // What a call does before it runs and after it: packs and unpacks. Both return MPI's error code, which becomes the call's.
+  // The work before a call and after it: packing and unpacking. Both return MPI's error code, which becomes the call's.
   using Load = std::function<int()>;
   using Store = std::function<int(engine::Outcome &)>;
 
@@ -35,38 +34,42 @@ class Request final : public GivenAway {
   Request(const Request &) = delete;
   Request &operator=(const Request &) = delete;
 
-  // Memory of the call's own, for as long as it needs it.
+  // Memory that the call owns as long as it needs it.
   SideMemory input, output;
   UserReduction user{};
   void keep(const Operator &op);
 
-  // Persistent, and before open: finds the call a stream of its own, unless the program asserts that all ranks start such
-  // calls in one order. Collective. False, on all ranks, with the reason, if there is none left.
+  // For a persistent call, before open. Finds a stream for the call alone, unless the program asserts that all ranks
+  // start persistent calls in the same order. Collective. If no stream is left, returns false on all ranks and gives
+  // the reason.
   bool take_lane(std::string &why_not);
-  // This rank will never start the call, because the MPI has refused its arguments; others may.
+  // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks
+  // may.
   void refuse_lane();
-  // The call is known: gives the program a handle, and starts the call unless it is persistent. The request then belongs to
-  // that handle. Returns what MPI is to return.
+  // Opens a call whose arguments are known. Gives the program a handle, which then owns the request, and starts the
+  // call unless it is persistent. Returns MPI's error code.
   static int open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
                   void *handle);
-  // The same for a call that has nothing to do.
+  // Opens a call that has nothing to do.
   static int open_idle(std::unique_ptr<Request> request, void *handle);
 
-  // The living request behind a handle, or null.
+  // Returns the live request behind a handle, or null.
   static Request *find(MPI_Request handle);
-  // Persistent: begins anew.
+  // Starts a persistent call again.
   void start();
   [[nodiscard]] bool persistent() const { return persistent_; }
   [[nodiscard]] bool pending() const { return stage_.load(std::memory_order_acquire) == Stage::pending; }
-  // Lets a pending call go on; if it is over, ends it and tells the MPI. True if it is not pending any more.
+  // Moves a pending call on. If the call is over, ends it and completes the MPI's request. Returns true if the call is
+  // no longer pending.
   bool settle();
-  // Of a call that is over: its error, and on which communicator that is to be raised. told(): that has been done.
+  // These serve a call that is over: its error, the communicator on which to raise it, and a note that this has been
+  // done.
   [[nodiscard]] int error() const { return stage_.load(std::memory_order_acquire) == Stage::idle ? error_ : MPI_SUCCESS; }
   [[nodiscard]] MPI_Comm answers_for() const;
   void told();
-  // The program gives its handle away. What is pending comes to its end all the same.
+  // Frees the program's handle. A pending call still runs to its end.
   int free(MPI_Request *handle);
-  // For the trace; of each communicator once.
+  // Keeps the call's trace. `states` holds the communicators whose traces have been kept.
   void remember_calls(std::set<const CommState *> &states) const;
   void free_pending() override;
 
@@ -84,8 +87,8 @@ class Request final : public GivenAway {
   [[nodiscard]] communicator::Communicator &stream() const { return lane_ ? *lane_ : *state_->copse; }
 
   std::shared_ptr<CommState> state_;
-  std::unique_ptr<communicator::Communicator> lane_;  // null: the communicator's own stream
-  bool without_lane_ = false;                         // there was none left
+  std::unique_ptr<communicator::Communicator> lane_;  // null: the call runs on the communicator's own stream
+  bool without_lane_ = false;                         // no stream was left
   const char *name_;
   bool persistent_;
   communicator::Arguments arguments_;
@@ -93,19 +96,19 @@ class Request final : public GivenAway {
   Load load_;
   Store store_;
   std::shared_ptr<void> op_;
-  std::shared_ptr<communicator::Job> job_;  // of a persistent call, for all its starts: several threads may look at it
+  std::shared_ptr<communicator::Job> job_;  // a persistent call keeps it for all its starts; threads may share it
   MPI_Request handle_{};
   std::atomic<Stage> stage_{Stage::idle};
   int error_ = MPI_SUCCESS;
 };
 
-// Once, after MPI_Init; in MPI_Finalize, to end what the program has given away; and then, for the trace, what ran by requests
-// that it has left: a session may start them still.
+// Call the first once, after MPI_Init. In MPI_Finalize, call the second to end the requests that the program has given
+// away, and then the third to keep the traces of requests that still exist: a session may yet start them.
 void prepare_requests();
 void finish_requests();
 void remember_requests();
 
-// An operator that the program frees while calls need it goes when they are over. True: it was freed, or will be.
+// Puts off the free of an operator until no call needs it. Returns true if the operator was freed or will be.
 bool free_later(MPI_Op op);
 
 }  // namespace copse::mpi

@@ -1,4 +1,4 @@
-// Waking up at MPI_Init or at the first wrapped call, and going back to passing on in MPI_Finalize.
+// Starts work at MPI_Init or at the first wrapped call, and goes back to passing calls on in MPI_Finalize.
 #include "session.hpp"
 
 #include <unistd.h>
@@ -31,14 +31,14 @@ bool found = false, initialising = false;
 
 void set(Phase phase) { detail::phase.store(phase, std::memory_order_release); }
 
-// Before or without MPI_Init's world: is this the process that should speak for all?
+// Returns whether this process should print for all. Needed where MPI_COMM_WORLD cannot be asked yet.
 bool speaks_for_all() {
   for (const char *name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
     if (const char *rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
 }
 
-// Looks for the MPI, once. False if there is nothing to work with, and `phase` says so.
+// Looks for the MPI, once. Returns false, with `phase` set, if Copse cannot work with it.
 bool find_mpi(const void *caller) {
   if (found) return phase() != Phase::passing;
   found = true;
@@ -54,7 +54,8 @@ bool find_mpi(const void *caller) {
   return true;
 }
 
-// Nothing to do. Disabled, but asked for a trace, Copse counts and times the calls that it passes on.
+// Returns whether there is nothing to do. If Copse is disabled but has to trace, it counts and times the calls that it
+// passes on.
 bool is_idle() { return settings().disable && !settings().trace; }
 
 void say_mistake(const std::string &mistake) {
@@ -79,22 +80,22 @@ int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-// `agreed`: all ranks of the world know that all of them do, or that they are all disabled.
+// `agreed` is true if all ranks of the world know that every rank works, or that every rank is disabled.
 void work(bool agreed) {
   begin_trace();
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
   prepare_communicators(settings(), agreed);
-  // MPI-4.1 11.2.4: MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still
-  // works; and it does so whatever language it was called from.
+  // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still works (MPI-4.1
+  // 11.2.4). It does so whichever language called it.
   int keyval = 0;
   real().Comm_create_keyval_(never_copy, finish, &keyval, nullptr);
   real().Comm_set_attr_(MPI_COMM_SELF, keyval, nullptr);
   set(stacked_tools().behind ? Phase::beneath : Phase::working);
 }
 
-// Empty if only a look at the machine can tell.
+// Returns why this rank need not be bound. Returns an empty text if only a look at the machine can tell.
 std::string why_binding_is_needless() {
   if (settings().disable) return "COPSE_DISABLE";
   return settings().topology.empty() ? topology::needless_here(topology::binding_policy_from(settings().bind, "COPSE_BIND")) : "";
@@ -113,7 +114,7 @@ void bind(MPI_Comm world) {
     const auto machine =
         settings().topology.empty() ? topology::Machine::discover() : topology::Machine::from(settings().topology);
     note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
-  } catch (const std::exception &error) {  // a machine that cannot be read is no reason to stop the program
+  } catch (const std::exception &error) {  // the program can run without it
     note("binding", std::string("not bound: ") + error.what());
   }
 }
@@ -122,7 +123,8 @@ void begin() {
   const std::lock_guard lock(mutex);
   initialising = false;
   if (phase() != Phase::asleep) return;
-  // One rank that passes on while the others do not would hang them all; one speaks for those that found a mistake.
+  // If one rank passed calls on while others did not, all would hang. So the ranks exchange what they know, and one
+  // rank reports a mistake for all that have found it.
   const std::string mistake = read_settings();
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
@@ -147,7 +149,8 @@ void begin() {
   set_agreed(all[Word::wanted] == 0, all[Word::untraced] == 0);
   if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
   if (all[Word::first_without_heap] == rank)
-    std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program runs on without\n", rank, no_heap.c_str());
+    std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank,
+                 no_heap.c_str());
   if (all[Word::unbound] == 0) {
     bind(MPI_COMM_WORLD);
   } else {
@@ -166,7 +169,7 @@ bool begin_late(const void *caller) {
   int rank = 0;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
-  // Nor has any other rank been told: each communicator's ranks find out (communicators.cpp).
+  // The other ranks have not been told either. The ranks of each communicator tell one another (communicators.cpp).
   set_agreed(settings().disable || !mistake.empty(), settings().trace);
   work(false);
   return true;

@@ -1,6 +1,6 @@
-// The life of the drop-in in one process: looking for the MPI, passing on, working, passing on again. It ends with the
-// process, not before: the destructors of a program's libraries, which may call MPI, run later than Copse's would. So nothing
-// that a call may need is ever destroyed.
+// The life of the drop-in in one process: it looks for the MPI, passes calls on, works, and passes on again. It lasts
+// until the process ends. The destructors of a program's libraries may call MPI and run later than Copse's would, so
+// nothing that a call may need is ever destroyed.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 namespace copse::mpi {
 
 enum class Phase : int {
-  asleep,   // no wrapped function called yet, or MPI_Init not yet done
-  passing,  // for good: wrong MPI, bad settings, disabled, no MPI, finalised
+  asleep,   // before the first wrapped call, or before MPI_Init is done
+  passing,  // from now on: wrong MPI, bad settings, disabled, no MPI, or finalised
   working,
-  beneath,  // working, with another tool behind: MPI_ calls are handed to it first (see stacked_tools)
+  beneath,  // working, with another tool behind that gets MPI_ calls first (see stacked_tools)
 };
 
 namespace detail {
@@ -21,17 +21,19 @@ extern std::atomic<Phase> phase;
 }
 inline Phase phase() { return detail::phase.load(std::memory_order_acquire); }
 
-// The wrapper's first step in any phase but `working`: looks for the MPI, and begins to work if the MPI is
-// initialised (MPI_Init itself may have bypassed the wrapper). True if this call is Copse's now.
+// The first step of a wrapper in any phase but `working`. Looks for the MPI and starts work if the MPI is initialised:
+// MPI_Init itself may have bypassed its wrapper. Returns true if this call is now Copse's.
 bool wake(const void *caller);
 
-// Is a call of PMPI_Name Copse's? Only if it may come from another tool, or comes from Fortran (Open MPI's bindings call
-// PMPI_Name, with everything converted to C's); never from the MPI itself, nor from a program that wants the MPI's own.
+// Returns whether a call of PMPI_Name is Copse's. It is if it may come from another tool, or if it comes from Open
+// MPI's Fortran bindings, which call PMPI_Name with all arguments converted to C. Calls from the MPI itself, and from a
+// program that wants the MPI's own function, are not.
 inline bool awake_for_pmpi(const void *caller) {
   return wake(caller) && !in_mpi(caller) && (stacked_tools().any() || in_fortran(caller));
 }
 
-// Around the real MPI_Init. The first is true if the second is to follow, which is collective over the world.
+// These surround the real MPI_Init. after_init() is collective over the world; call it only if before_init() returned
+// true.
 bool before_init(const void *caller);
 void after_init();
 

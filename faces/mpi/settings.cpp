@@ -1,4 +1,4 @@
-// Reading the variables, and what ranks agree on among them.
+// Reads the variables, and keeps what the ranks have agreed on.
 #include "settings.hpp"
 
 #include <unistd.h>

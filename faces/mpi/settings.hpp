@@ -1,4 +1,4 @@
-// The COPSE_ variables of this process, as its ranks have agreed on them. Never destroyed (session.hpp).
+// The COPSE_ variables of this process, as the ranks have agreed on them. They are never destroyed (session.hpp).
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ extern choose::Settings &settings;
 }
 [[nodiscard]] inline const choose::Settings &settings() { return detail::settings; }
 
-// Reads the variables. Returns what is wrong with them, in words, or an empty string.
+// Reads the variables. Returns a description of what is wrong with them, or an empty string.
 std::string read_settings();
-// What all ranks have agreed on.
+// Sets what all ranks have agreed on.
 void set_agreed(bool disable, bool trace);
 
 }  // namespace copse::mpi

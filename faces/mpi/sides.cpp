@@ -1,4 +1,4 @@
-// Laying out blocks, packing and unpacking them.
+// Lays blocks out, packs them and unpacks them.
 #include "sides.hpp"
 
 #include <algorithm>

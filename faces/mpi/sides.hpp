@@ -1,6 +1,6 @@
-// One side of a call that moves data: blocks of MPI elements in a buffer of this rank, and what Copse gets for it. That is
-// the buffer itself where every element is dense, else memory of Copse's in which the blocks lie packed: ranks may differ
-// in that, and need not know.
+// One side of a call that moves data: blocks of MPI elements in a buffer of this rank, and the memory that Copse gets
+// for them. That is the buffer itself if every element is dense. Else it is memory of Copse's in which the blocks lie
+// packed. Ranks may differ in this and need not know it of one another.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace copse::mpi {
 
-// Bytes that live as long as a communicator's state, so that packing small messages allocates nothing.
+// Memory that lives as long as a communicator's state, so that packing small messages allocates nothing.
 class Scratch {
  public:
   void *reserve(std::size_t bytes) {
@@ -47,17 +47,17 @@ struct Piece {
   char *at = nullptr;     // where element 0 lies
 };
 
-// What sides need of memory: kept from call to call, or by a request, for one call that may outlive the program's types and
-// communicator (`outlives`).
+// The memory that sides need. A communicator keeps one from call to call. A request has its own (`outlives`), since its
+// call may outlive the program's types and communicator.
 struct SideMemory {
   Scratch packed;
   std::vector<Piece> pieces;
   std::vector<communicator::Block> blocks;
   bool outlives = false;
   std::vector<std::shared_ptr<const Datatype>> types;
-  int wrong = MPI_SUCCESS;  // the class of the error that the last side found
+  int wrong = MPI_SUCCESS;  // the class of the last side's error
 
-  // As datatype_of; the type lives as long as its call.
+  // Does what datatype_of does, but the type lives as long as its call.
   const Datatype *type(Raw raw) {
     if (raw == last_raw_ && freed_ == detail::types_freed.load(std::memory_order_relaxed)) [[likely]] return last_;
     return other_type(raw);
@@ -66,7 +66,7 @@ struct SideMemory {
  private:
   const Datatype *other_type(Raw raw);
 
-  // The type that was asked for last, when so many had been freed.
+  // The type that was asked for last. It is valid while the number of freed types is still `freed_`.
   Raw last_raw_ = 0;
   const Datatype *last_ = nullptr;
   std::uint64_t freed_ = ~std::uint64_t{0};
@@ -76,49 +76,50 @@ class Side {
  public:
   Side(SideMemory &kept, int ranks) : kept_(kept), ranks_(ranks) {}
 
-  // What MPI says of the side. False: MPI forbids that, and SideMemory::wrong says what.
+  // These describe the side by the call's arguments. If MPI forbids the arguments, they return false and set
+  // SideMemory::wrong.
   bool one(const void *buffer, std::int64_t count, Raw type) {  // this rank's block alone
     return equal(buffer, count, type, 1);
   }
   bool row(const void *buffer, std::int64_t count, Raw type) {  // a block for each rank, one after the other
     return equal(buffer, count, type, ranks_);
   }
-  template <class Count, class Displacement>                   // the same, each as long and where the tables say
+  template <class Count, class Displacement>                   // a block for each rank, as long and where tables say
   bool table(const void *buffer, const Count *counts, const Displacement *places, Raw type);
-  template <class Count, class Displacement>  // and of a type of its own; places are in bytes
+  template <class Count, class Displacement>  // with a type for each block too; places are in bytes
   bool table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types);
 
-  // Bytes of a block of `one` or `row`; of block `rank` of a table.
+  // The bytes of a block: of any block of `one` or `row`, or of block `rank` of a table.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes(int rank) const { return kept_.blocks[static_cast<std::size_t>(rank)].count; }
 
-  // Finds memory for the call; of `one` and `row` for blocks of so many bytes, which others may have set, against MPI's
-  // rules. False: there is none.
+  // Finds memory for the call. For `one` and `row` a block has `block_bytes` bytes; these differ from bytes() if the
+  // program breaks MPI's rules. Returns false if there is no memory.
   bool prepare(std::size_t block_bytes) {
     memory_ = first_.at;
     given_ = block_bytes;
     return (dense_ && (tabled_ || given_ == bytes_)) || prepare_packed();
   }
-  // After that: finds memory apart from the program's. False: there is none.
+  // After prepare(): finds memory other than the program's. Returns false if there is none.
   bool set_apart() { return dense_ ? prepare_packed() : memory_ != nullptr; }
-  // The same for a side that MPI forbids to be written: store() returns the error.
+  // The same for a side that the call must not write to. store() then returns MPI's error.
   bool refuse() {
     refused_ = true;
     return set_apart();
   }
   [[nodiscard]] char *memory() const { return memory_; }
-  [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies in it
+  [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies
     return memory_ + (tabled_ ? kept_.blocks[static_cast<std::size_t>(rank)].place
                               : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
   [[nodiscard]] const communicator::Block *blocks() const { return tabled_ ? kept_.blocks.data() : nullptr; }
-  // The program's memory that the call itself reads or writes: none of it where the blocks are packed.
-  [[nodiscard]] bool may_overlap(const Side *other) const;  // a quick look: false is certain
+  // These look at the program's memory that the call itself reads or writes. If the blocks are packed, that is none.
+  [[nodiscard]] bool may_overlap(const Side *other) const;  // a quick look; only false is certain
   void add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const;
-  // More comes than fits.
+  // Returns whether more data comes than fits.
   [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
 
-  // From the buffer to the memory and back, where they differ. They return MPI's error code.
+  // These copy from the buffer to the memory and back if the two differ. They return MPI's error code.
   int load() { return dense_ ? MPI_SUCCESS : load_packed(); }
   int load(int rank);
   int store() { return dense_ ? MPI_SUCCESS : store_packed(); }
@@ -138,7 +139,7 @@ class Side {
   int store_packed();
   void begin_table(const void *buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
-  void add_nothing(int rank) {  // the places and types of empty blocks mean nothing to some programs
+  void add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
     kept_.pieces[static_cast<std::size_t>(rank)] = {};
     kept_.blocks[static_cast<std::size_t>(rank)] = {};
   }
@@ -146,16 +147,17 @@ class Side {
 
   SideMemory &kept_;
   int ranks_, blocks_ = 0;
-  bool tabled_ = false, dense_ = true, refused_ = false, rising_ = true;  // rising: the blocks of a table lie in the order of ranks
-  std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // of the blocks of a table
-  Piece first_;  // of `one` and `row`
+  // rising_: the blocks of a table lie in the order of ranks
+  bool tabled_ = false, dense_ = true, refused_ = false, rising_ = true;
+  std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // the range of a table's blocks
+  Piece first_;  // for `one` and `row`
   std::size_t bytes_ = 0, given_ = 0;
   char *memory_ = nullptr;
 };
 
 bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
   blocks_ = blocks;
-  if (count == 0) return true;  // whatever the buffer and the type: some programs pass null
+  if (count == 0) return true;  // with any buffer and type: some programs pass null
   const Datatype *type = kept_.type(raw_type);
   if (type == nullptr) [[unlikely]] return is_wrong(MPI_ERR_TYPE);
   if (count < 0 || !message_bytes(count, type->size, bytes_)) [[unlikely]] return is_wrong(MPI_ERR_COUNT);
@@ -174,7 +176,7 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
   if (!message_bytes(count, type->size, block.count)) return is_wrong(MPI_ERR_COUNT);
   char *const at = first_.at + block.place;
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
-  bytes_ += block.count;  // of all
+  bytes_ += block.count;  // the sum of all blocks
   if (block.count == 0) return true;
   const auto begin = reinterpret_cast<std::uintptr_t>(at), end = begin + block.count;
   if (begin < end_) rising_ = false;

@@ -1,4 +1,4 @@
-// What Copse knows of an MPI communicator.
+// What Copse knows about an MPI communicator.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace copse::mpi {
 
-// Calls under way keep it beyond the life of the MPI's communicator.
+// Calls under way keep this alive after the MPI's communicator is gone.
 struct CommState : std::enable_shared_from_this<CommState> {
   MPI_Comm comm{};
-  bool freed = false;  // the MPI's communicator, by the program
-  bool attached = true;  // the MPI tells when it frees the communicator; else only its wrapped calls do (Freeing)
+  bool freed = false;  // the program has freed the MPI's communicator
+  bool attached = true;  // the MPI tells when it frees the communicator; if not, only the wrapped calls do (Freeing)
   int rank = 0, ranks = 1;
-  bool devices = false;  // some rank may give memory of one (devices.hpp)
+  bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
-  std::string why_not;                                // then
-  std::optional<bool> strict_order;  // do all ranks start persistent calls in one order? Known after the first
+  std::string why_not;                                // the reason for that
+  std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
   SideMemory input, output;
 };
 

@@ -1,13 +1,14 @@
-// MPI's calls that wait in its own way. MPI's rule of progress holds there, too: what this rank has started goes on. So as
-// long as calls of Copse's are under way its own thread moves them on, as far as it may (Progress::ask_for_help).
+// MPI's calls that wait inside the MPI. By MPI's rule of progress, the calls that this rank has started go on there
+// too. So while calls of Copse's are pending, a thread of Copse's moves them on as far as it may
+// (Progress::ask_for_help).
 #include "communicators.hpp"
 #include "exports.hpp"
 
 namespace copse::mpi {
 namespace {
 
-// Others may have come to Copse's barrier without their MPI's going on, or this one's: it gets the turns that it would have
-// had in a barrier of its own.
+// A barrier of the MPI's lets the MPI make progress on every rank. Copse's barrier does not, so a test that follows one
+// makes up for it: it asks the MPI up to kTurns times.
 template <class Test>
 int asked(Test &&test, Raw window, int *flag) {
   constexpr int kTurns = 16;

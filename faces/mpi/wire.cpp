@@ -1,4 +1,4 @@
-// Messages between nodes: isend and irecv of the MPI, tested as often as the executor asks.
+// Messages between nodes: the MPI's isend and irecv, tested as often as the executor asks.
 #include "wire.hpp"
 
 #include <algorithm>
@@ -12,12 +12,13 @@ namespace {
 
 using engine::Wired;
 
-constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);  // and of the communicator's own stream
+constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);  // the communicator's own stream has as many
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
 
 std::atomic<int> live_wires{0};
 
-// The MPI's own blocking calls may spin for whole time slices when ranks outnumber processors.
+// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than
+// processors.
 Wired ask(MPI_Request &request) {
   int done = 0;
   if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Wired::failed;
@@ -27,7 +28,7 @@ Wired ask(MPI_Request &request) {
 }  // namespace
 
 MpiWire::MpiWire(MPI_Comm comm) {
-  // Not a duplicate: that would call the program's own functions that copy its attributes.
+  // A duplicate would call the program's own functions that copy its attributes.
   helped([&] { return real().Comm_split_(comm, 0, 0, &comm_); });
   if (!*this) return;
   real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);

@@ -1,4 +1,4 @@
-// The wire between nodes: MPI point-to-point on a communicator that the program never sees.
+// The wire between nodes: MPI point-to-point messages on a communicator that the program never sees.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,11 @@ namespace copse::mpi {
 
 class MpiWire final : public engine::Wire {
  public:
-  // Collective over `comm`, of whose ranks it makes a communicator. False, as all ranks are, if the MPI has none left.
+  // Collective over `comm`. Makes a communicator of the same ranks. If the MPI has none left, the result is false on
+  // all ranks.
   explicit MpiWire(MPI_Comm comm);
   [[nodiscard]] explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
-  // Collective, unless the MPI is being finalised: then that communicator is left to it.
+  // Collective, unless the MPI is being finalised. In that case the communicator is left to the MPI.
   ~MpiWire() override;
   MpiWire(const MpiWire &) = delete;
   MpiWire &operator=(const MpiWire &) = delete;
@@ -24,7 +25,7 @@ class MpiWire final : public engine::Wire {
   [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
   [[nodiscard]] std::size_t lanes_most() const override;
 
-  // How many this process has.
+  // Returns how many wires this process has.
   [[nodiscard]] static int live();
 
  private:

@@ -12,7 +12,8 @@ int Site::pass_on(std::string_view why, std::size_t bytes) const {
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
   const std::uint64_t number = persistent() ? 0 : state.copse->pass();
   const int result = pass_on_traced(why, bytes);
-  // Where the MPI finds an error, others may find none, and make the call; and it may overlook one that Copse has seen.
+  // The MPI may find an error on this rank while other ranks make the call. It may also miss an error that Copse has
+  // found.
   const bool refused = result != MPI_SUCCESS || why == kInvalid;
   if (persistent()) take_or_refuse_lane(refused);
   else if (refused) kept->copse->refuse(number);
@@ -27,14 +28,14 @@ int Site::pass_on_traced(std::string_view why, std::size_t bytes) const {
   return result;
 }
 
-// Other ranks take a lane for the call.
+// Takes part in the call's lane, because other ranks take one.
 void Site::take_or_refuse_lane(bool refused) const {
   std::string no_lane;
   if (request_->take_lane(no_lane) && refused) request_->refuse_lane();
 }
 
-// An MPI does not look at every argument of every call, and may go on alone. So it is asked only where its message is the last
-// thing that the program hears.
+// The MPI does not check every argument of every call, and might make the call without the other ranks. So the call
+// goes to the MPI only if errors are fatal: then the MPI's message is the last thing that the program hears.
 int Site::refuse(int error) const {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   real().Comm_get_errhandler_(state.comm, &handler);

@@ -1,4 +1,4 @@
-// What all wrapped calls share. A call is Copse's unless something that all ranks see alike speaks against it.
+// What all wrapped calls share. Copse makes a call unless there is a reason against it that all ranks see alike.
 #pragma once
 
 #include <string_view>
@@ -19,17 +19,17 @@ using engine::Outcome;
 
 inline constexpr std::string_view kInvalid = "arguments that MPI does not allow";
 inline constexpr std::string_view kTooMany = "more bytes than there are addresses";
-// Ranks whose type is not dense pack, and MPI_Pack cannot take elements that large, nor is what can as fast as the
-// MPI's own call; which ranks these are only they know, so all pass on.
+// A rank whose type is not dense must pack. MPI_Pack cannot take elements that large, and what can is slower than the
+// MPI's own call. Only the rank itself knows that its type is not dense, so all ranks pass on.
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
 inline constexpr const char *kSent = "the send buffer", *kReceived = "the receive buffer";
 
-// How a call is made: it waits for its end; it is started; or it is described, to be started by and by.
+// How a call is made: it waits for its end, it is started (nonblocking), or it is described and started later.
 enum class Form : std::uint8_t { blocking, started, persistent };
 
-// A call under way; `name` is MPI's. Where it is not blocking it has a request, which has memory for it.
+// A call under way. `name` is MPI's name for it. A call that is not blocking has a request, which owns its memory.
 class Site {
  public:
   Site(Raw comm, Collective which, const char *mpi_name, Form form, void *handle)
@@ -46,21 +46,22 @@ class Site {
 
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
-  // Ends the call with an error of that class: MPI forbids this rank's arguments. The others may make the call.
+  // Ends the call with an error of that class: MPI forbids this rank's arguments. The other ranks may still make the
+  // call.
   int refuse(int error) const;
-  // Do these buffers overlap? Then the call is made all the same, into memory of Copse's, and ends with MPI's error: the other
-  // ranks may have done nothing wrong. A persistent one says so whenever it completes. Under COPSE_CHECK it ends the program.
-  // Sorts the spans.
+  // Returns whether the buffers overlap, and sorts the spans. If they do, the call is still made, into memory of
+  // Copse's, because the other ranks may have done nothing wrong. It then ends with MPI's error, which a persistent
+  // call reports at each completion. Under COPSE_CHECK an overlap ends the program.
   bool overlap(std::vector<communicator::Span> &spans) const;
-  // On a communicator that may meet memory of devices: why the call is passed on, as all ranks say; or nothing.
+  // For a communicator that may meet device memory. Returns why all ranks pass this call on, or nothing.
   [[nodiscard]] std::string_view why_not_with(const Buffers &buffers) const;
-  // COPSE_CHECK: ends the program if the ranks are about to call different things.
+  // For COPSE_CHECK. Ends the program if the ranks are about to make different calls.
   void check(const Arguments &arguments, const std::string &operation) const;
   // Ends a call for which no rank has anything to do.
   [[nodiscard]] int nothing() const;
-  // Makes the call, between work.load() and work.store(). These return MPI's error code, which becomes the call's; the call
-  // is made all the same, because other ranks wait for this one. work.kept() is the same for a call that goes on when the
-  // wrapper has returned.
+  // Makes the call between work.load() and work.store(). These return MPI's error code, which becomes the call's. The
+  // call is made even then, because other ranks wait for this one. work.kept() returns the same work for a call that
+  // goes on after the wrapper has returned.
   template <class Work>
   int carry_out(const Arguments &arguments, Work &&work) const {
     if (!request_) [[likely]] {
@@ -78,8 +79,8 @@ class Site {
         std::move(request_), arguments, [kept] { return kept->load(); },
         [kept](Outcome &outcome) { return kept->store(outcome); }, handle_);
   }
-  // The same for a call that is started and whose buffers overlap: the error comes at once, and the call goes on without a
-  // handle. It needs nothing of the program's memory.
+  // The same for a nonblocking call whose buffers overlap. The error comes at once, and the call goes on without a
+  // handle. It needs none of the program's memory.
   template <class Work>
   int carry_out_refused(const Arguments &arguments, Work &&work) const {
     const auto kept = work.kept();
@@ -109,8 +110,8 @@ class Site {
   void take_or_refuse_lane(bool refused) const;
   static int give_away(MPI_Request handle);
 
-  mutable std::unique_ptr<Request> request_;  // until the call is made
-  void *handle_;                              // where its handle goes
+  mutable std::unique_ptr<Request> request_;  // null once the call has been made
+  void *handle_;                              // where the request's handle goes
 };
 
 template <class ToMpi>

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Elements of PAIR types lie as the C struct { value; int index; } lies, padding included (Fortran's pairs
- * have an index of the value's own type). FLOAT16 is IEEE binary16; BFLOAT16 the upper half of binary32. */
+/* Elements of PAIR types have the layout of the C struct { value; int index; }, with its padding. (The index of
+ * Fortran's pairs has the type of the value.) FLOAT16 is IEEE binary16. BFLOAT16 is the upper half of binary32. */
 #define COPSE_TYPES(X)                    \
   X(INT8, int8_t, INTEGER)                \
   X(INT16, int16_t, INTEGER)              \
@@ -53,7 +53,8 @@ extern "C" {
 #define COPSE_OPS(X) X(SUM) X(PROD) X(MIN) X(MAX) X(LAND) X(LOR) X(LXOR) X(BAND) X(BOR) X(BXOR) X(MINLOC) X(MAXLOC)
 
 #define COPSE_TYPE_ENUM_(name, c_type, type_class) COPSE_##name,
-/* In C any number may come as an enum; C++ must be told so, or the library could not look at a wrong one. */
+/* C allows any number in an enum. In C++ the enum needs an underlying type for that; without one, the library could
+ * not check for a wrong number. */
 #ifdef __cplusplus
 #define COPSE_ANY_INT_ : int
 #else

@@ -1,4 +1,4 @@
-// The rules, and how the user's word changes what they say.
+// Applies the rules and the user's overrides.
 #include "choose/chooser.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using algorithms::Algorithm;
 using algorithms::Collective;
 using plan::Carrier;
 
-// Narrows the sizes for which a decision holds by the answer to one question about `bytes`.
+// Narrows the sizes to which a decision applies to those with the same answer: whether the bounds hold `bytes`.
 bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
   if (bounds.hold(bytes)) {
     decision.from = std::max(decision.from, bounds.from);
@@ -24,7 +24,7 @@ bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
   return false;
 }
 
-// The first rule that holds, and what it says.
+// Returns the decision of the first rule that applies.
 Decision by_rule(const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
   const Facts facts = facts_of(situation, collective, needs);
   Decision decision;
@@ -127,9 +127,10 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
 }
 
 plan::Rings rings_for(bool oversubscribed, int ranks) {
-  // Few lines stay in the first cache; many let a root run far ahead of ranks that have to wait for a processor.
+  // Few lines stay in the first cache. Many lines let a root run far ahead of ranks that wait for a processor.
   if (oversubscribed) return {512, {{{256, 1024}, {64, 8192}, {16, kLargestSlot}}}};
-  // A slot is soonest filled when the reader's second cache has let go of it: few ranks' rings go round in 2 MiB.
+  // A slot is filled fastest once the reader's second cache has dropped it, so the rings of few ranks come round only
+  // after 2 MiB.
   const auto large = std::max(8U, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
   return {64, {{{32, 1024}, {16, 8192}, {large, kLargestSlot}}}};
 }

@@ -1,4 +1,4 @@
-// The rows of rules.def, checked against the registry when this is compiled.
+// The rows of rules.def, checked against the registry at compile time.
 #include "choose/rules.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using algorithms::Collective;
 using plan::Carrier;
 
-// What the compiler knows of the registry, in its order.
+// What the compiler knows about the registry, in its order.
 struct Known {
   Collective collective;
   std::string_view name;
@@ -32,8 +32,8 @@ constexpr std::array kKnown = [] {
   });
 }();
 
-// The place in the registry of a rule's algorithm. A rule that asks for what is not there does not compile: the compiler names
-// its row, and which of these throws.
+// Returns the index of a rule's algorithm in the registry. A rule that asks for something that does not exist does not
+// compile; the compiler then names its row and the `throw` below that it reached.
 consteval int place_of(Collective collective, std::string_view name, Carrier carrier, int radix, Pieces pieces) {
   if (radix < 2 || radix > 64) throw std::invalid_argument("a radix that is not from 2 to 64");
   for (std::size_t i = 0; i < kKnown.size(); ++i) {
@@ -67,7 +67,8 @@ constexpr bool is_for_all(const Rule &rule) {
   return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
 }
 
-// Some row holds for every call: the rows of a collective stand together, and the last of them is for all that is left.
+// Returns whether some row applies to every call. For that, the rows of a collective stand together, and only the last
+// of them is for all remaining cases.
 consteval bool is_complete() {
   int collectives = 0;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {
@@ -87,9 +88,9 @@ std::string text_of(const Bounds &bounds, const char *what) {
   return "over " + std::to_string(bounds.from - 1) + " up to " + std::to_string(bounds.to) + unit;
 }
 
-// What slots cost for each byte that the kernel would copy instead. In a broadcast, gather or scatter one side writes slots while
-// the other reads them; elsewhere each rank does both. Two ranks that each reduce half of a message for both read all of it, and
-// write half.
+// Returns what slots cost for each byte that the kernel would copy instead. In a broadcast, gather or scatter one side
+// writes slots while the other reads them. In other collectives each rank does both. Two ranks that each reduce half of
+// a message read all of it and write half.
 float cost_by_slots(const Costs &costs, Collective collective) {
   const float slower = std::max(costs.write, costs.read);
   switch (collective) {
@@ -101,8 +102,9 @@ float cost_by_slots(const Costs &costs, Collective collective) {
   }
 }
 
-// Costs are measured once, but they change when the host moves its processors. How slots are written follows such a change
-// (engine/slot_stores.hpp); the choice of the kernel's copy does not. So the kernel must be clearly cheaper than slots.
+// Costs are measured once, but they change when the host moves its processors. Copse follows such a change in how it
+// writes slots (engine/slot_stores.hpp), but not in the choice of the kernel's copy. So the kernel must be clearly
+// cheaper than slots.
 constexpr float kClearlyCheaper = 0.75F;
 
 }  // namespace

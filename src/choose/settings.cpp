@@ -1,4 +1,4 @@
-// Reading the COPSE_ variables.
+// Reads the COPSE_ variables.
 #include "choose/settings.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::optional<std::size_t> number(std::string_view text) {
   return value;
 }
 
-// Reads one variable after the other; the first mistake stays.
+// Reads the variables one after the other and keeps the first mistake.
 struct Reader {
   Settings settings;
   std::string error;
@@ -58,7 +58,7 @@ struct Reader {
   void check(std::string_view name, std::string_view value) { boolean(name, value, settings.check); }
   void disable(std::string_view name, std::string_view value) { boolean(name, value, settings.disable); }
   void trace(std::string_view name, std::string_view value) { boolean(name, value, settings.trace); }
-  // What libcopse-heap.so reads for itself: only looked at here.
+  // libcopse-heap.so reads these two variables itself. Here they are only checked.
   void heap_bytes(std::string_view name, std::string_view value) {
     if (size_in(value).value_or(0) < (std::size_t{32} << 20)) mistake(name, value, "expected a size of 32M or more");
   }
@@ -69,7 +69,7 @@ struct Reader {
   void job(std::string_view, std::string_view) {}  // communicator/handshake.cpp reads it, before the settings are needed
   void topology(std::string_view, std::string_view value) { settings.topology = value; }
 
-  // Which of the words it is: the first if it is none.
+  // Returns the index of the value among the known words, or 0 if it is not one of them.
   std::size_t one_of(std::string_view name, std::string_view value, std::string_view what,
                      const std::vector<std::string> &known) {
     const auto at = std::find(known.begin(), known.end(), value);
@@ -187,7 +187,7 @@ const Forced *Settings::forced_for(Collective collective) const {
 }
 
 const std::vector<Variable> &variables() {
-  static const auto &list = *new auto([] {  // never destroyed: destructors of the program's may still call
+  static const auto &list = *new auto([] {  // never destroyed: the program's destructors may still call
     std::vector<Variable> rows;
     for (const Row &row : kRows) rows.push_back(row.variable);
     return rows;
@@ -197,7 +197,7 @@ const std::vector<Variable> &variables() {
 
 std::string nearest(std::string_view word, const std::vector<std::string> &known) {
   std::string best;
-  std::size_t least = word.size() / 2 + 1;  // more than half of it wrong is not a slip
+  std::size_t least = word.size() / 2 + 1;  // a word that is more than half wrong is not a typing mistake
   for (const std::string &candidate : known) {
     std::vector<std::size_t> row(candidate.size() + 1);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
@@ -231,13 +231,13 @@ std::optional<Settings> read_settings(const char *const *environment, std::strin
       std::vector<std::string> known;
       for (const Variable &variable : variables()) known.emplace_back(variable.name);
       const std::string near = nearest(name, known);
-      error = std::string(name) + ": Copse knows no such variable" +
+      error = std::string(name) + ": Copse has no such variable" +
               (near.empty() ? "" : "; did you mean " + near + "?") + " (copse info --env lists them)";
       return std::nullopt;
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    if (name != "COPSE_TRACE")  // the order of an environment is nobody's: add, do not chain
+    if (name != "COPSE_TRACE")  // sums, because the order of an environment means nothing
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }
   if (!reader.error.empty()) {

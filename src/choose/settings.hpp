@@ -1,4 +1,4 @@
-// The user's word: every COPSE_ variable, one row each in settings.def.
+// The user's choices: every COPSE_ variable has a row in settings.def.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ struct Forced {
 // How messages are cut (NUMACol 3): not at all, in pieces of a size, or in halves from 8 KiB on.
 struct Fragmentation {
   enum class Mode : unsigned char { chosen, none, fixed, halves } mode = Mode::chosen;
-  std::size_t bytes = 0;  // of fixed
+  std::size_t bytes = 0;  // for Mode::fixed
 };
 
 enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 
-// Whether slots are written past the caches: where a trial finds that sooner, never, always.
+// Whether slots are written past the caches: if a trial finds that faster, never, or always.
 enum class SlotStores : unsigned char { measured, cached, streamed };
 
 struct Settings {
@@ -43,27 +43,27 @@ struct Settings {
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";
-  std::uint64_t first_ticket = 0;  // for tests, without a variable: as if so many fragments had been sent before
+  std::uint64_t first_ticket = 0;  // for tests: as if so many fragments had been sent before; has no variable
 
-  std::uint64_t fingerprint = 0;  // of everything that all ranks must have alike
+  std::uint64_t fingerprint = 0;  // of all settings that must be equal on all ranks
 
   [[nodiscard]] const Forced *forced_for(algorithms::Collective collective) const;
 };
 
-// A variable as documentation and `copse info --env` show it.
+// A variable, as the documentation and `copse info --env` show it.
 struct Variable {
-  std::string_view name, values, standard, meaning;  // `standard`: what holds while it is not set
+  std::string_view name, values, standard, meaning;  // `standard`: the value while it is not set
 };
 [[nodiscard]] const std::vector<Variable> &variables();
 
-// Reads every COPSE_ variable of `environment` (NAME=VALUE strings, null-terminated list). On a mistake the
-// result is empty and `error` one line: what was wrong, what was expected, what to try.
+// Reads every COPSE_ variable of `environment` (NAME=VALUE strings, a null-terminated list). If one is wrong, the
+// result is empty and `error` is one line that says what is wrong, what was expected, and what to try.
 [[nodiscard]] std::optional<Settings> read_settings(const char *const *environment, std::string &error);
 
-// A size in bytes as people write it: 32768, 32K, 1M, 2G, 1T.
+// Reads a size in bytes: 32768, 32K, 1M, 2G, 1T.
 [[nodiscard]] std::optional<std::size_t> size_in(std::string_view text);
 
-// The nearest of `known` to `word`, for error messages; empty when nothing is near.
+// Returns the one of `known` that is nearest to `word`, for error messages. Returns an empty text if none is near.
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &known);
 
 }  // namespace copse::choose

@@ -1,4 +1,4 @@
-// What a decision may depend on: only what all ranks of the communicator know alike.
+// What a decision may depend on. All ranks of a communicator know the same about all of this.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace copse::choose {
 
-// What it costs to fill a slot, to read one, and to have the kernel copy; in any unit. These values hold where nothing was
-// measured: the rules come from a machine on which the kernel's copy was worth its round.
+// The costs of filling a slot, of reading one, and of a copy by the kernel, in any unit. The values here apply if
+// nothing was measured. They suit the rules, which come from a machine on which the kernel's copy was worth its round.
 struct Costs {
   float write = 1, read = 1, kernel = 0.7F;
 };
@@ -16,22 +16,22 @@ struct Costs {
 struct Situation {
   int ranks = 1;
   int nodes = 1;
-  bool addressable = false;     // get and put work: every buffer can be reached by every rank of its node
-  bool direct = false;          // and by loads and stores, for the most part (threads; shared heap)
-  bool anywhere = false;        // addressable wherever it lies, not only once it is copied to the shared heap
+  bool addressable = false;     // get and put work: every rank of a node can reach every buffer there
+  bool direct = false;          // loads and stores reach most buffers too (threads; shared heap)
+  bool anywhere = false;        // addressable wherever it lies, without a copy to the shared heap first
   bool oversubscribed = false;
   Costs costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
   const topology::Placement *places = nullptr;  // one per rank, if known
 };
 
-// What a call asks for that not every algorithm can do.
+// What a call needs that not every algorithm can do.
 struct Needs {
   bool strict = false;  // Algorithm::strict: an operator that does not commute, pairs of different sizes
-  bool wide = false;    // elements so large that a slot does not hold one of them for each rank
+  bool wide = false;    // elements so large that a slot cannot hold one for each rank
 };
 
-// What a rule may ask about a call, apart from its size and the number of ranks: a set of these.
+// What a rule may ask about a call besides its size and the number of ranks. A set of these bits.
 using Facts = std::uint8_t;
 enum Fact : Facts {
   kNodes = 1 << 0,    // The ranks sit on several nodes.

@@ -1,5 +1,5 @@
-// copse-native: what the C++ code knows about itself, for people and (--json) for the copse command.
-// A subcommand is one file, and one row of kCommands in main.cpp.
+// copse-native: what the C++ code knows about itself, for people and (with --json) for the copse command. A subcommand
+// is a file and a row of kCommands in main.cpp.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@ namespace copse::cli {
 
 using Arguments = std::span<const std::string_view>;
 
-// Each gets what follows its name, prints to stdout, complains and reports progress to stderr, and returns the
-// exit code: 0 fine, 1 a failure that was looked for was found, 2 wrong arguments.
+// Each takes the arguments after its name, prints to stdout, and writes complaints and progress to stderr. It returns
+// the exit code: 0 for success, 1 if it looked for a failure and found one, 2 for wrong arguments.
 int verify(Arguments arguments);
 int info(Arguments arguments);
 int env(Arguments arguments);

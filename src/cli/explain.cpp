@@ -1,4 +1,4 @@
-// copse-native explain: what would run, and by which rule, without a communicator.
+// copse-native explain: shows what would run, and by which rule, without a communicator.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,15 +18,15 @@ using algorithms::Collective;
 
 constexpr const char* kHelp =
     "usage: copse-native explain COLLECTIVE [BYTES[K|M]] [options]\n"
-    "What would run for a message, or for blocks, of so many bytes; without a size, for all sizes. The variables\n"
-    "COPSE_ALGORITHM and COPSE_FRAGMENT count.\n"
+    "Shows what would run for a message, or for blocks, of that many bytes; without a size, for all sizes. The\n"
+    "variables COPSE_ALGORITHM and COPSE_FRAGMENT apply.\n"
     "  -n, --ranks N    default 8\n"
-    "  --nodes N        default 1, in blocks\n"
+    "  --nodes N        default 1; the ranks fill them in blocks\n"
     "  --reach R        staged (common memory only), kernel (the default), or direct (threads, the shared heap)\n"
-    "  --dear-kernel    as where the kernel's copy was measured to cost more than slots\n"
+    "  --dear-kernel    assume that the kernel's copy was measured to cost more than slots\n"
     "  --turns          there are more ranks than processors\n"
     "  --numa           the ranks of a node sit in several NUMA regions\n"
-    "  --strict         an operator that does not commute; an alltoall of blocks that differ\n"
+    "  --strict         an operator that does not commute; an alltoall with blocks of different sizes\n"
     "  --element B      bytes of an element that is reduced (default 1)\n"
     "  --json\n";
 
@@ -49,7 +49,7 @@ std::string among(const std::vector<std::string>& known, std::string_view word) 
   return text + ")";
 }
 
-// A whole number from `least` to `most`, perhaps with a unit: 64K, or 64KiB.
+// Reads a whole number from `least` to `most`. It may have a unit: 64K or 64KiB.
 std::size_t number(std::string_view option, std::string_view text, std::size_t least, std::size_t most) {
   const std::string_view written = text;
   if (text.ends_with("iB")) text.remove_suffix(2);
@@ -117,13 +117,13 @@ Query parse(Arguments arguments) {
   if (words.empty() || words.size() > 2) refuse("expected a collective, and perhaps a size; see --help");
   query.collective = collective_in(words[0]);
   if (words.size() > 1) query.bytes = number("size", words[1], 0, kBytesMost);
-  if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not made of elements of that size");
+  if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not a multiple of the element size (--element)");
   if (query.collective == Collective::barrier && query.bytes.value_or(0) > 0) refuse("a barrier has no message");
-  if (situation.nodes > situation.ranks) refuse("--nodes: every node has a rank");
+  if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
   return query;
 }
 
-// Ranks in blocks over the nodes, and over two regions of each.
+// Places the ranks in blocks on the nodes, and on two regions of each node.
 topology::Placement placement_of(const choose::Situation& situation) {
   topology::Placement places(static_cast<std::size_t>(situation.ranks));
   const auto ranks = static_cast<std::int64_t>(situation.ranks);
@@ -138,7 +138,7 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
-// What is decided for some sizes; for one size also how it is cut.
+// The decision for a range of sizes. For a single size it also has the cut.
 struct Answer {
   choose::Decision decision;
   std::optional<choose::Cut> cut;
@@ -152,13 +152,13 @@ struct Answer {
     if (decision.halves) return "halves, from " + std::to_string(choose::kHalvesFrom) + " on";
     return decision.fragment_bytes == 0 ? "-" : std::to_string(decision.fragment_bytes);
   }
-  // The rule, and what has changed what it says: the user's word, or a line that is too small.
+  // Names the rule, and what overrides it: the user's choice, or a line that is too small.
   [[nodiscard]] std::string why(const choose::Settings& settings) const {
     const choose::Rule& rule = *decision.rule;
     const std::string by_rule = "rules.def:" + std::to_string(rule.line) + ": " + choose::case_of(rule);
-    if (decision.forced) return "COPSE_ALGORITHM; what it leaves open by " + by_rule;
-    return by_rule + (rule.carrier == decision.carrier ? "" : std::string("; more than a ") + plan::name_of(rule.carrier) + " holds") +
-           (settings.forced_for(rule.collective) == nullptr ? "" : "; what COPSE_ALGORITHM says cannot run here");
+    if (decision.forced) return "COPSE_ALGORITHM; the rest by " + by_rule;
+    return by_rule + (rule.carrier == decision.carrier ? "" : std::string("; too large for a ") + plan::name_of(rule.carrier)) +
+           (settings.forced_for(rule.collective) == nullptr ? "" : "; the choice of COPSE_ALGORITHM cannot run here");
   }
   [[nodiscard]] std::string json() const {
     std::string text = "{\"from\": " + std::to_string(decision.from) + ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +

@@ -1,4 +1,5 @@
-// copse-native heap: is the shared heap active in this very process? `info` runs it with the library preloaded.
+// copse-native heap: tells whether the shared heap is active in this process. `info` runs it with the library
+// preloaded.
 #include "heap/heap.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// copse-native info: the machine, where this process may run, and what works here.
+// copse-native info: shows the machine, where this process may run, and what works here.
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ struct ReachRow {
   const char* name;
   const char* by;
   Probe probe;
-  bool allowed;  // by COPSE_REACH
+  bool allowed;  // COPSE_REACH allows it
 };
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
@@ -29,12 +29,13 @@ const char* boolean(bool value) { return value ? "true" : "false"; }
 
 topology::CpuSet usable_processors(const topology::Machine& here) {
   topology::CpuSet usable = topology::current_processors();
-  if (usable.empty())  // the system does not tell
+  if (usable.empty())  // the affinity mask cannot be read
     for (const auto& processor : here.processors()) usable.push_back(processor.number);
   return usable;
 }
 
-// The word in brackets: how the kernel shows which of several settings holds. Empty if it has no such file.
+// Returns the word in brackets, by which the kernel marks the active one of several settings. Returns an empty text if
+// there is no such file.
 std::string chosen_in(const char* path) {
   std::ifstream file(path);
   std::string word;
@@ -52,7 +53,7 @@ int info(Arguments arguments) {
   std::string mistake;
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
-  // Memory and processors are those of the machine that runs, whatever machine is described.
+  // COPSE_TOPOLOGY may describe another machine. Memory and processors are always those of the running one.
   const auto here = topology::Machine::discover();
   const auto machine = settings->topology.empty() ? here : topology::Machine::from(settings->topology);
 

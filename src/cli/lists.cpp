@@ -1,4 +1,4 @@
-// copse-native algorithms, collectives, env: the tables that the code is made from.
+// copse-native algorithms, collectives, env: print the tables from which the code is made.
 #include <unistd.h>
 
 #include <cstdio>
@@ -66,7 +66,7 @@ int env(Arguments arguments) {
   std::string mistake;
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
-  if (!settings->topology.empty()) static_cast<void>(topology::Machine::from(settings->topology));  // throws
+  if (!settings->topology.empty()) static_cast<void>(topology::Machine::from(settings->topology));  // may throw
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{{"variable", "values", "default", "meaning"}};
   for (const auto& variable : choose::variables()) {

@@ -1,4 +1,4 @@
-// JSON strings and aligned columns.
+// Writes JSON strings and aligned columns.
 #include "cli/output.hpp"
 
 #include <algorithm>

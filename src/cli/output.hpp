@@ -1,4 +1,4 @@
-// How subcommands print: one JSON value for programs, or columns for people.
+// The output of subcommands: one JSON value for programs, or columns for people.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace copse::cli {
 
-// `text` as a JSON string.
+// Returns `text` as a JSON string.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-// "[a,\n b]" of values that are JSON already, one a line.
+// Returns a JSON list, "[a,\n b]", of values that are already JSON, one a line.
 [[nodiscard]] std::string json_list(const std::vector<std::string>& values);
 
-// Rows in aligned columns on stdout; the first row is the heading. The last column is not padded.
+// Prints rows in aligned columns on stdout. The first row is the heading. The last column is not padded.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
-// For subcommands whose one option is --json: true if it was given. Throws on anything else.
+// For subcommands whose only option is --json. Returns whether it was given; throws on any other argument.
 [[nodiscard]] bool only_json(Arguments arguments);
 
 }  // namespace copse::cli

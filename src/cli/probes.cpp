@@ -1,4 +1,4 @@
-// The probes: forked children, a deadline, and words for what went wrong.
+// The probes: forked children, a deadline, and explanations of what went wrong.
 #include "cli/probes.hpp"
 
 #include <sched.h>
@@ -25,9 +25,10 @@
 namespace copse::cli {
 namespace {
 
-constexpr unsigned kSecondsMost = 10;  // then the kernel ends a probe
+constexpr unsigned kSecondsMost = 10;  // the kernel ends a probe that takes longer
 
-// What the children tell: common memory by inheritance, so that it needs nothing that is being probed.
+// The results of the children. The board lies in memory that the children inherit, so it needs nothing that is being
+// probed.
 struct Board {
   std::atomic<int> ready{0};
   pid_t owner = 0;
@@ -40,12 +41,12 @@ struct Board {
 };
 static_assert(std::atomic<int>::is_always_lock_free, "the board lies in memory shared by processes");
 
-// Its value differs between the owner and everybody who inherited it.
+// The value in the owner differs from that in all processes that inherited it.
 std::uint64_t token = 0;
 constexpr std::uint64_t kOwners = 0x5ee5ca1ab1e0ff1c;
 
 pid_t start(const std::function<void()>& body) {
-  std::fflush(nullptr);  // or the child prints it again
+  std::fflush(nullptr);  // otherwise the child would print it again
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(std::string("fork failed: ") + std::strerror(errno));
   if (child == 0) {
@@ -69,7 +70,7 @@ Probe outcome(const Board& board, int status) {
   return {board.works, board.works ? "" : board.why_not};
 }
 
-// Runs `own` in one child, then `reach` in another while the first one lives.
+// Runs `own` in one child. Then runs `reach` in another while the first one lives.
 Probe between_siblings(const std::function<void(Board&)>& own, const std::function<void(Board&)>& reach) {
   void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return {false, std::string("no memory for a probe: ") + std::strerror(errno)};
@@ -77,7 +78,7 @@ Probe between_siblings(const std::function<void(Board&)>& own, const std::functi
   const pid_t owner = start([&] {
     own(board);
     board.owner = getpid();
-    board.ready.store(1, std::memory_order_release);  // partner: the load in reach's child
+    board.ready.store(1, std::memory_order_release);  // pairs with the load in reach's child
     while (true) pause();
   });
   const pid_t other = start([&] {
@@ -112,7 +113,7 @@ Probe probe_common_memory() {
         board.file = engine::file_id(board.fd);
       },
       [](Board& board) {
-        if (board.fd < 0) return;  // the owner has said why
+        if (board.fd < 0) return;  // the owner has given the reason
         const engine::Descriptor opened = engine::open_shared_memory(board.owner, board.fd, board.file, sizeof token,
                                                                          engine::Size::sealed);
         if (!opened) return board.refuse("opening /proc/<pid>/fd of another process");

@@ -1,4 +1,4 @@
-// A line for each row, carrier and number of ranks: steps, time to build and to walk, and memory.
+// Prints a line for each row, carrier and number of ranks: steps, time to build and to walk, and memory.
 #include "cli/scale.hpp"
 
 #include <sys/resource.h>
@@ -18,11 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSteps = 4e6;  // of all ranks; more, and a row goes no further
+constexpr double kMostSteps = 4e6;  // of all ranks; a row stops where its plans exceed it
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// What this process has in memory now.
+// Returns this process's resident memory.
 double resident_mib() {
   std::ifstream statm("/proc/self/statm");
   double all = 0, resident = 0;
@@ -56,7 +56,7 @@ Point measure(analysis::Variant& variant) {
   return point;
 }
 
-// How many steps so many ranks will take, if they grow as they did last; 0 if that cannot be said.
+// Estimates the steps of `ranks` ranks from the last two points. Returns 0 if there are fewer.
 double steps_of(const std::vector<Point>& known, int ranks) {
   if (known.size() < 2) return 0;
   const Point &last = known.back(), &before = known[known.size() - 2];
@@ -130,7 +130,7 @@ void curve(const Scale& scale, analysis::Variant variant, Report& report) {
 
 int run(const Scale& scale) {
   if (scale.root >= scale.ranks.front())
-    throw std::invalid_argument("--root is a rank, below " + std::to_string(scale.ranks.front()));
+    throw std::invalid_argument("--root must be a rank below " + std::to_string(scale.ranks.front()));
   Report report(scale.json);
   for (const algorithms::Algorithm* row : scale.rows) {
     for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {

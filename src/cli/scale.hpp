@@ -1,4 +1,5 @@
-// copse-native verify --scale: what it takes to build and walk all ranks' plans, from two ranks to very many.
+// copse-native verify --scale: measures what building and walking the plans of all ranks takes, from two ranks to very
+// many.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@ struct Scale {
   bool json = false;
 };
 
-// Ranks in blocks, on as many nodes as have a core for each. A row goes on as long as its plans do not take too many
-// steps. The exit code.
+// Places the ranks in blocks, on as many nodes as give each rank a core. A row stops when its plans would take too many
+// steps. Returns the exit code.
 int run(const Scale& scale);
 
 }  // namespace copse::cli

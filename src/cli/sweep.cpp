@@ -1,4 +1,4 @@
-// One task for each row and number of ranks, the long ones first.
+// Runs one task for each row and number of ranks, the long ones first.
 #include "cli/sweep.hpp"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ unsigned long long wide(std::uint64_t value) { return value; }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of all threads.
+// Returns the processor time of all threads.
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// 2-64, 96: runs of numbers.
+// Writes numbers as runs, for instance "2-64, 96".
 std::string text_of(const std::vector<int>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {
@@ -46,7 +46,7 @@ void print_failures(std::FILE* out, const Tally& tally) {
   }
 }
 
-// [row][number of ranks]
+// The result is indexed by row, then by number of ranks.
 std::vector<std::vector<Tally>> tallies_of(const Sweep& sweep) {
   std::vector<std::vector<Tally>> tallies(sweep.rows.size(), std::vector<Tally>(sweep.ranks.size()));
   run(each_with_ranks(sweep.rows, sweep.ranks, sweep.threads, [&](std::size_t row, std::size_t ranks) {
@@ -83,7 +83,7 @@ std::string as_json(const Algorithm& row, const Tally& tally) {
   return out + "]}";
 }
 
-// The numbers of ranks of which all combinations were tried.
+// Returns the numbers of ranks for which all combinations were tried.
 std::vector<int> complete(const std::vector<int>& ranks, const std::vector<Tally>& tallies) {
   std::vector<int> result;
   for (std::size_t i = 0; i < ranks.size(); ++i)
@@ -91,7 +91,7 @@ std::vector<int> complete(const std::vector<int>& ranks, const std::vector<Tally
   return result;
 }
 
-// Of numbers of ranks between the same powers of two.
+// Prints a line for each range of ranks between two powers of two.
 void print_sample(const Sweep& sweep, const std::vector<std::vector<Tally>>& tallies) {
   const auto width = [&](std::size_t i) { return std::bit_width(static_cast<unsigned>(sweep.ranks[i]) - 1); };
   for (std::size_t first = 0, i = 0; first < sweep.ranks.size(); first = i) {
@@ -116,7 +116,7 @@ void print_row(const Algorithm& row, const Tally& tally, const std::vector<int>&
     if (!all_of.empty()) std::printf(", all with %s ranks", text_of(all_of).c_str());
   }
   if (tally.failed > 0) std::printf("; %llu failed", wide(tally.failed));
-  if (tally.spoiled > 0) std::printf("; %llu told nothing: another algorithm fails", wide(tally.spoiled));
+  if (tally.spoiled > 0) std::printf("; %llu inconclusive: another algorithm fails", wide(tally.spoiled));
   std::printf("\n");
   print_failures(stdout, tally);
 }
@@ -163,13 +163,13 @@ int run(const Sweep& sweep) {
   std::printf("  ranks       %s\n", text_of(sweep.ranks).c_str());
   std::printf("  placements  %s\n", analysis::Combinations::placements(sweep.machine).c_str());
   if (sweep.effort == Effort::full)
-    std::printf("  roots       every rank of up to %d, of more a sample\n", analysis::kEveryRoot);
+    std::printf("  roots       every rank of up to %d ranks, a sample of more\n", analysis::kEveryRoot);
   else
     std::printf("  roots       a sample\n");
-  std::printf("  radices     %s; of up to %d ranks every one from 2 to %d, on one placement and root\n",
+  std::printf("  radices     %s; for up to %d ranks also every one from 2 to %d, on one placement and root\n",
               analysis::Combinations::radices().c_str(), analysis::every_radix(sweep.effort), analysis::kMostRadix);
   std::printf("  calls       of 1, 2, 3 and more fragments than the rings are deep, back to back and mixed\n");
-  std::printf("  sampled     %llu of %llu combinations, evenly over all; the more, the less a run takes\n",
+  std::printf("  sampled     %llu of %llu combinations, spread evenly; runs that take less time are sampled more\n",
               wide(total.combinations), wide(total.possible));
   print_sample(sweep, tallies);
   std::printf("%zu algorithms, %llu sets of plans (%llu plans), %llu sequences of calls, %llu steps, %llu accesses, "

@@ -1,4 +1,5 @@
-// A line for each algorithm and carrier: steps, bytes copied and reduced, and bytes across each level of a machine.
+// Prints a line for each algorithm and carrier: steps, bytes copied and reduced, and bytes across each level of a
+// machine.
 #include "cli/traffic.hpp"
 
 #include <cmath>
@@ -23,8 +24,9 @@ std::string number(double value) {
 
 int run(const Count& count) {
   const int ranks = count.ranks > 0 ? count.ranks : count.nodes * static_cast<int>(count.machine->cores().size());
-  if (count.nodes < 1 || count.nodes > ranks) throw std::invalid_argument("--nodes goes from 1 to the number of ranks");
-  if (count.root >= ranks) throw std::invalid_argument("--root is a rank, below " + std::to_string(ranks));
+  if (count.nodes < 1 || count.nodes > ranks)
+    throw std::invalid_argument("--nodes must be from 1 to the number of ranks");
+  if (count.root >= ranks) throw std::invalid_argument("--root must be a rank below " + std::to_string(ranks));
   const auto places =
       std::make_shared<topology::Placement>(analysis::make_placement(0, *count.machine, count.nodes, ranks));
   const auto divisions = analysis::divisions(*places);

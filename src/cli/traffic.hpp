@@ -1,4 +1,4 @@
-// copse-native verify --traffic: what algorithms do, counted in their plans.
+// copse-native verify --traffic: counts what algorithms do, in their plans.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Count {
   bool json = false;
 };
 
-// Ranks in blocks. The exit code.
+// Places the ranks in blocks. Returns the exit code.
 int run(const Count& count);
 
 }  // namespace copse::cli

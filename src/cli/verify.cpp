@@ -1,4 +1,4 @@
-// copse-native verify: the checker over the registry.
+// copse-native verify: runs the checker over the registry.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -25,23 +25,23 @@ using algorithms::Algorithm;
 using analysis::Effort;
 
 constexpr int kMostScaled = 65536;  // ranks
-constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are spoilt
+constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are mutated
 
 constexpr const char* kHelp =
     "usage: copse-native verify [options]\n"
-    "  --collective X   only broadcast, say\n"
+    "  --collective X   only this collective, for example broadcast\n"
     "  --algorithm Y    only this algorithm\n"
     "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
     "                   with --mutants 2-5)\n"
     "  --all            every root, placement and radix of few ranks, large samples of more\n"
-    "  --machine M      only placements on this machine: a name (below), hwloc's synthetic description or an XML file\n"
+    "  --machine M      only placements on this machine: a name (below), an hwloc synthetic string, or an XML file\n"
     "  --threads N      default: as many as processors\n"
-    "  --mutants        spoil every step of every plan, and see whether the checker finds it\n"
+    "  --mutants        break every step of every plan, and show whether the checker finds it\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
-    "  --program        print what the engine makes of the plans, on one node, likewise\n"
+    "  --program        print the programs that the engine makes of the plans on one node, likewise\n"
     "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
     "                   --radix; default one rank for each core of ig)\n"
-    "  --scale          build and walk all ranks' plans instead, and say what that takes (default 2, 4, ... 65536 ranks in\n"
+    "  --scale          build and walk all ranks' plans instead, and show what that takes (default 2, 4, ... 65536 ranks in\n"
     "                   blocks on nodes like ig; see --machine, --root, --carrier, --radix)\n"
     "  --root R --carrier line|slot|get|put --radix K   of --text and --program (else 0, slot or the first\n"
     "                   possible, 2; 4 ranks)\n"
@@ -69,7 +69,7 @@ int number(std::string_view option, std::string_view text, int least) {
   return value;
 }
 
-// As COPSE_ALGORITHM has it.
+// Accepts the names that COPSE_ALGORITHM accepts.
 std::string_view collective_in(std::string_view text) { return text == "bcast" ? "broadcast" : text; }
 
 plan::Carrier carrier_in(std::string_view text) {
@@ -79,7 +79,7 @@ plan::Carrier carrier_in(std::string_view text) {
     if (text == plan::name_of(carrier)) return carrier;
     known.append(known.empty() ? "" : ", ").append(plan::name_of(carrier));
   }
-  refuse("--carrier: '" + std::string(text) + "' is none of " + known);
+  refuse("--carrier: '" + std::string(text) + "' is not one of " + known);
 }
 
 std::vector<int> ranks_in(std::string_view text) {
@@ -151,11 +151,11 @@ Options parse(Arguments arguments) {
       refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
   if (options.text + options.program + options.traffic + options.mutants + options.scale > 1)
-    refuse("--text, --program, --traffic, --mutants and --scale are five reports; ask for one");
+    refuse("choose one of --text, --program, --traffic, --mutants and --scale");
   if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
   if (options.carrier && !options.text && !options.program && !options.traffic && !options.scale)
     refuse("--carrier is for --text, --program, --traffic and --scale");
-  if (options.radix > 64) refuse("--radix goes from 2 to 64");
+  if (options.radix > 64) refuse("--radix must be from 2 to 64");
   return options;
 }
 
@@ -171,7 +171,7 @@ Options parse(Arguments arguments) {
 
 std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
-  std::vector<std::string> collectives, known;  // known: of the collective, or all
+  std::vector<std::string> collectives, known;  // known: algorithms of the collective, or all
   bool named = false;
   for (const Algorithm& row : algorithms::all()) {
     collectives.emplace_back(name_of(row.collective));
@@ -182,13 +182,13 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
     if (!options.carrier || row.carries(*options.carrier)) rows.push_back(&row);
   }
   if (rows.empty() && named)
-    refuse(std::string("none of these goes by ") + plan::name_of(*options.carrier) + "; copse info --algorithms has the carriers");
+    refuse(std::string("none of these has the carrier ") + plan::name_of(*options.carrier) + "; copse info --algorithms lists the carriers");
   if (known.empty()) unknown("collective", options.collective, collectives);
   if (rows.empty()) unknown("algorithm", options.algorithm, known);
   return rows;
 }
 
-// Of ranks that share a node.
+// Returns the program of a plan whose ranks share a node.
 std::string program_text(const plan::Plan& plan) {
   const engine::Geometry geometry;
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(engine::Segment::bytes(geometry, plan.ranks));
@@ -201,7 +201,7 @@ std::string program_text(const plan::Plan& plan) {
 int print_plans(const Options& options) {
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
-      if (options.root >= ranks) refuse("--root is a rank, below " + std::to_string(ranks));
+      if (options.root >= ranks) refuse("--root must be a rank below " + std::to_string(ranks));
       analysis::Variant variant;
       variant.row = row;
       variant.ranks = ranks;
@@ -219,7 +219,7 @@ int print_plans(const Options& options) {
   return 0;
 }
 
-// The mutants of all variants of rows and numbers of ranks.
+// Runs the mutants of all variants of the rows and numbers of ranks.
 analysis::MutationTally challenge_all(const std::vector<const Algorithm*>& rows, const Options& options) {
   const std::uint64_t combinations = options.effort == Effort::full ? kAllChallenged : kChallenged;
   std::vector<std::vector<analysis::MutationTally>> tallies(

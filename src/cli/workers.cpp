@@ -1,4 +1,4 @@
-// Threads that take tasks, and a line on standard error about them.
+// Runs tasks on threads, with a progress line on standard error.
 #include "cli/workers.hpp"
 
 #include <malloc.h>
@@ -46,7 +46,7 @@ class Runner {
     }
   }
 
-  // On a terminal twice a second; otherwise now and then.
+  // Prints a progress line: on a terminal twice a second, otherwise every 30 seconds.
   void watch() {
     using Clock = std::chrono::steady_clock;
     const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -67,13 +67,13 @@ class Runner {
   std::mutex mutex_;
   std::condition_variable finished_;
   std::size_t next_ = 0, done_ = 0;
-  std::string failed_;  // first
+  std::string failed_;  // the first failure
 };
 
 }  // namespace
 
 void run(const Tasks& tasks) {
-  // Tasks take and free much memory; that need not go back to the system each time.
+  // Tasks allocate and free much memory. It need not go back to the system each time.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   Runner(tasks).run();

@@ -1,4 +1,4 @@
-// Workers: many tasks that do not depend on each other, taken by threads, with a word now and then of how far they are.
+// Workers: threads that run many independent tasks and now and then report how far they are.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@ namespace copse::cli {
 
 struct Tasks {
   std::size_t count = 0;
-  int threads = 0;                                 // 0: as many as processors
-  std::function<std::string(std::size_t)> run;     // says what failed, if anything did
-  std::function<std::string(std::size_t)> where;   // what the task is about, for people
+  int threads = 0;                                 // 0: as many as there are processors
+  std::function<std::string(std::size_t)> run;     // returns what failed, or an empty text
+  std::function<std::string(std::size_t)> where;   // what the task is about, for the progress line
 };
-// Begins them in their order, so the long ones should come first.
+// Starts the tasks in order, so the long ones should come first.
 void run(const Tasks& tasks);
 
 }  // namespace copse::cli

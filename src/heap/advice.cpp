@@ -1,16 +1,18 @@
-// The system's calls on the region's pages that must not take their usual course: madvise and mprotect.
+// Two system calls that must not act on the region's pages as usual: madvise and mprotect.
 //
-// madvise. On a private heap, MADV_DONTNEED and MADV_FREE make pages read as zero and return them. On a shared mapping
-// they only unmap them: memory stays charged, and whoever counts on zeros finds old bytes. Heap memory must behave like
-// heap memory, to the program as to mimalloc, so here they punch the pages out of the file (MADV_REMOVE).
+// madvise. On a private heap, MADV_DONTNEED and MADV_FREE return pages, which then read as zero. On a shared mapping
+// they only unmap the pages: the memory stays charged, and a reader that expects zeros finds old bytes. The region must
+// behave like a private heap, both to the program and to mimalloc. So here these two punch the pages out of the file
+// (MADV_REMOVE).
 //
-// Libraries that register memory with a network card (UCX, Open MPI, libfabric) must hear of that, and hook madvise by
-// writing a jump over the function's first bytes; what they jump to makes the system call itself. So our function has
-// to stay out of their sight, and to call the one that they find. Both follow from the version of its symbol:
-// programs and libraries refer to madvise with a version and get ours; dlsym without one finds glibc's.
+// Libraries that register memory with a network card (UCX, Open MPI, libfabric) must hear of that. They hook madvise by
+// writing a jump over the function's first bytes, and the code behind the jump makes the system call itself. So our
+// function must stay out of their sight and must call the function that they find. The version of its symbol provides
+// both: programs and libraries refer to madvise with a version and get ours, while dlsym without a version finds
+// glibc's.
 //
-// mprotect. mimalloc asks with it for the pages that it is about to use: the region opens there. The program's own
-// calls go to the system as they are.
+// mprotect. mimalloc calls it for the pages that it is about to use, and the region opens there. The program's own
+// calls go to the system unchanged.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -32,10 +34,10 @@ int pass_on(void* start, size_t bytes, int advice) {
   return static_cast<int>(syscall(SYS_madvise, start, bytes, advice));
 }
 
-// mimalloc accesses the pages again only when it has opened them anew by mprotect.
+// The pages may be closed: mimalloc accesses them again only after a new mprotect.
 int give_back(void* start, size_t bytes) {
   int result = pass_on(start, bytes, MADV_REMOVE);
-  if (result != 0 && errno == EINVAL) {  // after mlockall
+  if (result != 0 && errno == EINVAL) {  // the process has called mlockall
     syscall(SYS_munlock, start, bytes);
     result = static_cast<int>(syscall(SYS_madvise, start, bytes, MADV_REMOVE));
     syscall(SYS_mlock2, start, bytes, MLOCK_ONFAULT);
@@ -50,7 +52,7 @@ void drop_pages(void* start, size_t bytes) { pass_on(start, bytes, MADV_DONTNEED
 
 const char* find_madvise() {
   next_madvise = reinterpret_cast<int (*)(void*, size_t, int)>(dlsym(RTLD_NEXT, "madvise"));
-  // This mode redirects every call of madvise by name, ours and mimalloc's too.
+  // This mode redirects every call of madvise by name, including ours and mimalloc's.
   const char* const ucx = getenv("UCX_MEM_MMAP_HOOK_MODE");
   if (ucx != nullptr && strcasecmp(ucx, "reloc") == 0) {
     return "UCX_MEM_MMAP_HOOK_MODE=reloc takes over the heap's way to give memory back; unset it, or set bistro";
@@ -68,9 +70,9 @@ const char* hooks_hold() {
   if (page == nullptr || !state.region.is_open(page)) {
     why = "mimalloc gives no memory, or the mprotect that it calls is not the heap's: is another library preloaded?";
   } else {
-    syscall(SYS_munlock, page, bytes);  // mlockall forbids the advice
+    syscall(SYS_munlock, page, bytes);  // locked pages, after mlockall, refuse the advice
     *page = 1;
-    // By its name, as the program and mimalloc call it.
+    // The call is by name, as in the program and in mimalloc.
     if (madvise(page, bytes, MADV_DONTNEED) != 0 || *static_cast<volatile char*>(page) != 0)
       why = "the heap cannot give memory back: another library has redirected madvise, or a sandbox refuses it";
   }
@@ -80,7 +82,8 @@ const char* hooks_hold() {
 
 }  // namespace copse::heap
 
-// The names by which others call these functions: with the version of glibc's first one, and none as the default.
+// The names by which others call these functions. They carry the version of glibc's first ones, and no name is the
+// default version.
 #define COPSE_VERSIONED(name)                                                     \
   __asm__(".symver copse_heap_" #name ", " #name "@" COPSE_HEAP_LIBC_VERSION "\n"); \
   extern "C" __attribute__((visibility("default"), used)) int copse_heap_##name

@@ -1,4 +1,4 @@
-// mimalloc 2.0.9 from the outside: found by name, told to use our arena and nothing else.
+// mimalloc 2.0.9 from the outside: found by name, and told to use our arena and nothing else.
 #include <dlfcn.h>
 #include <mimalloc.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ const char* open_backend(const Region& region, Backend* backend) {
     snprintf(text, sizeof text, "%s lacks a function of mimalloc %d", kLibrary, MI_MALLOC_VERSION);
     return text;
   }
-  // Options are passed by number, and the numbers move between versions under one soname.
+  // Options are passed by number, and the numbers change between versions with the same soname.
   if (version() != MI_MALLOC_VERSION) {
     snprintf(text, sizeof text, "built for mimalloc %d, found %d; rebuild Copse", MI_MALLOC_VERSION, version());
     return text;
@@ -49,11 +49,11 @@ const char* open_backend(const Region& region, Backend* backend) {
   if (option_get(mi_option_reserve_os_memory) > 0 || option_get(mi_option_reserve_huge_os_pages) > 0) {
     return "MIMALLOC_RESERVE_* gives mimalloc memory of its own; unset it";
   }
-  // free() tells mimalloc's blocks from glibc's by their address, so every block of mimalloc must lie in the region.
+  // free() tells mimalloc's blocks from glibc's by address, so every block of mimalloc must lie in the region.
   option_set(mi_option_limit_os_alloc, 1);
-  // Segments are committed piece by piece, as used: what is committed is part of a core dump.
+  // Segments are committed piece by piece as they are used, because committed memory is part of a core dump.
   option_set(mi_option_eager_commit, 0);
-  // "Not committed": mimalloc asks for pages by mprotect, and gives them back by madvise (advice.cpp).
+  // With is_committed=false, mimalloc asks for pages by mprotect and gives them back by madvise (advice.cpp).
   if (!manage(region.base, region.bytes, /*is_committed=*/false, /*is_large=*/false, /*is_zero=*/true,
               /*numa_node=*/-1)) {
     return "mimalloc refused the region";

@@ -1,6 +1,7 @@
-// fork without a shared heap. Copy-on-write does not reach a shared mapping: parent and child would write into one
-// heap. So the parent waits in fork until the child has copied the touched pages to private memory. vfork and
-// posix_spawn (system, popen, Python's subprocess) run no handlers and need none: they share all memory until exec.
+// fork without a shared heap. Copy-on-write does not apply to a shared mapping, so parent and child would write into
+// one heap. Therefore the parent waits in fork until the child has copied the touched pages to private memory. vfork
+// and posix_spawn (system, popen, Python's subprocess) run no handlers and need none, because their child shares all
+// memory until exec.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 namespace copse::heap {
 namespace {
 
-// One fork at a time, so that no other child holds the pipe's end open; also guards the variables below.
+// Lets one fork run at a time, so that no other child holds the pipe's end open. Also guards the variables below.
 pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 int done_pipe[2];
 sigset_t signals_before;
@@ -31,12 +32,12 @@ pid_t (*glibc_fork)();
 
 void before_fork() {
   if (!state.active()) return;
-  // Parent and child would return from fork on the same stack.
+  // On such a stack, parent and child would both return from fork.
   if (state.region.contains(__builtin_frame_address(0))) {
     give_up("fork on a stack that lies in the shared heap, which cannot work; ",
             "allocate the stack by mmap, or run without --shared-heap");
   }
-  // A signal handler must not see the child's heap half copied.
+  // No signal handler may run while the child's heap is half copied.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -56,7 +57,7 @@ void in_parent() {
   if (!state.active()) return;
   if (done_pipe[0] >= 0) {
     close(done_pipe[1]);
-    // The end of file comes when the child has copied, when it has died, and when there never was one.
+    // read() returns the end of file when the child has copied its heap, when it has died, and when it never existed.
     char nothing;
     while (read(done_pipe[0], &nothing, 1) < 0 && errno == EINTR) {
     }
@@ -86,10 +87,11 @@ void guard_forks() {
 
 }  // namespace copse::heap
 
-// fork without the handlers: the one other way to a child that has a copy of the memory. Absent before glibc 2.34.
+// _Fork, which runs no handlers, is the only other way to make a child with a copy of the memory. glibc has it since
+// 2.34.
 extern "C" __attribute__((visibility("default"))) pid_t _Fork() noexcept {
   using namespace copse::heap;
-  if (glibc_fork == nullptr) find_glibc_fork();  // the heap never came up
+  if (glibc_fork == nullptr) find_glibc_fork();  // the heap did not start
   before_fork();
   const pid_t child = glibc_fork();
   child == 0 ? in_child() : in_parent();

@@ -1,5 +1,5 @@
-// mlockall without the peers' heaps. It allocates every page that is mapped and accessible, and a peer's heap is mapped
-// as a whole: a program that locks its memory would use up the node's.
+// mlockall that leaves the peers' heaps alone. mlockall allocates every page that is mapped and accessible, and a
+// peer's heap is mapped as a whole. So a program that locks its memory would use up the node's memory.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 namespace copse::heap {
 namespace {
 
-// A line of /proc/self/maps: START-END PERMISSIONS OFFSET DEVICE INODE PATH
+// `line` is a line of /proc/self/maps: START-END PERMISSIONS OFFSET DEVICE INODE PATH
 void lock_mapping(const char* line) {
   char* rest = nullptr;
   const unsigned long start = strtoul(line, &rest, 16);
   const unsigned long end = strtoul(rest + 1, nullptr, 16);
   const bool heap = strstr(line, "/memfd:copse-heap") != nullptr;
   if (!heap || state.region.contains(reinterpret_cast<const void*>(start))) {
-    syscall(SYS_mlock, start, end - start);  // some mappings cannot be locked, and mlockall skips them as well
+    syscall(SYS_mlock, start, end - start);  // mlockall too skips mappings that cannot be locked
   }
 }
 
@@ -52,10 +52,10 @@ extern "C" __attribute__((visibility("default"))) int mlockall(int flags) noexce
   if ((flags & (MCL_CURRENT | MCL_ONFAULT)) != MCL_CURRENT) return system_call(flags);
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (maps < 0) return system_call(flags);
-  // Lock all that is mapped, allocating nothing; then allocate, mapping by mapping.
+  // First lock everything that is mapped, which allocates nothing. Then allocate, mapping by mapping.
   int result = system_call(flags | MCL_ONFAULT);
   if (result == 0) {
-    if ((flags & MCL_FUTURE) != 0) system_call(MCL_FUTURE);  // what is mapped from now on is locked as asked
+    if ((flags & MCL_FUTURE) != 0) system_call(MCL_FUTURE);  // later mappings are locked as asked
     const int error = errno;
     copse::heap::lock_mappings(maps);
     errno = error;

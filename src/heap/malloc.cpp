@@ -1,8 +1,8 @@
 // The allocation functions of the C library, served from the region. C++'s operator new and delete call these.
 //
-// Two allocators live side by side, told apart by the address alone: a block in the region is mimalloc's, any other is
-// glibc's. So a block from before this library was ready, or too large for what is left of the region, needs no
-// bookkeeping, and each block is freed by the allocator that gave it.
+// There are two allocators, and a block's address alone tells them apart: a block in the region is mimalloc's, any
+// other is glibc's. So each block goes back to the allocator that gave it, without bookkeeping, even if it was
+// allocated before this library was ready or did not fit into the region.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -36,7 +36,7 @@ namespace {
 
 const char* why_not = "the library is still being loaded";
 
-// glibc aligns every block to 16 bytes; mimalloc would align one of 8 bytes to 8.
+// glibc aligns every block to 16 bytes. mimalloc would align a block of 8 bytes to 8.
 constexpr size_t kLeast = 16;
 size_t at_least(size_t n) { return n < kLeast ? kLeast : n; }
 
@@ -58,9 +58,9 @@ void* allocate_aligned(size_t alignment, size_t n, const void* caller) {
   return __libc_memalign(alignment, n);
 }
 
-// mimalloc keeps freed memory for half a second in case it is wanted again, but then gives it back only when something
-// makes it look. Freeing a large block does, at most twice a second. Every block of more than 128 KiB starts on a
-// multiple of 64 KiB, and few others do.
+// mimalloc keeps freed memory for half a second in case it is wanted again. After that it returns the memory only when
+// something makes it look. Freeing a large block does so here, at most twice a second. Every block of more than 128 KiB
+// starts at a multiple of 64 KiB; few other blocks do.
 bool may_be_large(const void* p) { return (reinterpret_cast<uintptr_t>(p) & 0xffff) == 0; }
 
 void give_back_now_and_then() {
@@ -69,12 +69,12 @@ void give_back_now_and_then() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   const int64_t now = int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1000000;
-  int64_t seen = due.load(std::memory_order_relaxed);  // nothing else hangs on this clock
+  int64_t seen = due.load(std::memory_order_relaxed);  // relaxed: no other data depends on this clock
   if (now < seen || !due.compare_exchange_strong(seen, now + kHalfSecond, std::memory_order_relaxed)) return;
   state.backend.collect(false);
 }
 
-// In a frozen heap nothing is allocated again, so a block's pages can go as soon as it does. Small blocks just stay.
+// A frozen heap allocates nothing any more, so the pages of a freed block can go at once. Small blocks stay.
 void drop_inherited(void* p) {
   const uintptr_t page = page_size();
   const uintptr_t from = (reinterpret_cast<uintptr_t>(p) + page - 1) & ~(page - 1);
@@ -84,7 +84,7 @@ void drop_inherited(void* p) {
 }
 
 void release(void* p) {
-  const int error = errno;  // POSIX: free leaves it alone, and giving memory back may fail
+  const int error = errno;  // POSIX: free keeps errno, but giving memory back may set it
   if (!state.region.contains(p)) {
     __libc_free(p);
   } else if (!state.frozen) [[likely]] {
@@ -116,7 +116,7 @@ void* resize(void* p, size_t n, const void* caller) {
   return q;
 }
 
-// Of the program, or preloaded before this library: null if malloc is ours.
+// Looks for an allocator of the program, or one that was preloaded before this library. Returns null if malloc is ours.
 const char* other_allocator() {
   static char text[200];
   Dl_info first{}, mine{};
@@ -125,12 +125,12 @@ const char* other_allocator() {
       dladdr(&state, &mine) == 0 || first.dli_fbase == mine.dli_fbase) {
     return nullptr;
   }
-  if (symbol != nullptr && symbol->st_shndx == SHN_UNDEF) return nullptr;  // a program's mere entry for ours
+  if (symbol != nullptr && symbol->st_shndx == SHN_UNDEF) return nullptr;  // a program's PLT entry for our malloc
   snprintf(text, sizeof text, "%s has an allocator of its own, which comes first", first.dli_fname);
   return text;
 }
 
-// The heap serves the program as before, but is not to be shared any more. Null if all is well.
+// Returns why the heap, which still serves the program, can no longer be shared. Returns null if it can.
 const char* lost_since_start() {
   if (!descriptor_intact(state.region))
     return "the program has closed the heap's descriptor, or uses its number for a file of its own";
@@ -147,7 +147,7 @@ const char* start() {
     drop_region(&state.region);
     return why;
   }
-  // From here on mimalloc has its own data in the region, which stays even if nothing else gets there.
+  // From here on mimalloc keeps its own data in the region. So the region stays, even if the heap does not start.
   if (const char* why = hooks_hold()) return why;
   guard_forks();
   state.activate(glibc);
@@ -220,7 +220,8 @@ COPSE_EXPORT void* pvalloc(size_t n) {
 
 COPSE_EXPORT size_t malloc_usable_size(void* p) {
   if (state.region.contains(p)) return state.backend.usable_size(p);
-  // Threads that come first together may all look it up, and find the same: nothing locks a variable's making here.
+  // Several threads may look the function up at once. They find the same, so the variable needs no lock. (The library
+  // is built without thread-safe statics.)
   static constinit std::atomic<size_t (*)(void*)> known{nullptr};
   auto* next = known.load(std::memory_order_relaxed);
   if (next == nullptr) {

@@ -1,4 +1,4 @@
-// Making the region: a sparse memfd, mapped at an address of its own.
+// Makes the region: a sparse memfd with a mapping.
 #include "heap/region.hpp"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ const char* choose_size(size_t* bytes) {
     *bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   }
   *bytes = (*bytes + kSegment - 1) / kSegment * kSegment;
-  // Growing a file past this limit does not merely fail, it raises SIGXFSZ: ask first.
+  // A file that grows past this limit raises SIGXFSZ instead of merely failing. So check first.
   struct rlimit file_size;
   if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < *bytes) {
     return because(
@@ -75,7 +75,7 @@ const char* choose_size(size_t* bytes) {
   return nullptr;
 }
 
-// A number well above those that programs close by the handful, but still small enough for select().
+// Moves a descriptor to a number that programs are unlikely to close in bulk, but that is small enough for select().
 int out_of_the_way(int fd) {
   const int high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
   if (high < 0) return fd;
@@ -97,7 +97,7 @@ const char* make_file(size_t bytes, int* out) {
     close(fd);
     return because("a memfd of %zu bytes was refused: %s; set COPSE_HEAP_BYTES lower", bytes, strerror(error));
   }
-  // One real page in and out again: better refused here than by SIGBUS in the program.
+  // Allocate one page and return it. A refusal here is better than a SIGBUS in the program.
   if (fallocate(fd, 0, 0, 4096) != 0 || fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) != 0) {
     const int error = errno;
     close(fd);
@@ -112,15 +112,15 @@ bool wants_huge_pages() {
   return wish == nullptr || strcmp(wish, "0") != 0;
 }
 
-// Straight to the system. Libraries that hook memory events keep their lists in the heap, and a forked child would write
-// into those of its parent while it makes its copy.
+// Makes the system call directly. Libraries that hook memory events keep lists in the heap, and a forked child that
+// makes its copy would write into its parent's lists.
 void* map(void* at, size_t bytes, int protection, int flags, int fd) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, 0));
 }
 
 void unmap(void* at, size_t bytes) { syscall(SYS_munmap, at, bytes); }
 
-// Maps `bytes` at a multiple of kSegment; null and errno if that fails.
+// Maps `bytes` at a multiple of kSegment. Returns null and sets errno if that fails.
 char* map_aligned(size_t bytes, int protection, int flags, int fd) {
   void* const reserved = map(nullptr, bytes + kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (reserved == MAP_FAILED) return nullptr;
@@ -134,7 +134,7 @@ char* map_aligned(size_t bytes, int protection, int flags, int fd) {
   }
   if (base > low) unmap(low, static_cast<size_t>(base - low));
   if (base < low + kSegment) unmap(base + bytes, static_cast<size_t>(low + kSegment - base));
-  // Only advice: where the system does not take it, the pages are small.
+  // This is only advice. A system that does not take it uses small pages.
   if (wants_huge_pages()) syscall(SYS_madvise, base, bytes, MADV_HUGEPAGE);
   return base;
 }
@@ -160,7 +160,7 @@ const char* copy_extents(const Region& region, char* copy) {
   return errno == ENXIO ? nullptr : "the heap's extents cannot be found";
 }
 
-// Through the process's memory: a page may be one that the program has made inaccessible.
+// Reads through the process's memory file, because the program may have made a page inaccessible.
 const char* copy_open_grains(const Region& region, char* copy) {
   const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (memory < 0) return "the program has closed the heap's descriptor, and /proc/self/mem does not open";
@@ -175,7 +175,7 @@ const char* copy_open_grains(const Region& region, char* copy) {
   return trouble;
 }
 
-// Grains [from, to) become accessible and part of core dumps, or neither.
+// Makes grains [from, to) accessible and part of core dumps, or makes them neither.
 bool set_access(const Region& region, size_t from, size_t to, bool open) {
   char* const start = region.base + from * kGrain;
   const size_t bytes = (to - from) * kGrain;
@@ -248,7 +248,7 @@ const char* make_private(Region* region) {
   if (copy == nullptr) return "no address space for a private copy of the heap";
   const bool intact = descriptor_intact(*region);
   if (const char* why = intact ? copy_extents(*region, copy) : copy_open_grains(*region, copy)) return why;
-  // One step from shared to private: there is no moment at which the heap is not there.
+  // This replaces the shared mapping in one step, so the heap is there at every moment.
   if (syscall(SYS_mremap, copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == -1) {
     return "the private copy cannot take the heap's place";
   }

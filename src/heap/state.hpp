@@ -1,5 +1,5 @@
 #pragma once
-// What the allocation functions consult on every call. Three states, passed through in this order:
+// The state that the allocation functions check on every call. It passes through three stages, in this order:
 //   cold    before the library's constructor, and for good if it finds a reason not to start: glibc serves all.
 //   active  mimalloc serves from the region; glibc serves itself, and what the region cannot hold.
 //   frozen  in a child of fork: glibc serves all, and what was inherited from the parent is only read and dropped.
@@ -13,19 +13,18 @@
 
 namespace copse::heap {
 
-// The functions of mimalloc in use. It is loaded by name and privately, so that neither its own malloc nor its
-// operator new enters the program's symbols, and so that its absence is a reason and not a failure to start.
+// The functions of mimalloc in use. mimalloc is loaded by name and privately. So its own malloc and operator new stay
+// out of the program's symbols, and its absence is a reason not to start rather than a failed load.
 struct Backend {
   void* (*malloc)(size_t) noexcept;
   void* (*zalloc)(size_t) noexcept;
-  // Not mi_malloc_aligned: in 2.0.9 it takes a block of 256, 512 or 1024 bytes for aligned to its size, which it is
-  // not.
+  // mi_malloc_aligned of 2.0.9 is wrong: it believes that any block of 256, 512 or 1024 bytes is aligned to its size.
   void* (*malloc_aligned_at)(size_t size, size_t alignment, size_t offset) noexcept;
   void* (*realloc)(void*, size_t) noexcept;
   void (*free)(void*) noexcept;
   void (*collect)(bool force) noexcept;
   size_t (*usable_size)(const void*) noexcept;
-  Text text;  // its code
+  Text text;  // mimalloc's code
 };
 
 struct State {
@@ -33,9 +32,10 @@ struct State {
   Backend backend{};
   bool frozen = false;
 
-  // Code whose allocations are glibc's: [lo, lo + bytes). glibc's own (its FILEs and their locks, its loader's lists)
-  // must not be shared even for the moment between fork and the private copy, because glibc resets locks in the child
-  // before any fork handler runs. Everybody's, unless active: one comparison answers both questions.
+  // The code whose allocations glibc serves: [lo, lo + bytes). While the heap is active, that is glibc itself. Its own
+  // data (its FILEs and their locks, its loader's lists) must not be shared even between fork and the private copy,
+  // because glibc resets locks in the child before any fork handler runs. In the other states the range covers all
+  // code, so one comparison answers both questions.
   std::atomic<uintptr_t> excluded_lo{0};
   std::atomic<uintptr_t> excluded_bytes{UINTPTR_MAX};
 
@@ -56,19 +56,20 @@ struct State {
 
 extern State state;
 
-// Loads mimalloc and gives it the region as its only arena. Returns null, or the reason why not.
+// Loads mimalloc and gives it the region as its only arena. Returns null, or the reason for a failure.
 const char* open_backend(const Region& region, Backend* backend);
 
 // Looks up the system's madvise. Returns null, or the reason why the heap must stay off.
 const char* find_madvise();
 
-// Do mimalloc's calls of mprotect, and everybody's of madvise, still arrive here? Null, or who may be in the way.
+// Checks that mimalloc's calls of mprotect, and all calls of madvise, still arrive here. Returns null, or what may be
+// in the way.
 const char* hooks_hold();
 
-// MADV_DONTNEED on private pages.
+// Does MADV_DONTNEED on private pages.
 void drop_pages(void* start, size_t bytes);
 
-// From now on a child of fork gets a private copy of the region before it goes on, and is frozen.
+// From now on, a child of fork gets a private copy of the region before it goes on, and its heap is frozen.
 void guard_forks();
 
 }  // namespace copse::heap

@@ -1,4 +1,4 @@
-// The loader's list of objects and their segments.
+// Reads the loader's list of objects and their segments.
 #include "heap/text.hpp"
 
 #include <link.h>

@@ -11,7 +11,7 @@ struct Text {
   bool contains(const void* address) const { return reinterpret_cast<uintptr_t>(address) - lo < bytes; }
 };
 
-// That of the object whose code holds `inside`; empty if there is none.
+// Returns the text of the object whose code contains `inside`, or an empty one.
 Text text_of(const void* inside);
 
 }  // namespace copse::heap

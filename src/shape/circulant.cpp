@@ -1,4 +1,4 @@
-// Schedules over the circulant graph.
+// Builds schedules over the circulant graph.
 #include "shape/circulant.hpp"
 
 #include <algorithm>
@@ -9,8 +9,9 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-// For one rank, the block that it gets in each of q consecutive rounds, relative to the phase of q rounds: -q to -1 for
-// those of the phase before (modulo q, each block once), and one new block, which is the first that ever reaches it.
+// The block that one rank gets in each of q consecutive rounds. Blocks are numbered relative to this phase of q rounds.
+// One block is new to the rank's phase; in the first phase it is the first block that ever reaches the rank. The others
+// have the numbers -q to -1 of the phase before. Modulo q, the rank gets each number once.
 class Receives {
  public:
   Receives(const std::vector<int>& skips, int ranks, int rank)
@@ -25,7 +26,7 @@ class Receives {
   [[nodiscard]] const std::vector<int>& blocks() const { return blocks_; }
 
  private:
-  // The smallest skip of those that lead from the root to the rank, largest first.
+  // Returns the smallest of the skips, taken largest first, that lead from the root to the rank.
   [[nodiscard]] int base_block(int rank) const {
     for (int k = rounds_ - 1; k >= 0; --k) {
       if (rank == skips_[at(k)]) return k;
@@ -34,9 +35,10 @@ class Receives {
     return rounds_;
   }
 
-  // In round k a block comes from where it has got to by then: to one of the ranks between target - skip[k + 1] and
-  // target - skip[k]. A depth-first walk over the ways to those ranks by ever smaller skips finds, round after round,
-  // one that ends with the skip of a block that has not been taken yet. `below` bounds the end of the way.
+  // A block that arrives in round k has by then reached one of the ranks between target - skip[k + 1] and target -
+  // skip[k]. This depth-first search walks the paths to those ranks along ever smaller skips. For one round after the
+  // other it finds a path that ends with the skip of a block that has not been taken yet. `below` bounds the end of the
+  // path.
   void search(int position, int block, int below) {
     for (; block >= 0; --block) {
       if (!free_[at(block)]) continue;
@@ -76,7 +78,7 @@ std::vector<Arrival> circulant_arrivals(int ranks, int rank, int blocks) {
   const std::vector<int> skips = circulant_skips(ranks);
   const int q = static_cast<int>(skips.size()), rounds = blocks - 1 + q;
   const std::vector<int> receives = Receives(skips, ranks, rank).blocks();
-  const int skipped = (q - rounds % q) % q;  // rounds of the first phase that fall out, so that the last one is whole
+  const int skipped = (q - rounds % q) % q;  // rounds that the first phase lacks, so that the last phase is whole
   std::vector<bool> has(at(blocks), false);
   for (int round = 0; round < rounds; ++round) {
     const int k = (round + skipped) % q;

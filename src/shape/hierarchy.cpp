@@ -1,4 +1,4 @@
-// Trees over the levels of a machine, composed of one small tree for each group.
+// Builds trees over the levels of a machine from one small tree for each group.
 #include "shape/hierarchy.hpp"
 
 #include <algorithm>
@@ -28,14 +28,14 @@ std::size_t count_groups(const Placement& placement, const Members& members, Lev
   return static_cast<std::size_t>(std::unique(ids.begin(), ids.end()) - ids.begin());
 }
 
-// 0 to n-1.
+// Returns the ranks 0 to n-1.
 Members all_ranks(const Placement& placement) {
   Members ranks(placement.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
-// The members by their group of the level, groups in the order of their first members.
+// Splits the members into the level's groups. The groups have the order of their first members.
 std::vector<Members> split(const Placement& placement, const Members& members, Level level) {
   std::unordered_map<std::int32_t, std::size_t> index;
   std::vector<Members> parts;
@@ -52,10 +52,10 @@ class Composer {
   Composer(Tree& tree, const Placement& placement, Arrangement inside)
       : tree_(tree), placement_(placement), inside_(inside) {}
 
-  // Links the members, ascending, below `leader`, which is one of them.
+  // Links the members below `leader`. The members ascend, and `leader` is one of them.
   void link_group(const Members& members, int leader, std::vector<Hierarchy::Layer> layers) {
     if (members.size() == 1) return;
-    // The coarsest layer that divides; of equals the first named.
+    // Find the coarsest layer that divides the members. Of equally coarse layers, take the first in the list.
     auto coarsest = layers.end();
     std::size_t fewest = 0;
     for (auto layer = layers.begin(); layer != layers.end(); ++layer) {

@@ -1,6 +1,6 @@
-// Hierarchies: trees that follow the machine. The ranks are split into groups by the coarsest level that divides them,
-// one leader of each group joins the tree of the leaders, and each group is split again (NUMACol 3). So every group is
-// entered over exactly one edge, and the dear links are crossed as seldom as a tree can.
+// Hierarchies: trees that follow the machine. The coarsest level that divides the ranks splits them into groups. One
+// leader of each group joins the tree of the leaders, and each group is split again (NUMACol 3). So every group is
+// entered over exactly one edge, and the tree crosses expensive links as seldom as any tree can.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace copse::shape {
 
-// Which levels divide, how the leaders of a level's groups are joined inside their enclosing group, and how ranks are
-// joined that no level divides any more.
+// Which levels divide the ranks, and how they are joined. `across` joins the leaders of a level's groups within the
+// enclosing group. `inside` joins ranks that no level divides any more.
 struct Hierarchy {
   struct Layer {
     topology::Level level;
@@ -24,31 +24,32 @@ struct Hierarchy {
   Arrangement inside;
 };
 
-// The trees of NUMACol 3: binomial between nodes, boards, packages and NUMA regions; `inside` a region binomial or
-// flat.
+// Returns the trees of NUMACol 3. They are binomial between nodes, boards, packages and NUMA regions. Within a region
+// `inside` is binomial or flat.
 [[nodiscard]] Hierarchy numacol(Arrangement inside);
 
-// Every level that Copse knows, caches and cores included, all joined alike.
+// Returns a hierarchy of every level that Copse knows, caches and cores included, all joined in the same way.
 [[nodiscard]] Hierarchy every_level(Arrangement arrangement);
 
-// The tree of all ranks of the placement. A level that divides nothing vanishes; levels that nest in another order than
-// the hierarchy names them are taken coarsest first. The leader of a group is the root if it is a member, else the
-// lowest rank: so the leader at an outer level leads at every inner one, and the root leads all its groups. If the
-// groups of every level are intervals of ranks (block layout), the tree keeps rank order, whatever the root, unless a
-// chain is among the arrangements. Throws std::invalid_argument for a root that is no rank.
+// Makes the tree of all ranks of the placement. A level that divides nothing has no effect. If levels nest in another
+// order than in the hierarchy, the coarsest comes first. The leader of a group is the root if it is a member, else the
+// lowest rank. So the leader at an outer level leads at every inner level too, and the root leads all its groups. If
+// the groups of every level are intervals of ranks (block layout), the tree keeps rank order for any root, unless an
+// arrangement is a chain. Throws std::invalid_argument if the root is not a rank.
 [[nodiscard]] Tree make_tree(const Hierarchy& hierarchy, const topology::Placement& placement, int root);
 
-// Edges whose ends lie in different groups of the level. No tree has fewer than groups(placement, level) - 1.
+// Returns the number of edges whose ends lie in different groups of the level. No tree has fewer than groups(placement,
+// level) - 1.
 [[nodiscard]] int crossings(const Tree& tree, const topology::Placement& placement, topology::Level level);
 
-// Groups into which the level divides the ranks.
+// Returns the number of groups into which the level divides the ranks.
 [[nodiscard]] int groups(const topology::Placement& placement, topology::Level level);
 
-// Which boundary lies between two ranks of a placement: the coarsest level (that with the fewest groups) at which they
-// differ; none if they differ at no level. The dearest link on the way, that is.
+// Finds the boundary between two ranks of a placement: the coarsest level (the one with the fewest groups) at which
+// they differ, or none. This is the most expensive link on the way between them.
 class Boundaries {
  public:
-  explicit Boundaries(const topology::Placement& placement);  // refers to the placement
+  explicit Boundaries(const topology::Placement& placement);  // keeps a reference to the placement
 
   [[nodiscard]] std::optional<topology::Level> between(int a, int b) const;
 
@@ -57,8 +58,8 @@ class Boundaries {
   std::array<topology::Level, topology::kLevels> coarsest_first_ = topology::kAllLevels;
 };
 
-// The tree as indented text, one rank a line in serving order, each with the level that its edge from its parent
-// crosses.
+// Returns the tree as indented text. Each line has one rank, in serving order, and the level that the edge from its
+// parent crosses.
 [[nodiscard]] std::string to_text(const Tree& tree, const topology::Placement& placement);
 
 }  // namespace copse::shape

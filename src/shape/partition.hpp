@@ -1,4 +1,4 @@
-// Partitions: a message cut into parts, for tiles, rings and fragments.
+// Partitions: messages cut into parts, for tiles, rings and fragments.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,10 @@ struct Chunk {
   friend bool operator==(const Chunk&, const Chunk&) = default;
 };
 
-// A message of `count` elements in `parts` chunks, as even as possible. If there is enough for every part, boundaries
-// are also multiples of 64 bytes from the message's begin, so that no two parts share a cache line of an aligned
-// buffer. Defined for every count, 0 included, and for more parts than elements (some chunks are empty then).
+// A message of `count` elements in `parts` chunks that are as even as possible. If there are enough elements for every
+// part, boundaries are also multiples of 64 bytes from the beginning of the message, so that no two parts share a cache
+// line of an aligned buffer. Any count is allowed, 0 included. There may be more parts than elements; some chunks are
+// then empty.
 class Partition {
  public:
   Partition(std::size_t count, std::size_t element_bytes, std::size_t parts)
@@ -24,13 +25,13 @@ class Partition {
 
   [[nodiscard]] std::size_t parts() const { return parts_; }
 
-  // Parts [first, first + n) as one run.
+  // Returns parts [first, first + n) as one run.
   [[nodiscard]] Chunk chunks(std::size_t first, std::size_t n) const {
     const std::size_t begin = boundary(first);
     return {begin, boundary(first + n) - begin};
   }
 
-  // Empty for an index past the last part.
+  // Returns an empty chunk for an index past the last part.
   [[nodiscard]] Chunk chunk(std::size_t index) const {
     const std::size_t begin = boundary(index);
     return {begin, boundary(index + 1) - begin};
@@ -39,7 +40,7 @@ class Partition {
  private:
   static constexpr std::size_t kLine = 64;
 
-  // Elements between two places where a boundary may lie.
+  // Returns the number of elements between two possible boundaries.
   static std::size_t unit(std::size_t count, std::size_t element_bytes, std::size_t parts) {
     const std::size_t elements = element_bytes == 0 ? 1 : kLine / std::gcd(kLine, element_bytes);
     return count / elements >= parts ? elements : 1;
@@ -48,7 +49,7 @@ class Partition {
   [[nodiscard]] std::size_t boundary(std::size_t index) const {
     if (index >= parts_) return count_;
     const std::size_t units = count_ / unit_ + (count_ % unit_ != 0 ? 1 : 0);
-    // index * units / parts, without overflow for any count.
+    // This is index * units / parts, without overflow for any count.
     const std::size_t before = units / parts_ * index + units % parts_ * index / parts_;
     return std::min(count_, before * unit_);
   }

@@ -1,4 +1,4 @@
-// The plain trees, and what can be asked of any tree.
+// Builds the plain trees, and computes properties of any tree.
 #include "shape/tree.hpp"
 
 #include <algorithm>
@@ -36,9 +36,9 @@ class Linker {
     }
   }
 
-  // The interval is cut into at most `radix` blocks of the same power of the radix; the first of every other block
-  // becomes a child of the root, and the root's own block is cut again. With the root first, this is the usual
-  // binomial tree.
+  // Cuts the interval into at most `radix` blocks. The size of a block is a power of the radix. The first member of
+  // every other block becomes a child of the root, and the root's own block is cut again. If the root comes first, this
+  // is the usual binomial tree.
   void k_nomial(Interval interval, std::size_t radix) {
     while (interval.size() > 1) {
       std::size_t block = 1;
@@ -57,8 +57,9 @@ class Linker {
     }
   }
 
-  // The members stand in a ring, and are halved again and again; a half is the other's mirror image, so that their
-  // roots are near each other. For n = 2^k these are the ranks whose negabinary forms differ in their last bits.
+  // Arranges the members in a ring and halves it again and again. One half is the mirror image of the other, so that
+  // the roots of the two halves are near each other. For n = 2^k, the negabinary forms of the two roots differ in their
+  // last bits.
   void bine(Interval interval) {
     const std::size_t members = interval.size();
     int halvings = 0;
@@ -71,8 +72,8 @@ class Linker {
     for (const Edge& each : edges) edge(turned(each.parent), turned(each.child));
   }
 
-  // What lies left and right of the root is cut into `radix` parts as even as possible; the first of each part is
-  // a child of the root.
+  // Cuts the members to the left and to the right of the root into `radix` parts that are as even as possible. The
+  // first member of each part becomes a child of the root.
   void k_ary(Interval interval, std::size_t radix) {
     const std::size_t left = interval.root - interval.begin;
     const std::size_t right = interval.end - interval.root - 1;
@@ -94,8 +95,8 @@ class Linker {
     std::size_t child;
   };
 
-  // The other half lies to the right in every second halving, and the other way about in a mirror image. Returns the
-  // position of the root, which is in the larger half.
+  // Links one half below the root of the other. The half without the root lies to the right in every second halving; in
+  // a mirror image it is the other way round. Returns the position of the root, which is in the larger half.
   static std::size_t bine_half(Interval interval, int halvings, bool mirrored, std::vector<Edge>& edges) {
     const std::size_t others = interval.size() / 2;
     if (others == 0) return interval.begin;
@@ -123,7 +124,7 @@ class Linker {
 
 std::size_t as_index(int rank) { return static_cast<std::size_t>(rank); }
 
-// Steps that each rank's branch takes, children in their present order.
+// Returns the steps that a rank's branch takes if its children are served in their present order.
 int branch_steps(const std::vector<int>& children, const std::vector<int>& steps_of) {
   int longest = 0;
   for (std::size_t i = 0; i < children.size(); ++i) {
@@ -135,9 +136,9 @@ int branch_steps(const std::vector<int>& children, const std::vector<int>& steps
 }  // namespace
 
 void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std::size_t root) {
-  if (root >= members.size()) throw std::invalid_argument("the root is no position of the list");
+  if (root >= members.size()) throw std::invalid_argument("the root is not a position in the list");
   const bool has_radix = arrangement.form == Form::k_nomial || arrangement.form == Form::k_ary;
-  if (has_radix && arrangement.radix < 2) throw std::invalid_argument("the radix of a tree is at least 2");
+  if (has_radix && arrangement.radix < 2) throw std::invalid_argument("the radix of a tree must be at least 2");
   Linker linker(tree, members);
   const Interval all{0, members.size(), root};
   const auto radix = static_cast<std::size_t>(arrangement.radix);
@@ -156,7 +157,7 @@ void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std
 }
 
 Tree unlinked(int ranks, int root) {
-  if (root < 0 || root >= ranks) throw std::invalid_argument("the root of a tree is one of its ranks");
+  if (root < 0 || root >= ranks) throw std::invalid_argument("the root of a tree must be one of its ranks");
   return {root, std::vector<int>(as_index(ranks), kNoParent), std::vector<std::vector<int>>(as_index(ranks))};
 }
 
@@ -164,11 +165,11 @@ Tree make_tree(Arrangement arrangement, std::span<const int> ranks, std::size_t 
   std::vector<bool> seen(ranks.size());
   for (const int rank : ranks) {
     if (rank < 0 || as_index(rank) >= ranks.size() || seen[as_index(rank)]) {
-      throw std::invalid_argument("a tree wants every rank from 0 once");
+      throw std::invalid_argument("a tree needs every rank from 0 exactly once");
     }
     seen[as_index(rank)] = true;
   }
-  if (root >= ranks.size()) throw std::invalid_argument("the root is no position of the list");
+  if (root >= ranks.size()) throw std::invalid_argument("the root is not a position in the list");
   Tree tree = unlinked(static_cast<int>(ranks.size()), ranks[root]);
   link(tree, arrangement, ranks, root);
   order_children(tree);
@@ -252,7 +253,7 @@ SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
 }
 
 std::vector<int> combining_order(const Tree& tree, int rank) {
-  // Where every subtree is an interval, a child stands on the same side of its parent as all that it stands for.
+  // If every subtree is an interval, a child lies on the same side of its parent as all ranks of the child's subtree.
   std::vector<int> order = tree.children[as_index(rank)];
   order.push_back(rank);
   std::sort(order.begin(), order.end());

@@ -1,4 +1,4 @@
-// Affinity masks: reading them, choosing them, setting them.
+// Reads, chooses and sets affinity masks.
 #include "topology/binding.hpp"
 
 #include <sched.h>
@@ -17,7 +17,7 @@
 namespace copse::topology {
 namespace {
 
-// A mask as large as the kernel wants it: it refuses (EINVAL) one that is smaller than its own.
+// A mask that is as large as the kernel demands. The kernel refuses a mask smaller than its own (EINVAL).
 class Mask {
  public:
   explicit Mask(std::size_t cpus) : words_((cpus + CPU_SETSIZE) / CPU_SETSIZE) {}
@@ -56,8 +56,8 @@ bool set_processors(const CpuSet& cpus) {
   return sched_setaffinity(0, mask.bytes(), mask.data()) == 0;
 }
 
-// Masks that Copse has set in this process. Threads inherit the mask of the thread that creates them: a rank's thread
-// that was started by a bound one must not be mistaken for one that its user has confined.
+// The masks that Copse has set in this process. A thread inherits the mask of the thread that creates it. So a thread
+// that a bound one has started must not be mistaken for one that its user has confined.
 class OwnMasks {
  public:
   void add(const CpuSet& cpus) {
@@ -75,13 +75,13 @@ class OwnMasks {
 };
 
 OwnMasks& own_masks() {
-  static auto& masks = *new OwnMasks;  // never destroyed: destructors of the program's may still call
+  static auto& masks = *new OwnMasks;  // never destroyed: the program's destructors may still call
   return masks;
 }
 
 CpuSet all_processors(const Machine& machine) { return machine.processors_in(Level::node, 0); }
 
-// "processors 0-3,8", as taskset and the kernel write lists.
+// Returns, for instance, "processors 0-3,8", in the notation of taskset and the kernel.
 std::string list_text(const CpuSet& cpus) {
   std::string out = cpus.size() == 1 ? "processor " : "processors ";
   for (std::size_t begin = 0; begin < cpus.size();) {
@@ -101,13 +101,13 @@ BindingPolicy binding_policy_from(std::string_view text, std::string_view origin
   if (text == "none") return BindingPolicy::none;
   if (text == "numa") return BindingPolicy::numa;
   if (text == "core") return BindingPolicy::core;
-  throw Error(std::string(origin), "'" + std::string(text) + "' is no binding policy", "none, numa or core",
+  throw Error(std::string(origin), "'" + std::string(text) + "' is not a binding policy", "none, numa or core",
               "unset it for the default, numa");
 }
 
 std::string needless_here(BindingPolicy policy) {
   if (policy == BindingPolicy::none) return "the policy is none";
-  std::string regions;  // "0" or "0-1,3"; nothing where the kernel knows no regions
+  std::string regions;  // "0" or "0-1,3"; empty if the kernel has no regions
   std::ifstream("/sys/devices/system/node/online") >> regions;
   const bool one = !regions.empty() && regions.find_first_of("-,") == std::string::npos;
   return one && policy == BindingPolicy::numa ? "there is only one NUMA region" : "";
@@ -129,10 +129,10 @@ Binding bind_this_thread(const Machine& machine, BindingPolicy policy, int local
   const auto left = [&](const std::string& why) { return Binding{false, "not bound: " + why, current_place(machine)}; };
   if (policy == BindingPolicy::none) return left("the policy is none");
   const CpuSet before = current_processors();
-  if (before.empty()) return left(std::string("the system does not tell the affinity mask: ") + std::strerror(errno));
+  if (before.empty()) return left(std::string("the affinity mask cannot be read: ") + std::strerror(errno));
   const CpuSet all = all_processors(machine);
   const bool is_free = std::includes(before.begin(), before.end(), all.begin(), all.end());
-  if (!is_free && !own_masks().contains(before)) return left("confined already to " + list_text(before));
+  if (!is_free && !own_masks().contains(before)) return left("already confined to " + list_text(before));
   if (is_free && wanted == all) {
     return left(std::string("there is only one ") + (policy == BindingPolicy::numa ? "NUMA region" : "core"));
   }

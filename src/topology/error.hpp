@@ -1,4 +1,4 @@
-// What topology/ says when it cannot go on: what is wrong, where, what was expected, what to try.
+// The errors of topology/. A message says where and what is wrong, what was expected, and what to try.
 #pragma once
 
 #include <stdexcept>

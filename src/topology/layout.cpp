@@ -1,4 +1,4 @@
-// Where ranks sit: laid out by a rule, or observed.
+// Lays ranks out by a rule, or as they were observed.
 #include "topology/layout.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::vector<Place> core_places(const Machine& machine) {
   return places;
 }
 
-// Ids of different nodes must differ. Every id is below the number of processors, whatever the level.
+// Makes the ids of different nodes differ. At every level, an id is below the number of processors.
 Place on_node(const Machine& machine, Place local, int node) {
   const auto stride = static_cast<std::int32_t>(machine.processors().size());
   for (auto& id : local.id) id += node * stride;
@@ -30,7 +30,7 @@ Place on_node(const Machine& machine, Place local, int node) {
   return local;
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014): the standard library's distributions differ between platforms.
+// SplitMix64 (Steele, Lea, Flood 2014). The standard library's distributions differ between platforms.
 std::uint64_t next_random(std::uint64_t& state) {
   std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -41,7 +41,8 @@ std::uint64_t next_random(std::uint64_t& state) {
 }  // namespace
 
 int block_core(const Machine& machine, int local_rank, int local_ranks) {
-  if (local_rank < 0 || local_rank >= local_ranks) throw std::invalid_argument("a local rank is below their number");
+  if (local_rank < 0 || local_rank >= local_ranks)
+    throw std::invalid_argument("a local rank must be below the number of local ranks");
   const auto cores = static_cast<std::int64_t>(machine.cores().size());
   return static_cast<int>(local_rank * cores / local_ranks);
 }

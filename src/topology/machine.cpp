@@ -1,4 +1,4 @@
-// Reading a machine out of hwloc.
+// Reads a machine from hwloc.
 #include "topology/machine.hpp"
 
 #include <hwloc.h>
@@ -18,7 +18,7 @@
 namespace copse::topology {
 namespace {
 
-// A described machine larger than this is taken for a slip of the pen, before it takes all memory.
+// A description of a larger machine is taken for a mistake. Otherwise it could use up all memory.
 constexpr std::uint64_t kMostProcessors = 16384;
 
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
@@ -28,7 +28,7 @@ Topology new_topology() {
   if (hwloc_topology_init(&raw) != 0)
     throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
   Topology topology(raw, &hwloc_topology_destroy);
-  // Discovery must not move the calling thread about, which some of hwloc's back ends do.
+  // Some of hwloc's back ends would move the calling thread from processor to processor during discovery.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
   return topology;
 }
@@ -38,7 +38,7 @@ hwloc_obj_t ancestor(hwloc_obj_t object, hwloc_obj_type_t type) {
   return object;
 }
 
-// The pieces of a synthetic string: split at spaces, but not within brackets or parentheses.
+// Splits a synthetic string into its pieces, at spaces that are not within brackets or parentheses.
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces;
   std::string piece;
@@ -64,7 +64,7 @@ std::string known_names() {
   return names;
 }
 
-// Levenshtein's distance.
+// Returns the Levenshtein distance.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -86,7 +86,8 @@ std::string nearest_name(std::string_view text) {
   return std::string(nearest->name);
 }
 
-// The number of objects that a piece of a synthetic string asks for: "core:4" and "4" say four, "[numa]" adds to one.
+// Returns the number of objects that a piece of a synthetic string asks for. "core:4" and "4" ask for four. "[numa]"
+// adds an object to one parent.
 std::uint64_t arity_of(const std::string& piece) {
   const std::size_t colon = piece.find(':');
   const std::size_t begin = colon == std::string::npos ? 0 : colon + 1;
@@ -96,7 +97,7 @@ std::uint64_t arity_of(const std::string& piece) {
   return parsed.ec == std::errc{} ? arity : 1;
 }
 
-// Sets the synthetic description, or says which of its pieces is the first that hwloc does not understand.
+// Sets the synthetic description. If hwloc does not understand it, the Error names the first piece at fault.
 void describe(hwloc_topology_t topology, const std::string& text, const std::string& where) {
   const std::string expected =
       "an hwloc synthetic string like \"package:2 numa:2 l3:1 core:4 pu:1\", the path of an hwloc XML file, or one "
@@ -108,7 +109,7 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
   for (const std::string& piece : pieces) {
     processors *= std::max<std::uint64_t>(arity_of(piece), 1);
     if (processors <= kMostProcessors) continue;
-    throw Error(where, "at '" + piece + "' the machine passes " + std::to_string(kMostProcessors) + " processors",
+    throw Error(where, "the machine exceeds " + std::to_string(kMostProcessors) + " processors at '" + piece + "'",
                 "the machine of one node", "describe a smaller one");
   }
   if (hwloc_topology_set_synthetic(topology, text.c_str()) == 0) return;
@@ -189,7 +190,7 @@ class Reader {
     for (const Level level : kAllLevels) {
       machine_.counts_[index(level)] = static_cast<int>(objects_[index(level)].size());
     }
-    // What is missing, but is the whole node: one of each, except that a machine without boards has none.
+    // A machine that lists no node or no package counts as one. A machine without boards has none.
     for (const Level level : {Level::node, Level::package}) {
       machine_.counts_[index(level)] = std::max(machine_.counts_[index(level)], 1);
     }
@@ -214,7 +215,7 @@ class Reader {
     return hwloc_get_next_obj_by_type(topology_, type, previous);
   }
 
-  // The id of an object among those of its level, in order of first appearance.
+  // Returns the id of an object within its level. Ids follow the order of first appearance.
   std::int32_t number(Level level, hwloc_obj_t object) {
     auto& objects = objects_[index(level)];
     const auto found = std::find(objects.begin(), objects.end(), object);
@@ -223,9 +224,9 @@ class Reader {
     return static_cast<std::int32_t>(objects.size() - 1);
   }
 
-  // A region is a set of processors with the same nearest memories: hwloc's NUMA nodes of equal processors are one,
-  // and a memory that is nearest to nobody (a node without processors) makes none. hwloc has at least one NUMA node,
-  // and every processor is in one.
+  // Finds the memory that defines a processor's region. A region is a set of processors with the same nearest memories.
+  // So several of hwloc's NUMA nodes with the same processors form one region, and a memory that is nearest to no
+  // processor (a node without processors) forms none. hwloc has at least one NUMA node, and every processor is in one.
   hwloc_obj_t nearest_memory(hwloc_obj_t pu) {
     hwloc_obj_t nearest = nullptr;
     for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
@@ -249,7 +250,7 @@ class Reader {
     return region;
   }
 
-  // The outermost group of several regions, but not of all.
+  // Returns the outermost group that holds several regions but not all of them.
   hwloc_obj_t board_of(hwloc_obj_t pu) {
     const auto& nodes = objects_[index(Level::numa)];
     hwloc_obj_t board = nullptr;

@@ -1,4 +1,4 @@
-// Where each rank of a communicator sits: pure data, made by discovery, by a recorded machine, or by a test.
+// Where each rank of a communicator sits. This is pure data, from discovery, from a recorded machine, or from a test.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 namespace copse::topology {
 
 // The levels of a machine. A board is a group of NUMA regions that are nearer to each other than to the rest of the
-// node (IG has two of four). Levels nest, but not always in this order: a Superdome's NUMA region (a cell)
-// holds packages, an EPYC's package holds NUMA regions, a Xeon's L3 may span several regions.
+// node (IG has two boards of four regions). Levels nest, but not always in this order: a NUMA region (a cell) of a
+// Superdome holds packages, a package of an EPYC holds NUMA regions, and an L3 of a Xeon may span several regions.
 enum class Level : std::uint8_t { node, board, package, numa, l3, l2, core };
 inline constexpr std::size_t kLevels = 7;
 inline constexpr std::array<Level, kLevels> kAllLevels = {Level::node, Level::board, Level::package, Level::numa,
@@ -22,14 +22,14 @@ constexpr std::string_view level_name(Level level) {
   return names[static_cast<std::size_t>(level)];
 }
 
-// In a place that is local to one machine: the rank is not confined to one object of that level.
+// The id in a place local to one machine if the rank is not confined to one object of the level.
 inline constexpr std::int32_t kNotConfined = -1;
 
-// The place of one rank, one id per level. In a Placement ids are unique over the whole cluster, so that two ranks
-// share a level exactly when their ids at that level are equal. Where the machine does not have a level:
-// a missing cache is shared by nobody (it groups ranks as the next inner level does), a missing board or package is
-// the whole node. A rank that is not confined to one object of a level (one bound to a NUMA region sits on no one
-// core) has an id there that no other rank has.
+// The place of one rank, with one id per level. In a Placement, ids are unique over the whole cluster, so two ranks
+// share a level exactly if their ids at that level are equal. A machine may lack a level. A missing cache is shared by
+// nobody: it groups ranks as the next inner level does. A missing board or package is the whole node. If a rank is not
+// confined to one object of a level, its id there is one that no other rank has. (A rank bound to a NUMA region, for
+// instance, has no single core.)
 struct Place {
   std::array<std::int32_t, kLevels> id{};
 

@@ -1,4 +1,4 @@
-// Machines that are known by name: those of the papers, and three of today's.
+// Machines that Copse knows by name: those of the papers, and three of today's.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@ namespace copse::topology {
 
 struct RecordedMachine {
   std::string_view name;       // what COPSE_TOPOLOGY accepts
-  std::string_view title;      // for people
-  std::string_view source;     // where its facts come from
+  std::string_view title;      // a description for the user
+  std::string_view source;     // the source of its facts
   std::string_view synthetic;  // hwloc's synthetic description of one node
-  std::string_view distances;  // region to region, row by row, 10 = local; empty if not known
+  std::string_view distances;  // from region to region, row by row; 10 = local; empty if not known
 };
 
 [[nodiscard]] std::span<const RecordedMachine> recorded_machines();
 
-// Null if there is none of that name (case does not matter).
+// Returns null if there is no machine of that name. Case does not matter.
 [[nodiscard]] const RecordedMachine* find_recorded(std::string_view name);
 
 }  // namespace copse::topology

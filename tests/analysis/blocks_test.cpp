@@ -1,4 +1,4 @@
-// Faults planted in plans over blocks, and what the checker says of each.
+// Faults planted in plans over blocks, and what the checker says about each.
 #include <gtest/gtest.h>
 
 #include "analysis/cases.hpp"
@@ -34,7 +34,7 @@ void expect_found(const Plans& plans, Collective collective, Fault fault, const 
   EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << to_text(verdict.findings[0]);
 }
 
-// The steps of a rank that move data, in order.
+// Returns the steps of a rank that move data, in order.
 std::vector<plan::Step*> moves(Plans& plans, std::size_t rank) {
   std::vector<plan::Step*> found;
   for (plan::Step& step : plans[rank].steps)
@@ -52,7 +52,7 @@ TEST(Blocks, ThePlansThatTheFaultsArePlantedIn) {
 
 TEST(Blocks, AnotherBlockThanWanted) {
   Plans plans = plans_of(Collective::alltoall, "flat", plan::Carrier::get, 3);
-  plan::Step& step = *moves(plans, 1).back();  // from rank 0: what it has for rank 2
+  plan::Step& step = *moves(plans, 1).back();  // from rank 0: its data for rank 2
   step.dst.range.first = step.a.range.first = 0 * 3 + 2;
   expect_found(plans, Collective::alltoall, Fault::illegal, "block 2 does not lie there");
 }

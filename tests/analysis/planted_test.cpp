@@ -1,4 +1,4 @@
-// Faults planted in small plans, one a test: the checker must find each, and say where.
+// Faults planted in small plans, one per test. The checker must find each and say where it is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -135,7 +135,7 @@ void expect_sound(const Plans& plans, const Setting& setting) {
   EXPECT_GT(verdict.steps, 0u);
 }
 
-// The first finding is of this kind, and its text has these words.
+// The first finding must be of this kind, and its text must contain these words.
 void expect_found(const Plans& plans, const Setting& setting, Fault fault, const std::vector<std::string>& words) {
   const Verdict verdict = run(plans, setting);
   ASSERT_FALSE(verdict.ok()) << "nothing was found";
@@ -209,7 +209,7 @@ TEST(Planted, SlotReusedTooSoonWithinACall) {
   Plans plans = broadcast_plans(3, Carrier::slot);
   ASSERT_EQ(plans[0].peers.size(), 2u);
   plans[0].steps[index_of(plans[0], Kind::acquire)].peers_count = 1;  // forgets the second reader
-  expect_sound(plans, {Collective::broadcast, 1, 4});                 // across calls all are waited for
+  expect_sound(plans, {Collective::broadcast, 1, 4});                 // across calls the writer waits for all ranks
   expect_found(plans, {Collective::broadcast, 5}, Fault::race, {"slot 0.0", "reused", "rank 2"});
 }
 
@@ -299,7 +299,7 @@ TEST(Planted, SwappedOperand) {
 }
 
 TEST(Planted, RanksThatRoundDifferently) {
-  // Rank 2 combines all messages as the others do, but from the other end.
+  // Rank 2 combines all messages like the others, but from the other end.
   Plans own;
   for (int rank = 0; rank < 3; ++rank) {
     Builder builder(rank, 3, Carrier::slot, {});
@@ -322,7 +322,7 @@ TEST(Planted, RanksThatRoundDifferently) {
 
 TEST(Planted, Deadlock) {
   Plans plans = barrier_plans(3);
-  for (Plan& plan : plans) {  // everybody waits before it signals
+  for (Plan& plan : plans) {  // all ranks wait before they signal
     const auto post = index_of(plan, Kind::post);
     const Step step = plan.steps[post];
     plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(post));
@@ -369,7 +369,7 @@ TEST(Planted, UnmatchedMessage) {
   plans[0].steps[index_of(plans[0], Kind::send)].a = {};
   expect_found(plans, setting, Fault::wire, {"one has data, or goes on, the other not"});
 
-  // Two parts make one message.
+  // Two parts form one message.
   const auto in_parts = [&] {
     Plans result;
     for (int rank = 0; rank < 2; ++rank) {
@@ -393,7 +393,7 @@ TEST(Planted, UnmatchedMessage) {
   plans[0].steps[index_of(plans[0], Kind::send) + 1].portion = 1;
   expect_found(plans, setting, Fault::illegal, {"begins before another message has ended"});
 
-  // A rank that waits for its messages to leave before it takes those of others.
+  // A rank waits for its own messages to leave before it takes those of others.
   Plans both;
   for (int rank = 0; rank < 2; ++rank) {
     Builder builder(rank, 2, Carrier::slot, nodes);
@@ -422,7 +422,7 @@ TEST(Planted, SourceOverwrittenBeforeItIsDrained) {
   }
   const Setting setting{Collective::allreduce, 1, 1, false, nodes};
   expect_sound(plans, setting);
-  auto& steps = plans[1].steps;  // the drain comes one step later
+  auto& steps = plans[1].steps;  // the drain comes a step later
   const auto drain = index_of(plans[1], Kind::drain), reduce = index_of(plans[1], Kind::reduce);
   ASSERT_LT(drain, reduce);
   std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain),

@@ -1,4 +1,5 @@
-// All ranks' plans of trees and hierarchies at 65,536 ranks: built and walked in seconds and little memory.
+// The plans of all ranks for trees and hierarchies of 65,536 ranks are built and walked in seconds and in little
+// memory.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -25,7 +26,7 @@ TEST_P(Many, AreBuiltAndWalkedInSeconds) {
       variant.ranks = kRanks;
       variant.carrier = static_cast<plan::Carrier>(carrier);
       if (!row.carries(variant.carrier)) continue;
-      // Everybody has to do with everybody, by signals or by blocks.
+      // In these, every rank deals with every other rank, by signals or by blocks.
       const bool rooted = algorithms::traits_of(row.collective).rooted();
       if (!rooted && (row.name == "flat" || algorithms::contents_of(row.collective, 2).blocks > 0)) continue;
       variant.places = std::make_shared<topology::Placement>(make_placement(0, machine, nodes, kRanks));

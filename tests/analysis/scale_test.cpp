@@ -1,4 +1,5 @@
-// Very many ranks: what the plans of all of them cost, and what is refused because the language has no numbers for it.
+// Very many ranks: what the plans of all of them cost, and what is refused because the plan language has no numbers for
+// it.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -33,14 +34,14 @@ std::uint64_t steps_with(const Algorithm& row, Carrier carrier, int ranks) {
   return outline_of(variant).steps;
 }
 
-// Whether a rank's steps grow more slowly than the ranks do, but for a few ranks.
+// Returns whether a rank's steps grow more slowly than the number of ranks, except for a few ranks.
 bool is_light(const Algorithm& row, Carrier carrier) {
-  constexpr std::uint64_t kMany = 64;  // steps of a rank: the circulant graph's, say
+  constexpr std::uint64_t kMany = 64;  // steps of a rank, for instance in the circulant graph
   const std::uint64_t steps = steps_with(row, carrier, 512);
   return steps < kMany * 512 && steps < 6 * steps_with(row, carrier, 128);
 }
 
-// Processor seconds and bytes of all ranks' plans.
+// Processor seconds and bytes of the plans of all ranks.
 struct Price {
   double build = 0, walk = 0;
   std::size_t bytes = 0;
@@ -63,8 +64,8 @@ Price price_of(const Algorithm& row, Carrier carrier, int ranks) {
 
 class Scale : public testing::TestWithParam<const Algorithm*> {
  protected:
-  // Bounds of the whole: microseconds and bytes for each step, many times what they are, so that only what grows faster
-  // than the steps do can miss them.
+  // Bounds for the whole: microseconds and bytes for each step. They are many times the real values, so only what grows
+  // faster than the steps can exceed them.
   static void expect_light(const Algorithm& row, int ranks, double microseconds) {
     for (int number = 0; number < plan::kCarriers; ++number) {
       const auto carrier = static_cast<Carrier>(number);
@@ -74,7 +75,7 @@ class Scale : public testing::TestWithParam<const Algorithm*> {
       request.ranks = ranks;
       request.carrier = carrier;
       request.places = variant.places.get();
-      if (!row.refusal(request).empty()) continue;  // allreduce dissemination: a round needs an area
+      if (!row.refusal(request).empty()) continue;  // allreduce dissemination: every round needs an area
       const Price price = price_of(row, carrier, ranks);
       const auto steps = static_cast<double>(price.outline.steps);
       const std::string what = std::string(row.name) + " by " + plan::name_of(carrier) + ", " + std::to_string(ranks);
@@ -89,14 +90,14 @@ std::string label(const testing::TestParamInfo<const Algorithm*>& info) {
   return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
 }
 
-// A rank of these has to do with the blocks or tiles of all others, even where it moves many of them in one step.
+// In these, a rank deals with the blocks or tiles of all other ranks, even if it moves many of them in one step.
 bool has_to_do_with_all(const Algorithm& row) {
   const auto& traits = algorithms::traits_of(row.collective);
   const bool everywhere = !traits.rooted() && algorithms::contents_of(row.collective, 2).blocks > 0;
   return everywhere || row.name == "rabenseifner" || row.name == "scatter_doubling";
 }
 
-// What there is of trees, hierarchies and doubling.
+// Returns the rows of trees, hierarchies and doubling.
 std::vector<const Algorithm*> light_rows() {
   std::vector<const Algorithm*> result;
   for (const Algorithm& row : algorithms::all()) {

@@ -1,4 +1,4 @@
-// The long sweep: what `copse verify --all` does; mutants of more ranks.
+// The long sweep: does what `copse verify --all` does, and mutates plans of more ranks.
 #include <gtest/gtest.h>
 
 #include "analysis/cases.hpp"
@@ -7,7 +7,7 @@
 namespace copse::analysis {
 namespace {
 
-constexpr std::uint64_t kSample = 8;  // combinations of placement, root and radix, where not as many as they are worth
+constexpr std::uint64_t kSample = 8;  // sampled combinations of placement, root and radix
 
 class FullRow : public testing::TestWithParam<const algorithms::Algorithm*> {};
 

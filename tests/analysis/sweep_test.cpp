@@ -1,5 +1,5 @@
-// The gate: no row of the registry without a proof. Every algorithm, carrier and 1 to 17 ranks, over sampled
-// roots, placements and radices; a sample of mutants.
+// The gate: every row of the registry needs a proof. Checks every algorithm and carrier with 1 to 17 ranks, over
+// sampled roots, placements and radices, and a sample of mutants.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace copse::analysis {
 namespace {
 
-constexpr std::uint64_t kSample = 4;  // combinations of placement, root and radix, where not as many as they are worth
+constexpr std::uint64_t kSample = 4;  // sampled combinations of placement, root and radix
 
 class Row : public testing::TestWithParam<const algorithms::Algorithm*> {};
 
@@ -37,7 +37,7 @@ TEST_P(Row, IsProvedOn1To17Ranks) {
   }
 }
 
-// Calls with other roots share the decision whether their blocks fit a line.
+// Calls with different roots share the decision whether their blocks fit in a line.
 TEST_P(Row, PacksAsManyBlocksForEveryRoot) {
   for (int ranks : {2, 3, 5, 8}) {
     for (const Variant& variant : variants(*GetParam(), ranks, kSample)) {

@@ -1,4 +1,4 @@
-// What algorithms move, as the papers promise it.
+// Algorithms move what the papers promise.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Variant variant_of(const Algorithm& row, Carrier carrier, const Machine& machine
   return variant;
 }
 
-// Bytes from one object of a level to another, [from][to]; numbered as they come.
+// Bytes from one object of a level to another, [from][to]. Objects are numbered as they appear.
 struct Links {
   std::vector<std::int32_t> ids;  // of the objects
   std::vector<int> ranks;         // in each
@@ -62,7 +62,8 @@ struct Links {
 constexpr double kTiny = 1e-9;
 
 TEST(Traffic, OfAPlanThatCanBeCountedByHand) {
-  // Through slots a chain of three copies once into the root's slot, and twice at each rank that passes it on.
+  // Through slots, a chain of three copies once into the root's slot, and twice at each rank that passes the message
+  // on.
   const Machine machine = Machine::from("package:2 core:2 pu:1");
   const Variant chain = variant_of(*algorithms::find(Collective::broadcast, "chain"), Carrier::slot, machine, 0, 0, 3);
   const Traffic traffic = traffic_of(chain);
@@ -97,7 +98,7 @@ TEST(Traffic, LevelsThatDivideAlikeAreOne) {
   EXPECT_EQ(names("grace", 1), "");
 }
 
-// KNEM IV: linear single-copy collectives. What lands in buffers is all that is copied.
+// KNEM IV: linear single-copy collectives. Data is copied only into the buffers where it must go.
 class SingleCopy : public testing::TestWithParam<Collective> {};
 
 TEST_P(SingleCopy, MovesEachByteOnce) {
@@ -131,8 +132,8 @@ INSTANTIATE_TEST_SUITE_P(Flat, SingleCopy,
                                          Collective::allgather, Collective::alltoall),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
-// KNEM V: each link between sockets is crossed once per byte. A hierarchical tree enters each region, and each package,
-// once, from one other; what a rank of another one reads is not crossed again for its neighbours.
+// KNEM V: each byte crosses each link between sockets once. A hierarchical tree enters each region and each package
+// once, from one other. What a rank reads from another region does not cross the link again for its neighbours.
 TEST(Hierarchical, BroadcastsCrossEachLinkBetweenSocketsOncePerByte) {
   std::set<std::string_view> rows;
   for (const Algorithm& row : algorithms::all()) {
@@ -163,15 +164,15 @@ TEST(Hierarchical, BroadcastsCrossEachLinkBetweenSocketsOncePerByte) {
   EXPECT_GE(rows.size(), 3u);
 }
 
-TEST(Hierarchical, AFlatBroadcastCrossesThemOftener) {  // or the test above would see nothing
+TEST(Hierarchical, AFlatBroadcastCrossesThemOftener) {  // otherwise the test above would notice nothing
   const Machine machine = Machine::from("ig");
   const Variant flat = variant_of(*algorithms::find(Collective::broadcast, "flat"), Carrier::get, machine, 0);
   EXPECT_DOUBLE_EQ(Links(traffic_of(flat), *flat.places, Level::package).into(1), 6);
 }
 
-// HMPI 2.4. Messages of m bytes, s sockets of q threads. Equation 8: the threads of a socket reduce q chunks each, of m/q
-// bytes: q m bytes in all. Equation 9: ceil(log2 s) steps across sockets, of m bytes each. Equation 11 adds a broadcast,
-// in two stages: m bytes into each socket, and (q-1) m inside it. So the bytes that ranks move may be at most
+// HMPI 2.4. Messages of m bytes, s sockets of q threads. Equation 8: the threads of a socket reduce q chunks each, of
+// m/q bytes: q m bytes in all. Equation 9: ceil(log2 s) steps across sockets, of m bytes each. Equation 11 adds a
+// broadcast in two stages: m bytes into each socket, and (q-1) m inside it. So the bytes that ranks move may be at most
 //     inside a socket    q m  +  (q-1) m
 //     into a socket      ceil(log2 s) m  +  m
 double formula_inside(int q, bool broadcast) { return q + (broadcast ? q - 1 : 0); }
@@ -195,8 +196,8 @@ TEST(Tiled, HierarchicalReductionsMoveNoMoreThanThePapersFormula) {
   }
 }
 
-// The naive and the cyclic form take the machine for one socket (HMPI 3.2); so do reduce and reduce-scatter (HMPI 2.6),
-// the first of which gives the root all tiles but its own.
+// The naive and the cyclic form treat the machine as one socket (HMPI 3.2). So do reduce and reduce-scatter (HMPI 2.6);
+// the former gives the root all tiles but its own.
 TEST(Tiled, NaiveReductionsMoveNoMoreThanThePapersFormulaForOneSocket) {
   int rows = 0;
   for (const Algorithm& row : algorithms::all()) {

@@ -1,4 +1,4 @@
-// The value model and the order of accesses, by themselves.
+// Tests the value model and the order of accesses by themselves.
 #include <gtest/gtest.h>
 
 #include "analysis/order.hpp"
@@ -45,7 +45,7 @@ TEST(Order, AccessesConflictUntilASignalOrdersThem) {
   EXPECT_FALSE(clocks.join(1, clocks.signal(0)));
   clocks.tick(1);
   EXPECT_FALSE(order.read(1, word));
-  // Two readers need no order between them, but a writer needs both to be over.
+  // Two readers need no order between them, but a writer must come after both.
   clocks.join(2, clocks.signal(0));
   clocks.tick(2);
   EXPECT_FALSE(order.read(2, word));

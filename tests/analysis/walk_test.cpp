@@ -1,4 +1,4 @@
-// Readers of a walk that are not the checker: one whose clock goes by marks, and one that decides which rank comes next.
+// Users of a walk other than the checker: one whose clock follows marks, and one that decides which rank comes next.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -40,8 +40,8 @@ bool walks(const Case& subject, Reader& reader) {
 }
 
 TEST(Timetable, GivesEveryStepItsTime) {
-  // A chain of four through slots: the root copies to its slot; each of the next two copies out of one slot and into its
-  // own, and the last copies out.
+  // A chain of four through slots. The root copies into its slot. Each of the next two ranks copies out of one slot and
+  // into its own. The last rank copies out.
   const auto plans = plans_of(Collective::broadcast, "chain", 4, Carrier::slot);
   Timetable<CopiesAndSignals> times(4);
   ASSERT_TRUE(walks(calls_of(plans, 4, Collective::broadcast), times));
@@ -78,8 +78,8 @@ TEST(Timetable, ChainsAreAsLongAsTheCheckerSaysTheyAre) {
   EXPECT_GT(rows, 300);
 }
 
-// A simulator in small: all copies go over one bus, one after the other in the order in which they are asked for, and a
-// rank that copies, or hears of something later than now, pauses until then.
+// A small simulator. All copies use one bus, one after the other in the order of the requests. A rank that copies, or
+// learns of something later than now, pauses until then.
 class Bus : public Quiet {
  public:
   using Mark = double;

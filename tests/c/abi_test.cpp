@@ -1,4 +1,4 @@
-// The binary interface: what a program compiled against yesterday's header relies on.
+// The binary interface: what a program relies on that was compiled against an earlier header.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 TEST(Abi, TheHeaderIsAlsoC11) { EXPECT_EQ(header_compiles_as_c11(), COPSE_OK); }
 
-// New names go to the end of the lists; these never change again.
+// New names go to the end of the lists. These numbers never change again.
 TEST(Abi, NumbersStay) {
   static_assert(COPSE_OK == 0 && COPSE_ERROR_ARGUMENT == 1 && COPSE_ERROR_VARIABLE == 2 &&
                 COPSE_ERROR_UNREACHABLE == 3 && COPSE_ERROR_MISMATCH == 4 && COPSE_ERROR_LOST == 5 &&

@@ -1,4 +1,4 @@
-// Ranks with handles of the C interface, for tests: threads or processes.
+// Runs ranks with handles of the C interface, for tests. The ranks are threads or processes.
 #pragma once
 
 #include <unistd.h>
@@ -15,13 +15,13 @@
 
 namespace copse::test {
 
-// Of a communicator that nobody else joins.
+// Returns the name of a communicator that nobody else joins.
 inline std::string fresh_name() {
   static int number = 0;
   return "test-" + std::to_string(getpid()) + "-" + std::to_string(++number);
 }
 
-// Empty if no rank or process has anything to complain about.
+// Returns an empty text if no rank or process complains.
 inline std::string all_well(const std::vector<std::string> &complaints) {
   std::string result;
   for (std::size_t i = 0; i < complaints.size(); ++i)
@@ -29,7 +29,7 @@ inline std::string all_well(const std::vector<std::string> &complaints) {
   return result;
 }
 
-// Runs `body` in as many threads as their meeting has ranks; what it returns was wrong.
+// Runs `body` in as many threads as their meeting has ranks. Returns the complaints of `body`.
 inline std::string with_meeting(int ranks, const std::function<std::string(copse_meeting *, int)> &body) {
   copse_meeting *meeting = nullptr;
   if (copse_meeting_create(ranks, &meeting) != COPSE_OK) return "no meeting";
@@ -42,7 +42,7 @@ inline std::string with_meeting(int ranks, const std::function<std::string(copse
   return all_well(wrong);
 }
 
-// Runs `body` on every rank of a communicator of threads; what it returns was wrong.
+// Runs `body` on every rank of a communicator of threads. Returns the complaints of `body`.
 inline std::string with_threads(int ranks, const std::function<std::string(copse_comm *)> &body) {
   return with_meeting(ranks, [&](copse_meeting *meeting, int rank) -> std::string {
     copse_comm *comm = nullptr;
@@ -55,7 +55,7 @@ inline std::string with_threads(int ranks, const std::function<std::string(copse
   });
 }
 
-// The same with processes.
+// Does the same with processes.
 inline std::string with_processes(int ranks, const std::function<std::string(copse_comm *)> &body) {
   const std::string name = fresh_name();
   return all_well(in_processes(ranks, [&](int rank) -> std::string {
@@ -67,7 +67,7 @@ inline std::string with_processes(int ranks, const std::function<std::string(cop
   }));
 }
 
-// What is wrong if a call did not end with this status, and a message of one line with these words in it.
+// Checks that a call ended with this status and a message of one line that contains these words. Returns what is wrong.
 inline std::string refused(copse_status status, copse_status expected, std::initializer_list<const char *> words,
                            const copse_comm *comm = nullptr) {
   const std::string message = copse_comm_message(comm);
@@ -79,7 +79,7 @@ inline std::string refused(copse_status status, copse_status expected, std::init
   return wrong.empty() ? wrong : wrong + "message: " + message;
 }
 
-struct Variable {  // set while it lives
+struct Variable {  // it is set while this object lives
   const char *name;
   Variable(const char *variable, const char *value) : name(variable) { setenv(variable, value, 1); }
   Variable(const Variable &) = delete;

@@ -1,5 +1,5 @@
-// Every collective of the C interface, blocking and started, with threads and processes: random calls against the naive
-// model of ../engine/model.hpp. TEST_SEED in the environment replays a failure.
+// Compares every collective of the C interface, blocking and started, with threads and processes, with the naive model
+// of ../engine/model.hpp. The calls are random; TEST_SEED in the environment replays a failure.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using algorithms::Collective;
 
-// Makes a call, or starts it if there is a place for the request. The tables are gone when it returns.
+// Makes a call, or starts it if there is a place for the request. The tables are destroyed when it returns.
 copse_status make(copse_comm *comm, const CallBuffers &call, const communicator::Arguments &a,
                   copse_request **request) {
   const auto ranks = static_cast<std::size_t>(call.call().ranks);
@@ -79,7 +79,7 @@ std::string judge(copse_status status, const CallBuffers &buffers, copse_comm *c
   return buffers.wrong_bytes();
 }
 
-// Calls that were started are finished the last one first, or all at once, waited for or asked after.
+// Finishes started calls, either the last one first or all at once, by waiting or by testing.
 std::string finish(std::deque<std::unique_ptr<UnderWay>> &started, copse_comm *comm, std::uint64_t dice) {
   if (dice % 3 == 0) {
     std::vector<copse_request *> requests;

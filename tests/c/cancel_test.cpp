@@ -1,4 +1,4 @@
-// Threads that are cancelled (pthread_cancel) while they are in a call of the C interface.
+// Threads that are cancelled (pthread_cancel) during a call of the C interface.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 namespace copse::test {
 namespace {
 
-// A thread that may be cancelled; its end is waited for.
+// A thread that may be cancelled. The destructor waits for its end.
 class Thread {
  public:
   explicit Thread(std::function<void()> body) : body_(std::move(body)) {
@@ -37,10 +37,10 @@ class Thread {
   void *result_ = nullptr;
 };
 
-// Long enough for a thread that waits to nap, on a quiet machine.
+// Sleeps long enough for a waiting thread to fall asleep, on a quiet machine.
 void let_it_nap() { std::this_thread::sleep_for(std::chrono::milliseconds(300)); }
 
-// Two ranks: rank 0 is a thread that calls `waits`; once that has been cancelled, rank 1 calls `then`.
+// Runs two ranks. Rank 0 is a thread that calls `waits`. Once it has been cancelled, rank 1 calls `then`.
 std::string cancel_first(copse_comm *comm, const std::function<void(copse_comm *)> &waits,
                          const std::function<std::string(copse_comm *)> &then, std::atomic<bool> &cancelled) {
   if (copse_comm_rank(comm) == 1) {
@@ -55,7 +55,7 @@ std::string cancel_first(copse_comm *comm, const std::function<void(copse_comm *
   return ended ? "" : "the thread has ended otherwise";
 }
 
-// The first of two barriers may end well: rank 0 has announced itself before it waited.
+// The first of two barriers may end well, because rank 0 announced itself before it waited.
 std::string finds_rank_0_gone(copse_comm *comm) {
   copse_status status = copse_barrier(comm);
   if (status == COPSE_OK) status = copse_barrier(comm);
@@ -119,7 +119,7 @@ TEST(Cancel, LeavesARequestThatWasWaitedFor) {
             }), "");
 }
 
-// One that is due already takes no effect before the communicator has been made, and freed.
+// A cancellation that is already due takes effect only after the communicator has been made and freed.
 TEST(Cancel, SparesTheMakingAndFreeingOfACommunicator) {
   EXPECT_EQ(with_meeting(2, [](copse_meeting *meeting, int rank) -> std::string {
               std::string wrong = "has not freed it";

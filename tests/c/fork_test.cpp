@@ -1,4 +1,4 @@
-// A process forks while it has a communicator: the child is another process, which lets go of what it inherited.
+// A process forks while it has a communicator. The child is another process and must let go of what it inherited.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ std::string fork_with_a_communicator(const std::string &name, int rank) {
   const pid_t child = fork();
   if (child == 0) {
     const bool inherited = maps_common_memory();
-    copse_comm_free(comm);  // as the destructor of a global object does
+    copse_comm_free(comm);  // as the destructor of a global object would do
     _exit(inherited ? 2 : 0);
   }
   int status = -1;

@@ -1,8 +1,8 @@
-// Messages whose total size passes 2^31 and 2^32 bytes, in little memory.
+// Messages whose total size exceeds 2^31 and 2^32 bytes, in little memory.
 //
-// Inputs are pages that nobody wrote, all one zero page to the system. Outputs are one small piece of memory mapped
-// over and over. Only around the offsets that are looked at (the two powers, and the ends of blocks, on either side) do
-// outputs have pages of their own, and inputs something in them.
+// Inputs are pages that nobody has written; the system keeps one zero page for all of them. Outputs are a small piece
+// of memory that is mapped many times. Only the places that are checked, on both sides of the two powers and of the
+// ends of blocks, have pages of their own in the outputs and data in the inputs.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -16,7 +16,7 @@ namespace copse::test {
 namespace {
 
 constexpr int kRanks = 2, kRoot = 1;
-constexpr std::size_t kBlock = (std::size_t{9} << 28) + 77;  // 2.25 GiB and a bit: each by itself passes 2^31
+constexpr std::size_t kBlock = (std::size_t{9} << 28) + 77;  // a little over 2.25 GiB, so each exceeds 2^31
 constexpr std::size_t kGap = 1000;                           // after each block, in the v-forms
 constexpr std::size_t kTotal = kRanks * (kBlock + kGap);
 constexpr std::size_t kPage = 4096;
@@ -40,7 +40,7 @@ class Memory {
   }
   [[nodiscard]] bool usable() const { return base_ != nullptr && usable_; }
   [[nodiscard]] unsigned char *at(std::size_t offset) const { return base_ + offset; }
-  // Gives these bytes pages of their own.
+  // Gives these bytes their own pages.
   void keep(std::size_t first, std::size_t end) {
     const std::size_t begin = first / kPage * kPage;
     if (mmap(base_ + begin, (end - begin + kPage - 1) / kPage * kPage, PROT_READ | PROT_WRITE,
@@ -59,7 +59,7 @@ unsigned char stamp(int rank, std::size_t offset) {  // never zero
   return static_cast<unsigned char>((offset * 0x9E3779B97F4A7C15U >> 40) + static_cast<unsigned>(rank) * 101) | 1;
 }
 
-// What goes where: block `from` -> `to` begins at input_at of the one and output_at of the other.
+// Where the blocks lie: block `from` -> `to` begins at input_at of `from` and at output_at of `to`.
 struct Shape {
   const char *name;
   bool input_blocks, output_blocks;  // the buffer holds a block for each rank
@@ -97,7 +97,7 @@ const Shape kShapes[] = {
      }},
 };
 
-// Calls visit(from, input offset, output offset, bytes) for every piece of what `rank` gives or gets that is looked at.
+// Calls visit(from, input offset, output offset, bytes) for every checked piece that `rank` gives or gets.
 template <class Visit>
 void each_piece(const Shape &shape, bool ragged, int rank, bool gets, Visit &&visit) {
   constexpr std::size_t kAround = 2 * kPage;
@@ -105,7 +105,7 @@ void each_piece(const Shape &shape, bool ragged, int rank, bool gets, Visit &&vi
   for (int other = 0; other < kRanks; ++other) {
     const int from = gets ? other : rank, to = gets ? rank : other;
     if ((shape.from_root && from != kRoot) || (shape.to_root && to != kRoot)) continue;
-    if (!shape.input_blocks && !shape.output_blocks && to == kRoot) continue;  // a broadcast's root keeps what it has
+    if (!shape.input_blocks && !shape.output_blocks && to == kRoot) continue;  // the root of a broadcast keeps its data
     const std::size_t input = shape.input_blocks ? static_cast<std::size_t>(to) * stride : 0;
     const std::size_t output = shape.output_blocks ? static_cast<std::size_t>(from) * stride : 0;
     std::vector<std::size_t> middles{0, kBlock};
@@ -143,7 +143,7 @@ std::string one_call(copse_comm *comm, const Shape &shape, bool ragged) {
   });
   const bool gets = (!shape.to_root || rank == kRoot) && (shape.input_blocks || shape.output_blocks || rank != kRoot);
   if (wrong.empty() && gets != (seen > 0)) wrong = "nothing was looked at";
-  copse_barrier(comm);  // the buffers stay until all have ended
+  copse_barrier(comm);  // the buffers stay until all ranks have ended
   return wrong.empty() ? wrong : std::string(shape.name) + (ragged ? "v: " : ": ") + wrong;
 }
 
@@ -155,7 +155,7 @@ struct Case {
 };
 void PrintTo(const Case &c, std::ostream *out) { *out << c.shape.name; }
 
-// Each shape and each reach, but not every pair: a case copies gigabytes.
+// Returns each shape and each reach, but not every pair, because a case copies gigabytes.
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const Shape &shape : kShapes) {

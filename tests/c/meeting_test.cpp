@@ -1,4 +1,5 @@
-// Meeting by name among strangers: whoever else owns the name or calls under it, ranks meet, or are told why not in time.
+// Ranks meet by name among strangers. Whoever else owns the name or calls under it, the ranks meet, or learn in time
+// why they do not.
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -29,13 +30,13 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr unsigned kHung = 30;        // seconds: then SIGALRM ends a rank, which shows
+constexpr unsigned kHung = 30;        // seconds; then SIGALRM ends a rank, and the test fails
 constexpr uid_t kAnotherUser = 65534;  // nobody
 
 double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
 void sleep_ms(int time) { std::this_thread::sleep_for(std::chrono::milliseconds(time)); }
 
-// What is wrong if ranks that have met do not add up.
+// Returns what is wrong if the ranks that have met do not add up.
 std::string add_up(copse_comm *comm) {
   const int ranks = copse_comm_ranks(comm), mine = copse_comm_rank(comm) + 1;
   int sum = 0;
@@ -52,7 +53,7 @@ std::string join_and_add(const std::string &name, int rank, int ranks, double ti
   return wrong;
 }
 
-// What is wrong if this rank is not told these words, soon after its timeout at the latest.
+// Returns what is wrong if this rank is not told these words by shortly after its timeout.
 std::string join_and_be_refused(const std::string &name, int rank, int ranks, double timeout,
                                 std::initializer_list<const char *> words) {
   alarm(kHung);
@@ -95,7 +96,7 @@ class Stranger {
   int socket_;
 };
 
-// A process that does `body` and then stays until it is no longer needed.
+// A process that runs `body` and then stays until it is no longer needed.
 class Bystander {
  public:
   template <class Body>
@@ -125,7 +126,7 @@ class Bystander {
   pid_t pid_ = -1;
 };
 
-// Gives a caller what rank 0 used to give: its process, the number of a descriptor, and that of the ranks.
+// Gives a caller what rank 0 once gave: its process, the number of a descriptor, and the number of ranks.
 void hand_out(int caller) {
   const int memory = memfd_create("evil", 0);
   static_cast<void>(ftruncate(memory, 1 << 16));
@@ -154,7 +155,7 @@ TEST(Strangers, AnotherUserOwnsTheName) {
             "");
 }
 
-// Later the name is free: the rank that has kept calling meets rank 0.
+// When the name is free again, the rank that has kept calling meets rank 0.
 TEST(Strangers, TheOwnerOfTheNameLeaves) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(2,
@@ -202,7 +203,7 @@ TEST(Strangers, TheOwnerOfTheNameTakesNobodyIn) {
   EXPECT_EQ(complaints[0], "");
 }
 
-// Each of them calls before rank 1 does, and most stay on the line.
+// All of them call before rank 1 does, and most keep their connection.
 TEST(Strangers, TheyCallAndUseUpNoInvitation) {
   for (const std::string &words : {std::string(), std::string("\1\0\0\0", 4), std::string("copse"), std::string(5000, 'x'),
                                    std::string("copse\x1bmt\1\0\0\0\xff\xff\xff\xff", 16)}) {
@@ -241,7 +242,7 @@ TEST(Strangers, AnotherUserCallsAndUsesUpNoInvitation) {
             "");
 }
 
-// Hundreds of silent lines neither use up rank 0's descriptors nor keep a rank out.
+// Hundreds of silent connections neither use up rank 0's descriptors nor keep a rank out.
 TEST(Strangers, ACrowdIsOnTheLine) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(3, [&](int who) -> std::string {
@@ -323,8 +324,8 @@ TEST(Ranks, OfAnotherJob) {
   }
 }
 
-// As two containers with one network. Before, the second rank opened the first one's descriptor by its number: among its
-// own processes.
+// The ranks are like two containers with one network. Earlier versions let the second rank open the first one's
+// descriptor by number among its own processes.
 TEST(Ranks, OfAnotherPidNamespace) {
   const std::string name = fresh_name();
   char path[] = "/tmp/copse-meeting-XXXXXX";
@@ -337,7 +338,7 @@ TEST(Ranks, OfAnotherPidNamespace) {
     return in_processes(1, [&](int) -> std::string {  // process 1 of its own namespace
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || mount("proc", "/proc", "proc", 0, nullptr) != 0)
         return "skip";
-      // Whatever number the other's memory has there, it is the user's file here.
+      // Every number that the other rank's memory might have is a file of the user here.
       for (int fd = 3; rank == 1 && fd < 40; ++fd)
         if (fcntl(fd, F_GETFD) < 0) dup2(file, fd);
       if (rank == 0) return join_and_be_refused(name, 0, 2, 2, {"only 1 of 2 ranks came in time", "PID namespace"});
@@ -365,7 +366,7 @@ TEST(Timeouts, ThatAreNone) {
     EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), rank, 2, 0, &comm), COPSE_ERROR_UNREACHABLE, {"in time"}), "");
 }
 
-// Longer than poll()'s milliseconds, the clock's nanoseconds, or anything. The other rank is late in turn.
+// The timeout exceeds poll()'s milliseconds, the clock's nanoseconds, or any range. Each rank is late in turn.
 TEST(Timeouts, ThatNoClockHolds) {
   for (const double timeout : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::max(), 1e10, 4294967296.0,
                                4294967.296, 2147483.648}) {

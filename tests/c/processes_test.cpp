@@ -1,4 +1,4 @@
-// The C interface with processes as ranks: joined by name, by a callback, and with threads inside.
+// The C interface with processes as ranks: they join by name, by a callback, and with threads inside.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ using Steady = std::chrono::steady_clock;
 
 double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
 
-// A few calls of each kind; what went wrong.
+// Makes a few calls of each kind. Returns what went wrong.
 std::string exercise(copse_comm *comm, std::size_t count) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
   for (int turn = 0; turn < 3; ++turn) {
@@ -90,7 +90,7 @@ TEST(Join, ACallbackBringsThemTogether) {
   };
   void *memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  // std::barrier sleeps on futexes private to a process: threads it is.
+  // The ranks are threads, as std::barrier sleeps on futexes that are private to a process.
   auto *board = new (memory) Board{std::barrier<>(3), std::barrier<>(3), {}};
   struct Context {
     Board *board;
@@ -146,7 +146,7 @@ TEST(Join, TheNameIsTaken) {
   const std::string name = fresh_name();
   std::thread first([&] {
     copse_comm *comm = nullptr;
-    copse_comm_join(name.c_str(), 0, 2, 1, &comm);  // waits for a rank 1 that does not come
+    copse_comm_join(name.c_str(), 0, 2, 1, &comm);  // waits for a rank 1 that never comes
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   copse_comm *comm = nullptr;
@@ -179,7 +179,7 @@ TEST(Join, OtherVariablesOnOneRank) {
             "");
 }
 
-// COPSE_CHECK: rank 1 of three calls something else.
+// Under COPSE_CHECK, rank 1 of three makes a different call.
 TEST(Check, NamesBothRanksAndWhatTheyCall) {
   struct Mismatch {
     copse_status (*right)(copse_comm *), (*wrong)(copse_comm *);
@@ -209,13 +209,13 @@ TEST(Check, NamesBothRanksAndWhatTheyCall) {
                                       copse_comm *comm = nullptr;
                                       if (copse_comm_join(name.c_str(), rank, 3, 10, &comm) != COPSE_OK)
                                         return copse_comm_message(nullptr);
-                                      std::string wrong = exercise(comm, 10);  // what agrees passes
+                                      std::string wrong = exercise(comm, 10);  // equal calls pass
                                       if (!wrong.empty()) return wrong;
                                       const auto begin = Steady::now();
                                       wrong = refused((rank == 1 ? mismatch.wrong : mismatch.right)(comm),
                                                       COPSE_ERROR_MISMATCH, mismatch.words, comm);
                                       if (seconds_since(begin) > 1) wrong += "; and that took more than a second";
-                                      if (wrong.empty()) wrong = exercise(comm, 10);  // nothing was done: all goes on
+                                      if (wrong.empty()) wrong = exercise(comm, 10);  // nothing was done
                                       copse_comm_free(comm);
                                       return wrong;
                                     })),
@@ -223,7 +223,7 @@ TEST(Check, NamesBothRanksAndWhatTheyCall) {
   }
 }
 
-// It computes for longer than the others waited when they joined: no error.
+// The rank computes for longer than the others waited when they joined. That is no error.
 TEST(Check, ASlowRankIsWaitedFor) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(3,
@@ -241,7 +241,7 @@ TEST(Check, ASlowRankIsWaitedFor) {
             "");
 }
 
-// Rank 1 comes to the compared call only when a call of the other communicator is over, which needs rank 0.
+// Rank 1 reaches the compared call only when a call of the other communicator is over, and that call needs rank 0.
 TEST(Check, StartedCallsGoOnMeanwhile) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(2,
@@ -293,7 +293,7 @@ void PrintTo(const Death &death, std::ostream *out) { *out << death.what; }
 
 class Killed : public testing::TestWithParam<Death> {};
 
-// A thread of the victim kills it while it is busy with collectives: in the middle of one.
+// A thread of the victim kills it in the middle of a collective.
 TEST_P(Killed, TheOthersAreToldSoon) {
   const Death death = GetParam();
   const std::string name = fresh_name();
@@ -375,7 +375,8 @@ TEST(Faults, NoAffinityAndNoPidfd) {
   EXPECT_EQ(all_well(complaints), "");
 }
 
-// A timer's signals, whose handler does nothing and restarts nothing: they interrupt whatever the system is doing.
+// The handler of a timer's signals does nothing, and calls are not restarted. So the signals interrupt every system
+// call.
 TEST(Faults, SignalsInterruptEverything) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(3,
@@ -395,12 +396,13 @@ TEST(Faults, SignalsInterruptEverything) {
             "");
 }
 
-// One rank may have no more: files as large as the common memory, descriptors, addresses. No rank gets a communicator.
+// One rank reaches a limit: the size of files (as large as the common memory), descriptors, or addresses. No rank gets
+// a communicator.
 TEST(Faults, LimitsOfOneRank) {
   struct Limit {
     int rank;
     __rlimit_resource which;
-    rlim_t more;  // than it has
+    rlim_t more;  // beyond what it has
     const char *says;
   };
   for (const Limit &limit : {Limit{0, RLIMIT_FSIZE, 1 << 20, "File too large"}, Limit{1, RLIMIT_NOFILE, 0, "in time"},
@@ -426,7 +428,7 @@ TEST(Faults, LimitsOfOneRank) {
   }
 }
 
-// Rank 1 has called, and stays in the queue of rank 0, which cannot take it in: neither may that last for ever.
+// Rank 1 has called and stays in the queue of rank 0, which cannot take it in. This must not last for ever either.
 TEST(Faults, RankZeroTakesNobodyIn) {
   struct Cause {
     const char *what;
@@ -461,8 +463,8 @@ TEST(Faults, RankZeroTakesNobodyIn) {
   }
 }
 
-// In a file system of its own with 1 MiB of /dev/shm and of /tmp: all works, and nothing is left, not even by a rank
-// that was killed.
+// In a separate file system with 1 MiB of /dev/shm and of /tmp, everything works and nothing is left behind, not even
+// by a rank that was killed.
 TEST(Faults, SmallShmAndNothingLeftBehind) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(1, [&](int) -> std::string {

@@ -1,5 +1,5 @@
-// COPSE_PROGRESS=thread: calls come to their end while their ranks are in no call at all; and a forked child has a thread
-// of its own only if it asks for one.
+// COPSE_PROGRESS=thread. Calls end while their ranks are in no call at all, and a forked child has a thread of its own
+// only if it asks for one.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of the ranks as threads: what the others must not wait for by a call.
+// Announces the end of a turn to ranks that are threads. They wait for it here because they must not make a call.
 class Ended {
  public:
   void say(int turn) { turn_.store(turn); }
@@ -31,7 +31,7 @@ class Ended {
   std::atomic<int> turn_{-1};
 };
 
-// The others start a call, and compute until rank 0, which waits for it, has its result.
+// The other ranks start a call and compute until rank 0, which waits for the call, has its result.
 std::string while_others_compute(copse_comm *comm, Ended &ended) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
   for (int turn = 0; turn < 30; ++turn) {
@@ -47,7 +47,7 @@ std::string while_others_compute(copse_comm *comm, Ended &ended) {
     if (rank == 0) ended.say(turn);
     for (std::size_t i = 0; i < count; ++i)
       if (out[i] != ranks * (static_cast<double>(i) + turn) + ranks * (ranks - 1) / 2.0) return "a wrong sum";
-    if (turn % 5 == 0) std::this_thread::sleep_for(5ms);  // long enough for a thread that finds nothing to fall asleep
+    if (turn % 5 == 0) std::this_thread::sleep_for(5ms);  // long enough for an idle thread to fall asleep
     if (copse_barrier(comm) != COPSE_OK) return copse_comm_message(comm);
   }
   return {};
@@ -67,14 +67,14 @@ TEST(ProgressThread, IsRefusedWhereItsNameIsWrong) {
             "");
 }
 
-// ThreadSanitizer does not follow a process with threads that forks.
+// ThreadSanitizer does not support a fork of a process with threads.
 #ifndef __SANITIZE_THREAD__
-// Rank 0 is the parent, in whose process the thread has been busy; rank 1 its child, which needs one of its own.
+// Rank 0 is the parent, whose thread has been busy. Rank 1 is its child, which needs its own thread.
 TEST(ProgressThread, ComesAnewInAForkedChild) {
   const Variable thread("COPSE_PROGRESS", "thread");
   Ended before;
   ASSERT_EQ(with_threads(2, [&](copse_comm *comm) { return while_others_compute(comm, before); }), "");
-  copse_comm *kept = nullptr;  // so that the parent's thread is there when it forks
+  copse_comm *kept = nullptr;  // so that the parent has its thread when it forks
   ASSERT_EQ(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &kept), COPSE_OK);
   const std::string name = fresh_name();
   int told[2];
@@ -89,10 +89,10 @@ TEST(ProgressThread, ComesAnewInAForkedChild) {
   char byte = 0;
   if (child == 0) {
     alarm(20);
-    right = right && read(told[0], &byte, 1) == 1;  // the parent has its result: not by a call of the child's
+    right = right && read(told[0], &byte, 1) == 1;  // the parent has its result without a call of the child
   }
   right = right && copse_wait(&request) == COPSE_OK && out == std::vector<double>(in.size(), 3);
-  if (child == 0) std::exit(right ? 0 : 1);  // with all destructors
+  if (child == 0) std::exit(right ? 0 : 1);  // runs all destructors
   EXPECT_EQ(write(told[1], &byte, 1), 1);
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);

@@ -1,4 +1,4 @@
-// The C interface's calls with blocks and requests: what they refuse, what they cut off, and how started calls end.
+// The C interface's calls with blocks and requests: what they refuse, what they truncate, and how started calls end.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 namespace copse::test {
 namespace {
 
-constexpr std::size_t kHuge = SIZE_MAX - 3;  // as -4 looks
+constexpr std::size_t kHuge = SIZE_MAX - 3;  // what -4 looks like
 
 TEST(Mistakes, AreToldBeforeAnythingIsDone) {
   const auto body = [](copse_comm *comm) -> std::string {
@@ -66,7 +66,7 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     // Operators.
     wrong(copse_scan(comm, numbers, sums, 2, COPSE_DOUBLE, COPSE_BXOR), {"BXOR is not defined for type DOUBLE"});
     wrong(copse_reduce_scatter(comm, numbers, sums, sizes, COPSE_TYPE_COUNT, COPSE_SUM), {"not defined"});
-    // Started.
+    // Started calls.
     copse_request *request = reinterpret_cast<copse_request *>(8);
     wrong(copse_start_gather(comm, in, 8, out, 2, &request), {"copse_gather", "root is 2"});
     if (request != nullptr) all += "a refused call leaves a request";
@@ -88,11 +88,11 @@ TEST(Mistakes, AreNot) {
     if (copse_allgatherv(comm, buffer + 4, buffer, sizes, around) != COPSE_OK) return copse_comm_message(comm);
     if (std::memcmp(buffer, "AB23", 4) != 0 || std::memcmp(buffer + 8, "CDab", 4) != 0)
       return std::string("after allgatherv: ") + buffer;
-    // An output that a rank does not have overlaps nothing.
+    // An output that a rank does not have cannot overlap anything.
     double numbers[4] = {1, 2, 3, 4}, *const sums = rank == 0 ? numbers + 1 : numbers;
     if (copse_exscan(comm, numbers, sums, 3, COPSE_DOUBLE, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
     if (numbers[1] != 2) return "exscan wrote on rank 0";
-    // Nothing needs no buffer.
+    // No data needs no buffer.
     const std::size_t none[] = {0, 0};
     if (copse_alltoallv(comm, nullptr, none, nullptr, nullptr, none, nullptr) != COPSE_OK)
       return "alltoallv of nothing";
@@ -104,7 +104,7 @@ TEST(Mistakes, AreNot) {
   EXPECT_EQ(with_threads(2, body), "");
 }
 
-// Rank `ranks - 1` gives twice what the other side has room for.
+// Rank `ranks - 1` sends twice what the other side has room for.
 std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm), last = ranks - 1;
   const auto count = static_cast<std::size_t>(ranks);
@@ -134,7 +134,7 @@ std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
   std::vector<char> room(3 * bytes, '-');
   sizes[count - 1] = 2 * bytes;
   std::fill(all.begin(), all.end(), 'R');
-  // Of a scatterv either the root or the rank with too little room is told, whichever sees it.
+  // In a scatterv, either the root or the rank with too little room is told, whichever notices it.
   const copse_status scattered =
       ended(start ? copse_start_scatterv(comm, all.data(), sizes.data(), places.data(), room.data(), bytes, 0, &request)
                   : copse_scatterv(comm, all.data(), sizes.data(), places.data(), room.data(), bytes, 0));
@@ -153,7 +153,7 @@ std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
   return wrong;
 }
 
-// Of an alltoallv the last rank gives rank 0 twice what it has room for, and rank 0 the last rank half of it.
+// In an alltoallv, the last rank sends rank 0 twice what it has room for, and rank 0 sends the last rank half of that.
 std::string cut_off_pair(copse_comm *comm, std::size_t bytes, bool start) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm), last = ranks - 1;
   const auto count = static_cast<std::size_t>(ranks);
@@ -181,7 +181,7 @@ std::string cut_off_pair(copse_comm *comm, std::size_t bytes, bool start) {
     return copse_comm_message(comm);
   }
   if (out != want) return "alltoallv wrote something else";
-  std::fill(out.begin(), out.end(), '.');  // the same, with nothing wrong
+  std::fill(out.begin(), out.end(), '.');  // the same call without the mistake
   gives.assign(count, bytes);
   if (copse_alltoallv(comm, in.data(), gives.data(), places.data(), out.data(), takes.data(), places.data()) != COPSE_OK)
     return copse_comm_message(comm);
@@ -219,7 +219,7 @@ TEST(Requests, SeveralCommunicatorsInAnyOrder) {
         if (copse_start_allreduce(i % 2 == 0 ? one : two, &mine, &sum[i], 1, COPSE_INT64, COPSE_SUM, &requests[i]) !=
             COPSE_OK)
           return "start";
-      if (rank % 2 == 1) std::reverse(requests, requests + 5);  // every other rank asks for them the other way round
+      if (rank % 2 == 1) std::reverse(requests, requests + 5);  // every other rank waits in the opposite order
       if (copse_wait_all(5, requests) != COPSE_OK) return "wait";
       if (std::count(requests, requests + 5, nullptr) != 5) return "a request is left";
       if (std::count(sum, sum + 4, total) != 4) return "a wrong sum";
@@ -294,7 +294,7 @@ TEST(Requests, AllEndWhenARankHasNoMemory) {
       if (buffer == MAP_FAILED) return "mmap";
       const rlimit limit{rank == 1 ? 3 * kBytes : RLIM_INFINITY, RLIM_INFINITY};
       if (setrlimit(RLIMIT_AS, &limit) != 0) return "setrlimit";
-      // A ragged one, of which rank 1 alone has much: the other is not to need memory itself.
+      // In this ragged call rank 1 alone has much data. The other rank must not need memory for it.
       const std::size_t much[] = {0, kBytes}, little[] = {0, 0}, *const sizes = rank == 1 ? much : little;
       copse_request *request = nullptr;
       copse_status status = start
@@ -315,7 +315,7 @@ TEST(Requests, AllEndWhenARankHasNoMemory) {
 
 struct Mismatch {
   const char *what;
-  copse_status (*call)(copse_comm *, int rank);  // rank 1 of three calls something else
+  copse_status (*call)(copse_comm *, int rank);  // in it rank 1 of three makes a different call
   std::initializer_list<const char *> words;
   copse_status on_rank_1 = COPSE_ERROR_MISMATCH;
 };

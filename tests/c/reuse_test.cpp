@@ -1,4 +1,4 @@
-// Process ids and descriptors whose numbers have gone to others: nobody is taken for somebody else, and nothing that
+// Process ids and descriptors whose numbers have been reused. Nobody is mistaken for somebody else, and nothing that
 // belongs to others is touched.
 #include <gtest/gtest.h>
 #include <fcntl.h>
@@ -28,14 +28,14 @@
 namespace copse::test {
 namespace {
 
-constexpr unsigned kHung = 30;  // seconds: then SIGALRM ends a process, which shows
+constexpr unsigned kHung = 30;  // seconds; then SIGALRM ends a process, and the test fails
 
 void sleep_ms(int time) { std::this_thread::sleep_for(std::chrono::milliseconds(time)); }
 
 constexpr std::size_t kBytes = 1 << 20;
-std::byte buffer[kBytes];  // at one address in every process that is forked from this one
+std::byte buffer[kBytes];  // it has one address in all processes forked from this one
 
-// What the processes of a test have in common.
+// What the processes of a test share.
 struct Common {
   std::atomic<int> stage{0};
   char complaint[1000] = "";
@@ -44,9 +44,9 @@ struct Common {
   }
 };
 
-// Rank 0 of two, when rank 1 has ended and its process id is another's: its complaint.
+// Rank 0 of two, after rank 1 has ended and another process has its id. Returns a complaint.
 using Survivor = std::string (*)(copse_comm *);
-// Rank 1, which ends by _exit or is killed.
+// Rank 1. It ends by _exit or is killed.
 using Victim = void (*)(copse_comm *, Common &);
 
 void leave(copse_comm *, Common &common) {
@@ -55,7 +55,7 @@ void leave(copse_comm *, Common &common) {
   _exit(0);
 }
 
-// A process with this id; 0 where the system does not allow that.
+// Forks a process with this id. Returns 0 if the system does not allow that.
 pid_t fork_as(pid_t pid) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
@@ -65,7 +65,7 @@ pid_t fork_as(pid_t pid) {
   return child < 0 ? 0 : static_cast<pid_t>(child == 0 ? -1 : child);
 }
 
-// In a PID namespace of its own, so that nobody else takes the id meanwhile. "skip" where there is none.
+// Runs in a separate PID namespace, so that nobody else takes the id in the meantime. Returns "skip" if there is none.
 std::string with_reused_id(Victim victim, Survivor survivor) {
   const std::string name = fresh_name();
   return in_processes(1, [&](int) -> std::string {
@@ -89,18 +89,18 @@ std::string with_reused_id(Victim victim, Survivor survivor) {
         _exit(0);
       }
       common.wait_for(1);
-      sleep_ms(100);  // whatever rank 1 has begun, it now waits in
+      sleep_ms(100);  // by now rank 1 waits in whatever it has begun
       common.stage.store(2);
       sleep_ms(20);
       kill(ranks[1], SIGKILL);
       waitpid(ranks[1], nullptr, 0);
-      sleep_ms(50);  // longer than any id takes to come round again
+      sleep_ms(50);  // by then any id has come round again
       const pid_t stranger = fork_as(ranks[1]);
       if (stranger == 0) {
         kill(ranks[0], SIGKILL);
         return "skip";
       }
-      if (stranger < 0) {  // it is the stranger
+      if (stranger < 0) {  // this is the stranger
         alarm(2 * kHung);
         common.stage.store(3);
         common.wait_for(4);
@@ -133,14 +133,14 @@ TEST(Reused, AWaitForTheRankThatHadTheId) {
 TEST(Reused, WithoutPidfds) {
   const std::string wrong = with_reused_id(leave, [](copse_comm *comm) -> std::string {
     if (!refuse(SYS_pidfd_open)) return "skip";
-    for (int fd = 3; fd < 1024; ++fd) close(fd);  // what had been opened before
+    for (int fd = 3; fd < 1024; ++fd) close(fd);  // all descriptors that were open before
     return told_at_barrier(comm);
   });
   if (wrong == "skip") GTEST_SKIP() << "no PID namespace, no say in ids, or no seccomp";
   EXPECT_EQ(wrong, "");
 }
 
-// Rank 1 has said where its buffer lies before it ends. Rank 0 writes there as soon as it calls.
+// Rank 1 has said where its buffer lies before it ends. Rank 0 writes there as soon as it makes a call.
 TEST(Reused, NothingIsCopiedToTheStranger) {
   const Variable reach("COPSE_REACH", "kernel"), put("COPSE_ALGORITHM", "bcast=knomial:put");
   const Victim victim = [](copse_comm *comm, Common &common) {
@@ -158,8 +158,8 @@ TEST(Reused, NothingIsCopiedToTheStranger) {
 
 // Descriptors ---------------------------------------------------------------------------------------------------
 
-// Rank 0, as daemons do, closes every descriptor that it knows nothing of, and opens its own under all the numbers: some
-// of them readable, as a pidfd of a process that has ended is.
+// Like a daemon, rank 0 closes every descriptor that it does not know, and opens its own under all the numbers. Some of
+// these are readable, like the pidfd of a process that has ended.
 struct Daemon {
   std::vector<int> own;
   std::vector<struct stat> files;
@@ -186,7 +186,7 @@ TEST(Closed, TheOthersAreStillKnownToLive) {
     const std::string wrong = with_processes(2, [&](copse_comm *comm) -> std::string {
       alarm(kHung);
       if (copse_comm_rank(comm) == 1) {
-        sleep_ms(300);  // rank 0 looks several times
+        sleep_ms(300);  // rank 0 checks several times
         return copse_barrier(comm) == COPSE_OK && copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm);
       }
       const Daemon daemon(readable);
@@ -207,14 +207,14 @@ TEST(Closed, TheOthersAreStillKnownToHaveEnded) {
       if (rank == 1) kill(getpid(), SIGKILL);
       const Daemon daemon(readable);
       std::string wrong = told_at_barrier(comm);
-      copse_comm_free(comm);  // closes nothing of the program's
+      copse_comm_free(comm);  // must not close the program's descriptors
       return wrong + daemon.complaint();
     });
     EXPECT_EQ(complaints, (std::vector<std::string>{"", "signal 9"})) << readable;
   }
 }
 
-// The program has used up all its descriptors, so that nothing more can be opened.
+// The program has used up its descriptors, so nothing more can be opened.
 TEST(Closed, NoDescriptorsLeft) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
@@ -236,8 +236,8 @@ int open_descriptors() {
   return count;
 }
 
-// One for each other process, whatever the number of communicators and threads; none when they are freed; and none of
-// those that programs use.
+// There is one descriptor for each other process, whatever the number of communicators and threads. After the free
+// there is none. None has a number that programs use.
 TEST(Closed, DescriptorsAreFew) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(4,

@@ -1,8 +1,9 @@
-// One rank's memory runs out, at every allocation in turn. It does not crash, and every rank comes to an end of its own
-// within seconds, although the one without memory lives on.
+// One rank runs out of memory, at every allocation in turn. It does not crash, and every rank comes to an end of its
+// own within seconds, although the rank without memory lives on.
 //
-// Replacing malloc for the whole program is how: in a test of its own. What is done once in a process, is done before:
-// libhwloc (2.9) crashes when it has no memory, and glibc ends a thread's first use of what must be destroyed with it.
+// The test replaces malloc for the whole program, so it is a program of its own. Some things happen once per process,
+// so they are done first: libhwloc (2.9) crashes without memory, and glibc ends the process if memory is lacking when a
+// thread first uses an object that must be destroyed with it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ void *__libc_memalign(std::size_t, std::size_t);
 
 namespace {
 
-// How many allocations succeed from now on; then one fails, or (`for_good`) all.
+// The number of allocations that succeed from now on. Then one fails, or all (`for_good`).
 constexpr long kPlenty = 1L << 60;
 std::atomic<long> left{kPlenty};
 bool for_good = false;
@@ -59,7 +60,7 @@ using Steady = std::chrono::steady_clock;
 constexpr int kRanks = 3;
 constexpr double kMeetSeconds = 2, kSeconds = 4;
 
-// What one rank came to.
+// How one rank ended.
 struct End {
   std::atomic<bool> over;
   copse_status status;
@@ -94,7 +95,7 @@ copse_status make_calls(copse_comm *comm, std::vector<double> &in, std::vector<d
   return COPSE_OK;
 }
 
-// Rank 1 has memory for so many allocations.
+// Runs rank 1 with memory for `allocations` allocations.
 std::string starve(Common &common, long allocations, bool later_too) {
   const std::string name = fresh_name();
   for (End &end : common.ends) end.over = false;

@@ -1,4 +1,4 @@
-// The C interface with threads as ranks: every type and operator, nothing at all, and every mistake.
+// The C interface with threads as ranks: every type and operator, calls without data, and every mistake.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -119,7 +119,7 @@ TEST(Threads, MistakesWithoutACommunicator) {
   const auto wrong = [](copse_status status, const char *word) {
     return refused(status, COPSE_ERROR_ARGUMENT, {word});
   };
-  EXPECT_EQ(wrong(copse_meeting_create(0, &meeting), "1 rank or more"), "");
+  EXPECT_EQ(wrong(copse_meeting_create(0, &meeting), "at least 1 rank"), "");
   EXPECT_EQ(wrong(copse_meeting_create(2, nullptr), "handle"), "");
   EXPECT_EQ(wrong(copse_comm_create_threads(nullptr, 0, &comm), "null"), "");
   ASSERT_EQ(copse_meeting_create(2, &meeting), COPSE_OK);
@@ -130,7 +130,7 @@ TEST(Threads, MistakesWithoutACommunicator) {
   EXPECT_EQ(wrong(copse_comm_join("", 0, 1, 1, &comm), "1 to 80 characters"), "");
   EXPECT_EQ(wrong(copse_comm_join(std::string(81, 'x').c_str(), 0, 1, 1, &comm), "1 to 80 characters"), "");
   EXPECT_EQ(wrong(copse_comm_join("x", 1, 1, 1, &comm), "rank is 1"), "");
-  EXPECT_EQ(wrong(copse_comm_join("x", 0, 0, 1, &comm), "1 rank or more"), "");
+  EXPECT_EQ(wrong(copse_comm_join("x", 0, 0, 1, &comm), "at least 1 rank"), "");
   EXPECT_EQ(wrong(copse_comm_create(0, 1, nullptr, nullptr, &comm), "allgather"), "");
   EXPECT_EQ(wrong(copse_barrier(nullptr), "communicator is null"), "");
   EXPECT_EQ(wrong(copse_broadcast(nullptr, nullptr, 0, 0), "communicator is null"), "");
@@ -148,7 +148,7 @@ std::string wrong_sum(copse_comm *comm) {
   return out == ranks * (ranks + 1) / 2 ? "" : "a sum of " + std::to_string(out);
 }
 
-// Some of them live on, and under COPSE_CHECK every call on one looks at its boards.
+// Some of the communicators live on. Under COPSE_CHECK every call on one looks at its boards.
 TEST(Threads, AMeetingServesManyCommunicators) {
   for (const char *check : {"0", "1"}) {
     const Variable variable("COPSE_CHECK", check);
@@ -170,7 +170,7 @@ TEST(Threads, AMeetingServesManyCommunicators) {
   }
 }
 
-// Whichever comes second is told, and comes again as the other.
+// The second of the two is told, and comes again as the other rank.
 TEST(Threads, TwoGiveTheSameRank) {
   std::atomic<int> told{0};
   EXPECT_EQ(with_meeting(2, [&](copse_meeting *meeting, int) -> std::string {
@@ -178,7 +178,7 @@ TEST(Threads, TwoGiveTheSameRank) {
               std::string wrong;
               if (const copse_status status = copse_comm_create_threads(meeting, 0, &comm); status != COPSE_OK) {
                 ++told;
-                wrong = refused(status, COPSE_ERROR_ARGUMENT, {"rank 0 is another thread", "a rank of its own"});
+                wrong = refused(status, COPSE_ERROR_ARGUMENT, {"rank 0 is already another thread", "a rank of its own"});
                 if (copse_comm_create_threads(meeting, 1, &comm) != COPSE_OK) return copse_comm_message(nullptr);
               }
               wrong += wrong_sum(comm);
@@ -189,7 +189,7 @@ TEST(Threads, TwoGiveTheSameRank) {
   EXPECT_EQ(told, 1);
 }
 
-// A rank that could not make its communicator may come again; the others are told, and do so too.
+// A rank that could not make its communicator may try again. The other ranks are told and do so too.
 TEST(Threads, AMeetingGoesOnAfterFailures) {
   copse_meeting *meeting = nullptr;
   copse_comm *comms[2] = {};

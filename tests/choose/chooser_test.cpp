@@ -1,4 +1,4 @@
-// What the defaults make of measured costs.
+// How measured costs change the defaults.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -44,7 +44,7 @@ TEST(Chooser, TwoRanksExchangeThroughSlotsUnlessTheyTakeTurns) {
   EXPECT_EQ(allreduce(kMiB), "tiled");
 }
 
-// The order of a sum depends on how the message is cut: what is measured must not change results from run to run.
+// The order of a sum depends on how the message is cut. So measurements must not change results from run to run.
 TEST(Chooser, SumsOfManyRanksDoNotDependOnCosts) {
   for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::scan})
     for (const int ranks : {3, 4, 8, 64}) {
@@ -53,7 +53,7 @@ TEST(Chooser, SumsOfManyRanksDoNotDependOnCosts) {
       EXPECT_EQ(one.carrier, other.carrier);
       EXPECT_EQ(one.fragment_bytes, other.fragment_bytes);
     }
-  for (const int ranks : {3, 4, 8, 64})  // each block's sum is cut nowhere, whatever carries it
+  for (const int ranks : {3, 4, 8, 64})  // a block's sum is never cut, whatever carries it
     EXPECT_EQ(decide(Collective::reduce_scatter, kDearKernel, ranks).algorithm,
               decide(Collective::reduce_scatter, kDearSlots, ranks).algorithm);
 }

@@ -1,5 +1,5 @@
-// The defaults are the same as ever: decisions.txt holds them for many situations, as they were measured to be good. It was
-// written before the rules became rows. A change that is meant shows in the difference of that file.
+// The defaults do not change unintentionally. decisions.txt holds them for many situations, as they were measured to be
+// good. It was written before the rules became rows. An intended change shows in the difference of that file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,21 +20,21 @@ using algorithms::Collective;
 
 constexpr std::array kRanks = {2, 3, 4, 5, 8, 9, 16, 17, 33, 64, 65, 128};
 
-// Sizes around every power of two, and around what a line holds.
+// Sizes around every power of two, and around the payload of a line.
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> result{0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 65, 120, 121, 128};
   for (std::size_t power = 128; power < (std::size_t{4} << 20); power *= 2) result.insert(result.end(), {power + 1, 2 * power});
   return result;
 }
 
-// How buffers are reached, and what the kernel's copy costs.
+// How buffers are reached, and what a copy by the kernel costs.
 struct Reach {
   const char *name;
   bool addressable, direct;
   choose::Costs costs;
 };
 constexpr std::array kReaches = {Reach{"staged", false, false, {}},
-                                 Reach{"forbidden", false, true, {}},  // what could be reached directly
+                                 Reach{"forbidden", false, true, {}},  // forbids what could be reached directly
                                  Reach{"kernel", true, false, {}},
                                  Reach{"dear", true, false, {0.07F, 0.03F, 0.19F}},
                                  Reach{"cheap", true, false, {0.2F, 0.09F, 0.13F}},
@@ -44,10 +44,10 @@ struct Point {
   Collective collective{};
   choose::Situation situation;
   bool strict = false;
-  bool wide = false;  // of elements that fill a slot
+  bool wide = false;  // elements that fill a slot
 };
 
-// Which algorithm runs, for blocks or messages of `bytes`.
+// Returns the algorithm for blocks or messages of `bytes`.
 std::string decide(const Point &point, std::size_t bytes) {
   const choose::Settings settings;
   const choose::Decision d = choose::choose(settings, point.situation, point.collective, bytes, {point.strict, point.wide});
@@ -58,7 +58,7 @@ std::string decide(const Point &point, std::size_t bytes) {
   return text;
 }
 
-// Of all sizes: from which size on something else runs.
+// Returns the decisions for all sizes, each with the size from which it applies.
 std::string profile_of(const Point &point) {
   std::string profile, last;
   for (const std::size_t bytes : sizes()) {
@@ -79,7 +79,8 @@ std::string joined(const Names &names, const char *between) {
   return text;
 }
 
-// A line for each profile; under it, where it is found: numbers of ranks; reaches; what else is said of the situation.
+// Writes a line for each profile. Below it stand the situations that have it: numbers of ranks, reaches, and other
+// facts.
 std::string decisions_of(Collective collective) {
   const algorithms::Traits &traits = algorithms::traits_of(collective);
   std::map<std::string, std::map<std::string, std::map<std::string, Names>>> found;  // [profile][ranks; flags][reaches]

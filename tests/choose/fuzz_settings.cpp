@@ -1,4 +1,4 @@
-// libFuzzer over the COPSE_ variables.
+// Runs libFuzzer on the COPSE_ variables.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

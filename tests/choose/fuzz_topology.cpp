@@ -1,4 +1,4 @@
-// libFuzzer over COPSE_TOPOLOGY.
+// Runs libFuzzer on COPSE_TOPOLOGY.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Whatever is in a COPSE_ variable, reading it ends with settings or with one good line.
+// Whatever a COPSE_ variable holds, reading it gives settings or one good error line.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace copse::test {
 namespace {
 
-// Words of the languages, cut up and put together at random, with some bytes that belong to none.
+// Joins random pieces of the languages' words, with some bytes that belong to no word.
 std::string scramble(std::mt19937_64 &random, const std::vector<std::string> &words) {
   std::string text;
   for (std::uint64_t n = random() % 12; n > 0; --n) {
@@ -70,7 +70,7 @@ TEST(Parse, SettingsThatDifferHaveOtherFingerprints) {
   EXPECT_NE(fingerprint({"COPSE_FRAGMENT=4K"}), fingerprint({"COPSE_FRAGMENT=8K"}));
   EXPECT_NE(fingerprint({"COPSE_FRAGMENT=4K"}), fingerprint({}));
   EXPECT_EQ(fingerprint({"COPSE_FRAGMENT=4K", "COPSE_CHECK=1"}), fingerprint({"COPSE_CHECK=1", "COPSE_FRAGMENT=4K"}));
-  EXPECT_EQ(fingerprint({"COPSE_TRACE=1"}), fingerprint({"PATH=/bin"}));  // one rank may trace alone
+  EXPECT_EQ(fingerprint({"COPSE_TRACE=1"}), fingerprint({"PATH=/bin"}));  // one rank alone may trace
 }
 
 }  // namespace

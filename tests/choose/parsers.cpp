@@ -1,10 +1,10 @@
-// The promises: a value, or one line that says what was wrong and quotes the place.
+// Checks the promises: a value, or one line that says what was wrong and quotes the place.
 #include "parsers.hpp"
 
 #include "choose/settings.hpp"
 #include "topology/machine.hpp"
 
-// LeakSanitizer asks: where hwloc refuses a description, it forgets what it had read of it (2.9).
+// LeakSanitizer calls this. When hwloc (2.9) refuses a description, it leaks what it has read of it.
 extern "C" [[gnu::visibility("default")]] const char *__lsan_default_suppressions() { return "leak:libhwloc.so"; }
 
 namespace copse::test {

@@ -1,4 +1,5 @@
-// The rows of rules.def as a whole: none is in vain, each can be run, and what is said without a plan is what plans say.
+// The rows of rules.def as a whole: every row has an effect and can run, and facts stated without a plan match the
+// plans.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,13 +22,13 @@ std::string name_of(const Rule &rule) {
   return "rules.def:" + std::to_string(rule.line) + ": " + std::string(algorithms::name_of(rule.collective)) + ", " + choose::case_of(rule);
 }
 
-// Both sides of every bound.
+// Adds the values on both sides of every bound.
 void add_sides(std::set<std::size_t> &values, const Bounds &bounds) {
   if (bounds.from > 0) values.insert({bounds.from - 1, bounds.from});
   if (bounds.to < Bounds{}.to) values.insert({bounds.to, bounds.to + 1});
 }
 
-// What facts can be true together.
+// Returns whether these facts can be true together.
 bool is_possible(Facts facts) {
   const auto has = [&](Facts of) { return (facts & of) == of; };
   if (has(choose::kNodes) && !has(choose::kRegions)) return false;
@@ -35,7 +36,7 @@ bool is_possible(Facts facts) {
   return !has(choose::kKernel | choose::kDirect);
 }
 
-// A row is in vain where earlier rows take all its cases, or where it says what the next row for each case says too.
+// A row has no effect if earlier rows take all its cases, or if in each case the next row says the same.
 TEST(Rules, NoneIsInVain) {
   std::set<std::size_t> numbers{2, 1000000};
   for (const Rule &rule : choose::rules()) add_sides(numbers, rule.ranks);
@@ -91,7 +92,7 @@ bool same(const choose::Decision &one, const choose::Decision &other) {
          one.fragment_bytes == other.fragment_bytes && one.from == other.from && one.to == other.to && one.rule == other.rule;
 }
 
-// Sizes from one decision's first to its last: the whole line is covered, and nothing twice.
+// Walks the sizes from each decision's first to its last. Together they cover the whole line once.
 TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
   choose::Settings forced;
   forced.forced.push_back({Collective::alltoall, algorithms::find(Collective::alltoall, "bruck"), plan::Carrier::line, {}});
@@ -122,7 +123,7 @@ TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
   }
 }
 
-// What is cut fits in a slot, for elements of any size.
+// A message that is cut fits in a slot, for elements of any size.
 TEST(Rules, WhatIsCutFits) {
   for (const choose::Situation &situation : situations()) {
     for (const algorithms::Algorithm &row : algorithms::all()) {

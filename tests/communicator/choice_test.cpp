@@ -1,4 +1,4 @@
-// What choose::resolve says without a communicator is what a communicator runs.
+// A communicator runs what choose::resolve says without a communicator.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@ using communicator::Communicator;
 
 constexpr std::size_t kMost = 65537;
 
-// As Communicator::create finds it, for threads in one NUMA region.
+// Returns the situation that Communicator::create finds for threads in one NUMA region.
 choose::Situation situation_of(const Communicator &comm, const choose::Settings &settings) {
   const communicator::Capabilities &can = comm.capabilities();
   choose::Situation situation;
@@ -31,7 +31,7 @@ choose::Situation situation_of(const Communicator &comm, const choose::Settings 
 
 std::byte value_at(int rank, std::size_t at) { return static_cast<std::byte>(static_cast<std::size_t>(rank) * 37 + at * 11); }
 
-// What a rank has at the end of a scatter of `bytes` from rank 0, whose every byte tells its place.
+// Checks what a rank has after a scatter of `bytes` from rank 0, in which every byte tells its place.
 std::string wrong_in(const std::vector<std::byte> &output, int rank, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i)
     if (output[i] != value_at(0, static_cast<std::size_t>(rank) * bytes + i)) return "a scatter of " + std::to_string(bytes) + ": byte " + std::to_string(i);
@@ -60,7 +60,7 @@ std::string runs_as_told(Communicator &comm, const choose::Settings &settings) {
   return {};
 }
 
-// Among the settings are algorithms that cannot run: then the default does, and it must fit in its lines.
+// Some settings force algorithms that cannot run. Then the default runs, and it must fit in its lines.
 TEST(Choice, IsWhatRuns) {
   std::vector<choose::Settings> all(3);
   all[1].reach = all[2].reach = choose::ReachLimit::staged;

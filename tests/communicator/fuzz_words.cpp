@@ -1,4 +1,4 @@
-// libFuzzer over what other ranks say: the first byte chooses who reads the rest.
+// Runs libFuzzer on the words of other ranks. The first byte chooses who reads the rest.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Ranks whose words are anything.
+// Ranks that may say anything.
 #include "hostile.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace communicator;
 
-// One rank of two; the other says what this one does, but for the changes.
+// One rank of two. The other rank says what this one says, apart from the changes.
 class Hostile final : public Bootstrap {
  public:
   Hostile(std::string_view changes, int rank, int quiet_rounds) : changes_(changes), rank_(rank), round_(-quiet_rounds) {}
@@ -44,7 +44,7 @@ class Hostile final : public Bootstrap {
   int rank_, round_;
 };
 
-constexpr int kRoundsOfMaking = 3;  // in which the other rank says what it should
+constexpr int kRoundsOfMaking = 3;  // in the rounds before, the other rank says what it should
 
 bool one_line(const std::string &text) {
   return std::none_of(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
@@ -52,7 +52,7 @@ bool one_line(const std::string &text) {
 
 choose::Settings quick_settings() {
   choose::Settings settings;
-  settings.slots = choose::SlotStores::cached;  // no trial: the other rank would not come
+  settings.slots = choose::SlotStores::cached;  // no trial, because the other rank would not come
   return settings;
 }
 
@@ -132,7 +132,7 @@ std::string gather_on_boards(std::string_view bytes) {
 std::vector<std::string> hostile_seeds() {
   const auto bytes_of = [](const auto &value) { return std::string(reinterpret_cast<const char *>(&value), sizeof value); };
   std::vector<std::string> seeds{bytes_of(make_hello(1, 4)), bytes_of(make_answer("")), bytes_of(make_answer("no")), ""};
-  // A change of each eight bytes of a card, and of what follows it, to what may hurt.
+  // Changes each eight bytes of a card, and of what follows it, to values that may do harm.
   for (const std::uint64_t word : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}, std::uint64_t{0x7ff8000000000001}})
     for (const char round : {0, 1, 2})
       for (std::size_t place = 0; place < std::min<std::size_t>(sizeof(Card), 192); place += 8)

@@ -1,4 +1,4 @@
-// What everything that reads other ranks' words must hold to, whatever the bytes: for the quick test and the fuzzers.
+// What every reader of other ranks' words must promise for any bytes. For the quick test and the fuzzers.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace copse::test {
 
-// Reads `bytes` as what a caller says, and as what rank 0 answers; what is not as promised.
+// Reads `bytes` as the words of a caller and as the answer of rank 0. Returns any broken promise.
 std::string read_as_handshake(std::string_view bytes);
 
-// Makes a communicator with another rank, whose words in every round are this one's with changes that `bytes` says: four
-// bytes (round, place, place, how many) and so many in their place. What is not as promised; a crash is, too.
+// Makes a communicator with another rank. In every round its words are this rank's, with changes from `bytes`: four
+// bytes (round, place, place, length) and then the new bytes. Returns any broken promise. A crash breaks one too.
 std::string make_with_words(std::string_view bytes);
 
-// Compares calls under COPSE_CHECK with another rank, whose words are changed in the same way.
+// Compares calls under COPSE_CHECK with another rank whose words are changed in the same way.
 std::string compare_with_words(std::string_view bytes);
-// What the first of these comparisons says.
+// Returns what the first of these comparisons says.
 std::string difference_from_words(std::string_view bytes);
 
-// Goes through rounds on boards of three ranks that hold `bytes`.
+// Goes through rounds on boards of three ranks that contain `bytes`.
 std::string gather_on_boards(std::string_view bytes);
 
-// Bytes to begin with.
+// Returns bytes to start with.
 std::vector<std::string> hostile_seeds();
 
 }  // namespace copse::test

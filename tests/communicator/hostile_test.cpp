@@ -1,4 +1,4 @@
-// Words that no rank of this version says: refused, never a crash. The fuzzers do the same for longer.
+// Words that no rank of this version says are refused and never cause a crash. The fuzzers test the same for longer.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace copse::test {
 namespace {
 
-// Takes each seed as it is, and then with bytes changed, cut off and added, by chance but always the same.
+// Takes each seed unchanged, and then with bytes changed, removed and added, at random but always in the same way.
 void try_all(std::string (*read)(std::string_view), int turns) {
   const char *const sweep = std::getenv("TEST_SWEEP");
   if (sweep != nullptr && std::string_view(sweep) == "full") turns *= 50;

@@ -1,4 +1,4 @@
-// Streams of calls beside a communicator's own.
+// Streams of calls in addition to a communicator's own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ using communicator::Arguments;
 using communicator::Communicator;
 using engine::Outcome;
 
-// A call of its own lane: each time another sum, or another broadcast.
+// A call on its own lane: each time another sum or another broadcast.
 class Stream {
  public:
   Stream(Communicator &comm, int number, std::string &why)
@@ -87,7 +87,7 @@ std::string start_in_own_orders(Communicator &comm) {
     for (const std::size_t number : order)
       if (std::string wrong = streams[number]->end(); !wrong.empty()) return wrong;
     if (turn % 10 != 9) continue;
-    // The lanes of some go to others, which are of another kind.
+    // The lanes of some streams go to other streams of another kind.
     for (const std::size_t number : {1, 4, 6}) streams[number].reset();
     for (const std::size_t number : {6, 4, 1}) {
       streams[number] = std::make_unique<Stream>(comm, static_cast<int>(number) + turn, why);
@@ -135,7 +135,7 @@ TEST(Lanes, ComeAndGoInTheSameMemory) {
   EXPECT_EQ(run_ranks(Kind::processes, 2, choose::Settings{}, body), "");
 }
 
-// Whoever gives up, in whatever stream, or ends, is known to those who wait in others.
+// If a rank gives up in any stream, or ends, ranks that wait in other streams learn of it.
 TEST(Lanes, BadNewsOfOneIsNewsOfAll) {
   for (const bool dies : {false, true}) {
     const std::string name = "lanes-" + std::to_string(getpid()) + std::to_string(dies ? 1 : 0);

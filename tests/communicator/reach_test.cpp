@@ -1,4 +1,4 @@
-// What is agreed when one rank only cannot do what the others can.
+// The ranks agree on what to do when only one of them cannot do what the others can.
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <sys/inotify.h>
@@ -61,9 +61,9 @@ TEST(Reach, TheUsersWordLimitsIt) {
   }
 }
 
-// Another file has got the number -----------------------------------------------------------------------------------
+// Another file has taken the number ---------------------------------------------------------------------------------
 
-// A file of the user's that tells whether somebody has opened it.
+// A file of the user's that notices whether somebody has opened it.
 class Watched {
  public:
   enum class Kind : std::uint8_t { file, fifo };
@@ -104,7 +104,7 @@ class Watched {
   int fd_ = -1, watch_ = -1;
 };
 
-// Changes what this rank says in one of the rounds, the first of which has the number 1.
+// Changes what this rank says in one of the rounds. The first round has the number 1.
 class Saying final : public communicator::Bootstrap {
  public:
   using Change = std::function<void(std::byte *)>;
@@ -135,7 +135,7 @@ std::unique_ptr<communicator::Communicator> join_saying(const std::string &name,
   return communicator::Communicator::create(std::make_unique<Saying>(std::move(bootstrap), round, std::move(change)), nullptr, {}, why);
 }
 
-// The program closes the common memory's descriptor in the moment between its making and its use, and opens a file.
+// Between the making and the use of the common memory, the program closes its descriptor and opens a file.
 TEST(AnotherFile, InsteadOfTheCommonMemory) {
   for (const Watched::Kind kind : {Watched::Kind::file, Watched::Kind::fifo}) {
     const Watched users(kind);
@@ -154,7 +154,7 @@ TEST(AnotherFile, InsteadOfTheCommonMemory) {
   }
 }
 
-// As daemons do before they join: the heap's card shows its number. Here the heap is any memfd.
+// Like a daemon before it joins. The heap's card shows its number. In this test the heap is any memfd.
 TEST(AnotherFile, InsteadOfTheHeap) {
   constexpr std::size_t kBytes = 32 << 20;
   for (const bool closed : {false, true}) {

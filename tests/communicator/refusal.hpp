@@ -11,8 +11,8 @@
 
 namespace copse::test {
 
-// From now on system call `number` fails with `error` in this thread and those that it starts. False if the system
-// does not let itself be so instructed.
+// From now on system call `number` fails with `error` in this thread and in those that it starts. Returns false if the
+// system does not allow that.
 inline bool refuse(unsigned number, unsigned error = EPERM) {
   sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),

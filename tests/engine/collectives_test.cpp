@@ -1,4 +1,5 @@
-// Every algorithm over every reach in real memory: right data, for sizes around every boundary, in place or not.
+// Runs every algorithm over every reach in real memory and checks the data, for sizes around every boundary, in place
+// or not.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct Case {
   const Algorithm *algorithm;
   plan::Carrier carrier;
   Kind kind;
-  int number;  // neighbours in algorithm, carrier and kind differ by one
+  int number;  // neighbours differ by one in algorithm, carrier and kind
   int nodes = 1;
 };
 
@@ -33,7 +34,7 @@ std::string name_of(const testing::TestParamInfo<Case> &info) {
          (info.param.nodes > 1 ? "nodes_" : "") + name_of(info.param.kind);
 }
 
-// TEST_SWEEP=full: more ranks, sizes and fragmentations, and threads within processes too.
+// With TEST_SWEEP=full there are more ranks, sizes and fragmentations, and threads within processes.
 bool full_sweep() {
   const char *sweep = std::getenv("TEST_SWEEP");
   return sweep != nullptr && std::string_view(sweep) == "full";
@@ -56,9 +57,9 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-// Every plan is proved for every number of ranks elsewhere; many ranks on few processors take long. So the full sweep
-// runs each case with the small numbers and two large ones, which change from case to case. The quick one takes 3 or 5: an
-// algorithm meets both, as threads or as processes, and over one reach or another.
+// Other tests prove every plan for every number of ranks, and many ranks on few processors take long. So the full sweep
+// runs each case with the small numbers and two large ones, which change from case to case. The quick sweep takes 3 or
+// 5 ranks. An algorithm meets both numbers, as threads or as processes, and over one reach or another.
 std::vector<int> rank_counts(Kind kind, int number, int nodes) {
   if (nodes > 1) return {5};
   if (!full_sweep()) return {2, (number + (test_reach() == "heap_only" ? 1 : 0)) % 2 == 0 ? 3 : 5};
@@ -66,7 +67,7 @@ std::vector<int> rank_counts(Kind kind, int number, int nodes) {
   return {1, 2, 3, 4, 5, 6, 8, 9 + number % 9, number % 2 == 0 ? 24 : 32};
 }
 
-// Hierarchical algorithms need a machine with regions, and this one may have but one: pretend, for some.
+// Hierarchical algorithms need a machine with regions, and this one may have only one. So some cases pretend.
 std::string machine_for(int ranks) {
   if (ranks >= 5 && ranks % 2 == 1) return "numa:3 core:2 pu:1";
   return ranks == 8 || ranks == 24 ? "package:2 numa:2 core:3 pu:1" : "";
@@ -79,7 +80,7 @@ std::vector<choose::Fragmentation> fragmentations(const Algorithm &algorithm, pl
   return {{Mode::none, 0}, {Mode::fixed, 512}, {Mode::halves, 0}};
 }
 
-// In elements of 8 bytes: around nothing, a line's payload, the test's fragment, the classes of slots, and more.
+// Sizes in elements of 8 bytes: around zero, a line's payload, the test's fragment, the classes of slots, and more.
 std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier carrier, int ranks, int nodes,
                                     bool tiny_fragments) {
   if (algorithm.collective == Collective::barrier) return {0, 0, 0, 0};
@@ -93,7 +94,7 @@ std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier ca
     return counts;
   }
   counts.push_back(8191);
-  if (tiny_fragments && ranks > 8) return counts;  // thousands of fragments teach no more than hundreds do
+  if (tiny_fragments && ranks > 8) return counts;  // thousands of fragments show no more than hundreds
   counts.insert(counts.end(), {8192, 8193, 20000});
   if (ranks <= 5) counts.push_back(131072);
   return counts;
@@ -120,7 +121,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
         const bool reduces = algorithms::traits_of(a->collective).reduces;
         const bool ragged = algorithms::contents_of(a->collective, ranks).blocks > 0;
         for (std::size_t count : counts) {
-          for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, and one after the other
+          for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, then one after the other
             const int root = turn == 0 ? 0 : turn == 1 ? ranks - 1 : call % ranks;
             const bool in_place = turn % 2 == 1;
             const bool ordered = a->keeps_order && turn >= 2;
@@ -140,8 +141,8 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, testing::ValuesIn(all_cases()), name_of);
 
-// The harness itself: one rank finds something wrong, or throws, while the others sit in a call with it. They come to an
-// end, and the first complaint is the one that is told.
+// Tests the harness itself. One rank finds something wrong, or throws, while the others sit in a call with it. They
+// come to an end, and the first complaint is reported.
 class Harness : public testing::TestWithParam<Kind> {};
 
 TEST_P(Harness, EndsRanksThatWait) {
@@ -162,7 +163,7 @@ TEST_P(Harness, EndsRanksThatWait) {
 INSTANTIATE_TEST_SUITE_P(Ranks, Harness, testing::ValuesIn(kKinds),
                          [](const auto &info) { return std::string("of_") + name_of(info.param); });
 
-// Whatever two nodes have for each other crosses the wire at once, packed or not.
+// All data that one node has for another crosses the wire in one message, packed or not.
 TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
   constexpr int kRanks = 6;
   for (const plan::Carrier carrier : {plan::Carrier::line, plan::Carrier::slot, plan::Carrier::get}) {
@@ -179,11 +180,11 @@ TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
   }
 }
 
-// Elements of which a slot holds one, not one for each rank: the same as their parts, reduced one by one. As chosen, and
-// forced to an algorithm that needs no more room, and to one that does.
+// Elements so large that a slot holds one of them but not one for each rank. The result is that of their parts, reduced
+// one by one. Runs the chosen algorithm, a forced one that needs no more room, and a forced one that does.
 constexpr std::size_t kWide = 5000;  // times 8 bytes
 
-void keep_left(void *, const void *in, void *inout, std::size_t count) {  // associative, and does not commute
+void keep_left(void *, const void *in, void *inout, std::size_t count) {  // associative, but does not commute
   std::memcpy(inout, in, count * 8);
 }
 void add(void *, const void *in, void *inout, std::size_t count) {

@@ -1,4 +1,4 @@
-// What a user's operator is handed: the right elements, at addresses that its type may count on.
+// A user's operator gets the right elements, at addresses that its type may rely on.
 #include "engine/combine.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace copse::engine {
 namespace {
 
-// Memory whose first byte lies `odd` bytes behind a multiple of 64.
+// Memory whose first byte lies `odd` bytes after a multiple of 64.
 class Odd {
  public:
   Odd(std::size_t odd, std::size_t bytes, unsigned char seed) : memory_(bytes + odd + 128), bytes_(bytes) {
@@ -33,7 +33,7 @@ struct Users {
   std::size_t element_bytes, align, elements = 0, odd = 0;
 };
 
-// On bytes; does not commute.
+// Combines bytes; does not commute.
 unsigned char combined(unsigned char a, unsigned char b) { return static_cast<unsigned char>(3 * a + b); }
 void combine_elements(void *context, const void *in, void *inout, std::size_t count) {
   auto &users = *static_cast<Users *>(context);
@@ -69,8 +69,8 @@ void check(std::size_t element_bytes, std::size_t count, std::size_t odd_a, std:
   EXPECT_TRUE(where == Result::in_b || b.bytes() == was_b);
 }
 
-// A line's payload begins 8 bytes behind a multiple of 16. The sizes: shorter than the strips in which elements are
-// copied, of a number of strips and a bit, and an element that is larger than a strip.
+// A line's payload begins 8 bytes after a multiple of 16. The sizes are: shorter than the strips in which elements are
+// copied, a few strips and a bit, and an element that is larger than a strip.
 TEST(UsersOperator, GetsElementsWhereItsTypeMayLie) {
   struct Message {
     std::size_t element_bytes, count;

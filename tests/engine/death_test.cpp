@@ -1,7 +1,8 @@
-// A rank dies after any step of any algorithm: whoever waits for it, or for a rank that waits for it, learns so.
+// A rank dies after any step of any algorithm. Every rank that waits for it, or for a rank that waits for it, learns of
+// that.
 //
-// The dying rank's program is cut off after a step. It runs what is left, which may come to a wait that never ends, and
-// is killed there or at its end. The others call on and on, until a call ends as it must.
+// The dying rank's program is cut off after a step. The rank runs the rest, which may reach a wait that never ends, and
+// is killed there or at its end. The other ranks make calls until a call ends as it must.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -26,13 +27,13 @@ using algorithms::Algorithm;
 using engine::Outcome;
 
 constexpr std::size_t kAtOnce = 6;        // groups of ranks
-constexpr unsigned kSecondsToNotice = 60;  // on a busy machine; by itself it takes 50 ms
+constexpr unsigned kSecondsToNotice = 60;  // on a busy machine; on a quiet one it takes 50 ms
 
 struct Death {
   const Algorithm *algorithm;
   plan::Carrier carrier;
   int ranks, victim;
-  std::size_t step;  // that is not taken any more
+  std::size_t step;  // the first step that is not taken
 
   [[nodiscard]] std::string text() const {
     return std::string(algorithms::name_of(algorithm->collective)) + " " + std::string(algorithm->name) + " by " +
@@ -62,7 +63,7 @@ const topology::Placement &places_of(int ranks) {
   return places;
 }
 
-// Processes over one segment; what a rank has to say is its exit code.
+// Processes over one segment. A rank reports by its exit code.
 class Group {
  public:
   explicit Group(const Death &death)
@@ -79,7 +80,7 @@ class Group {
   Group &operator=(const Group &) = delete;
   ~Group() { munmap(memory_, bytes_); }
 
-  // What is wrong, or nothing.
+  // Returns what is wrong, or an empty text.
   std::string wait() {
     std::string wrong;
     for (int rank = 0; rank < death_.ranks; ++rank) {
@@ -113,7 +114,7 @@ class Group {
     }
     const bool dies = rank == death_.victim;
     const auto lost = [&](int other) {
-      if (dies) raise(SIGKILL);  // in a wait
+      if (dies) raise(SIGKILL);  // it is in a wait
       return other != rank && peers[static_cast<std::size_t>(other)].process->ended();
     };
     engine::Executor executor(engine::Segment(memory_ + kHead, geometry_), peers, rank, {0, 0, 64, 100}, nullptr, lost);
@@ -157,7 +158,7 @@ class Group {
   std::vector<pid_t> children_;
 };
 
-// Steps of a rank's plan, as the engine takes them.
+// Returns the steps of a rank's plan, as the engine takes them.
 std::size_t steps_of(const Death &death) {
   algorithms::Request request;
   request.rank = death.victim;
@@ -166,12 +167,13 @@ std::size_t steps_of(const Death &death) {
   request.places = &places_of(death.ranks);
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
-  static engine::Line nowhere;  // only addresses are made of it
+  static engine::Line nowhere;  // only addresses are computed from it
   const engine::Segment segment(reinterpret_cast<std::byte *>(&nowhere), {});
   return steps_of(engine::compile(death.algorithm->plan(request), segment, peers));
 }
 
-// All of them in the full sweep; else one for each algorithm and carrier, another each time.
+// Returns all deaths in the full sweep. Otherwise returns one for each algorithm and carrier, a different one each
+// time.
 std::vector<Death> deaths() {
   const bool full = std::getenv("TEST_SWEEP") != nullptr;
   std::vector<Death> result;

@@ -1,9 +1,10 @@
-// The signal primitives under a deterministic scheduler: a writer and its readers over a ring of two lines, one
-// atomic access at a time, in every order or in many random ones.
+// The signal primitives under a deterministic scheduler. A writer and its readers use a ring of two lines, one atomic
+// access at a time, in every order or in many random orders.
 //
-// The lines are the engine's own (BasicLine), over an atomic that carries vector clocks: a release hands on what its
-// writer knows, an acquire takes it over. A payload that is touched while another's last access to it is not known is
-// a race, whether or not this order of steps shows wrong data. So an order that is too weak is found, too.
+// The lines are the engine's own (BasicLine) over an atomic with vector clocks: a release passes on what its writer
+// knows, and an acquire takes it over. If an actor touches a payload without knowing of another's last access to it,
+// that is a race, whether or not this order of steps shows wrong data. So the test also finds memory orders that are
+// too weak.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ constexpr int kActorsMost = 4;  // actor 0 writes, the others read
 using Clock = std::array<std::uint32_t, kActorsMost>;
 
 struct World {
-  int running = 0;  // the actor whose step this is
+  int running = 0;  // the actor that takes a step
   std::array<Clock, kActorsMost> knows{};
 
   void tick() { ++knows[static_cast<std::size_t>(running)][static_cast<std::size_t>(running)]; }
@@ -49,7 +50,7 @@ struct WatchedAtomic {
   }
 };
 
-// The same lines with the orders taken away: what the scheduler must find.
+// The same lines without memory orders. The scheduler must find the fault.
 template <class T>
 struct RelaxedAtomic : WatchedAtomic<T> {
   void store(T next, std::memory_order) { WatchedAtomic<T>::store(next, std::memory_order_relaxed); }
@@ -59,11 +60,11 @@ struct RelaxedAtomic : WatchedAtomic<T> {
 enum class Planted { nothing, acquire_early, post_before_write, await_early, done_before_read };
 
 constexpr std::uint64_t kDepth = 2;
-// Where tickets begin: words wrap in the middle of the run, or begin to use their highest bit, or tickets wrap.
+// The first tickets. In the middle of the run, words wrap or begin to use their highest bit, or tickets wrap.
 constexpr std::uint64_t kFirsts[] = {0, (std::uint64_t{1} << 47) - 2, (std::uint64_t{1} << 48) - 2,
                                      (std::uint64_t{1} << 63) - 2, UINT64_MAX - 1};
 
-// A writer posts `tickets` values; every reader reads each of them. Returns what went wrong in this order of steps.
+// A writer posts `tickets` values, and every reader reads each of them. Returns what went wrong in this order of steps.
 template <template <class> class Atomic>
 class Ring {
  public:
@@ -83,7 +84,7 @@ class Ring {
     return std::all_of(actors_.begin(), actors_.end(), [&](const Actor &a) { return a.turn == tickets_; });
   }
 
-  // One step of an actor that can; empty if nothing is wrong.
+  // Takes one step of an actor that can take one. Returns an empty text if nothing is wrong.
   std::string step(int who) {
     world.running = who;
     world.tick();
@@ -133,7 +134,7 @@ class Ring {
   struct Actor {
     int turn = 0, stage = 0, waited = 0;
   };
-  struct Access {  // when each actor last touched a payload, in its own time
+  struct Access {  // each actor's last access to a payload, in its own time
     Clock written{}, read{};
   };
 
@@ -152,7 +153,7 @@ class Ring {
     const Actor &actor = actors_[static_cast<std::size_t>(who)];
     if (actor.turn == tickets_) return false;
     if (actor.stage != 0) return true;
-    const World before = world;  // looking is not stepping
+    const World before = world;  // looking must not change the world
     world.running = who;
     const bool result = ready(who);
     world = before;
@@ -173,7 +174,8 @@ struct Explored {
   std::optional<std::string> wrong;
 };
 
-// Runs one order: choices[i] picks among the runnable actors at step i, 0 beyond the end; says how many there were.
+// Runs one order of steps: choices[i] picks among the runnable actors at step i, and 0 beyond the end. Reports how many
+// there were.
 template <template <class> class Atomic, class Choose>
 std::string run_order(int readers, int tickets, Planted planted, std::uint64_t first, Choose &&choose) {
   Ring<Atomic> ring(readers, tickets, planted, first);
@@ -252,7 +254,7 @@ TEST(Lines, PlantedFaultsAreFound) {
 
 TEST(Lines, AnOrderTooWeakIsFound) { EXPECT_TRUE(every_order<RelaxedAtomic>(1, 5, Planted::nothing).wrong); }
 
-// Tickets around every power of two, 0 among them.
+// Returns the tickets around every power of two, including 0.
 std::vector<std::uint64_t> tickets_at_boundaries() {
   std::vector<std::uint64_t> result;
   for (int bit = 0; bit <= 64; ++bit)
@@ -317,7 +319,7 @@ WaitPolicy short_policy(std::uint32_t spins, std::uint32_t stays, std::uint32_t 
 
 TEST(Waiting, EndsWhenReadyOnEveryPathOfThePolicy) {
   const WaitPolicy policy = short_policy(10, 10, 20, 1);
-  for (int ready_after : {0, 1, 10, 11, 20, 21, 40, 41, 50}) {  // spinning, staying, yielding, napping
+  for (int ready_after : {0, 1, 10, 11, 20, 21, 40, 41, 50}) {  // spins, stays, yields, naps
     int polls = 0;
     EXPECT_TRUE(wait_until(policy, [&] { return polls++ == ready_after; }, [] { return true; }));
     EXPECT_EQ(polls, ready_after + 1);
@@ -331,7 +333,7 @@ TEST(Waiting, TheWatchEndsIt) {
     EXPECT_FALSE(wait_until(policy, [] { return false; }, [&] { return ++asked < 3; }));
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(asked, 3);
-    EXPECT_GE(took, 2 * kWatchEvery);  // it is not asked all the time: a look costs system calls
+    EXPECT_GE(took, 2 * kWatchEvery);  // it is not called all the time, because it makes system calls
     EXPECT_LT(took, std::chrono::seconds(2));
   }
 }

@@ -1,5 +1,4 @@
-// What a mapping of other processes' memory must not do: fill core dumps, stay in forked children, be allocated by
-// mlockall.
+// A mapping of other processes' memory must not fill core dumps, stay in forked children, or be allocated by mlockall.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -32,7 +31,7 @@ bool mapped(const void *address) {
   return mincore(const_cast<void *>(address), 1, &resident) == 0;
 }
 
-// The flags that the kernel shows of the mapping at `address` (man proc_pid_smaps).
+// Returns the kernel's flags of the mapping at `address` (man proc_pid_smaps).
 std::string flags_of(const void *address) {
   std::ostringstream start;
   start << std::hex << reinterpret_cast<std::uintptr_t>(address) << '-';
@@ -70,7 +69,7 @@ TEST(Mapping, IsNotInherited) {
   base[0] = std::byte{7};
   EXPECT_EQ(in_child([&] {
               if (mapped(base)) return false;
-              // What the child maps there is its own, and outlives what it inherited.
+              // What the child maps there is its own, and stays when the inherited mapping goes.
               void *mine = mmap(base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
               mapping.reset();
               return mine == base && mapped(base);
@@ -83,7 +82,7 @@ TEST(Mapping, IsNotInherited) {
 
 TEST(Mapping, IsNotAllocatedAfterMlockall) {
   const Descriptor memory = make_shared_memory("copse-test", kBytes);
-  // In a child: what is locked stays locked.
+  // Runs in a child, because locked memory stays locked.
   const int status = in_child([&] {
     const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_MEMLOCK, &all);

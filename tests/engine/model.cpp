@@ -1,4 +1,4 @@
-// Naive collectives.
+// The naive collectives.
 #include "model.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using plan::Extent;
 
 namespace {
 
-// Multiplication of 2x2 matrices over 16-bit integers: associative, and does not commute.
+// Multiplies 2x2 matrices over 16-bit integers, which is associative but does not commute.
 void multiply(void *, const void *in, void *inout, std::size_t count) {
   using Matrix = std::array<std::uint16_t, 4>;
   for (std::size_t i = 0; i < count; ++i) {
@@ -51,10 +51,10 @@ engine::Combine combine_of(const Operation &operation) {
   return combine;
 }
 
-// Elements of a block: of a message without blocks, number 0.
+// Returns the elements of a block. A message without blocks has only block 0.
 std::size_t size_of(const ModelCall &call, std::uint32_t block) {
   if (!call.ragged || call.count == 0) return call.count;
-  if (call.collective == Collective::alltoall && call.in_place) {  // what goes both ways shares its place
+  if (call.collective == Collective::alltoall && call.in_place) {  // data in both directions shares a place
     const auto ranks = static_cast<std::uint32_t>(call.ranks), from = block / ranks, to = block % ranks;
     block = std::min(from, to) * ranks + std::max(from, to);
   }
@@ -64,7 +64,7 @@ std::size_t size_of(const ModelCall &call, std::uint32_t block) {
   return dice / 5 % (call.count + 1);
 }
 
-// What `rank` contributes to a block.
+// Returns what `rank` contributes to a block.
 std::vector<std::byte> contribution(const ModelCall &call, int rank, std::uint32_t block) {
   std::vector<std::byte> data(size_of(call, block) * call.element_bytes());
   std::uint64_t state = mix(call.seed + block * 7919, static_cast<std::uint64_t>(rank) + 1);
@@ -81,7 +81,7 @@ std::vector<std::byte> contribution(const ModelCall &call, int rank, std::uint32
   return data;
 }
 
-// What a block must be on `rank` afterwards; `defined` turns false where MPI leaves that open.
+// Returns what a block must be on `rank` afterwards. Sets `defined` to false if MPI leaves that undefined.
 std::vector<std::byte> expected(const ModelCall &call, int rank, std::uint32_t block, bool &defined) {
   int last = call.ranks - 1;
   switch (call.collective) {
@@ -144,7 +144,8 @@ ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes) 
   call.root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
   call.collective = static_cast<Collective>(random() % algorithms::kCollectives);
   call.operation = &operation(static_cast<int>(random() % kOperations));
-  // The length's logarithm is uniform, and the least of three draws: mostly small, now and then large.
+  // The logarithm of the length is uniform, and the least of three draws counts. So lengths are mostly small and
+  // sometimes large.
   const auto unit = [&] { return static_cast<double>(random() >> 11) / 9007199254740992.0; };
   const plan::Contents contents = algorithms::contents_of(call.collective, ranks);
   const double most = static_cast<double>(most_bytes / std::max<std::size_t>(1, contents.blocks));
@@ -169,7 +170,8 @@ bool outside_heap() {
   return outside;
 }
 
-// A buffer: dense, or in ragged calls with gaps and in an order of its own (what reduce_scatter reads has no table).
+// Lays out a buffer: dense, or in ragged calls with gaps and in its own order. (What reduce_scatter reads has no
+// table.)
 CallBuffers::Side CallBuffers::side(Extent extent, std::uint64_t salt) const {
   Side side;
   side.extent = extent;
@@ -205,7 +207,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
     const auto data = contribution(call_, rank, number);
     if (!data.empty()) std::memcpy(target.bytes.data() + block.place, data.data(), data.size());
   };
-  if (one_buffer_ && call.collective == Collective::alltoall) {  // MPI: sizes both ways are those received
+  if (one_buffer_ && call.collective == Collective::alltoall) {  // MPI: in both directions the sizes are those received
     input_ = output_;
     for (std::size_t i = 0; i < input_.blocks.size(); ++i) {
       const auto other = static_cast<std::uint32_t>(i), ranks = static_cast<std::uint32_t>(call.ranks);
@@ -216,7 +218,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
       fill(input_, input_.blocks[i],
            traits.input == Extent::message ? 0 : plan::block_at(traits.input, rank, static_cast<int>(i), call.ranks));
   }
-  if (one_buffer_ && traits.input == Extent::own) {  // my block lies in the output
+  if (one_buffer_ && traits.input == Extent::own) {  // this rank's block lies in the output
     const Block &mine = output_.blocks[static_cast<std::size_t>(rank)];
     if (!input_.bytes.empty()) std::memcpy(output_.bytes.data() + mine.place, input_.bytes.data(), input_.bytes.size());
   }
@@ -263,7 +265,7 @@ std::string CallBuffers::wrong_bytes() const {
       bool defined = true;
       const auto data = expected(call_, rank_, block, defined);
       std::ptrdiff_t place = output_.blocks[static_cast<std::size_t>(i)].place;
-      if (&result == &input_ && traits.output == Extent::own && !traits.reduces)  // scatter: it stays in its place
+      if (&result == &input_ && traits.output == Extent::own && !traits.reduces)  // scatter: it stays in place
         place = input_.blocks[static_cast<std::size_t>(rank_)].place;
       if (&result == &input_ && call_.collective == Collective::reduce_scatter) place = 0;
       if (!defined) continue;
@@ -284,7 +286,7 @@ std::string CallBuffers::wrong_bytes() const {
 }
 
 std::string CallUnderTest::finish() {
-  // Half of the calls are asked after before they are waited for.
+  // Half of the calls are tested before they are waited for.
   if (buffers_.call().seed % 2 == 0)
     for (int i = 0; i < 10; ++i)
       if (comm_.test(*job_) != communicator::Outcome::pending) break;

@@ -1,7 +1,8 @@
-// Collective calls for tests, with a naive model of each: what every rank's input is, and what must come out.
+// Collective calls for tests, with a naive model of each: the input of every rank, and the expected result.
 //
-// All ranks draw the same call, and any rank can say what every other's input is. A message is made of blocks (one, where
-// the collective knows none); ragged calls give every block a size, and every buffer gaps and an order, of its own.
+// All ranks draw the same call, and any rank can compute every other rank's input. A message consists of blocks (one
+// block if the collective has none). In ragged calls every block has its own size, and every buffer has its own gaps
+// and order.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,14 +19,14 @@
 
 namespace copse::test {
 
-// Operators whose result does not depend on the order in which ranks are combined, unless `ordered` (floats hold small
-// whole numbers).
+// Operators whose result does not depend on the order of ranks, unless they are `ordered`. (Floats hold small whole
+// numbers.)
 struct Operation {
   const char *name;
   std::size_t element_bytes;
   copse_op op;
   copse_type type;
-  bool whole_numbers;  // elements are drawn as such
+  bool whole_numbers;  // elements are drawn as whole numbers
   bool ordered;
 };
 inline constexpr int kOperations = 9;
@@ -43,11 +44,11 @@ struct ModelCall {
   [[nodiscard]] std::size_t element_bytes() const;
 };
 
-// Any collective over `ranks`, of up to about `most_bytes` in all.
+// Draws a call of any collective over `ranks`, of up to about `most_bytes` in all.
 [[nodiscard]] ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes);
 
-// TEST_REACH=heap: run under the preloaded shared heap, and it must be used. TEST_REACH=heap_only: moreover without
-// kernel copies, and every other rank's buffers lie outside the heap.
+// TEST_REACH=heap: run under the preloaded shared heap, which must be used. TEST_REACH=heap_only: also without kernel
+// copies, and with the buffers of every other rank outside the heap.
 [[nodiscard]] std::string_view test_reach();
 [[nodiscard]] bool outside_heap();
 
@@ -67,14 +68,14 @@ struct TestAllocator {
   friend bool operator==(const TestAllocator &, const TestAllocator &) { return true; }
 };
 
-// One call on this rank: its buffers, and whether they end as they should.
+// One call on this rank: its buffers, and whether their contents are right at the end.
 class CallBuffers {
  public:
   CallBuffers(int rank, const ModelCall &call);
 
   [[nodiscard]] communicator::Arguments arguments();
   [[nodiscard]] const ModelCall &call() const { return call_; }
-  // After the call: what is wrong, or nothing.
+  // For use after the call. Returns what is wrong, or an empty text.
   [[nodiscard]] std::string wrong_bytes() const;
 
  private:
@@ -99,7 +100,7 @@ class CallUnderTest {
  public:
   CallUnderTest(communicator::Communicator &comm, const ModelCall &call) : comm_(comm), buffers_(comm.rank(), call) {}
 
-  // Runs it, or starts it and finishes it later. Then: what is wrong, or nothing.
+  // Runs the call, or starts it and finishes it later. Returns what is wrong, or an empty text.
   std::string run() { return check(comm_.run(buffers_.arguments())); }
   void start() { job_ = comm_.start(buffers_.arguments()); }
   std::string finish();

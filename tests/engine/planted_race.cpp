@@ -1,5 +1,5 @@
-// A race that ThreadSanitizer must find, or the tests that it passes prove nothing: a payload handed over by a line
-// whose orders are taken away. It is copied as the engine copies, by memcpy of a length known at run time only.
+// A race that ThreadSanitizer must find; otherwise the tests that it passes prove nothing. A line without memory orders
+// hands a payload over. The payload is copied as the engine copies: by memcpy, with a length known only at run time.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

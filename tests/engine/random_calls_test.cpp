@@ -1,8 +1,8 @@
-// Random calls in a random order, blocking and started, on several communicators over the same ranks: every algorithm
-// against the naive one (model.hpp).
+// Random calls in a random order, blocking and started, on several communicators over the same ranks. Compares every
+// algorithm with the naive one (model.hpp).
 //
-// Every rank draws the same calls from the same seed, and can say what every other rank's input is. TEST_SEED and
-// TEST_CALLS in the environment replay a failure (the message says how).
+// Every rank draws the same calls from the same seed and can compute every other rank's input. TEST_SEED and TEST_CALLS
+// in the environment replay a failure; its message says how.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,19 +33,19 @@ std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
 }
 
-// Just before a power of two that some counter may not be ready for.
+// Draws a ticket just before a power of two for which some counter may not be ready.
 std::uint64_t draw_first_ticket(std::mt19937_64 &random) {
   const int bits[] = {0, 16, 31, 32, 46, 47, 48, 62};
   const int bit = bits[random() % std::size(bits)];
   return bit == 0 ? 0 : (std::uint64_t{1} << bit) - 1 - random() % 200;
 }
 
-// One communicator as it comes; in the others every collective's algorithm, carrier, radix, fragments and machine are
-// forced.
+// The first communicator has the default settings. In the others the algorithm, carrier and radix of every collective,
+// the fragments and the machine are forced.
 std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
   std::vector<choose::Settings> result(kCommunicators);
   for (choose::Settings &each : result) {
-    // Not measured: a rank that is late may still read what another writes.
+    // The choice is not measured: a late rank may still read what another rank writes.
     each.slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
     each.first_ticket = draw_first_ticket(random);
   }
@@ -63,7 +63,7 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
     using Mode = choose::Fragmentation::Mode;
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
-    // The last has a cache so small that results are stored past it.
+    // The last machine has a cache so small that results are stored past it.
     static const char *const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1",
                                            "package:2 l3:1(size=65536) core:2 pu:1"};
     result[c].topology = machines[random() % std::size(machines)];
@@ -91,7 +91,7 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
 #else
   constexpr std::uint64_t kCalls = 10000;
 #endif
-  constexpr std::uint64_t kRounds = 20;  // with other ranks and algorithms each
+  constexpr std::uint64_t kRounds = 20;  // each with other ranks and algorithms
   const std::uint64_t seed = number_from("TEST_SEED", std::random_device{}());
   const std::uint64_t calls = number_from("TEST_CALLS", kCalls);
   std::cout << "seed " << seed << '\n';
@@ -115,7 +115,7 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
           complaint = call->run();
         }
         while (complaint.empty() && !started.empty() && (started.size() > 4 || same() % 4 == 0)) {
-          complaint = started.back()->finish();  // the last one first: the others are over then, too
+          complaint = started.back()->finish();  // the last call first: then the others are over too
           started.pop_back();
         }
         if (!complaint.empty())

@@ -1,4 +1,4 @@
-// Threads and forked processes as ranks.
+// Runs threads and forked processes as ranks.
 #include "ranks.hpp"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr double kTimeout = 60;
 constexpr std::size_t kComplaintBytes = 2048;
 
-// Memory that forked processes have in common.
+// Memory that forked processes share.
 class Common {
  public:
   explicit Common(std::size_t bytes)
@@ -45,7 +45,7 @@ class Common {
   void *base_;
 };
 
-// What the first rank that found something wrong says. What the others say after that comes of it.
+// Keeps the complaint of the first rank that finds something wrong. Later complaints are consequences of it.
 class FirstComplaint {
  public:
   FirstComplaint() : common_(sizeof(Text)) {}
@@ -64,8 +64,8 @@ class FirstComplaint {
   Common common_;
 };
 
-// Shows a rank to all, itself among them, as a process of its own. (The common memory then still is mapped once for
-// the one process: in two places, ThreadSanitizer would take it for two memories.)
+// Makes every rank, including itself, look like a process of its own. (The one process still maps the common memory
+// once: if it were mapped in two places, ThreadSanitizer would take it for two memories.)
 class ApartBootstrap final : public communicator::Bootstrap {
  public:
   explicit ApartBootstrap(std::unique_ptr<Bootstrap> inner) : inner_(std::move(inner)) {}
@@ -91,8 +91,8 @@ class ApartBootstrap final : public communicator::Bootstrap {
   std::uint64_t own_process_ = 0;
 };
 
-// What threads that take one another for nodes send. Nothing is copied on its way: a source that is not kept until it
-// is drained shows, and so does a rank that waits where the other side would have to have taken something first.
+// What threads send that treat one another as nodes. Nothing is copied on its way. So the test notices a source that is
+// not kept until it is drained, and a rank that waits although the other side must take something first.
 struct Mail {
   struct Letter {
     const void *data;
@@ -101,7 +101,7 @@ struct Mail {
   };
   std::mutex mutex;
   std::list<Letter> letters;
-  bool closed = false;  // a rank will not go on
+  bool closed = false;  // a rank has stopped
 };
 
 class MailWire final : public engine::Wire {
@@ -157,7 +157,7 @@ class MailWire final : public engine::Wire {
   Mail &mail_;
   int rank_;
   int first_tag_;
-  std::optional<Clock::time_point> asked_;  // in vain, since
+  std::optional<Clock::time_point> asked_;  // the time since which the answer has been no
 };
 
 }  // namespace
@@ -209,7 +209,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
                       const std::function<std::string(Communicators)> &body) {
   const std::size_t board_bytes = (communicator::board_bytes(ranks) + 4095) / 4096 * 4096;
   const Common boards(board_bytes * settings.size());
-  // hwloc takes long to look at the machine: once here, so that the children need not.
+  // hwloc takes long to look at the machine. It does so once here, so that the children need not.
   [[maybe_unused]] static const communicator::Card once = communicator::my_card(settings[0], 0, 1);
 
   std::vector<Mail> mail(settings.size());
@@ -238,14 +238,14 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     }
     if (wrong.empty()) return;
     complaint.make(rank, wrong);
-    for (const auto &comm : comms)  // nobody is to wait for this rank
+    for (const auto &comm : comms)  // nobody must wait for this rank
       if (comm) comm->give_up();
     for (Mail &each : mail) {
       const std::lock_guard lock(each.mutex);
       each.closed = true;
     }
   };
-  // Threads as the ranks [first, end).
+  // Runs threads as the ranks [first, end).
   const auto run_threads = [&](int first, int end) {
     std::vector<std::thread> threads;
     for (int rank = first; rank < end; ++rank) threads.emplace_back(run_rank, rank);
@@ -280,7 +280,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     kind == Kind::mixed ? run_threads(i * ranks / processes, (i + 1) * ranks / processes) : run_rank(i);
     return std::string{};
   });
-  std::string result;  // a process that ends without a word comes before those that noticed
+  std::string result;  // a process that ends silently comes before those that noticed it
   for (std::size_t i = 0; i < ends.size(); ++i)
     if (!ends[i].empty()) result += "process " + std::to_string(i) + ": " + ends[i] + "\n";
   return result + complaint.made();
@@ -295,7 +295,8 @@ std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
 }  // namespace copse::test
 
 #ifdef __SANITIZE_THREAD__
-// The kernel's copies, for the whole program: within this process they are ours, so that both sides are watched.
+// Replaces the kernel's copies in the whole program: within this process they are functions here, so ThreadSanitizer
+// watches both sides.
 namespace {
 
 using Copy = ssize_t(pid_t, const iovec *, unsigned long, const iovec *, unsigned long, unsigned long);

@@ -1,5 +1,5 @@
-// An area that is seldom used, over as many tickets as nobody waits for: the words of its lines must not be taken for new
-// ones when the part of the ticket that they hold comes round.
+// An area that is seldom used, over more tickets than anybody can wait for. The words of its lines must not be taken
+// for new ones when the part of the ticket that they hold comes round again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ using algorithms::Collective;
 constexpr int kRanks = 3;
 constexpr std::uint64_t kFew = 3;
 
-// Ranks as threads, that make one call after the other; in between all of them may leave tickets out.
+// Ranks as threads that make one call after the other. In between, all of them may skip tickets.
 class Ranks {
  public:
   Ranks() {
@@ -40,7 +40,7 @@ class Ranks {
     for (const auto &executor : executors_) executor->begin_at(ticket);
   }
 
-  // A few broadcasts from `root`, of so many fragments: did every rank get them?
+  // Makes a few broadcasts from `root` with so many fragments. Returns whether every rank got them.
   [[nodiscard]] bool broadcast(int root, std::size_t fragments) {
     const std::uint64_t value = last_value_ += kFew;
     bool right[kRanks];
@@ -85,8 +85,8 @@ class Ranks {
   std::uint64_t last_value_ = 0;
 };
 
-// Rank 2 broadcasts; then rank 0 does so, for 2^48 tickets, of which all but a few are left out; then rank 2 again, with
-// the same words in the same lines.
+// Rank 2 broadcasts. Then rank 0 broadcasts for 2^48 tickets, of which all but a few are skipped. Then rank 2
+// broadcasts again, with the same words in the same lines.
 TEST(Tickets, OldLinesAreNotTakenForNewOnes) {
   constexpr std::uint64_t kRound = std::uint64_t{1} << 48, kQuarter = kRound / 4;
   for (const std::size_t fragments : {1U, 2U})

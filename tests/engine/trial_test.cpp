@@ -1,4 +1,4 @@
-// The trial of what copies cost: it ends, whoever comes, and leaves lines and progress words as they were.
+// The trial of what copies cost ends whichever ranks come, and leaves lines and progress words as they were.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ TEST_F(Trial, TellsWhatItCosts) {
   same.process = Process::find(this_process());
   for (const Peer *const kernel : {static_cast<const Peer *>(nullptr), static_cast<const Peer *>(&same)}) {
     std::optional<Costs> mine, other;
-    for (int turn = 0; turn < 500 && !(mine && other); ++turn) {  // on a busy machine they may miss one another
+    for (int turn = 0; turn < 500 && !(mine && other); ++turn) {  // on a busy machine the ranks may miss each other
       std::fill(memory_.begin(), memory_.end(), Page{});
       std::thread thread([&] { other = measure_costs(segment_, 1, 0, kernel); });
       mine = measure_costs(segment_, 0, 1, kernel);
@@ -76,7 +76,7 @@ TEST_F(Trial, EndsWhenTheOtherDoesNotCome) {
   }
 }
 
-// So many large stores, each into the caches taking `each` ns a byte; returns how many were timed.
+// Makes so many large stores, each into the caches and taking `each` ns per byte. Returns how many were timed.
 int store_large(SlotStores &stores, int times, float each) {
   constexpr std::size_t kBytes = 65536;
   int timed = 0;
@@ -89,7 +89,7 @@ TEST(SlotStores, FollowTheReadersCache) {
   SlotStores stores(false, 0.1F);
   EXPECT_LT(store_large(stores, 800, 0.05F), 150);
   EXPECT_EQ(stores.past_from(), SIZE_MAX);
-  store_large(stores, 8, 0.5F);  // one that met an interrupt
+  store_large(stores, 8, 0.5F);  // as if an interrupt came in between
   store_large(stores, 800, 0.05F);
   EXPECT_EQ(stores.past_from(), SIZE_MAX);
   store_large(stores, 20, 0.3F);  // now it is far

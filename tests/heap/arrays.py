@@ -1,4 +1,6 @@
-"""A NumPy program under the shared heap: its arrays lie in the region, and its results are right. Silent when well."""
+"""A NumPy program under the shared heap. Its arrays lie in the region and its results are right. Prints nothing on
+success.
+"""
 
 import ctypes
 import sys

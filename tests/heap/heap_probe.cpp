@@ -1,6 +1,6 @@
-// Runs under the preloaded shared heap, one named case per process: heap_probe CASE. Those of what the system and other
-// libraries do to the heap's pages are in pages_probe.cpp. Exit status 0 is success; a
-// failed expectation names its line on stderr. heap_test.cpp runs every case; see there for the environments.
+// Runs under the preloaded shared heap, one named case per process: heap_probe CASE. pages_probe.cpp has the cases of
+// what the system and other libraries do to the heap's pages. Exit status 0 is success; a failed expectation prints its
+// line to stderr. heap_test.cpp runs every case and sets the environments.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ void active() {
   EXPECT(shared(std::vector<double>(1000).data()));
 }
 
-// The driver gives a size that cannot be had, and the reason to expect.
+// The driver sets a size that cannot be had, and names the reason to expect.
 void inactive() {
   Region found{};
   EXPECT(!look_up(&found));
@@ -81,7 +81,7 @@ void peer_child(const char* parent, const char* fd, const char* offset) {
   auto* const word = reinterpret_cast<uint64_t*>(static_cast<char*>(map) + (atoll(offset) & 4095));
   EXPECT(word[0] == 0x1122334455667788u);
   word[1] = 42;
-  // And the child's own heap is another one.
+  // The child has another heap of its own.
   EXPECT(shared(opaque(malloc(64))));
   struct stat mine, theirs;
   EXPECT(fstat(region().fd, &mine) == 0 && fstat(file, &theirs) == 0 && mine.st_ino != theirs.st_ino);
@@ -101,7 +101,8 @@ void peer() {
   EXPECT(opaque(word)[1] == 42);
 }
 
-// Daemons close every descriptor. What has the number afterwards is not the heap, and must not be published as such.
+// Daemons close every descriptor. Whatever gets the number afterwards is not the heap and must not be published as the
+// heap.
 void descriptor_lost() {
   const Region before = region();
   shared(nullptr);  // remembers the region
@@ -111,7 +112,7 @@ void descriptor_lost() {
   FILE* const file = tmpfile();
   EXPECT(file != nullptr && dup2(fileno(file), before.fd) == before.fd);
   EXPECT(!look_up(&found) && strstr(why_not(), "closed the heap's descriptor") != nullptr);
-  const int other = memfd_create("copse-heap", MFD_CLOEXEC);  // of the same name and size, and still another one
+  const int other = memfd_create("copse-heap", MFD_CLOEXEC);  // has the same name and size, but is another file
   EXPECT(other >= 0 && ftruncate(other, static_cast<off_t>(before.bytes)) == 0 && dup2(other, before.fd) == before.fd);
   EXPECT(!look_up(&found));
   EXPECT(shared(opaque(malloc(1000))));
@@ -169,7 +170,7 @@ void resize() {
     p = opaque(static_cast<char*>(realloc(p, before == 0 ? 1 : before)));
     EXPECT(p != nullptr && holds(p, before, 5));
   }
-  EXPECT(realloc(p, 0) == nullptr);  // as glibc does: freed
+  EXPECT(realloc(p, 0) == nullptr);  // frees the block, as in glibc
   volatile size_t huge = SIZE_MAX / 2;
   errno = 0;
   EXPECT(reallocarray(nullptr, huge, 3) == nullptr && errno == ENOMEM);
@@ -184,7 +185,8 @@ void resize() {
   free(p);
 }
 
-// Dirty blocks of every size are freed, purged (the driver sets the delays to nothing) and taken again by calloc.
+// Dirties blocks of every size, frees them, purges them (the driver sets the delays to zero), and takes them again by
+// calloc.
 void zeroed() {
   std::mt19937_64 random(1);
   std::vector<std::pair<char*, size_t>> live;
@@ -203,7 +205,7 @@ void zeroed() {
   }
 }
 
-void overflow() {  // with COPSE_HEAP_BYTES=96M
+void overflow() {  // the driver sets COPSE_HEAP_BYTES=96M
   const size_t large = size_t{200} << 20;
   char* p = opaque(static_cast<char*>(malloc(large)));
   EXPECT(p != nullptr && !shared(p));
@@ -264,8 +266,8 @@ void foreign() {
   EXPECT(errno == 77);
 }
 
-// Giving memory back fails: in a sandbox that knows no madvise. What free leaves of that in errno, its caller would take
-// for another call's. The driver lets blocks be given back at once.
+// Giving memory back fails in a sandbox that refuses madvise. If free left that error in errno, its caller would take
+// it for an error of another call. The driver makes the heap give blocks back at once.
 void errno_after_free() {
   const auto keeps = [](const std::vector<void*>& blocks) {
     for (void* p : blocks) {
@@ -283,12 +285,12 @@ void errno_after_free() {
     return blocks;
   };
   const auto mine = some(), inherited = some();
-  if (!copse::test::refuse(SYS_madvise)) return;  // no seccomp here
+  if (!copse::test::refuse(SYS_madvise)) return;  // no seccomp on this system
   EXPECT(in_fork([&] { keeps(inherited); }) == 0);
   keeps(mine);
 }
 
-// Eight threads, random sizes; one block in four is freed by another thread than its maker.
+// Eight threads allocate random sizes. A thread frees one block in four that another thread has made.
 void hammer(std::chrono::milliseconds time, int largest_shift, std::atomic<bool>* stop = nullptr) {
   struct Exchange {
     std::mutex mutex;
@@ -349,7 +351,7 @@ void memory_returns() {
   EXPECT(shared(p) && charged_bytes() >= before + large);
   free(p);
   EXPECT(charged_bytes() < before + (size_t{8} << 20));
-  // Smaller blocks return after mimalloc's delay, when it next has something to do.
+  // Smaller blocks return after mimalloc's delay, the next time that it has something to do.
   std::vector<char*> blocks;
   for (int i = 0; i < 40; ++i) {
     blocks.push_back(opaque(static_cast<char*>(malloc(4 << 20))));
@@ -432,9 +434,9 @@ void fork_is_private() {
   if (child == 0) {
     char go;
     close(to_child[1]);
-    EXPECT(read(to_child[0], &go, 1) == 1);  // the parent has written over everything by now
+    EXPECT(read(to_child[0], &go, 1) == 1);  // by now the parent has overwritten everything
     inherit_and_use(blocks);
-    // A child of the child is an ordinary fork.
+    // A fork of the child is an ordinary fork.
     char* const p = opaque(static_cast<char*>(malloc(100)));
     fill(p, 100, 3);
     EXPECT(in_fork([&] {
@@ -455,7 +457,7 @@ void fork_is_private() {
   }
   const size_t now = static_cast<size_t>(dup(0));
   EXPECT(now == parent_fds_probe);  // no descriptor leaks from fork
-  // The same through the fork that runs no handlers.
+  // Does the same with the fork that runs no handlers.
   char* const word = opaque(static_cast<char*>(calloc(1, 1)));
   const pid_t bare = _Fork();
   if (bare == 0) {
@@ -470,7 +472,7 @@ void fork_with_threads() {
   std::atomic<bool> stop{false};
   const std::string path = "/proc/self/fd/" + std::to_string(fileno(tmpfile()));
   std::thread load([&] { hammer(std::chrono::minutes(1), 14, &stop); });
-  // glibc resets the locks of all FILEs in a forked child: that must not reach the parent's.
+  // glibc resets the locks of all FILEs in a forked child. That must not affect the parent's locks.
   std::thread printing([&] {
     FILE* const file = fopen(path.c_str(), "w");
     EXPECT(file != nullptr);
@@ -493,7 +495,7 @@ void fork_with_threads() {
   printing.join();
 }
 
-// A child that cannot have its copy says so and ends; the parent goes on.
+// A child that cannot have its copy says so and ends. The parent goes on.
 void fork_without_room() {
   shared(nullptr);
   const auto fails = [] { return in_fork([] {}) == 127; };
@@ -518,7 +520,7 @@ void fork_without_room() {
   EXPECT(in_fork([] {}) == 0);
 }
 
-// The copy is then made from the mapping. A page that the program has made inaccessible is no obstacle.
+// Without the descriptor the copy is made from the mapping, even if the program has made a page inaccessible.
 void fork_without_descriptor() {
   shared(nullptr);
   const auto blocks = some_blocks(size_t{4} << 20);
@@ -532,7 +534,7 @@ void fork_without_descriptor() {
   EXPECT(in_fork([&] {
            EXPECT(holds(guarded, 8192, 5));
            guarded[0] = 1;
-           char text[20] = {};  // the descriptor is the program's: it stays open, and its offset where it was
+           char text[20] = {};  // the descriptor is the program's: it stays open and keeps its offset
            EXPECT(lseek(number, 0, SEEK_CUR) == 10 && pread(number, text, 20, 0) == 10 && strcmp(text, "the user's") == 0);
            inherit_and_use(blocks);
          }) == 0);

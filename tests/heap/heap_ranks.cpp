@@ -1,5 +1,5 @@
 // Two processes with the shared heap and a communicator between them: heap_ranks CASE NAME RANK. Exit status 0 is
-// success; a failed expectation names its line on stderr. heap_test.cpp runs every case.
+// success; a failed expectation prints its line to stderr. heap_test.cpp runs every case.
 #include <copse/copse.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ copse_comm* join(const std::string& name) {
   return comm;
 }
 
-// Calls whose data travel from heap to heap.
+// Makes calls whose data travel from heap to heap.
 void exchange(copse_comm* comm) {
   const std::vector<char> in(kMiB, me == 0 ? 'r' : 'b');
   std::vector<char> all(2 * kMiB), from_one = in;
@@ -55,7 +55,7 @@ void exchange(copse_comm* comm) {
   for (const char byte : from_one) EXPECT(byte == 'b');
 }
 
-// Rank 0 closes all its descriptors, and a file of the program's gets the heap's number: nobody may touch it.
+// Rank 0 closes all its descriptors, and a file of the program gets the heap's number. Nobody may touch that file.
 void reused_descriptor(const std::string& name) {
   FILE* const file = tmpfile();
   const std::string content(4 * kMiB, 'f');
@@ -74,7 +74,7 @@ void reused_descriptor(const std::string& name) {
   EXPECT(now == content);
 }
 
-// A rank that locks its memory allocates none of its peer's, before or after they have met.
+// A rank that locks its memory must not allocate memory of its peer, before or after they have met.
 void locked_peer(const std::string& name) {
   const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_MEMLOCK, &all);
@@ -83,7 +83,7 @@ void locked_peer(const std::string& name) {
     EXPECT(fstat(region().fd, &status) == 0);
     return static_cast<size_t>(status.st_blocks) * 512;
   };
-  if (me == 0 && mlockall(MCL_FUTURE) != 0) me = 1;  // not allowed here: only look
+  if (me == 0 && mlockall(MCL_FUTURE) != 0) me = 1;  // not allowed here: only watch
   copse_comm* const comm = join(name);
   exchange(comm);
   if (me == 0) EXPECT(mlockall(MCL_CURRENT) == 0);
@@ -91,7 +91,7 @@ void locked_peer(const std::string& name) {
   EXPECT(charged() <= 96 * kMiB);
 }
 
-// Rank 0 ends with a core dump, in which nothing of its peer's is.
+// Rank 0 ends with a core dump that contains nothing of its peer's memory.
 void dumped(const std::string& name) {
   const rlimit enough{128 * kMiB, 128 * kMiB};
   if (setrlimit(RLIMIT_CORE, &enough) != 0) _exit(77);

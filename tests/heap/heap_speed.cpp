@@ -1,5 +1,6 @@
-// Measures an allocator; not a test. bench/heap.py runs it bare (glibc), with LD_PRELOAD=libmimalloc.so.2, and with the
-// shared heap: the same figures, one per line: times (best of seven batches), and memory in use.
+// Measures an allocator; this is not a test. bench/heap.py runs it bare (glibc), with LD_PRELOAD=libmimalloc.so.2, and
+// with the shared heap. Each time it prints the same figures, one per line: times (best of seven batches), and memory
+// in use.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ double resident_mib() {
   return static_cast<double>(pages) * 4096 / (1 << 20);
 }
 
-// Of so many blocks of random sizes: what they take for each MiB asked for, and what is left of it when they are freed.
+// For `count` blocks of random sizes, reports the memory that they take per MiB asked for, and what is left after the
+// free.
 void report_memory(const char* what, size_t count, size_t largest) {
   std::mt19937 random(7);
   std::vector<char*> blocks(count);
@@ -45,7 +47,7 @@ void report_memory(const char* what, size_t count, size_t largest) {
   }
   const double live = resident_mib() - before;
   for (char* block : blocks) free(block);
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // some keep it for a moment, until something happens
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // some allocators keep memory for a moment
   free(malloc(size_t{64} << 20));
   printf("%-52s %9.3f MiB\n", what, live / asked);
   printf("%-52s %9.3f MiB\n", "  and of it left when they are freed", (resident_mib() - before) / asked);
@@ -68,7 +70,7 @@ void churn(unsigned seed, size_t operations, size_t largest) {
 int main() {
   constexpr size_t kMany = 1000000;
   constexpr size_t kLarge = size_t{64} << 20;
-  // One stays, as in any real program: mimalloc retires a page at each free that leaves it empty.
+  // One block stays, as in any real program: mimalloc retires a page at each free that leaves it empty.
   void* const one = malloc(64);
   report("malloc and free of 64 B", "ns", kMany, [] {
     for (size_t i = 0; i < kMany; ++i) {

@@ -1,4 +1,4 @@
-// Runs heap_probe, and programs that know nothing of Copse, under the preloaded shared heap.
+// Runs heap_probe, and programs that know nothing about Copse, under the preloaded shared heap.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 namespace {
 
 struct Outcome {
-  int status;  // of the shell: 124 is a timeout, 128 + n a signal
+  int status;  // from the shell: 124 is a timeout, 128 + n a signal
   std::string output;
 };
 
@@ -45,7 +45,7 @@ void probe(const std::string& name, const std::string& environment = "") {
   expect_silent_success(preload(environment) + COPSE_HEAP_PROBE " " + name);
 }
 
-// The default region is as large as the memory; tests with a tight limit or many processes need no more than this.
+// The default region is as large as the memory. Tests with a tight limit or with many processes use this smaller one.
 constexpr const char* kSmall = "COPSE_HEAP_BYTES=2G";
 
 TEST(HeapRegion, IsActive) { probe("active"); }
@@ -72,7 +72,7 @@ TEST(HeapRegion, StaysAwayWithAReason) {
                         ":" COPSE_HEAP_LIBRARY " " COPSE_HEAP_PROBE " inactive");
 }
 
-// The library is built without the locks that such a variable needs where threads come to it at once.
+// Such a variable needs locks when several threads reach it at once, and the library is built without them.
 TEST(HeapLibrary, NoVariableOfAFunctionIsMadeAtItsFirstCall) {
   const Outcome symbols = shell("nm " COPSE_HEAP_LIBRARY " | grep -e malloc_usable_size -e _ZGV");
   EXPECT_NE(symbols.output.find("T malloc_usable_size"), std::string::npos) << symbols.output;
@@ -97,7 +97,8 @@ TEST(HeapMemory, DiscardingAdviceZeroes) { probe("discarding_advice"); }
 TEST(HeapMemory, UnusedIsNeitherDumpedNorAccessible) { probe("stays_out_of_the_way"); }
 TEST(HeapMemory, MlockallAllocatesWhatIsInUse) { probe("locked", kSmall); }
 
-// A library that hooks memory events: UCX if it is here, and any that works as Open MPI's and libfabric's hooks do.
+// Libraries that hook memory events: UCX if it is installed, and one that works as the hooks of Open MPI and libfabric
+// do.
 void probe_hooks(const std::string& name) {
   const Outcome outcome = shell(preload() + COPSE_HEAP_PROBE " " + name);
   if (outcome.status == 77) GTEST_SKIP() << "not on this machine";
@@ -107,7 +108,7 @@ TEST(HeapMemory, UcxHearsOfIt) { probe_hooks("hooked_by_ucx"); }
 TEST(HeapMemory, ALibraryThatRedirectsMadviseIsNoticed) { probe_hooks("redirected_by_ucx"); }
 TEST(HeapMemory, HooksThatOverwriteMadviseHearOfIt) { probe_hooks("hooked_by_a_jump"); }
 
-// Is [address, address + pattern.size()) in this core dump, and is it this?
+// Returns whether this core dump contains [address, address + pattern.size()) with exactly this content.
 bool core_holds(const std::string& path, uint64_t address, const std::string& pattern) {
   std::ifstream core(path, std::ios::binary);
   ElfW(Ehdr) header{};
@@ -125,7 +126,7 @@ bool core_holds(const std::string& path, uint64_t address, const std::string& pa
   return false;
 }
 
-// Runs a command that crashes, and hands out the one core dump that it leaves.
+// Runs a command that crashes, and passes on the one core dump that it leaves.
 void with_core(const std::string& command,
                const std::function<void(const std::string& output, const std::string& core)>& look) {
   std::string where;
@@ -155,7 +156,7 @@ TEST(HeapMemory, ACoreDumpHoldsWhatIsInUse) {
 }
 
 #ifdef COPSE_HEAP_RANKS
-// Two ranks with a communicator; the status is rank 0's, unless rank 1 fails.
+// Runs two ranks with a communicator. The status is rank 0's unless rank 1 fails.
 std::string two_ranks(const std::string& name) {
   static int number = 0;
   const std::string rank =

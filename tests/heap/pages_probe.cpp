@@ -21,7 +21,8 @@ namespace copse::test {
 
 namespace {
 
-// Bytes of the region that a core dump takes in, or that can be accessed: what the kernel shows of its mappings.
+// The bytes of the region that a core dump would contain, and those that can be accessed, from the kernel's list of
+// mappings.
 struct Taken {
   size_t dumped = 0;
   size_t accessible = 0;
@@ -52,7 +53,7 @@ Taken taken() {
 
 }  // namespace
 
-// What is not in use is neither dumped nor accessible, before and after.
+// Unused memory is neither dumped nor accessible, both before and after use.
 void stays_out_of_the_way() {
   constexpr size_t kMiB = size_t{1} << 20;
   const Taken before = taken();
@@ -69,7 +70,8 @@ void stays_out_of_the_way() {
   EXPECT(taken().dumped <= before.dumped + 40 * kMiB && taken().accessible <= before.accessible + 40 * kMiB);
 }
 
-// mlockall allocates what is in use, not the region; a peer's heap stays as it is; and memory still returns.
+// mlockall allocates what is in use but not the whole region. A peer's heap stays as it is, and memory is still
+// returned.
 void locked() {
   constexpr size_t kMiB = size_t{1} << 20;
   const int peer = memfd_create("copse-heap", MFD_CLOEXEC);
@@ -86,7 +88,7 @@ void locked() {
   struct stat status;
   EXPECT(fstat(peer, &status) == 0 && status.st_blocks == 0);
   std::vector<unsigned char> resident(kMiB / 4096);
-  EXPECT(mincore(mine, kMiB, resident.data()) == 0);  // what the program meant is done
+  EXPECT(mincore(mine, kMiB, resident.data()) == 0);  // the program gets what it wanted
   EXPECT(std::all_of(resident.begin(), resident.end(), [](unsigned char page) { return page & 1; }));
   char* const p = opaque(static_cast<char*>(malloc(200 * kMiB)));
   fill(p, 200 * kMiB, 1);
@@ -95,7 +97,7 @@ void locked() {
   EXPECT(charged_bytes() <= before + 64 * kMiB);
 }
 
-// Tells where its data lies, and crashes. The limit is for the case that the dump takes in the region.
+// Tells where its data lies, and crashes. The limit catches a dump that contains the whole region.
 void crash() {
   const struct rlimit enough = {size_t{128} << 20, size_t{128} << 20};
   if (setrlimit(RLIMIT_CORE, &enough) != 0) _exit(77);
@@ -113,7 +115,7 @@ namespace {
 
 size_t told_bytes = 0;
 
-// Whoever hooks madvise hears of memory that goes, and that memory does go.
+// A library that hooks madvise hears of memory that goes, and that memory does go.
 void expect_events() {
   const size_t n = size_t{64} << 20;
   const size_t part = size_t{8} << 20;
@@ -132,7 +134,7 @@ void expect_events() {
   EXPECT(why_not() == nullptr && look_up(&nowhere));
 }
 
-// ucm/api/ucm.h of UCX, as far as needed here.
+// From ucm/api/ucm.h of UCX, as far as needed here.
 union UcmEvent {
   struct {
     void* address;
@@ -149,7 +151,7 @@ void load_ucx() {
   using Handler = void (*)(int, UcmEvent*, void*);
   const auto set = reinterpret_cast<int (*)(int, int, Handler, void*)>(dlsym(ucm, "ucm_set_event_handler"));
   EXPECT(set != nullptr);
-  // UCX tries its hooks out, and refuses if they are not reached.
+  // UCX tries its hooks out and fails if they are not reached.
   EXPECT(set(kUcmUnmapped, 1000, [](int, UcmEvent* event, void*) { told_bytes += event->unmapped.size; }, nullptr) == 0);
 }
 
@@ -160,7 +162,8 @@ void hooked_by_ucx() {
   expect_events();
 }
 
-// UCX's other way redirects all calls by name, ours too. The heap notices, and is not shared any more; it still serves.
+// UCX's other method redirects all calls by name, including ours. The heap notices that and is no longer shared, but
+// still serves.
 void redirected_by_ucx() {
   EXPECT(look_up(&nowhere) && setenv("UCX_MEM_MMAP_HOOK_MODE", "reloc", 1) == 0);
   load_ucx();
@@ -177,8 +180,8 @@ void redirected_by_ucx() {
 
 namespace {
 
-// As Open MPI and libfabric do it: over the first bytes of what dlsym finds goes a jump, and the hook makes the system
-// call itself.
+// Works as Open MPI and libfabric do. They write a jump over the first bytes of the function that dlsym finds, and the
+// hook makes the system call itself.
 int jumped_to(void* start, size_t bytes, int advice) {
   if (advice == MADV_DONTNEED || advice == MADV_REMOVE) told_bytes += bytes;
   return static_cast<int>(syscall(SYS_madvise, start, bytes, advice));

@@ -1,4 +1,4 @@
-// What the cases of heap_probe have in common.
+// What the cases of heap_probe share.
 #pragma once
 
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ inline bool shared(const void* p) {
   return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(found.base) < found.bytes;
 }
 
-// The compiler may not assume anything of a pointer that went through here: not its alignment, not its contents.
+// Hides a pointer from the compiler, which then can assume nothing about its alignment or contents.
 template <typename T>
 T* opaque(T* p) {
   asm volatile("" : "+r"(p) : : "memory");
@@ -82,7 +82,7 @@ inline int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-// Runs `body` in a fork; a failed EXPECT in it fails the probe.
+// Runs `body` in a forked child. A failed EXPECT in it fails the probe.
 inline int in_fork(const std::function<void()>& body) {
   const pid_t child = fork();
   EXPECT(child >= 0);

@@ -1,4 +1,4 @@
-"""Starts processes in every way Python has; run under the shared heap. Silent when all is well."""
+"""Starts processes in every way that Python has, under the shared heap. Prints nothing on success."""
 
 import concurrent.futures
 import multiprocessing

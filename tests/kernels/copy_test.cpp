@@ -1,4 +1,4 @@
-// Both copies at every length around a boundary: the right bytes, and no others.
+// Both copies, at every length around a boundary, write the right bytes and no others.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -46,7 +46,7 @@ TEST_P(EveryCopy, LongLengths) {
   }
 }
 
-// copy() goes two ways, by where the buffers lie within their pages.
+// copy() has two methods, and chooses by the buffers' places within their pages.
 TEST_P(EveryCopy, EveryDistanceWithinThePage) {
   for (const std::size_t bytes : {1024, 1025, 2048, 4099, 8192, 70001})
     for (std::size_t distance = 0; distance < 70; ++distance) {

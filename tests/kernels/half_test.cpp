@@ -1,4 +1,4 @@
-// Conversions of the 16-bit floats, over all their values and all points where rounding turns.
+// Conversions of the 16-bit floats, for all their values and all points at which rounding changes.
 #include "engine/kernels/half.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ void check_every_value(Kind kind) {
     }
     ASSERT_EQ(static_cast<double>(wide), expected) << code;
     ASSERT_EQ(narrow<H>(wide).bits, half.bits) << code;
-    // Just below, at, and just above the point halfway to the next value.
+    // Values just below, at, and just above the point halfway to the next value.
     const double next = reference::decode(kind, static_cast<uint16_t>(code + 1));
     if (!std::isfinite(expected) || !std::isfinite(next)) continue;
     const float halfway = static_cast<float>((expected + next) / 2);

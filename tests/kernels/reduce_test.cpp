@@ -1,4 +1,4 @@
-// Every type and operator, on every instruction set that this processor has, against the slow reference.
+// Compares every type and operator, on every instruction set of this processor, with the slow reference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class Array {
 struct Alias {
   const char* what;
   int dst0;  // 0: its own array, 1: a, 2: b
-  int dst1;  // as dst0; -1: only one destination
+  int dst1;  // like dst0; -1: only one destination
   bool same_operands;
 };
 constexpr Alias kAliases[] = {
@@ -85,7 +85,7 @@ void check_kernel(copse_op op, copse_type type) {
     reference::randomise(type, &a[i * size], state);
     reference::randomise(type, &b[i * size], state);
     if (i % 5 == 0)
-      std::memcpy(&b[i * size], &a[i * size], description.parts[0].size);  // equal, or equal with tied values
+      std::memcpy(&b[i * size], &a[i * size], description.parts[0].size);  // equal, or tied values
     reference::compute(op, type, &a[i * size], &b[i * size], &ab[i * size]);
     reference::compute(op, type, &a[i * size], &a[i * size], &aa[i * size]);
   }
@@ -118,7 +118,7 @@ void check_kernel(copse_op op, copse_type type) {
           return n == 0 || std::memcmp(dst.data(), expected.data(), n * size) == 0;
         };
         for (std::size_t i = 0; i < n; ++i) {
-          if (i == 0 && exact(dst0) && (alias.dst1 < 0 || exact(dst1))) break;  // else look closer: NaN, padding
+          if (i == 0 && exact(dst0) && (alias.dst1 < 0 || exact(dst1))) break;  // else compare values: NaN, padding
           for (const reference::Part& part : description.parts) {
             ASSERT_TRUE(reference::same(part, &expected[i * size], dst0.data() + i * size))
                 << where << ", element " << i << ": " << reference::show(type, &a[i * size]) << "with "
@@ -155,7 +155,7 @@ TEST_P(EveryTarget, AgreesWithTheReference) {
 
 template <class T>
 T reduced(copse_op op, copse_type type, T a, T b) {
-  // Long enough to pass through the scalar, the short and the long vector paths: all must agree.
+  // The arrays are long enough for the scalar, the short and the long vector paths, and all must agree.
   T result{};
   for (const std::size_t n : {1, 3, 300}) {
     const std::vector<T> as(n, a), bs(n, b);
@@ -239,7 +239,7 @@ TEST(Targets, TheyAreNotAllTheSameCode) {
 }
 
 TEST(Targets, AreThoseThatHighwayFinds) {
-  const std::int64_t dynamic = HWY_TARGETS & ~HWY_STATIC_TARGET;  // the fallback goes without saying
+  const std::int64_t dynamic = HWY_TARGETS & ~HWY_STATIC_TARGET;  // the fallback is always there
   EXPECT_EQ(usable_targets & dynamic, hwy::SupportedTargets() & dynamic);
 }
 

@@ -1,4 +1,4 @@
-// The slow reference: one element at a time, by the definitions of the standard.
+// The slow reference, which computes one element at a time by the definitions of the standard.
 #include "reference.hpp"
 
 #include <algorithm>
@@ -81,8 +81,8 @@ void put(const Part& part, long double value, void* element) {
   }
 }
 
-// One rounding operation in the type that the kernels compute in. Sums and products of floats are rounded once by going
-// through double (53 >= 2 * 24 + 2 bits); double and long double only have themselves.
+// Does one rounding operation in the type in which the kernels compute. Sums and products of floats are rounded once,
+// via double (53 >= 2 * 24 + 2 bits). double and long double have no wider type to use.
 long double rounded(Kind kind, char op, long double x, long double y) {
   const auto calculate = [op](auto p, auto q) { return op == '+' ? p + q : op == '-' ? p - q : p * q; };
   if (kind == Kind::kLongDouble) return calculate(x, y);
@@ -242,7 +242,7 @@ uint16_t encode(Kind kind, double value) {
   if (std::isnan(value)) return static_cast<uint16_t>(infinity + 1);
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(value);
-  // Positive codes are ordered as their values; infinity counts as the next power of two when rounding to it.
+  // Positive codes have the order of their values. For rounding, infinity counts as the next power of two.
   const auto value_of = [=](int code) {
     return code == infinity
                ? 2 * decode(kind, static_cast<uint16_t>(infinity - (kind == Kind::kFloat16 ? 0x400 : 0x80)))

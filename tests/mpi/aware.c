@@ -1,5 +1,5 @@
-/* Makes the MPI one that can reach memory of a device: while a call of the MPI's own runs, the device's range may be read and
- * written. Preloaded behind Copse, which calls these for the MPI's. */
+/* Makes the MPI one that can reach device memory. While a call of the MPI's own runs, the device's range may be read
+ * and written. Preloaded behind Copse, which calls these functions in place of the MPI's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,9 +1,9 @@
-/* Calls MPI_ functions, which the preload wraps, and PMPI_ functions, which it does not: the MPI itself is the oracle,
- * or what must come out is reckoned here.
+/* Calls MPI_ functions, which the preload wraps, and PMPI_ functions, which it does not. The MPI itself is the
+ * oracle, or the expected result is computed here.
  *
- * Usage: collectives PART [ARGUMENTS]. Prints "PART: N checks" on rank 0; on a difference prints it and exits with 1.
- * This file: main, and the parts about everything but data and requests; the other files have those. Names of parts that
- * make rounds may begin with "started-" or "persistent-": then the calls are of that form. */
+ * Usage: collectives PART [ARGUMENTS]. Prints "PART: N checks" on rank 0; on a difference prints it and exits with
+ * 1. This file has main, and the parts about everything but data and requests; the other files have those. The names
+ * of parts that make rounds may begin with "started-" or "persistent-"; the calls then have that form. */
 #include "collectives.h"
 
 int rank, ranks, bare;
@@ -34,7 +34,7 @@ static void check_comm(MPI_Comm comm) {
   MPI_Barrier(comm);
 }
 
-/* Communicators that come and go: their handles are used again. */
+/* Communicators come and go, and their handles are reused. */
 static int copies;
 static int count_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
   (void)comm, (void)key, (void)extra, (void)in, (void)out;
@@ -44,7 +44,7 @@ static int count_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, 
 }
 
 static void part_communicators(void) {
-  MPI_Comm noted; /* the program does not notice a communicator behind its own */
+  MPI_Comm noted; /* the program must not notice a communicator behind its own */
   int key;
   MPI_Comm_dup(MPI_COMM_WORLD, &noted);
   MPI_Comm_create_keyval(count_copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
@@ -68,7 +68,7 @@ static void part_communicators(void) {
     else MPI_Comm_free(&dup);
   }
   if (ranks < 2) return;
-  MPI_Comm half, inter; /* an intercommunicator is the MPI's */
+  MPI_Comm half, inter; /* calls on an intercommunicator go to the MPI */
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
   MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 5, &inter);
   int one = 1, others = 0, size;
@@ -83,7 +83,7 @@ static void part_communicators(void) {
   MPI_Comm_free(&half);
 }
 
-/* Errors are the MPI's: classes as without Copse. */
+/* Errors are the MPI's, with the same classes as without Copse. */
 static void part_errors(void) {
   int in = 1, out = 0, class;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -115,7 +115,7 @@ static void part_errors(void) {
   CLASS(MPI_ERR_OP, MPI_Scan(&in, &out, 1, MPI_DOUBLE, MPI_BAND, world));
   CLASS(MPI_ERR_OP, MPI_Exscan(&in, &out, 1, MPI_INT, MPI_OP_NULL, world));
   CLASS(MPI_ERR_COMM, MPI_Alltoall(many, 1, MPI_INT, many + ranks, 1, MPI_INT, MPI_COMM_NULL));
-  /* Buffers that overlap, which no MPI sees in all of these. */
+  /* Buffers that overlap. No MPI notices all of these. */
   if (!bare) {
     int *const at = many + 1;
     for (int r = 0; r < ranks; ++r) bad[r] = 2;
@@ -131,7 +131,7 @@ static void part_errors(void) {
     CLASS(MPI_ERR_BUFFER, MPI_Iallreduce(many, at, 4, MPI_INT, MPI_SUM, world, &request));
     CLASS(MPI_ERR_BUFFER, MPI_Allgatherv(&in, 1, MPI_INT, many, bad, places, MPI_INT, world));
   }
-  for (int r = 0; r < ranks; ++r) places[r] = 2 * (ranks - r), many[2 * (ranks - r) + 1] = r; /* none does here */
+  for (int r = 0; r < ranks; ++r) places[r] = 2 * (ranks - r), many[2 * (ranks - r) + 1] = r; /* these do not overlap */
   MPI_Alltoallv(many + 1, ones, places, MPI_INT, many, ones, places, MPI_INT, world);
   for (int r = 0; r < ranks; ++r) EXPECT(many[places[r]] == rank, "%d between the blocks, from %d", many[places[r]], r);
   MPI_Datatype type;
@@ -142,7 +142,7 @@ static void part_errors(void) {
   check_comm(MPI_COMM_WORLD);
 }
 
-/* Buffers that the MPI hands out. */
+/* Buffers that the MPI allocates. */
 static void part_memory(void) {
   enum { kCount = 100000 };
   for (int i = 0; i < 5; ++i) {
@@ -168,7 +168,7 @@ static void part_memory(void) {
   free(sum);
 }
 
-/* For COPSE_CHECK: rank 1 calls something else. */
+/* For COPSE_CHECK: rank 1 makes a different call. */
 static void part_mismatch(const char *what) {
   int a[4] = {0}, b[4], all[4 * kRanksMax] = {0}, lengths[kRanksMax], places[kRanksMax];
   for (int r = 0; r < ranks; ++r) lengths[r] = 1, places[r] = 4 * r;
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
   PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
   bare = getenv("COLLECTIVES_BARE") != NULL;
   random_state = 1;
-  if (form != kBlocking) MPI_Barrier(MPI_COMM_WORLD); /* Copse meets in blocking calls */
+  if (form != kBlocking) MPI_Barrier(MPI_COMM_WORLD); /* Copse's ranks meet in blocking calls */
   if (strcmp(part, "types") == 0) part_types();
   else if (strcmp(part, "derived") == 0) part_derived();
   else if (strcmp(part, "matrix") == 0) part_matrix(argc > 2 ? argv[2] : NULL);

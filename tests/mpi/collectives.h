@@ -28,8 +28,8 @@ unsigned next_random(void);
     }                                                                             \
   } while (0)
 
-/* CALL(Scan, scan, , arguments) makes the call in the form that `form` says: MPI_Scan, MPI_Iscan or MPI_Scan_init; the
- * request goes to `slot`. The third argument is _c for the large-count form. */
+/* CALL(Scan, scan, , arguments) makes the call in the form that `form` says: MPI_Scan, MPI_Iscan or MPI_Scan_init.
+ * The request goes to `slot`. The third argument is _c for the large-count form. */
 enum form { kBlocking, kStarted, kPersistent };
 extern enum form form;
 extern _Thread_local MPI_Request *slot;
@@ -46,8 +46,7 @@ extern _Thread_local MPI_Request *slot;
 #define HAS_SESSIONS 0
 #define PERSISTENT(...) MPI_ERR_OTHER
 #endif
-/* Large-count forms come with MPI 4: LARGE(Scan, scan, large, arguments) calls MPI_Scan_c where it exists and is asked
- * for. */
+/* MPI 4 has large-count forms. LARGE(Scan, scan, large, arguments) calls MPI_Scan_c if it exists and is wanted. */
 #if MPI_VERSION >= 4
 #define HAS_LARGE 1
 #define LARGE(name, stem, large, ...) ((large) ? CALL(name, stem, _c, __VA_ARGS__) : CALL(name, stem, , __VA_ARGS__))
@@ -65,10 +64,11 @@ void part_progress(void);
 void part_waits(void);
 void part_moved(void);
 void part_request_threads(void);
-/* Completes all in one of MPI's ways. */
+/* Completes all requests, in one of MPI's ways. */
 enum { kWays = 9 };
 void complete(int count, MPI_Request *requests, unsigned way);
-int safe_way(unsigned way, int of_the_mpis); /* for persistent calls: where the MPI's own requests of that kind work */
+/* For persistent calls: returns a way that works for the MPI's own requests of that kind. */
+int safe_way(unsigned way, int of_the_mpis);
 void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis);
 
 /* orders.c */

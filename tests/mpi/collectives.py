@@ -1,4 +1,4 @@
-"""The program `collectives`: compiling it, and telling from its output whether a part of it has passed."""
+"""Compiles the program `collectives`, and tells from its output whether one of its parts has passed."""
 
 import re
 import subprocess
@@ -8,11 +8,11 @@ import pytest
 
 SOURCES = [Path(__file__).with_name(name) for name in ("collectives.c", "moves.c", "orders.c", "programs.c", "rare.c", "reductions.c", "requests.c",
                                                   "rooms.c", "rounds.c", "standard.c", "trials.c")]
-BARE = {"COLLECTIVES_BARE": "1"}  # where Copse passes every call on: leaves out what the MPIs themselves get wrong
-ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full one
+BARE = {"COLLECTIVES_BARE": "1"}  # for runs where Copse passes every call on: leaves out what the MPIs get wrong
+ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full set
     "name", ["mpich", *(pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi"))]
 )
-# As Copse's trace names them.
+# The names that Copse's trace uses.
 EVERY = ("barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",
          "exscan")  # fmt: skip
 

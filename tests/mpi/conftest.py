@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the MPI face: the test program under each flavour, and launching it with the preload."""
+"""Fixtures of the tests of the MPI face: the test program under each flavour, and its launch with the preload."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from copse import flavours, paths
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
-    """collectives.c compiled by each flavour's mpicc, made at first use."""
+    """Returns collectives.c compiled by each flavour's mpicc, at first use."""
     folder, made = tmp_path_factory.mktemp("collectives"), {}
 
     def program(flavour: flavours.Flavour) -> Path:

@@ -1,5 +1,5 @@
-/* Calls on memory that no processor may read, for an MPI that can reach it (aware.c); argv[1]: the driver's library (driver.c),
- * which rank 1 alone loads. */
+/* Makes calls on memory that no processor may read, for an MPI that can reach it (aware.c). argv[1] is the driver's
+ * library (driver.c), which only rank 1 loads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -18,7 +18,7 @@ static void expect(int condition, const char *what, int turn) {
 }
 static void **variable(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
-/* One round; `at` is where this rank's buffers lie. */
+/* Makes one round of calls. `at` is where this rank's buffers lie. */
 static void calls(int *at, int on_device, int turn) {
   int *const in = at, *const out = at + kCount, all[64] = {0};
   if (on_device) allow(PROT_READ | PROT_WRITE);

@@ -1,5 +1,5 @@
-/* Stands in for a device's driver, as the library that DRIVER_* names: one range of addresses is a device's. Loaded by
- * devices.c on some ranks. */
+/* A stand-in for a device's driver: the library that DRIVER_* names. One range of addresses belongs to a device.
+ * devices.c loads it on some ranks. */
 #include <stdint.h>
 #include <string.h>
 

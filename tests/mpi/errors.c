@@ -1,6 +1,7 @@
-/* Errors that one rank alone meets, with error handlers that return: the call says so, and whatever comes after it is right.
+/* Errors that only one rank meets, with error handlers that return. The call reports the error, and all later calls
+ * are right.
  *
- * Usage: errors PART; faults.c must be preloaded for some of the parts. */
+ * Usage: errors PART. Some of the parts need faults.c preloaded. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -40,13 +41,14 @@ static void check(MPI_Comm comm) {
 
 enum { kTag = 5, kMark = 6 };
 
-/* The call fails in one half; the other must not happen. `late`: the next message with its tag, which that half must leave. */
+/* The call fails in one half, and the other half must not happen. `late` is the next message with its tag, which
+ * that half must leave alone. */
 static void exchange(int which, int bad_send) {
   const int to = bad_send ? ranks + 99 : 1, from = bad_send ? 1 : ranks + 99;
   int out = 42, in = -1, got = -1, error = MPI_SUCCESS;
   MPI_Request pending, receive;
   MPI_Status status;
-  if (rank == 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending); /* so that Copse's own form of the call is the one */
+  if (rank == 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending); /* so that Copse's own form of the call is used */
   if (rank == 0) {
     switch (which) {
       case 0: error = MPI_Sendrecv(&out, 1, MPI_INT, to, kTag, &in, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, &status); break;
@@ -79,7 +81,8 @@ static void part_sendrecv(void) {
     for (int bad_send = 0; bad_send < 2; ++bad_send) exchange(which, bad_send);
 }
 
-/* What the MPI cannot do for Copse ------------------------------------------------------------------------------------- */
+/* Work of the MPI that fails under Copse
+ * ------------------------------------------------------------------------------ */
 
 static int *fault(const char *name) {
   int *const found = dlsym(RTLD_DEFAULT, name);
@@ -104,7 +107,7 @@ static void add_and_throw(void *in, void *inout, int *count, MPI_Datatype *type)
 enum { kElements = 300 };
 static int handler_counts;
 
-/* In every form; returns how many ranks have seen an error. */
+/* Makes a reduction in every form. Returns how many ranks have seen an error. */
 static int reduce(int form, MPI_Datatype type, MPI_Op op) {
   static int in[4 * kElements], out[4 * kElements];
   MPI_Request request = MPI_REQUEST_NULL;
@@ -154,13 +157,13 @@ static void part_faults(const char *thrower) {
     EXPECT(reduce(form, MPI_INT, sum_of_ints) > 0, "form %d: MPI_Reduce_local failed, and no rank was told", form);
     *fault("fail_reduce_local") = 1;
     EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Reduce_local of a type with gaps failed, and no rank was told", form);
-    *fault("fail_unpack") = 1; /* the first: in the operator, where there is one */
+    *fault("fail_unpack") = 1; /* the first call is in the operator, if there is one */
     EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Unpack failed, and no rank was told", form);
     *fault("spare") = 1;
-    *fault("fail_pack") = 1; /* the second: of what the operator gave */
+    *fault("fail_pack") = 1; /* the second call packs the operator's result */
     EXPECT(reduce(form, pair, sum) > 0, "form %d: MPI_Pack failed behind the operator, and no rank was told", form);
     *fault("spare") = 0;
-    *fault("fail_pack") = rank == 1; /* the first: of what is given */
+    *fault("fail_pack") = rank == 1; /* the first call packs the input */
     EXPECT(reduce(form, pair, sum) == 1, "form %d: MPI_Pack failed before the call, and the rank was not told", form);
     EXPECT(throw_it != NULL, "no %s", thrower);
     EXPECT(reduce(form, MPI_INT, throwing) > 0, "form %d: an operator threw, and no rank was told", form);
@@ -172,8 +175,8 @@ static void part_faults(const char *thrower) {
   MPI_Type_free(&pair);
 }
 
-/* Copse's attribute cannot be set on one rank: what it knows of that communicator must not become the next one's, which may
- * have the handle and other ranks. */
+/* On one rank Copse's attribute cannot be set. What Copse knows about that communicator must not pass to the next
+ * one, which may have the same handle and other ranks. */
 static void part_attribute(void) {
   for (int i = 0; i < 20; ++i) {
     MPI_Comm comm;
@@ -194,7 +197,8 @@ static void part_attribute(void) {
 
 enum { kInts = 6, kMany = 64 * kInts, kOverlapping = 12 };
 
-/* One call, in which the buffers of the ranks that are `wrong` overlap; `out` is where the result of one that is not comes. */
+/* Makes one call in which the buffers of the `wrong` ranks overlap. `out` is where the result of a rank that is not
+ * wrong goes. */
 static int overlap(int which, int wrong, int started, int *out) {
   static int shared[3 * kMany];
   int counts[64], places[64], *const in = shared + kMany, *const result = wrong ? in + 1 : out, error;
@@ -230,11 +234,11 @@ static int overlap(int which, int wrong, int started, int *out) {
   }
   if (started == 1 && !wrong) error = MPI_Wait(&request, MPI_STATUS_IGNORE);
   for (int i = 0; wrong && i < kInts * ranks; ++i) EXPECT(in[i] == 100 * rank + i, "call %d has written into the buffers that overlap", which);
-  if (wrong) memset(in, -1, kInts * sizeof *in); /* what goes on does not need it */
+  if (wrong) memset(in, -1, kInts * sizeof *in); /* the call that goes on must not need it */
   return error;
 }
 
-/* The ranks that are wrong get the error, the others what they would have got, and nobody is out of step. */
+/* The ranks that are wrong get the error, the others get their results, and all ranks stay in step. */
 static void part_overlap(void) {
   static int want[kMany], got[kMany];
   for (int which = 0; which < kOverlapping; ++which)
@@ -256,7 +260,7 @@ static void part_overlap(void) {
 
 static int calls_late;
 
-/* When the destructors of thread-local objects have run, and their memory is the heap's again. */
+/* Runs after the destructors of thread-local objects, when their memory is free. */
 __attribute__((destructor)) static void late(void) {
   enum { kBlocks = 400, kSizes = 40, kStep = 8 };
   static unsigned char *blocks[kSizes][kBlocks];
@@ -283,7 +287,7 @@ int main(int argc, char **argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   if (strcmp(part, "late") == 0) {
-    MPI_Request request; /* before any blocking call: Copse passes it on */
+    MPI_Request request; /* before any blocking call, so Copse passes it on */
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     calls_late = 1;

@@ -1,4 +1,5 @@
-"""Every collective call of mpi4py that Copse serves, on NumPy arrays and on Python objects; prints "fine" on rank 0."""
+"""Makes every collective call of mpi4py that Copse serves, on NumPy arrays and on Python objects. Rank 0 prints "fine".
+"""
 
 import numpy as np
 from mpi4py import MPI
@@ -41,7 +42,7 @@ same(got, blocks)
 comm.Alltoall(blocks * 10 + rank, got)
 same(got, np.repeat(ranks + rank * 10, 3))
 
-# Rank r has r elements; they lie in descending order of ranks, a gap between any two.
+# Rank r has r elements. The blocks lie in descending order of ranks with gaps between them.
 counts = list(range(size))
 places = [sum(counts[r + 1 :]) + last - r for r in range(size)]
 whole = array(sum(counts) + size)

@@ -1,10 +1,11 @@
-/* Preloaded behind Copse, which finds these functions in place of the MPI's: they fail when the program says so (errors.c). */
+/* Preloaded behind Copse, which finds these functions in place of the MPI's. They fail when the program says so
+ * (errors.c). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stddef.h>
 
-int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr; /* so many of the next calls, after `spare` good ones */
+int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr; /* the next so many calls fail, after `spare` good ones */
 int spare;
 
 static int fails(int *left) {

@@ -1,14 +1,14 @@
-/* Calls that move data: trials of them, whose blocks lie in other places and other types on every rank; and what needs
- * buffers of a special kind.
+/* Calls that move data. Trials make them with blocks at different places and of different types on every rank; other
+ * tests need buffers of a special kind.
  *
- * What must come out is known without an oracle: an item that s sends to d is a function of s, d and its place. A receive
- * buffer is compared whole, so that gaps stay untouched, and a send buffer is compared as well. */
+ * The expected result is known without an oracle, because an item that s sends to d is a function of s, d and its
+ * place. Receive buffers are compared whole, so that gaps stay untouched. Send buffers are compared too. */
 #include "trials.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Broadcasts between types of equal content and different layout; gaps stay untouched. */
+/* Broadcasts between types of equal content and different layout. Gaps stay untouched. */
 void part_derived(void) {
   enum { kRows = 1000 };
   MPI_Datatype column, swapped, shifted, negative, whole, absolute;
@@ -39,8 +39,8 @@ void part_derived(void) {
     else if (rank % 3 == 1) MPI_Bcast(data, 1, whole, root, MPI_COMM_WORLD);
     else MPI_Bcast(data, kRows / 2, swapped, root, MPI_COMM_WORLD);
     for (int i = 0; i < kRows; ++i) {
-      int at = rank % 3 == 2 ? i ^ 1 : i;   /* where the i-th of the message lies here */
-      int sent = root % 3 == 2 ? i ^ 1 : i; /* and where it lay at the root */
+      int at = rank % 3 == 2 ? i ^ 1 : i;   /* where item i of the message lies here */
+      int sent = root % 3 == 2 ? i ^ 1 : i; /* where it lay at the root */
       EXPECT(data[at] == sent * sent + root, "element %d: %d", i, data[at]);
     }
     int four[4] = {-1, -1, -1, -1};
@@ -55,7 +55,7 @@ void part_derived(void) {
   }
   for (int i = 0; i < 6; ++i) MPI_Type_free(made[i]);
 
-  for (int step = 2; step < 12; ++step) { /* a type that has just been freed, and the next one under its handle */
+  for (int step = 2; step < 12; ++step) { /* a type that has just been freed, and the next one with its handle */
     MPI_Datatype now;
     MPI_Type_vector(2, 1, step, MPI_INT, &now);
     MPI_Type_commit(&now);
@@ -74,8 +74,8 @@ void part_derived(void) {
 
 /* Trials of moves ------------------------------------------------------------------------------------------------ */
 
-/* How the items of one element lie, in items: each can be made of any predefined type. Open MPI's own calls are right with
- * the simple ones only. */
+/* How the items of one element lie, in units of items. Each layout can be made of any predefined type. Open MPI's
+ * own calls are right only with the simple ones. */
 enum { kUnit = 4, kLayouts = 12, kSimple = 7, kBases = 5, kMargin = 64, kUntouched = 0x5a };
 struct layout { const char *name; int unit, at[kUnit], low, extent; };
 static const struct layout layouts[kLayouts] = {
@@ -172,7 +172,7 @@ static void lay_out(struct side *side, int base, enum order order, int theirs, u
   side->buffer = total == 0 ? NULL : side->start;
 }
 
-/* Types that the program frees as soon as the call is made: copies, or such as hold the address, for MPI_BOTTOM. */
+/* Types that the program frees as soon as the call is made: copies, or types that hold the address, for MPI_BOTTOM. */
 enum style { kLasting, kCopied, kAbsolute, kStyles };
 static void dress(struct side *side, enum style style) {
   if (side->buffer == NULL || style == kLasting) return;
@@ -206,7 +206,7 @@ static void undress(const struct side *side, int base) {
   }
 }
 
-/* Who gives a block and who gets it; -1: all the same. */
+/* The rank that gives a block and the rank that gets it; -1: all ranks. */
 struct ends { int from, to; };
 static struct ends ends_of(const struct trial *t, int sends, int b) {
   const struct room *room = t->room;
@@ -232,7 +232,8 @@ static int ragged(enum call call) {
          call == kNeighborAlltoallv || call == kMessage || has_blocks_as_bytes(call);
 }
 
-/* The items of a block; of v and w forms some are shorter, some empty. In place what one sends is as long as what it gets. */
+/* Returns the items of a block. In v and w forms some blocks are shorter and some are empty. In place, a rank sends
+ * blocks as long as those that it gets. */
 static int items_in(const struct trial *t, struct ends e) {
   if (!ragged(t->call) || t->length == 0) return t->length;
   uint64_t key = (uint64_t)(scatters(t->call) ? e.to : e.from);
@@ -262,10 +263,10 @@ void make_move(struct trial *t) {
   for (int b = 0; b < receive->blocks; ++b) receive->items[b] = items_in(t, ends_of(t, 0, b));
   list_layouts();
   t->base_type = (int)(t->seed / 7 % kBases);
-  /* The MPIs themselves hang or fail in some calls where layouts differ. */
+  /* In some calls the MPIs themselves hang or fail if layouts differ. */
   const unsigned mine = mixed(t->seed, 2, (uint64_t)(t->theirs ? 0 : rank));
   const enum order order = has_blocks_as_bytes(t->call) ? kScatteredBytes : ragged(t->call) && t->call != kMessage ? kScattered : kInRow;
-  /* One block lies as the caller likes, whatever the others do; kInRow also means: not in bytes. */
+  /* A single block lies as its rank likes, whatever the other ranks do. kInRow also means: not in bytes. */
   lay_out(send, t->base_type, scatters(t->call) || all_to_all(t->call) ? order : kInRow, t->theirs, mine);
   lay_out(receive, t->base_type, scatters(t->call) ? kInRow : order, t->theirs, mine + !t->theirs);
   t->sent = malloc(send->bytes);
@@ -299,7 +300,7 @@ void fill_move(struct trial *t) {
   memcpy(t->sent, send->memory, send->bytes);
   for (int b = 0; b < receive->blocks; ++b) {
     const struct ends e = ends_of(t, 0, b);
-    if (e.from < 0 || (replaced && scatters(t->call))) continue; /* MPI_PROC_NULL; or nothing moves */
+    if (e.from < 0 || (replaced && scatters(t->call))) continue; /* MPI_PROC_NULL, or no data moves */
     write_block(t, receive, t->want, b, e);
     if (replaced && all_to_all(t->call)) write_block(t, receive, receive->memory, b, (struct ends){e.to, e.from});
     else if (replaced && b == me) write_block(t, receive, receive->memory, b, e);
@@ -307,7 +308,7 @@ void fill_move(struct trial *t) {
 }
 
 static int make_call(const struct trial *t, const struct side *s, const struct side *r, void *from, void *to, int root, MPI_Request *two) {
-  /* What means nothing may be anything, but not where there happen to be no neighbours. */
+  /* Arguments without meaning may be anything, but not if a rank merely happens to have no neighbours. */
   const int sparse = t->call >= kNeighborAllgather;
   const MPI_Datatype nothing = sparse ? MPI_INT : MPI_DATATYPE_NULL;
   const MPI_Datatype st = s->blocks ? s->types[0] : nothing, rt = r->blocks ? r->types[0] : nothing;
@@ -373,7 +374,7 @@ int issue_move(struct trial *t, MPI_Request *request) {
 int move_is_right(const struct trial *t) {
   const struct side *r = &t->receive;
   const int width = widths[t->base_type];
-  for (int b = 0; b < r->blocks; ++b) { /* items in their order: the layout has no part in it */
+  for (int b = 0; b < r->blocks; ++b) { /* in the order of items, which does not depend on the layout */
     const struct layout *layout = r->layout[b];
     uint64_t hash = 0;
     for (int i = 0; i < r->items[b]; ++i) {
@@ -393,18 +394,18 @@ static void *map_sparse(size_t bytes) {
   return memory;
 }
 
-/* Places beyond 2 and 4 GiB, in memory of which only what is used exists. */
+/* Uses places beyond 2 and 4 GiB, in memory of which only the used part exists. */
 void part_sparse(void) {
   enum { kInts = 1000 };
   const size_t apart = (size_t)700 << 20; /* ints: 2.7 GiB */
   const size_t bytes = sizeof(int) * (apart * (size_t)ranks + kInts);
   int *in = map_sparse(bytes), *out = map_sparse(bytes), counts[kRanksMax], places[kRanksMax];
-  MPI_Datatype far; /* an int, and a third of a GiB till the next */
+  MPI_Datatype far; /* an int, and a third of a GiB to the next */
   const size_t step = (size_t)1 << 28;
   MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)step * 4 / 3 / 4 * 4, &far);
   MPI_Type_commit(&far);
   for (int r = 0; r < ranks; ++r) counts[r] = kInts - r, places[r] = (int)(apart * (size_t)r);
-  if (apart * (size_t)(ranks - 1) > INT32_MAX) /* as far as int displacements go */
+  if (apart * (size_t)(ranks - 1) > INT32_MAX) /* as far as int displacements reach */
     for (int r = 0; r < ranks; ++r) places[r] = INT32_MAX / ranks * r;
 #define AT(buffer, r, i) buffer[(size_t)places[r] + (size_t)(i)]
   for (int r = 0; r < ranks; ++r)
@@ -430,7 +431,7 @@ void part_sparse(void) {
   free(own);
 }
 
-/* Elements of so many MiB. Of each MiB the two ends are looked at: other memory of a sender need not exist. */
+/* Elements of several MiB. Only the two ends of each MiB are checked, so other memory of a sender need not exist. */
 enum { kMiB = 1 << 20, kGap = 1 << 16 };
 struct large { const char *name; MPI_Datatype type; int last_first, apart; };
 static int *large_row(const struct large *l, char *memory, int rows, int row) {
@@ -460,14 +461,14 @@ static long peak_bytes(void) {
   return usage.ru_maxrss * 1024;
 }
 void part_large(int rows) {
-  enum { kTypes = 7, kDense = 4 }; /* the first are seen to be dense, and take no memory to be packed in */
+  enum { kTypes = 7, kDense = 4 }; /* the first four are recognised as dense and take no memory for packing */
   struct large types[kTypes] = {{"contiguous", 0, 0, kMiB}, {"most and rest", 0, 0, kMiB}, {"vector", 0, 0, kMiB},
                                 {"large count", 0, 0, kMiB}, {"last first", 0, 1, kMiB}, {"gaps", 0, 0, kMiB + kGap},
                                 {"indexed", 0, 0, kMiB}};
   MPI_Datatype row, most, turned;
   MPI_Type_contiguous(kMiB, MPI_BYTE, &row);
   MPI_Type_contiguous(rows, row, &types[0].type);
-  MPI_Type_vector(rows - 1, 1, 1, row, &most); /* what libraries make of counts that are too large */
+  MPI_Type_vector(rows - 1, 1, 1, row, &most); /* as libraries do for counts that are too large */
   const MPI_Aint most_bytes = (MPI_Aint)(rows - 1) * kMiB;
   MPI_Type_create_struct(2, (int[]){1, kMiB / 4}, (MPI_Aint[]){0, most_bytes}, (MPI_Datatype[]){most, MPI_INT},
                          &types[1].type);
@@ -497,7 +498,8 @@ void part_large(int rows) {
   for (int i = 0; i < kTypes; ++i) MPI_Type_free(&types[i].type);
 }
 
-/* More comes than there is room for: an error of the rank that has not got it; nothing is written past its buffer. */
+/* More data comes than there is room for. The rank without room gets an error, and nothing is written past its
+ * buffer. */
 void part_truncated(void) {
   int class, counts[kRanksMax], places[kRanksMax], mine[4], *all = malloc(sizeof(int) * 8 * kRanksMax);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

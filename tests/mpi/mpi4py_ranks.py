@@ -1,11 +1,11 @@
-"""What each rank runs for mpi4py_suite.py: mpi4py's own test program, which writes down what comes of every test.
+"""The program of each rank for mpi4py_suite.py: runs mpi4py's own test program and records the outcome of every test.
 
     mpi4py_ranks.py <mpi4py's test folder> <journal folder> <options of the test program>
 
-A rank's journal is a file named by its rank. First comes its process id; then a line for each test when it begins, and
-one when it has ended: name, outcome, reason, with tabs between; after the last test a line `end`. The journal folder's
-files `only` and `done` name tests, one a line: if `only` is not empty no other is run, and none of `done`. SIGUSR1 prints
-where the rank is.
+The file of a rank's journal is named by its rank. First comes the process id. Then each test has a line when it begins and a
+line when it has ended: name, outcome and reason, separated by tabs. After the last test comes a line `end`. The journal
+folder's files `only` and `done` name tests, one a line. If `only` is not empty, no other tests run. Tests in `done` do not
+run. SIGUSR1 prints where the rank is.
 """
 
 import faulthandler
@@ -90,7 +90,7 @@ class Runner(unittest.TextTestRunner):
 
 faulthandler.enable()
 faulthandler.register(signal.SIGUSR1, all_threads=True)
-__file__ = str(suite / "main.py")  # the workers of an mpi4py pool import the main program: its own, as without this one
+__file__ = str(suite / "main.py")  # the workers of an mpi4py pool import the main program, which must be mpi4py's own
 spec = importlib.util.spec_from_file_location("main", suite / "main.py")
 program = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(program)

@@ -6,13 +6,13 @@
     build/venv/bin/python tests/mpi/mpi4py_suite.py --tests '^test_rma' --sides heap
     build/venv/bin/python tests/mpi/mpi4py_suite.py --ranks 1,2,3,4,7 --whole --minutes 60 --resume; ... --table
 
-Prints a line for each configuration, and the tests whose outcome differs; exit code 1 if there are any. A test that
-hangs or kills its rank is one more outcome: it is noted, and the others run on in a new start. Where Copse differs, the
-bare MPI runs these tests again: what it cannot repeat itself is listed as unsteady and does not count.
+Prints a line for each configuration and the tests whose outcomes differ. The exit code is 1 if there are any. Hanging and
+killing its rank are outcomes of a test too; they are noted, and the other tests continue in a new start. If Copse differs,
+the bare MPI runs these tests again. Results that it cannot repeat are listed as unsteady and do not count.
 
-What ranks write down stays under build/mpi4py-suite/, a folder for each version of an MPI, number of ranks and side:
-there are the logs of tests that hung or died. The bare MPI runs a test once, for all later comparisons; with --resume,
-so does Copse (after a run that was cut short). --table prints what is known, and runs nothing.
+The ranks' journals stay under build/mpi4py-suite/, in a folder for each version of an MPI, number of ranks and side, together
+with the logs of tests that hung or died. The bare MPI runs a test once, for all later comparisons. With --resume so does
+Copse, after a run that was cut short. --table prints what is known and runs nothing.
 """
 
 import argparse
@@ -41,15 +41,15 @@ RANKS_PROGRAM = Path(__file__).with_name("mpi4py_ranks.py")
 COLLECTIVE = r"^test_(cco_\w+|comm|comm_topo|request|ulfm)\.py$"
 WHOLE = ""
 LEFT_OUT = {
-    # To load it is enough: it tries MPI_Open_port, of which a rank of Intel MPI dies, with Copse or without.
+    # Loading it is enough to fail: it tries MPI_Open_port, and a rank of Intel MPI dies of that, with or without Copse.
     flavours.INTEL: ("-e", "^test_dynproc"),
-    # mpi4py's stand-in for MPI_Comm_iagree is MPI_Iallreduce, which this test starts before a barrier on one rank and
-    # behind it on the others. MPI forbids that (MPI-4.1 6.12, "Mixing blocking and nonblocking collective operations").
+    # mpi4py replaces a missing MPI_Comm_iagree by MPI_Iallreduce. This test starts it before a barrier on one rank and
+    # after it on the others, which MPI forbids (MPI-4.1 6.12, "Mixing blocking and nonblocking collective operations").
     flavours.MPICH: ("-x", "testIAgree"),
 }
 BARE = "bare"
 SIDES = ("plain", "heap")  # of Copse: without and with the shared heap
-PATIENCE_SECONDS = 120  # without any test's beginning or end
+PATIENCE_SECONDS = 120  # without the begin or end of any test
 STARTS_MAX = 40
 AGAIN = tuple(f"{BARE}-again-{number}" for number in (1, 2, 3))
 TAIL_CHARACTERS = 4000
@@ -61,12 +61,12 @@ Outcomes = dict[str, tuple[str, ...]]  # of each test, on each rank
 
 
 class OutOfTime(CopseError):
-    """The run was cut short. What it found out is recorded."""
+    """The run was cut short. What it found is recorded."""
 
 
 @dataclass
 class Side:
-    """What the starts of the suite on one side gave."""
+    """The results of the starts of the suite on one side."""
 
     outcomes: Outcomes = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Side:
         return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds), key=kinds.count, reverse=True))
 
     def add(self, start: Path, ranks: int) -> bool:
-        """Adds what a start gave, by the files in its folder; false if there are tests left."""
+        """Adds the results of a start from the files in its folder. Returns false if there are tests left."""
         text = (start / "log").read_text(errors="replace")
         fate = (start / "fate").read_text() if (start / "fate").exists() else CUT_SHORT
         self.calls += ran_calls(text)
@@ -95,10 +95,10 @@ class Side:
             return False
         over = fate == ENDED and not unfinished and all(journal.ended for journal in journals)
         if not over:
-            # Ranks may have gone ahead of the one that is stuck.
+            # Other ranks may be ahead of the one that is stuck.
             culprit = next((name for name in unfinished if any(j.outcomes.get(name) == BEGUN for j in journals)), None)
             if culprit is None and not any(journal.ended for journal in journals):
-                (start / "fate").unlink()  # tells nothing of a test
+                (start / "fate").unlink()  # says nothing about a test
                 raise CopseError(f"{fate} before the first test:\n{text[-TAIL_CHARACTERS:]}", f"look into {start}")
             culprit = culprit or "the end"
             self.outcomes[culprit] = (DIED if fate == ENDED else fate,) * ranks
@@ -122,7 +122,7 @@ class Suite:
     deadline: float = math.inf  # by time.monotonic()
 
     def record(self, side: str) -> Path:
-        """The folder of a side's starts."""
+        """Returns the folder of a side's starts."""
         return self.records / f"{self.flavour.name}-{self.flavour.version}-{self.ranks}" / side
 
     def starts(self, side: str) -> list[Path]:
@@ -135,7 +135,7 @@ class Suite:
         return result
 
     def run(self, side: str, only: set[str] | None = None) -> Side:
-        """Runs, bare or on one of Copse's sides, what its record does not tell yet; `only` some tests of it."""
+        """Runs what the record lacks, bare or on one of Copse's sides, or `only` some tests of it."""
         with alone(self.record(side)):
             result = self.read(side)
             if self.tests in result.ended or (only is not None and only <= result.outcomes.keys()):
@@ -159,7 +159,7 @@ class Suite:
             crowded=True, variables=variables_of(self.flavour, side),
         )  # fmt: skip
         with (start / "log").open("wb") as output, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
-            # A folder of its own, for the same reason as in limited.py.
+            # A temporary folder of its own, for the reason in limited.py.
             launcher = subprocess.Popen(command, env={**self.flavour.environment(), "TMPDIR": own}, start_new_session=True,
                                         stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # fmt: skip
             try:
@@ -169,7 +169,7 @@ class Suite:
         (start / "fate").write_text(fate)
 
     def _watch(self, launcher: subprocess.Popen, folder: Path) -> str:
-        """Waits for the launcher; says whether it ended, died or hung."""
+        """Waits for the launcher. Returns whether it ended, died or hung."""
         progress, since = None, time.monotonic()
         while launcher.poll() is None:
             time.sleep(0.2)
@@ -191,7 +191,7 @@ class Suite:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Two commands at once must not write to one record."""
+    """Keeps two commands from writing to one record at the same time."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         try:
@@ -233,7 +233,7 @@ def send(process: int, number: signal.Signals) -> None:
 
 
 def kill_session(session: int) -> None:
-    """Kills all processes of a session, whatever groups the launcher has put them in."""
+    """Kills all processes of a session, whatever their groups."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
@@ -241,7 +241,7 @@ def kill_session(session: int) -> None:
 
 
 def ran_calls(log: str) -> int:
-    """Calls that Copse ran, by its trace."""
+    """Returns the number of calls that Copse ran, from its trace."""
     return sum(map(int, re.findall(r"^copse: \w+ +\w+ (?:line|slot|get|put)\b.*? {2,}(\d+) ", log, re.MULTILINE)))
 
 
@@ -261,8 +261,8 @@ class Comparison:
 
 
 def judge(suite: Suite, side: str) -> Comparison:
-    """Compares what is recorded. As long as the bare MPI has not run everything, what passes with Copse is taken to pass
-    without it."""
+    """Compares what is recorded. Until the bare MPI has run everything, a test that passes with Copse is assumed to
+    pass without it."""
     bare, ours = suite.read(BARE), suite.read(side)
     again = [suite.read(name) for name in AGAIN]
     if suite.tests not in bare.ended:
@@ -283,7 +283,7 @@ def judge(suite: Suite, side: str) -> Comparison:
 
 
 def compare(suite: Suite, sides: tuple[str, ...] = SIDES, trusting: bool = False) -> Iterator[Comparison]:
-    """`trusting`: the bare MPI runs no more than what does not pass with Copse."""
+    """With `trusting`, the bare MPI runs only what does not pass with Copse."""
     for side in sides:
         if not trusting:
             suite.run(BARE)
@@ -297,7 +297,7 @@ def compare(suite: Suite, sides: tuple[str, ...] = SIDES, trusting: bool = False
 
 
 def table(suites: list[Suite], sides: tuple[str, ...]) -> str:
-    """What is recorded, for a document."""
+    """Returns the record as a table for a document."""
     titles = {"plain": "Copse", "heap": "and the shared heap"}
     rows = [["MPI", "ranks", "tests", *(f"{titles[side]}: same / different / unsteady" for side in sides)]]
     rows.append(["---"] * len(rows[0]))

@@ -1,4 +1,4 @@
-/* Persistent calls in whatever order: MPI matches them when they are initialised (MPI-4.1 6.13), so that each rank may start
+/* Persistent calls in any order. MPI matches them when they are initialised (MPI-4.1 6.13), so each rank may start
  * them in an order of its own, beside blocking and started calls, which keep theirs. */
 #include "collectives.h"
 
@@ -10,7 +10,7 @@
 #if HAS_PERSISTENT
 enum { kCallsMost = 24, kIntsMost = 40000, kRounds = 25 };
 
-static uint64_t own_state; /* what a rank draws for itself */
+static uint64_t own_state; /* for what a rank draws alone */
 static unsigned own_random(void) {
   own_state ^= own_state << 13, own_state ^= own_state >> 7, own_state ^= own_state << 17;
   return (unsigned)(own_state >> 33);
@@ -24,7 +24,7 @@ static void shuffle(int *order, int count) {
   }
 }
 
-/* Two broadcasts of one shape in opposite orders; one begun before a barrier here, and behind it there. */
+/* Two broadcasts of the same shape in opposite orders. One rank starts one before a barrier, the other after it. */
 static void test_two(void) {
   for (int turn = 0; turn < 50; ++turn) {
     int value[2] = {0, 0};
@@ -104,8 +104,8 @@ static void check(const struct persistent *call, int seed, int me, int size) {
   }
 }
 
-/* Many calls of all kinds and sizes on two communicators, each rank starting them in its own order, and in the midst of that
- * the blocking and started calls of all. */
+/* Many calls of all kinds and sizes on two communicators. Each rank starts them in its own order, with the blocking
+ * and started calls of all ranks in between. */
 static void test_many(uint64_t seed) {
   struct persistent calls[kCallsMost];
   MPI_Request requests[kCallsMost];
@@ -139,7 +139,7 @@ static void test_many(uint64_t seed) {
     if (middle == 1) EXPECT(sum == ranks * (ranks - 1) / 2, "blocking: %d", sum);
     if (middle == 2) EXPECT(all == ranks * (ranks - 1) / 2, "started: %d", all);
     for (int i = 0; i < count; ++i) check(&calls[i], 100 * round + i, rank, ranks);
-    if (round % 5 == 4) { /* some go, others come */
+    if (round % 5 == 4) { /* some requests go, others come */
       for (int i = 0; i < kCallsMost; ++i) {
         if (next_random() % 3) continue;
         MPI_Request_free(&requests[i]);
@@ -148,21 +148,21 @@ static void test_many(uint64_t seed) {
       }
     }
   }
-  MPI_Comm_free(&comms[1]); /* before its calls: they live on */
+  MPI_Comm_free(&comms[1]); /* before its calls, which live on */
   for (int i = 0; i < kCallsMost; ++i) {
     fill(&calls[i], i, rank, ranks);
     MPI_Start(&requests[i]);
   }
   for (int i = kCallsMost - 1; i >= 0; --i) {
     if (i % 4 == 0) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
-    MPI_Request_free(&requests[i]); /* under way, for the most part: they come to their end */
+    MPI_Request_free(&requests[i]); /* most are under way, and come to their end */
   }
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < kCallsMost; ++i)
     if (i % 4 == 0) check(&calls[i], i, rank, ranks), free(calls[i].in), free(calls[i].out);
 }
 
-/* Requests that come and go: their lanes are used again, by calls of other kinds, though ranks free them at different times. */
+/* Requests come and go. Calls of other kinds reuse their lanes, although ranks free them at different times. */
 static void test_reuse(void) {
   enum { kKept = 9 };
   MPI_Request kept[kKept];
@@ -196,12 +196,13 @@ static long mappings(void) {
   return found;
 }
 
-/* Whoever asserts the order keeps one for all calls, and pays for no other. If but one rank does, nobody relies on it. */
+/* A program that asserts the order keeps one order for all calls and needs no lanes. If only one rank asserts it,
+ * nobody relies on it. */
 static void test_asserted_order(void) {
   MPI_Info info;
   MPI_Comm comm;
   MPI_Request call[2];
-  if (MPI_MAX_INFO_KEY < 50) return; /* Open MPI cannot be told */
+  if (MPI_MAX_INFO_KEY < 50) return; /* Open MPI's keys are too short */
   for (int who = 0; who < 2; ++who) {
     MPI_Info_create(&info);
     if (who == 0 || rank == 1) MPI_Info_set(info, "mpi_assert_strict_persistent_collective_ordering", "true");
@@ -232,7 +233,7 @@ void part_orders(void) {
   test_asserted_order();
 }
 
-/* Threads: one starts a call that the others look at, too; then all of them wait for its end. */
+/* One thread starts a call that other threads watch too. Then all of them wait for its end. */
 enum { kLookers = 2, kTurns = 50, kFreeTurns = 1000 };
 static MPI_Request looked_at;
 static pthread_barrier_t round_begins, round_ends;

@@ -1,5 +1,5 @@
-/* A small profiler as others write them: it wraps some MPI calls, counts them, calls PMPI_, and prints the counts on rank
- * 0 at the end. It knows nothing of Copse. */
+/* A small profiler of the usual kind. It wraps some MPI calls, counts them, calls PMPI_, and prints the counts on
+ * rank 0 at the end. It knows nothing about Copse. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@ static long allreduces, broadcasts, barriers;
 
 int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   ++allreduces;
-  return PMPI_Allreduce(in, out, count, type, op, comm); /* a jump: no return address in this library */
+  return PMPI_Allreduce(in, out, count, type, op, comm); /* a jump, so no return address lies in this library */
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {

@@ -1,9 +1,9 @@
-/* Random programs that MPI allows, each from its seed: communicators of all kinds come and go, calls of all forms are in
- * flight together, on them and beside messages, and every rank ends them in its own way, order and time.
+/* Random programs that MPI allows, each from its seed. Communicators of all kinds come and go. Calls of all forms
+ * are in flight together, on these and beside messages, and every rank ends them in its own way, order and time.
  *
- * What all ranks do alike is drawn from `shared`, the same on each; what they do for themselves from `own`. A place in
- * the flight is taken and emptied by a shared choice: a rank that has not ended the trial that is in it must then. Ranks
- * that are no members of a room make the same choices. */
+ * What all ranks do alike is drawn from `shared`, which is the same on each. What they do for themselves is drawn
+ * from `own`. A shared choice takes and empties a place in the flight. A rank that has not ended the trial there
+ * must then do so. Ranks that are not members of a room make the same choices. */
 #include "trials.h"
 
 #include <signal.h>
@@ -13,12 +13,12 @@ enum { kRooms = 6, kFlight = 20, kSecondsMax = 60 /* and a second for five steps
 
 struct flying {
   struct trial *trial;
-  int active;     /* on this rank: issued, or started, and not yet seen to its end */
+  int active;     /* on this rank: issued or started, and not yet ended */
   int persistent; /* known to all ranks, members or not */
 };
 
 static struct room rooms[kRooms];
-static int is_inter[kRooms]; /* or would be, were it larger; known to all */
+static int is_inter[kRooms]; /* or would be with more ranks; known to all */
 static struct flying flight[kFlight];
 static uint64_t shared, own;
 static volatile long program_seed, program_step;
@@ -64,7 +64,7 @@ static void end_all(struct flying **some, int count) {
   }
 }
 
-/* Looks once at these on this rank, or waits for one of them; messages have two requests, and are left alone. */
+/* Tests these trials once on this rank, or waits for one of them. Messages have two requests and are left alone. */
 static void end_some(struct flying **some, int count) {
   MPI_Request requests[kFlight];
   struct flying *of[kFlight];
@@ -89,8 +89,8 @@ static void end_some(struct flying **some, int count) {
   for (int i = 0; i < done; ++i) ended(of[indices[i]]);
 }
 
-/* Those that are active here, each with a chance of `parts` in 4, drawn from `from`. MPI does not let requests of a session
- * stand beside others. */
+/* Picks trials that are active here, each with a chance of `parts` in 4, drawn from `from`. MPI does not allow
+ * requests of a session beside others. */
 static int pick(struct flying **some, uint64_t *from, unsigned parts) {
   int count = 0;
   for (int i = 0; i < kFlight; ++i) {
@@ -111,7 +111,8 @@ static void empty(struct flying *f) {
   f->trial = NULL;
 }
 
-/* Between nodes Copse's calls do not go on in all of the MPI's that wait: no rank may wait for one of them then. */
+/* Between nodes, Copse's calls do not make progress in all of the MPI's waiting calls. So no rank may then wait for
+ * one of these. */
 static void land(void) {
   struct flying *some[kFlight];
   end_all(some, pick(some, &own, 4));
@@ -165,8 +166,8 @@ static void restart(struct flying *f) {
   f->active = 1;
 }
 
-/* Copse's calls in an order of each rank's own, one by one and then at once, perhaps with a barrier of all in between. Those
- * of the MPI, and messages, in one order. */
+/* Starts Copse's calls in an order of each rank's own, one by one and then at once, perhaps with a barrier of all
+ * ranks in between. Calls of the MPI, and messages, keep one order. */
 static void start_in_own_order(struct flying **some, int count, int barrier) {
   MPI_Request requests[kFlight], *from[kFlight];
   int n = 0;

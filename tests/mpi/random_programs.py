@@ -1,9 +1,9 @@
-"""Random MPI programs, each from its seed (programs.c): checked by what must come out, and compared with the bare MPI.
+"""Runs random MPI programs, each from its seed (programs.c). Checks their results and compares them with the bare MPI.
 
     build/venv/bin/python tests/mpi/random_programs.py --minutes 30 --mpi mpich,openmpi --ranks 2,3,4
 
-Takes turns among the MPIs, the numbers of ranks and the ways of running Copse. What fails is named with its seed and the
-least number of steps with which it still fails; programs on which the bare MPI fails as well do not count.
+The runs alternate between the MPIs, the numbers of ranks and the ways of running Copse. A failure is reported with its seed
+and the least number of steps with which it still fails. Programs on which the bare MPI fails too do not count.
 """
 
 import argparse
@@ -30,13 +30,13 @@ MODES: dict[str, dict[str, str]] = {
     "check": {"COPSE_CHECK": "1"},
     "thread": {"COPSE_PROGRESS": "thread"},
 }
-PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as some programs
+PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300
 
 
 @dataclass(frozen=True)
 class Run:
-    """One launch: of a flavour's program, with Copse in one of the MODES, or bare."""
+    """One launch of a flavour's program, with Copse in one of the MODES, or bare."""
 
     flavour: flavours.Flavour
     program: Path
@@ -50,7 +50,8 @@ class Run:
         return {"LD_PRELOAD": ":".join(map(str, libraries)), **MODES[self.mode]}
 
     def digests(self, seed: int, steps: int, programs: int) -> tuple[dict[int, str], str]:
-        """What came of each program, by its seed, up to the first that fails; and what was said of that one, if any."""
+        """Returns the result of each program up to the first that fails, by seed, and what was printed about that one.
+        """
         command = self.flavour.command(
             self.ranks, [self.program, "random", str(seed), str(steps), str(programs)], variables=self.variables(),
             crowded=True,
@@ -70,7 +71,7 @@ class Tally:
 
 
 def least_steps(run: Run, seed: int, steps: int) -> int:
-    """Halving: a program's first steps are the same, however many there are."""
+    """Bisects the number of steps. A program's first steps do not depend on their number."""
     works = 0
     while steps - works > 1:
         middle = (works + steps) // 2

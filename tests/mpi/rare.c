@@ -1,4 +1,4 @@
-/* What is legal, and rare. */
+/* Things that are legal and rare. */
 #include "collectives.h"
 
 #include <pthread.h>
@@ -6,10 +6,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* The program's own functions may call on a communicator that is being freed; its handle then names another one. MPI does
- * not say when these functions are called: while a rank has a message of the communicator under way, MPICH and Intel MPI put
- * them off until a later call. So the ranks first agree, by messages that Copse does not see, whether all of them are inside
- * MPI_Comm_free; else they leave the call out. */
+/* The program's own functions may call on a communicator that is being freed; its handle names another one later.
+ * MPI does not say when these functions are called: while a rank has a message of the communicator under way, MPICH
+ * and Intel MPI put them off until a later call. So the ranks first agree, by messages that Copse does not see,
+ * whether all of them are inside MPI_Comm_free. If not, they leave the call out. */
 static enum { kFreeing, kMet, kLeftOut } meeting;
 static int all_freeing(int here) {
   int all = 0;
@@ -24,7 +24,7 @@ static int meet_once_more(MPI_Comm comm, int key, void *value, void *extra) {
   return meeting == kMet ? MPI_Barrier(comm) : MPI_SUCCESS;
 }
 
-/* One communicator, used and freed. Did the ranks meet meanwhile? */
+/* Uses a communicator once and frees it. Returns whether the ranks met meanwhile. */
 static int free_and_meet(int key, int i) {
   MPI_Comm comm;
   int me, value;
@@ -54,7 +54,7 @@ static void calls_while_freeing(void) {
   MPI_Comm_free_keyval(&key);
 }
 
-/* Of a rank that gets nothing, nobody looks at the buffer for it. */
+/* Nobody looks at the receive buffer of a rank that receives nothing. */
 static void buffers_of_no_meaning(void) {
   for (int root = 0; root < ranks; ++root) {
     int one = 1, sum = 0;
@@ -63,7 +63,7 @@ static void buffers_of_no_meaning(void) {
   }
 }
 
-/* A user's operator is called with the datatype that the program gave. */
+/* A user's operator gets the datatype that the program gave. */
 static MPI_Datatype pair;
 static int pair_key, others;
 static void add_pairs(void *in, void *inout, int *count, MPI_Datatype *type) {
@@ -106,7 +106,7 @@ void part_rare(void) {
   types_that_operators_see();
 }
 
-/* Two threads, each on a communicator of its own, meet a datatype at the same moment. */
+/* Two threads, each on its own communicator, meet a datatype at the same moment. */
 static MPI_Comm comms[2];
 static MPI_Datatype type;
 static int arrived[2];
@@ -168,7 +168,7 @@ void part_cancelled_threads(void) {
     pthread_t other;
     void *end = NULL;
     pthread_create(&other, NULL, wait_in_a_barrier, NULL);
-    usleep(300000); /* it naps by then */
+    usleep(300000); /* by then it sleeps */
     pthread_cancel(other);
     pthread_join(other, &end);
     EXPECT(end == PTHREAD_CANCELED && atomic_load(&barrier_over), "the barrier was %sover", atomic_load(&barrier_over) ? "" : "not ");

@@ -1,8 +1,8 @@
-/* Reductions: every predefined type with every predefined operator, and trials with those and with operators of the user's
- * that may not commute. */
+/* Reductions: every predefined type with every predefined operator. Trials use those, and user operators that may
+ * not commute. */
 #include "trials.h"
 
-/* A type: one or two members. i: integer of `bytes`; f: floating; h, b: the two halves; o: logical. */
+/* A type with one or two members. i: integer of `bytes`; f: floating; h, b: the two 16-bit floats; o: logical. */
 struct member { char kind; int bytes, offset; };
 struct type { const char *name; MPI_Datatype handle; size_t extent; int members; struct member member[2]; };
 struct operator { const char *name; MPI_Op handle; };
@@ -20,12 +20,12 @@ static void put(unsigned char *at, const struct member *m, unsigned value) { /* 
   }
 }
 static void fill(unsigned char *to, const struct type *t, int count) {
-  const unsigned values = ranks > 5 ? 2 : 4; /* such that a product of all ranks is exact in 8 bits */
+  const unsigned values = ranks > 5 ? 2 : 4; /* so that a product over all ranks is exact in 8 bits */
   memset(to, 0, t->extent * count);
   for (int i = 0; i < count; ++i)
     for (int m = 0; m < t->members; ++m) put(to + i * t->extent, &t->member[m], next_random() % values);
 }
-static int is_zero(const unsigned char *at, const struct member *m) { /* which sign it has, the order decides */
+static int is_zero(const unsigned char *at, const struct member *m) { /* the order of ranks decides its sign */
   if (m->kind == 'f' && m->bytes == 4) { float v; memcpy(&v, at, 4); return v == 0; }
   if (m->kind == 'f' && m->bytes == 8) { double v; memcpy(&v, at, 8); return v == 0; }
   if (m->kind == 'f') { long double v; memcpy(&v, at, sizeof v); return v == 0; }
@@ -94,7 +94,7 @@ static int list_operators(struct operator *to) {
   return sizeof all / sizeof *all;
 }
 
-/* MPI-4.1 6.9.2. Not every MPI survives being asked for more: MPICH 4.0 asserts for LAND of FLOAT. */
+/* MPI-4.1 6.9.2. Not every MPI survives a request for more: MPICH 4.0 asserts for LAND of FLOAT. */
 static int is_defined(const struct type *t, const char *op) {
   int logical = strcmp(op, "LAND") == 0 || strcmp(op, "LOR") == 0 || strcmp(op, "LXOR") == 0, bitwise = op[0] == 'B';
   int location = strlen(op) == 6, order = !location && op[0] == 'M', arithmetic = !logical && !bitwise && op[0] != 'M';
@@ -122,7 +122,8 @@ static uint16_t to_half(float value, char kind) {
   return (uint16_t)(wide >> 16 & 0x8000) | (uint16_t)(kind == 'b' ? size >> 16 : size == 0 ? 0 : (size - (112u << 23)) >> 13);
 }
 
-/* The MPI's own result. Of half floats by way of whole ones: MPICH 5 asserts for PROD of BFLOAT16. */
+/* Computes the MPI's own result. For 16-bit floats it uses whole floats, because MPICH 5 asserts for PROD of
+ * BFLOAT16. */
 static void ask(const unsigned char *in, unsigned char *out, int count, const struct type *t, MPI_Op op) {
   char kind = t->member[0].kind;
   if (kind != 'h' && kind != 'b') {
@@ -137,7 +138,7 @@ static void ask(const unsigned char *in, unsigned char *out, int count, const st
   free(wide);
 }
 
-/* out = the first `ranks_of` of `all` ranks' operands, combined in rank order by the MPI on this rank. */
+/* Sets out to the operands of the first `ranks_of` ranks of `all`, combined in rank order by the MPI on this rank. */
 static void fold(const unsigned char *all, int ranks_of, unsigned char *out, int count, const struct type *t, MPI_Op op) {
   const size_t bytes = t->extent * (size_t)count;
   const char kind = t->member[0].kind;
@@ -159,7 +160,7 @@ enum { kCount = 67 };
 static _Alignas(16) unsigned char in[kCount * 64], mine[kCount * 64], oracle[kCount * 64];
 static unsigned char *all; /* every rank's operands */
 
-/* Scans and reductions to scattered blocks; `oracle` holds the sum of `in` over all ranks. */
+/* Checks scans and reductions to scattered blocks. `oracle` holds the sum of `in` over all ranks. */
 static void partial_types(const struct type *t, const struct operator *o) {
   int counts[kRanksMax] = {0}, before = 0;
   static _Alignas(16) unsigned char part[kCount * 64];
@@ -260,16 +261,16 @@ struct algebra {
   MPI_Datatype type;
   MPI_Op op;
   size_t size;
-  void (*combine)(void *, void *, int *, MPI_Datatype *); /* of the user's, else null */
+  void (*combine)(void *, void *, int *, MPI_Datatype *); /* a user's function, else null */
   int commutes;
   int bytes[4], members;     /* that hold data: offset, length, offset, length */
-  const struct type *values; /* a predefined type's */
+  const struct type *values; /* of a predefined type */
 };
 static struct algebra algebras[kAlgebras];
 static int algebra_count;
 
-/* First those of the user's: one that does not commute, one on a type with gaps, one on plain integers. Then all that MPI
- * defines, but those of half floats. */
+/* Lists first the user's operators: one that does not commute, one on a type with gaps, one on plain integers. Then
+ * lists all that MPI defines, except those of 16-bit floats. */
 static void list_algebras(void) {
   MPI_Datatype matrix, gaps;
   MPI_Op product, add, plain;
@@ -312,7 +313,7 @@ static int equal(const struct algebra *a, const unsigned char *x, const unsigned
   return 1;
 }
 
-/* What the rank of that number gives: every rank knows it. */
+/* Writes the operand of the rank of that number, which every rank knows. */
 static void write_operand(const struct trial *t, int number, unsigned char *to, int count) {
   const struct algebra *a = t->algebra;
   const unsigned range = ranks > 5 ? 2 : 4;
@@ -337,14 +338,14 @@ static int gets_result(const struct trial *t) {
   return t->call != kExscan || room->me > 0;
 }
 
-/* send.items[0]: elements given; receive.counts[r]: what rank r gets of a scattered result. */
+/* send.items[0] is the number of elements given. receive.counts[r] is what rank r gets of a scattered result. */
 void make_reduction(struct trial *t) {
   const struct room *room = t->room;
   int count = t->length;
   list_algebras();
-  /* The user's own are as likely as all others. */
+  /* The user's operators are as likely as all others together. */
   t->algebra = &algebras[t->seed % 2 ? mixed(t->seed, 10, 0) % kUsers : kUsers + mixed(t->seed, 11, 0) % (unsigned)(algebra_count - kUsers)];
-  /* Intel MPI's own call between groups of different sizes gives other pairs. */
+  /* Intel MPI's own call between groups of different sizes returns different pairs. */
   if (room->kind == kInter && t->algebra->type == MPI_LONG_DOUBLE_INT) t->algebra = &algebras[0];
   if (t->call == kReduceScatterBlock) count -= count % (room->kind == kInter ? room->size * room->peers : room->size);
   for (int r = 0, left = count; r < room->size; ++r) {

@@ -1,7 +1,7 @@
 /* Runs a program in which the kernel refuses some system calls (EPERM), as a sandbox would.
  *
- * Usage: refuse RANK CALL PROGRAM [ARGUMENT...]; RANK "all" or one number, which the launcher's variables tell; CALL
- * "kernel" (process_vm_readv and process_vm_writev) or "bind" (sched_setaffinity). */
+ * Usage: refuse RANK CALL PROGRAM [ARGUMENT...]. RANK is "all" or a number, compared with the launcher's variables.
+ * CALL is "kernel" (process_vm_readv and process_vm_writev) or "bind" (sched_setaffinity). */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

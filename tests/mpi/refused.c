@@ -1,5 +1,5 @@
-/* A random program in which ranks give arguments that MPI does not allow, some of them alone: they get the MPI's error, the
- * others an error or what they would have got, and every call that all ranks make as they should is right.
+/* A random program in which ranks give arguments that MPI does not allow, sometimes one rank alone. Those ranks get
+ * the MPI's error. The others get an error or their results. Every call that all ranks make correctly is right.
  *
  * Usage: refused SEED STEPS. All ranks draw the same program. */
 #define _GNU_SOURCE
@@ -36,7 +36,7 @@ static void fail(const char *what, int line, int step) {
 #define EXPECT(condition) do if (!(condition)) fail(#condition, __LINE__, call->step); while (0)
 
 typedef struct {
-  int step, kind, form, ints, root, error, refusing[kMostRanks], any; /* drawn alike on all ranks */
+  int step, kind, form, ints, root, error, refusing[kMostRanks], any; /* the same on all ranks */
   int *in, *out, counts[kMostRanks], places[kMostRanks];
   MPI_Request request;
   int result;
@@ -90,7 +90,7 @@ static void begin(Call *call, MPI_Comm comm) {
   EXPECT(refuses == (call->result != MPI_SUCCESS) || (call->form == kBlocking && call->any));
 }
 
-/* What the call leaves at out[i]; -1: nothing. */
+/* Returns what the call leaves at out[i], or -1 for nothing. */
 static int expected(const Call *call, int i) {
   const int n = call->ints, root = rank == call->root;
   const int whole = i < n * ranks, mine = i < n;
@@ -149,10 +149,10 @@ static void draw_call(Call *call, int step) {
   call->step = step;
   call->kind = (int)draw(kKinds);
   call->form = (int)draw(HAS_PERSISTENT ? 3 : 2);
-  if (call->form == kPersistent && draw(3) > 0) call->form = kBlocking; /* lanes are many, but not endless */
+  if (call->form == kPersistent && draw(3) > 0) call->form = kBlocking; /* there are many lanes, but not endless ones */
   call->ints = sizes[draw(5)];
   call->root = (int)draw((unsigned)ranks);
-  /* Errors that all MPIs notice before they do anything: not all look at every argument of every call. */
+  /* Errors that all MPIs notice before they do anything. Not all of them check every argument of every call. */
   const int reduces = call->kind <= kReduceScatterBlock;
   call->error = rooted(call) && draw(3) == 0 ? kRoot : reduces ? (call->form == kBlocking ? kOp : kCount)
                 : call->kind == kAllgatherv || draw(2) ? kType : kCount;
@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
   for (int c = 0; c < 2; ++c) {
     MPI_Comm_set_errhandler(comms[c], MPI_ERRORS_RETURN);
-    MPI_Barrier(comms[c]); /* calls that are started before are the MPI's */
+    MPI_Barrier(comms[c]); /* calls that are started earlier go to the MPI */
   }
   for (int i = 0; i < kPending; ++i) {
     calls[i].in = malloc((size_t)ranks * kMostInts * sizeof(int));

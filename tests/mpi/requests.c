@@ -1,12 +1,12 @@
-/* Requests: calls that are started and persistent calls in all ways that MPI has of completing them, mixed with messages,
- * many in flight; what the program may free early; and that everything goes on whatever a rank waits for. */
+/* Requests: started and persistent calls, in all ways that MPI has of completing them, mixed with messages and many
+ * in flight. Also what the program may free early, and that everything makes progress whatever a rank waits for. */
 #include "collectives.h"
 
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
-static MPI_Status *volatile unneeded; /* gcc and MPICH 4.0's header do not agree on MPI_STATUSES_IGNORE itself */
+static MPI_Status *volatile unneeded; /* volatile, as gcc and MPICH 4.0's header disagree about MPI_STATUSES_IGNORE */
 
 void complete(int count, MPI_Request *requests, unsigned way) {
   MPI_Status statuses[64], status;
@@ -32,13 +32,13 @@ void complete(int count, MPI_Request *requests, unsigned way) {
   }
 }
 
-/* With persistent collectives of their own, MPICH 5 fails in Testall, 4.0 in Testany. */
+/* With its own persistent collectives, MPICH 5 fails in Testall and MPICH 4.0 in Testany. */
 int safe_way(unsigned way, int of_the_mpis) { return (int)(!of_the_mpis ? way % kWays : way % 3 == 0 ? 0 : 5 + way % 3); }
 
 void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis) {
   if (comm == MPI_COMM_NULL) return complete(count, requests, (unsigned)safe_way((unsigned)rank, of_the_mpis));
   static int sent = 1;
-  static unsigned ways; /* of completing; ranks may differ */
+  static unsigned ways; /* of completing; they may differ between ranks */
   int got = 0, me;
   MPI_Comm_rank(comm, &me);
   MPI_Request all[4];
@@ -65,7 +65,8 @@ static struct flight flight_of(MPI_Comm *comms, unsigned turn, int call) {
   return flight;
 }
 
-/* Started in the same order by all, completed in whatever way and order: sums, copies and blocks come out right. */
+/* All ranks start the calls in the same order and complete them in any way and order. Sums, copies and blocks are
+ * right. */
 static void test_flight(MPI_Comm *comms, unsigned turn) {
   static int in[kFlight][kInts], out[kFlight][kInts * kRanksMax], note, news;
   MPI_Request requests[kFlight + 2];
@@ -130,7 +131,7 @@ static void test_freed_early(void) {
     MPI_Request requests[3];
     int in[30], sum[30], got[30];
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Barrier(comm); /* Open MPI itself crashes when a communicator is freed too early */
+    MPI_Barrier(comm); /* Open MPI itself crashes if a communicator is freed too early */
     MPI_Type_vector(2, 1, 2, MPI_INT, &bare_type); /* an int, a gap, an int */
     MPI_Type_create_resized(bare_type, 0, 12, &gappy);
     MPI_Type_commit(&gappy);
@@ -171,7 +172,7 @@ static void test_persistent(MPI_Comm *comms) {
   MPI_Barrier_init(comms[1], MPI_INFO_NULL, &requests[4]);
   MPI_Type_free(&pairs);
   MPI_Type_free(&copies);
-  for (int i = 0; i < 5; ++i) { /* inactive ones are complete */
+  for (int i = 0; i < 5; ++i) { /* inactive requests are complete */
     MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
     EXPECT(flag, "an inactive request %d is not complete", i);
   }
@@ -196,7 +197,7 @@ static void test_persistent(MPI_Comm *comms) {
 #endif
 }
 
-/* Too little room: the rank that has it is told where it waits for the call. */
+/* The rank with too little room is told when it waits for the call. */
 static void test_cut_off(void) {
   static int mine[4], all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
   for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
@@ -216,14 +217,14 @@ static void test_cut_off(void) {
   }
 }
 
-/* Collective calls cannot be cancelled; and one whose request is freed comes to its end all the same. */
+/* Collective calls cannot be cancelled. A call whose request is freed still comes to its end. */
 static void test_misuse(void) {
   if (bare) return;
   int in = rank, sum = -1, code;
   MPI_Request request;
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  if (!getenv("COPSE_CHECK")) test_cut_off(); /* what that is there to refuse */
+  if (!getenv("COPSE_CHECK")) test_cut_off(); /* COPSE_CHECK would refuse it */
   MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
   code = MPI_Cancel(&request);
   EXPECT(code != MPI_SUCCESS, "a call was cancelled");
@@ -260,7 +261,7 @@ static void start_some(int kind, int *in, int *out, int count, MPI_Comm comm, MP
   if (kind == 2) MPI_Ibarrier(comm, request);
 }
 
-/* Rank r gets to its own wait when rank r + 1 has got through its: until then it sits in another call. */
+/* Rank r reaches its own wait when rank r + 1 has finished its wait. Until then it sits in another call. */
 static void sit(int how, int from, MPI_Comm comm) {
   int token = -1, mine = rank;
   MPI_Status status;
@@ -307,7 +308,7 @@ void part_progress(void) {
     MPI_Send(&turn, 1, MPI_INT, rank, 4, MPI_COMM_WORLD);
     MPI_Recv(&in[0], 1, MPI_INT, rank, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&requests[!first], MPI_STATUS_IGNORE);
-    /* or sit in a blocking call of the other */
+    /* Or they sit in a blocking call of the other communicator. */
     start_some(1, in, out, count, one, &requests[0]);
     if (first) MPI_Barrier(two);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
@@ -331,9 +332,9 @@ void part_progress(void) {
   free(in), free(out);
 }
 
-/* Calls of the MPI's that wait for all ranks: rank 0 is in one while the others wait for what it has started. */
+/* Calls of the MPI's that wait for all ranks. Rank 0 is in one while the others wait for what it has started. */
 enum { kWaits = 9 };
-static MPI_Comm between; /* even and odd ranks: calls on it are passed on */
+static MPI_Comm between; /* between even and odd ranks; calls on it are passed on */
 
 static void wait_in_mpi(int how) {
   MPI_Comm made = MPI_COMM_NULL;
@@ -362,13 +363,13 @@ static void wait_in_mpi(int how) {
     case 8: MPI_Barrier(between); break;
     default:
       MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
-      MPI_Win_fence(0, window); /* no more: MPICH 4.0.2 puts wrongly into windows of its own */
+      MPI_Win_fence(0, window); /* no MPI_Put: that of MPICH 4.0.2 is wrong in its own windows */
   }
   if (how == 6 || how == 7) MPI_Win_free(&window);
   if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
 }
 
-/* The ranks meet in barriers, and the MPI has had no turn when MPI_Win_test is asked, once. */
+/* The ranks meet in barriers, and the MPI makes no progress before the one call of MPI_Win_test. */
 static void test_window(void) {
   static int memory;
   const int first = 0;
@@ -427,7 +428,7 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* All ranks compute: calls come to their end by a thread of Copse's own, or not at all. */
+/* All ranks compute. Their calls end through a thread of Copse's own, or not at all. */
 void part_moved(void) {
   const char *progress = getenv("COPSE_PROGRESS");
   const int thread = progress != NULL && strcmp(progress, "thread") == 0;
@@ -440,12 +441,12 @@ void part_moved(void) {
     for (int i = 0; i < count; ++i) in[i] = kind == 0 && rank > 0 ? -1 : i, out[i] = -1;
     volatile int *const result = kind == 0 ? &in[last] : &out[last];
     const int wanted = kind == 0 ? last : ranks * last;
-    if (turn / 6 && rank == 1) usleep(5000); /* after the others have long been asleep */
+    if (turn / 6 && rank == 1) usleep(5000); /* when the others have long been asleep */
     start_some(kind, in, out, count, MPI_COMM_WORLD, &request);
     const double end = seconds() + (thread ? 30 : 0.1);
     while (*result != wanted && seconds() < end) usleep(100);
     int moved = *result == wanted, flag = 0, all = 0;
-    for (; thread && !flag && seconds() < end; usleep(100)) /* what was seen may be all but done */
+    for (; thread && !flag && seconds() < end; usleep(100)) /* what was seen may still need an instant */
       MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     EXPECT(!thread || (moved && flag), "turn %d: %d, test says %d", turn, moved, flag);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -453,12 +454,13 @@ void part_moved(void) {
     PMPI_Allreduce(&moved, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     stood_still += !all;
   }
-  /* A short call may end while it is started, if the ranks happen to look at the right time; not six of them. */
+  /* A short call may end while it is started, if the ranks happen to look at the right time. Six of them will not
+   * all do so. */
   EXPECT(thread || stood_still > 0, "calls ended without anybody: %d stood still", stood_still);
   free(in), free(out);
 }
 
-/* Threads: each has a communicator of its own, and waits for what another has started. */
+/* Threads. Each has its own communicator and waits for what another thread has started. */
 enum { kThreads = 3, kTurns = 100 };
 static MPI_Comm thread_comms[kThreads];
 static MPI_Request handed[kThreads];

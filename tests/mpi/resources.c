@@ -1,4 +1,4 @@
-/* What a rank's use of resources comes to in programs that ask for much of something:
+/* Measures a rank's use of resources in programs that use much of something:
  *
  *   pairs N    MPI_Comm_dup and MPI_Comm_free, N times; a barrier on every hundredth
  *   unused N   N communicators alive at once, without any call on them
@@ -7,8 +7,8 @@
  *   kept N     N persistent broadcasts alive at once, each run twice, in opposite orders on every other rank
  *   buffers N  N broadcasts and allreduces, each on fresh memory: mapped at another address, or allocated
  *
- * Rank 0 prints: what, N, seconds, kilobytes that it grew by, files that it has opened and not closed. With live
- * communicators there follow such lines for when all are freed, and for a second round of the same. */
+ * Rank 0 prints: what, N, seconds, the kilobytes by which it grew, and the files that it has opened and not closed. With live
+ * communicators, two more such lines follow: one after all are freed, and one for a second round. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -65,8 +65,8 @@ static void pairs(long n) {
   }
 }
 
-/* What is broadcast walks through an arena of addresses, which is given back behind it; what is reduced is allocated, with
- * other sizes each time, and freed some rounds later. */
+/* A broadcast's data walks through an arena of addresses, which is given back behind it. A reduction's data is
+ * allocated in a different size each time and freed some rounds later. */
 static void buffers(long n) {
   char *arena = mmap(NULL, kArena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *kept[kKept] = {NULL};
   for (long i = 0; i < n; ++i) {
@@ -89,8 +89,8 @@ static void buffers(long n) {
   munmap(arena, kArena);
 }
 
-/* Buffers that change behind addresses which ranks have read before: mapped anew, moved by realloc, or in a part of the
- * program break that was given back. */
+/* Buffers that change behind addresses that ranks have read before. They are mapped anew, moved by realloc, or lie
+ * in a part of the program break that was given back. */
 static void remapped(long n) {
   char *fixed = mmap(NULL, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *grown = NULL;
   for (long i = 0; i < n; ++i) {
@@ -175,7 +175,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char *what = argc > 1 ? argv[1] : "";
   const long n = argc > 2 ? atol(argv[2]) : 0;
-  use(MPI_COMM_WORLD, 0); /* what the first communicator costs is not counted */
+  use(MPI_COMM_WORLD, 0); /* the cost of the first communicator does not count */
   begin();
   unneeded = MPI_STATUSES_IGNORE;
   if (strcmp(what, "pairs") == 0) pairs(n), report(what, n);

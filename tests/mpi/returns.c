@@ -1,5 +1,5 @@
-/* Memory of the shared heap that the program gives back is gone, under an MPI that hooks madvise (UCX in Debian's MPICH)
-   as under one that does not. Prints `returned` on rank 0 if all is well. */
+/* Memory of the shared heap that the program gives back is really gone, under an MPI that hooks madvise (UCX in
+ * Debian's MPICH) as well as under one that does not. Rank 0 prints `returned` on success. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
   EXPECT(p[0] == 7 && p[n - 1] == 7);
   const long full = charged_mib();
   EXPECT(full >= 64);
-  MPI_Barrier(MPI_COMM_WORLD); /* nobody reads any more */
+  MPI_Barrier(MPI_COMM_WORLD); /* nobody reads it any more */
   EXPECT(madvise(p, n / 2, MADV_DONTNEED) == 0);
   EXPECT(charged_mib() <= full - 30);
   EXPECT(p[5000] == 0 && p[n / 2 - 1] == 0 && p[n / 2] == 7);

@@ -1,4 +1,4 @@
-/* Communicators of every kind, each made from another: one table for the matrix and the random programs. */
+/* Communicators of every kind, each made from another. One table serves the matrix and the random programs. */
 #include "trials.h"
 
 const char *const kind_names[kKinds] = {"world", "self",  "dup",     "split", "create", "create_group",
@@ -23,7 +23,7 @@ static MPI_Comm split(const struct room *parent, unsigned seed) {
   return made;
 }
 
-/* All ranks of the parent but a few, in any order. */
+/* All ranks of the parent except a few, in any order. */
 static MPI_Comm from_group(const struct room *parent, int by_members, unsigned seed) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Group all, some;
@@ -92,7 +92,7 @@ static MPI_Comm from_session(struct room *room, unsigned seed) {
   return made;
 }
 
-/* Who is beside me, as the MPI tells it. */
+/* Asks the MPI who this rank's neighbours are. */
 static void look_around(struct room *room) {
   if (room->kind == kCart) {
     int dimensions;

@@ -1,5 +1,5 @@
-/* Rounds: every collective once, in the form that is being tested, on one communicator. What must come out is reckoned here
- * and not asked of the MPI, so that rounds can go on anywhere: in many threads, under a hail of signals, beside a rank that
+/* Rounds: every collective once, in the tested form, on one communicator. The expected result is computed here and
+ * not asked of the MPI. So rounds can run anywhere: in many threads, under frequent signals, or beside a rank that
  * dies. */
 #include "collectives.h"
 
@@ -13,7 +13,7 @@ static const int lengths[kLengths] = {1, 25, 1500, kLongest};
 
 static int value(int from, int to, int k, unsigned turn) { return from * 100003 + to * 1009 + k * 7 + (int)turn; }
 
-/* Completes the call that is in `slot`, in one of MPI's ways; ranks may differ in theirs. */
+/* Completes the call in `slot` in one of MPI's ways. Ranks may choose different ways. */
 static int finish(int code) {
   static _Thread_local unsigned ways;
   if (form == kBlocking || code != MPI_SUCCESS) return code;
@@ -79,7 +79,7 @@ static const char *one_round(MPI_Comm comm, unsigned turn, int *memory) {
 
 static int *round_memory(void) { return malloc(2 * sizeof(int) * kLongest * kRanksMax); }
 
-/* Rounds, every 100 us a signal that interrupts whatever the system is doing (COLLECTIVES_SIGNALS). */
+/* Runs rounds while a signal every 100 us interrupts the system's calls (COLLECTIVES_SIGNALS). */
 static volatile sig_atomic_t signals;
 static void count_signal(int number) {
   (void)number;
@@ -101,7 +101,7 @@ void part_rounds(void) {
   free(memory);
 }
 
-/* Threads, each with a communicator of its own. */
+/* Runs threads, each with its own communicator. */
 static void *thread_main(void *argument) {
   const char *wrong = NULL;
   int *memory = round_memory();
@@ -115,7 +115,7 @@ void part_threads(void) {
   pthread_t threads[kThreads];
   for (int i = 0; i < kThreads; ++i) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    if (form != kBlocking) MPI_Barrier(comms[i]); /* Copse meets in blocking calls */
+    if (form != kBlocking) MPI_Barrier(comms[i]); /* Copse's ranks meet in blocking calls */
   }
   for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, thread_main, &comms[i]);
   for (int i = 0; i < kThreads; ++i) {
@@ -126,7 +126,7 @@ void part_threads(void) {
   }
 }
 
-/* A rank dies: between two calls, or (the seed says when) in one of them. */
+/* A rank dies, either between two calls or in one of them at a time from the seed. */
 void part_killed(void) {
   int value = rank, sum;
   for (int i = 0; i < 100; ++i) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -145,7 +145,7 @@ void part_killed_amid(uint64_t seed) {
   random_state = seed;
   int *memory = round_memory();
   pthread_t killer;
-  MPI_Barrier(MPI_COMM_WORLD); /* while the ranks meet, they are in the MPI's hands */
+  MPI_Barrier(MPI_COMM_WORLD); /* while the ranks meet, they are in the MPI */
   if (rank == (int)(random_state % (unsigned)ranks)) pthread_create(&killer, NULL, kill_soon, NULL);
   for (unsigned turn = 0;; ++turn) one_round(MPI_COMM_WORLD, turn, memory);
 }

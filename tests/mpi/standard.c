@@ -1,4 +1,4 @@
-/* Sentences of the standard that nothing else here shows: docs/standard.md names the section of each. */
+/* Sentences of the standard that no other test shows. docs/standard.md names the section of each. */
 #include "collectives.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static MPI_Comm met_copy(void) {
   return comm;
 }
 
-/* Words that all ranks of this machine share. */
+/* Returns words that all ranks of this machine share. */
 static volatile int *common_words(void) {
   char name[64];
   int number = (int)getpid();
@@ -34,7 +34,7 @@ static volatile int *common_words(void) {
 
 static MPI_Request request_of_slot;
 
-/* Waits for the call in `slot`, in the form that is being tested. */
+/* Waits for the call in `slot`, in the tested form. */
 static void end_call(int code) {
   EXPECT(code == MPI_SUCCESS, "code %d", code);
   if (form == kPersistent) MPI_Start(slot);
@@ -44,8 +44,8 @@ static void end_call(int code) {
 
 /* Progress (2.9) ------------------------------------------------------------------------------------------------- */
 
-/* Rank 0 sits in a test procedure that has nothing to do with the call that the others wait for. Open MPI's own MPI_Parrived
- * does not make a message come. */
+/* Rank 0 sits in a test procedure that is unrelated to the call for which the others wait. Open MPI's own
+ * MPI_Parrived does not make progress on messages. */
 enum { kIprobe, kImprobe, kWinTest, kParrived, kTests };
 #if HAS_PERSISTENT && !defined(OPEN_MPI)
 #define HAS_PARTS 1
@@ -128,7 +128,8 @@ static void test_procedures_make_progress(void) {
   MPI_Comm_free(&comm);
 }
 
-/* Who has data for whom only the sender knows: started sends, probes, and a barrier that tells when all have come. */
+/* Only the sender knows to whom it sends. The exchange uses started sends, probes, and a barrier that tells when all
+ * data has come. */
 static void sparse_exchange(void) {
   MPI_Comm comm = met_copy();
   int sent = rank, got = 0, flag = 0, over = 0, in_barrier = 0;
@@ -153,7 +154,8 @@ static void sparse_exchange(void) {
   MPI_Comm_free(&comm);
 }
 
-/* A call is started whether others have started theirs or not (2.4.2, 6.12, 6.13): each rank waits for the one before it. */
+/* A call starts whether or not others have started theirs (2.4.2, 6.12, 6.13). Each rank waits for the one before
+ * it. */
 static void starting_is_local(void) {
   enum { kCalls = 26 };
   static int in[kMany * 2], out[kCalls][kSome * kRanksMax];
@@ -193,7 +195,7 @@ static void starting_is_local(void) {
 
 /* Data and arguments (6.1, 6.3 to 6.11) --------------------------------------------------------------------------- */
 
-/* No rank leaves a barrier before all have entered it. */
+/* No rank leaves a barrier before all ranks have entered it. */
 static void nobody_leaves_a_barrier_early(void) {
   volatile int *const words = common_words();
   slot = &request_of_slot;
@@ -207,13 +209,13 @@ static void nobody_leaves_a_barrier_early(void) {
   munmap((void *)words, 4096);
 }
 
-/* At ranks that are not the root, and beside MPI_IN_PLACE, arguments that mean nothing may be anything. */
+/* On ranks that are not the root, and beside MPI_IN_PLACE, arguments without meaning may be anything. */
 static void arguments_of_no_meaning(void) {
   int mine[2] = {rank, -rank}, all[2 * kRanksMax], counts[kRanksMax], places[kRanksMax];
   int *const nowhere = (int *)8;
   const MPI_Datatype none = MPI_DATATYPE_NULL;
   const MPI_Comm world = MPI_COMM_WORLD;
-  if (bare) return; /* some look all the same */
+  if (bare) return; /* some MPIs look at them */
   for (int root = 0; root < ranks; ++root) {
     slot = &request_of_slot;
     const int at = rank == root;
@@ -246,7 +248,7 @@ static void arguments_of_no_meaning(void) {
   }
 }
 
-/* In place, rank 0's buffer stays as it was. */
+/* With MPI_IN_PLACE, rank 0's buffer does not change. */
 static void exscan_leaves_rank_0_alone(void) {
   slot = &request_of_slot;
   FOR_LENGTHS(n) {
@@ -261,7 +263,7 @@ static void exscan_leaves_rank_0_alone(void) {
   }
 }
 
-/* What is sent is only read. */
+/* Send buffers are only read. */
 static void send_buffers_may_be_read_only(void) {
   const size_t bytes = sizeof(int) * kMany * (size_t)ranks;
   int *const from = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *const to = malloc(bytes);
@@ -293,7 +295,7 @@ static void send_buffers_may_be_read_only(void) {
   free(to);
 }
 
-/* One location may be sent several times; and buffers whose data lie between one another do not overlap (2.3, 5.1.11). */
+/* One location may be sent several times, and buffers whose data interleave do not overlap (2.3, 5.1.11). */
 static void places_that_overlap(void) {
   enum { kRows = 5 };
   MPI_Datatype thrice, column, columns;
@@ -309,7 +311,7 @@ static void places_that_overlap(void) {
   for (int i = 0; i < 3 * ranks; ++i) EXPECT(all[i] == 100 + i / 3, "element %d: %d", i, all[i]);
   MPI_Alltoallv(&one, counts, zeros, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
   for (int r = 0; r < ranks; ++r) EXPECT(all[r] == 100 + r, "from %d: %d", r, all[r]);
-  /* A column of a matrix goes to other columns of the same one. */
+  /* Sends a column of a matrix to other columns of the same matrix. */
   MPI_Type_vector(kRows, 1, ranks + 1, MPI_INT, &column);
   MPI_Type_create_resized(column, 0, sizeof(int), &columns);
   MPI_Type_commit(&columns);
@@ -325,7 +327,7 @@ static void places_that_overlap(void) {
   MPI_Type_free(&columns);
 }
 
-/* Types without data match no data. */
+/* Types without data match the absence of data. */
 static void types_of_no_size(void) {
   MPI_Datatype none;
   int counts[kRanksMax], places[kRanksMax], value = 4, others[kRanksMax];
@@ -341,27 +343,27 @@ static void types_of_no_size(void) {
   MPI_Type_free(&none);
 }
 
-/* Two operations may be under way that send one buffer. */
+/* Two operations under way may send the same buffer. */
 static void send_buffers_may_be_shared(void) {
   static int in[kSome], sums[kSome], all[kSome * kRanksMax];
   MPI_Request requests[2];
   for (int i = 0; i < kSome; ++i) in[i] = i;
   MPI_Iallreduce(in, sums, kSome, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
   MPI_Iallgather(in, kSome, MPI_INT, all, kSome, MPI_INT, MPI_COMM_WORLD, &requests[1]);
-  const int seen = in[kSome - 1]; /* reading it is the program's right */
+  const int seen = in[kSome - 1]; /* the program may read it */
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
   EXPECT(seen == kSome - 1 && sums[kSome - 1] == ranks * seen && all[kSome * ranks - 1] == seen, "%d", sums[kSome - 1]);
 }
 
 /* Operators (6.9) ------------------------------------------------------------------------------------------------- */
 
-/* An operator that says that it commutes, and shows who came last. */
+/* An operator that claims to commute, and shows which rank came last. */
 static void keep_the_first(void *in, void *inout, int *count, MPI_Datatype *type) {
   (void)type;
   memcpy(inout, in, sizeof(uint64_t) * (size_t)*count);
 }
 
-/* Whatever the operator, and whatever rounding and NaNs make of the order: all ranks get the same bits. */
+/* All ranks get the same bits for any operator, whatever rounding and NaNs do with the order. */
 void part_identical(void) {
   MPI_Op keep, ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_OP_NULL};
   MPI_Op_create(keep_the_first, 1, &keep);
@@ -386,7 +388,7 @@ void part_identical(void) {
   MPI_Op_free(&keep);
 }
 
-/* Types that a program asks for by their precision are predefined ones (19.1.9). */
+/* Types that a program requests by precision are predefined types (19.1.9). */
 static void types_by_precision(void) {
   MPI_Datatype real;
   double mine = rank, sum = -1;
@@ -395,7 +397,7 @@ static void types_by_precision(void) {
   EXPECT(sum == ranks * (ranks - 1) / 2, "sum %g", sum);
 }
 
-/* Elements that lie backwards, and not at their address. */
+/* An operator on elements that lie backwards, and not at their address. */
 static void add_backwards(void *in, void *inout, int *count, MPI_Datatype *type) {
   MPI_Aint low, extent;
   MPI_Type_get_extent(*type, &low, &extent);
@@ -476,7 +478,7 @@ static void statuses(void) {
   (void)count, (void)index, (void)flag, (void)done, (void)indices;
 }
 
-/* Lists of no requests, and what the program completes and cancels itself, while a call is under way. */
+/* Lists without requests, and a request that the program itself completes or cancels, while a call is under way. */
 static int answer_three(void *extra, MPI_Status *status) {
   (void)extra;
   MPI_Status_set_elements(status, MPI_INT, 3);
@@ -508,7 +510,7 @@ static void requests_of_the_program(void) {
          cancelled);
 }
 
-/* A receive of anything from anybody gets the program's message and nothing else. */
+/* A receive from anybody with any tag gets the program's message and nothing else. */
 static void receive_of_anything(void) {
   MPI_Comm comm = met_copy();
   MPI_Request request;
@@ -530,7 +532,7 @@ static void receive_of_anything(void) {
 
 /* Communicators (7.4.3, 7.7, 11.10.4) ------------------------------------------------------------------------------- */
 
-/* Its persistent calls may be started when it is freed. */
+/* The persistent calls of a freed communicator may still be started. */
 static void calls_outlive_their_communicator(void) {
 #if HAS_PERSISTENT
   if (bare) return; /* Open MPI crashes */
@@ -549,7 +551,8 @@ static void calls_outlive_their_communicator(void) {
 #endif
 }
 
-/* What has been started is over when MPI_Comm_disconnect returns: rank 0 then makes no call of MPI, and the others end theirs. */
+/* Started calls are over when MPI_Comm_disconnect returns. Rank 0 then makes no call of MPI, and the others end
+ * theirs. */
 static void disconnecting_waits(void) {
   static int in[kMany], out[kMany];
   if (bare) return; /* MPICH hangs, Intel MPI crashes */
@@ -582,7 +585,7 @@ static int count_deleted(MPI_Comm comm, int key, void *value, void *extra) {
   ++deleted;
   return MPI_SUCCESS;
 }
-/* A copy has the error handler, the info and the attributes of the first, and nothing of Copse's. */
+/* A copy has the error handler, the info and the attributes of the original, and nothing of Copse's. */
 static void copies_of_communicators(void) {
   MPI_Comm first = met_copy(), second;
   MPI_Errhandler handler;
@@ -622,8 +625,9 @@ static void expect_handled(const char *what, int code, MPI_Comm comm, int class)
   handled = 0;
 }
 
-/* An error of a call that was started is told by what completes it, among others that are right: a gatherv whose root has too
- * little room, in every way of completing, and form. The handlers of the world and of this process alone are fatal. */
+/* The procedure that completes a started call reports its error. The call is a gatherv whose root has too little
+ * room; it is among others that are right. The test uses every form and way of completing. Only the handlers of the
+ * world and of this process are fatal. */
 static void errors_at_completion(MPI_Comm comm) {
   enum { kHow = 8, kThree = 3 };
   int mine[4] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax], sums[2];
@@ -674,7 +678,7 @@ static void errors_at_completion(MPI_Comm comm) {
     }
 }
 
-/* An error calls the handler of the communicator that the call was made on, once, wherever it is noticed. */
+/* An error calls the handler of the call's communicator once, wherever it is noticed. */
 static void handlers(void) {
   int mine[8] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
   MPI_Errhandler counting;
@@ -696,8 +700,8 @@ static void handlers(void) {
   MPI_Comm_free(&comm);
 }
 
-/* The program's functions may call collectives when an attribute is copied, and refuse when one is to be deleted: then the
- * communicator lives on, in most MPIs. */
+/* The program's functions may call collectives when an attribute is copied. They may refuse the deletion of an
+ * attribute; in most MPIs the communicator then lives on. */
 static int ask_and_copy(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag) {
   int sum = 0, one = 1;
   (void)key, (void)extra;
@@ -728,7 +732,7 @@ static void functions_of_attributes(void) {
   MPI_Comm_free(&comm);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
-  if (comm != MPI_COMM_NULL) { /* MPICH 4.0 frees it all the same */
+  if (comm != MPI_COMM_NULL) { /* MPICH 4.0 frees it anyway */
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
     EXPECT(sum == ranks, "sum %d", sum);
     MPI_Comm_free(&comm);
@@ -737,7 +741,7 @@ static void functions_of_attributes(void) {
   MPI_Comm_free_keyval(&refused);
 }
 
-/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF; MPI works as ever in their functions (11.2.4). */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. In their functions MPI still works (11.2.4). */
 static int ended;
 static int call_at_the_end(MPI_Comm comm, int key, void *value, void *extra) {
   int sum = 0, one = 1;
@@ -761,7 +765,7 @@ static void call_when_it_ends(void) {
   atexit(was_ended);
 }
 
-/* A session may go on behind MPI_Finalize (11.2, 11.3). */
+/* A session may outlive MPI_Finalize (11.2, 11.3). */
 void part_session_last(void) {
 #if HAS_SESSIONS
   MPI_Session session;

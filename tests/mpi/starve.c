@@ -1,5 +1,5 @@
-/* Preloaded: after so many allocations (STARVE_AT) one of rank 1's fails, or with STARVE_FOR_GOOD all that follow. Only those
- * of Copse's preload library count: what an MPI does without memory is its own affair. */
+/* Preloaded. After STARVE_AT allocations, one allocation of rank 1 fails, or with STARVE_FOR_GOOD all later ones
+ * fail. Only allocations of Copse's preload library count; what an MPI does without memory is not tested. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

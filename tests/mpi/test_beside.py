@@ -1,7 +1,7 @@
-"""Copse beside other tools and in odd programs: it is not seen, and sees what it should.
+"""Copse beside other tools and in unusual programs. They do not notice it, and it sees what it should.
 
-A profiler (profiler.c) may be preloaded before Copse or behind it: both count the calls. Debuggers work on ranks; programs
-that never call MPI, that fork, or that are linked statically, run as ever under `copse run`.
+A profiler (profiler.c) may be preloaded before Copse or behind it, and both count the calls. Debuggers work on ranks. Programs
+that never call MPI, that fork, or that are linked statically run as usual under `copse run`.
 """
 
 import re
@@ -67,14 +67,14 @@ def all_right(done) -> bool:
 
 
 def ran(done, call: str) -> int:
-    """Calls on all ranks that Copse's trace says it ran."""
+    """Returns the number of calls, over all ranks, that Copse ran according to its trace."""
     rows = re.findall(rf"^copse: {call} +\w+ (?:line|slot|get|put).*?  +(\d+) ", done.stderr, re.MULTILINE)
     return sum(map(int, rows))
 
 
 @pytest.mark.parametrize("profiler_comes", ["before", "behind", pytest.param("in the program", marks=pytest.mark.full)])
 def test_profiler(launch, compile_mpi, tmp_path, flavour, profiler_comes):
-    """In the program: as Score-P's compiler wrapper links it there."""
+    """The profiler is in the program, where Score-P's compiler wrapper links it."""
     inside = profiler_comes == "in the program"
     program = compile_mpi(flavour, PROGRAM + (PROFILER.read_text() if inside else ""))
     profiler = tmp_path / "libprofiler.so"
@@ -91,7 +91,7 @@ def test_profiler(launch, compile_mpi, tmp_path, flavour, profiler_comes):
 
 @pytest.mark.parametrize("library", sorted({family.preload for family in flavours.FAMILIES} | {flavours.STANDARD_ABI_PRELOAD}))
 def test_every_name_has_its_shift(run, library):
-    """MPI_Name and PMPI_Name."""
+    """Calls both MPI_Name and PMPI_Name."""
     listed = run(["nm", "-D", "--defined-only", paths.PRELOAD_FOLDER / library])
     names = set(re.findall(r" T (P?MPI_\w+)", listed.stdout))
     assert len(names) > 200 and {f"P{name}" for name in names if name.startswith("MPI_")} == {
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
 
 
 def test_a_library_that_finalises_in_its_destructor(launch, run, tmp_path, flavour):
-    """It runs when Copse's own destructors would be through."""
+    """The call comes after the point where Copse's own destructors would have run."""
     source, library, program = tmp_path / "late.c", tmp_path / "liblate.so", tmp_path / "early"
     source.write_text(LATE)
     done = run([flavour.mpicc, "-shared", "-fPIC", source, "-o", library], env=flavour.environment())
@@ -154,7 +154,7 @@ def test_a_library_that_finalises_in_its_destructor(launch, run, tmp_path, flavo
 
 @pytest.mark.parametrize("options", [[], ["-static"]])
 def test_a_program_without_mpi(run, copse, tmp_path, options):
-    """Says the same on both streams, with the same exit code, as without Copse."""
+    """The program prints the same on both streams and has the same exit code as without Copse."""
     program, source = tmp_path / "program", tmp_path / "program.c"
     source.write_text('#include <stdio.h>\nint main(void) { puts("out"); fputs("err\\n", stderr); return 3; }\n')
     assert run(["gcc", *options, source, "-o", program]).returncode == 0
@@ -181,13 +181,14 @@ def test_a_program_linked_statically_with_its_mpi(run, copse, tmp_path):
 
 GDB = ["gdb", "-q", "-batch", "-ex", "set breakpoint pending on", "-ex", "tbreak MPI_Allreduce", "-ex", "run",
        "-ex", "backtrace", "-ex", "continue", "--args"]  # fmt: skip
-VALGRIND = ["valgrind", "-q", "--leak-check=no"]  # a search for leaks would read all of the heap's addresses
+VALGRIND = ["valgrind", "-q", "--leak-check=no"]  # the search for leaks would read the heap's whole address range
 
 
 @pytest.mark.parametrize("tool", [GDB, pytest.param(VALGRIND, marks=pytest.mark.full)], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("heap", [False, True])
 def test_under_a_debugger(launch, compile_mpi, tool, heap):
-    """Which stops in a collective, and goes on. Valgrind finds nothing in Copse, whose kernel reach works under it too."""
+    """GDB stops in a collective and goes on. Valgrind finds no error in Copse, whose kernel reach works under it too.
+    """
     if shutil.which(tool[0]) is None:
         pytest.skip(f"{tool[0]} is not installed")
     flavour = flavours.find("mpich")
@@ -197,7 +198,7 @@ def test_under_a_debugger(launch, compile_mpi, tool, heap):
     assert all_right(done), done.stdout + done.stderr
     assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr
     assert re.search(r"^copse: broadcast +flat get", done.stderr, re.MULTILINE), done.stderr
-    # Valgrind's complaints: of Copse, or of what Copse called. Others come up from within the MPI that it calls.
+    # Complaints of Valgrind about Copse, or about what Copse called. Other complaints come from within the MPI.
     assert re.search(r"^==\d+== +at .*(\n==\d+== +by .*)?copse", done.stdout + done.stderr, re.MULTILINE) is None, done.stderr
     assert tool is not GDB or re.search(r"hit Temporary breakpoint 1\b", done.stdout), done.stdout
 
@@ -205,8 +206,8 @@ def test_under_a_debugger(launch, compile_mpi, tool, heap):
 @pytest.mark.parametrize("whose", ["of all ranks", "of each rank"])
 @ONE_OR_ALL
 def test_in_a_user_namespace(run, compile_mpi, name, whose):
-    """Ranks in namespaces of their own may not reach each other's memory: then all calls are passed on, and the trace says
-    why."""
+    """Ranks in separate namespaces may be unable to reach each other's memory. Then all calls are passed on, and the
+    trace says why."""
     alone = ["unshare", "-U", "-r"]
     tried = run([*alone, "true"])
     if tried.returncode != 0:

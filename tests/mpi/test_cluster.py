@@ -1,5 +1,6 @@
-"""The preload libraries over several nodes, which tests/tools/cluster emulates: each has its own network, host name,
-process ids and /dev/shm. Debian's MPICH 4.0 is left out: it hangs in MPI_Finalize over several nodes by itself."""
+"""The preload libraries over several nodes, which tests/tools/cluster emulates. Each node has its own network, host name,
+process ids and /dev/shm. Debian's MPICH 4.0 is left out, because it hangs in MPI_Finalize over several nodes even without
+Copse."""
 
 import os
 import re
@@ -20,12 +21,12 @@ FLAVOURS = ["mpich", "impi", "openmpi"]
 
 @pytest.fixture(scope="session")
 def nodes(tmp_path_factory):
-    """The folder that keeps the state of the nodes, which are up."""
+    """Starts the nodes and returns the folder that keeps their state."""
     folder = tmp_path_factory.mktemp("nodes")
     environment = {**os.environ, "NODES_DIR": str(folder)}
 
     def call(*arguments):
-        with (folder / "call.log").open("w+") as log:  # not a pipe: what holds the nodes would keep it open
+        with (folder / "call.log").open("w+") as log:  # not a pipe, which the nodes' processes would keep open
             code = subprocess.run([TOOLS / "nodes.sh", *arguments], env=environment, stdout=log, stderr=log,
                                   stdin=subprocess.DEVNULL, timeout=60).returncode  # fmt: skip
             log.seek(0)
@@ -42,7 +43,8 @@ def nodes(tmp_path_factory):
 
 
 def over_nodes(flavour: flavours.Flavour, in_turn: int) -> list[str | Path]:
-    """The launcher with its options, up to the variables; `in_turn`: ranks on a node before the next node's turn."""
+    """Returns the launcher with its options, up to the variables. `in_turn` is the number of ranks that a node gets in
+    turn."""
     agent, names = TOOLS / "agent.sh", ",".join(NODES)
     ranks = ["-n", len(NODES) * RANKS_PER_NODE]
     if flavour.family is flavours.OPEN_MPI:
@@ -65,7 +67,7 @@ def launch_over_nodes(run, programs, nodes):
         options = []
         for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables}.items():
             options += flavour.family.variable(name, value)
-        # With --oversubscribe Open MPI fills the first node before it goes to the next.
+        # With --oversubscribe, Open MPI fills the first node before it uses the next.
         yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]
         command = [TOOLS / "nodes.sh", "on", "head", *over_nodes(flavour, in_turn), *yielding, *options,
                    programs(flavour), *arguments]  # fmt: skip
@@ -105,7 +107,7 @@ def test_random_calls(launch_over_nodes, name):
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["mpich", "impi"])
 def test_ranks_dealt_out_to_the_nodes(launch_over_nodes, name):
-    """Ranks 0 and 4 share a node, and with user operators that do not commute the order of ranks still counts."""
+    """Ranks 0 and 4 share a node. With user operators that do not commute, the order of ranks still counts."""
     for part, *arguments in (("matrix", "world"), ("random", 11, 300)):
         done = launch_over_nodes(flavours.find(name), part, *arguments, in_turn=1, timeout=300)
         assert passed(done, part), done.stdout + done.stderr

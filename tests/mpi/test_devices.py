@@ -1,7 +1,7 @@
-"""Memory that no processor may read, as programs of GPU-aware MPIs pass it: such calls are the MPI's, on all ranks.
+"""Calls on memory that no processor may read, as programs of GPU-aware MPIs make them, go to the MPI on all ranks.
 
-There is no such MPI here, and no GPU: aware.c makes an MPI that can reach a range of addresses, and driver.c stands in for
-the driver that knows the range. Only rank 1 has either."""
+There is no such MPI here and no GPU. aware.c makes an MPI that can reach a range of addresses, and driver.c stands in for the
+driver that knows the range. Only rank 1 has them."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ ROUNDS, ON_DEVICE = 12, 8  # of devices.c
 
 @pytest.fixture
 def libraries(run, tmp_path):
-    """Makes the MPI that is aware, and the driver under that name: their paths."""
+    """Returns the paths of two libraries: one makes the MPI aware of devices, the other is a driver of that name."""
 
     def make(flavour, driver):
         aware, stand_in = tmp_path / "libaware.so", tmp_path / driver
@@ -45,7 +45,7 @@ def test_memory_of_a_device(launch, compile_mpi, libraries, name, driver):
     program = compile_mpi(flavour, (HERE / "devices.c").read_text(), "devices")
     done = launch(flavour, RANKS, stand_in, program=[program], COPSE_TRACE="1", LD_PRELOAD=f"{flavour.preload}:{aware}", timeout=60)
     assert done.returncode == 0 and "right" in done.stdout, done.stdout + done.stderr
-    for call in ("allreduce", "gather", "broadcast"):  # a root alone has a buffer there, or any rank
+    for call in ("allreduce", "gather", "broadcast"):  # only the root has a buffer there, or any rank may have one
         assert calls(done, rf"{call} +memory of a device") == RANKS * ON_DEVICE, done.stderr
         assert calls(done, rf"{call} +\w+ (?:line|slot|get|put).*?") >= RANKS * (ROUNDS - ON_DEVICE), done.stderr
     assert calls(done, "allreduce +started or persistent, where some rank may give memory of a device") == RANKS, done.stderr

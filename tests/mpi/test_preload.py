@@ -13,7 +13,7 @@ IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
          "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",
          "session-last"]  # fmt: skip
-MATRIX_OF = {"matrix": ["world"]}  # of one kind of communicator, where that will do
+MATRIX_OF = {"matrix": ["world"]}  # parts for which one kind of communicator is enough
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
 
@@ -32,13 +32,14 @@ def test_over_two_nodes(launch, flavour, part):
 
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_rare_where_intel_mpi_sends_messages_for_everything(launch, ranks):
-    """As it does by itself on some processors. It then puts off what is left of a communicator that was freed."""
+    """MPICH behaves like this by itself on some processors. It then puts off the rest of the work on a freed
+    communicator."""
     done = launch(flavours.find("impi"), ranks, "rare", I_MPI_COLL_INTRANODE="pt2pt", I_MPI_ADJUST_BARRIER="1")
     assert passed(done, "rare"), done.stdout + done.stderr
 
 
 def test_without_a_thread_calls_stand_still_while_ranks_compute(launch):
-    """Or test_thread_of_copses_own could not fail."""
+    """Shows that test_thread_of_copses_own can fail."""
     done = launch(flavours.find("mpich"), 3, "moved")
     assert passed(done, "moved"), done.stdout + done.stderr
 
@@ -51,7 +52,7 @@ def test_thread_of_copses_own(launch, flavour, part):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_thread_that_may_call_the_mpi(launch, name):
-    """With MPI_THREAD_MULTIPLE it serves calls between nodes, too."""
+    """With MPI_THREAD_MULTIPLE the thread also serves calls between nodes."""
     for part in ("moved-threads", "waits-threads"):
         done = launch(flavours.find(name), 4, part, COPSE_PROGRESS="thread", COPSE_NODES="2")
         assert passed(done, part), done.stdout + done.stderr
@@ -68,7 +69,7 @@ def test_requests_in_every_way_at_once(launch, name):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_persistent_calls_are_traced(launch, name):
-    """Those too whose requests the program leaves to MPI_Finalize; and none is passed on."""
+    """The trace has all calls, also of requests that the program leaves to MPI_Finalize, and none is passed on."""
     done = launch(flavours.find(name), 2, "orders", COPSE_TRACE="1")
     assert passed(done, "orders") and "passed on" not in done.stderr, done.stdout + done.stderr
     broadcasts = re.findall(r"^copse: broadcast +\w+ (?:line|slot|get|put) +(\d+)", done.stderr, re.MULTILINE)
@@ -77,7 +78,7 @@ def test_persistent_calls_are_traced(launch, name):
 
 @pytest.mark.full
 def test_elements_of_more_than_2_gib(launch, flavour):
-    """Which MPI_Pack cannot take: two ranks have 4 GiB between them."""
+    """MPI_Pack cannot take these elements: two ranks have 4 GiB between them."""
     done = launch(flavour, 2, "large", 2049, timeout=600)
     assert passed(done, "large"), done.stdout + done.stderr
 
@@ -109,7 +110,7 @@ def test_part_with_other_ranks(launch, flavour, part, ranks):
 
 
 def test_nothing_is_passed_on_needlessly(launch, flavour):
-    """The other tests would pass as well if Copse did nothing."""
+    """The other tests would also pass if Copse did nothing."""
     done = launch(flavour, 2, "matrix", "dup", COPSE_TRACE="1")
     assert passed(done, "matrix"), done.stderr
     for call in EVERY:
@@ -118,7 +119,7 @@ def test_nothing_is_passed_on_needlessly(launch, flavour):
 
 
 def test_shared_heap(launch, flavour):
-    """MPI_Alloc_mem and malloc hand out memory that all ranks of the node map."""
+    """All ranks of the node map the memory that MPI_Alloc_mem and malloc return."""
     heap = paths.PRELOAD_FOLDER / "libcopse-heap.so"
     preload = f"{flavour.preload}:{heap}"
     for part in ("memory", "derived", "matrix", "requests"):
@@ -136,7 +137,7 @@ def test_mpi4py(launch, flavour):
 
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
 def test_copse_run_with_the_shared_heap(copse, name):
-    """As users start it: mpi4py, and the Intel MPI Benchmarks as their makers built them."""
+    """mpi4py and the Intel MPI Benchmarks, as users start them and as their makers built them."""
     flavour = flavours.find(name)
     programs = [("fine", [flavour.python, MPI4PY_SCRIPT])]
     if flavour.family is not flavours.OPEN_MPI:
@@ -156,7 +157,7 @@ def test_copse_run_with_the_shared_heap(copse, name):
 @pytest.mark.parametrize("program", ["IMB-MPI1", "IMB-NBC"])
 @pytest.mark.parametrize("name", ["mpich", "impi"])
 def test_intel_benchmarks_whole(copse, name, program, ranks, options):
-    """They come to their end, and none of their collective calls is passed on."""
+    """The benchmarks run to their end, and none of their collective calls is passed on."""
     flavour = flavours.find(name)
     command = flavour.command(ranks, [flavours.imb(program), "-iter", "5", "-msglog", "3:18"], crowded=True)
     done = copse("run", *options, "--trace", *command, env=flavour.environment(), timeout=900)
@@ -166,13 +167,14 @@ def test_intel_benchmarks_whole(copse, name, program, ranks, options):
 
 @pytest.fixture(scope="session")
 def standard_abi_program(tmp_path_factory):
-    """The test program compiled by MPICH's mpicc_abi: one for both MPIs that speak the standard ABI."""
+    """Returns the test program compiled by MPICH's mpicc_abi, for both MPIs with the standard ABI."""
     mpich, program = flavours.find("mpich"), tmp_path_factory.mktemp("abi") / "collectives"
     return compile_with(mpich.mpicc.with_name("mpicc_abi"), program, mpich.environment())
 
 
 def check_standard_abi(launch, program, name, part, ranks):
-    # mpi_abi.h of Intel MPI 2021.18 has another MPI_ERRORS_RETURN than MPICH's: errors end the program there.
+    # mpi_abi.h of Intel MPI 2021.18 defines MPI_ERRORS_RETURN differently from MPICH's, so errors end the program
+    # there.
     variables = BARE if name == "impi" else {}
     done = launch(flavours.find(name), ranks, part, *MATRIX_OF.get(part, []), program=[program], preload=flavours.STANDARD_ABI_PRELOAD,
                   COPSE_TRACE="1", **variables)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random programs under every MPI: a short while of them in the quick set, half an hour in the full one."""
+"""Random programs under every MPI: for a short while in the quick set, for half an hour in the full one."""
 
 import pytest
 import random_programs
@@ -12,12 +12,13 @@ def check(tally: random_programs.Tally, least: int) -> None:
 
 
 def test_random_programs():
-    """Under the MPIs whose own calls, which are among them, have not been seen to fail."""
+    """Uses MPIs whose own calls, which the programs also make, have not been seen to fail."""
     check(random_programs.run_for(120, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
 
 
 def test_a_program_is_made_by_its_seed_alone(programs):
-    """Whatever ran before it: else what fails could not be run again by itself, nor be compared with the bare MPI's."""
+    """A program does not depend on those before it. Otherwise a failure could not be repeated or compared with the bare
+    MPI."""
     flavour = flavours.find("openmpi")
     run = random_programs.Run(flavour, programs(flavour), 2, "plain")
     (both, said), (alone, of_one) = run.digests(700349, 200, 2), run.digests(700350, 200, 1)

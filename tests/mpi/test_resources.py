@@ -1,4 +1,5 @@
-"""Programs that ask for much of something (resources.c): memory and files stay small, and time is near the bare MPI's."""
+"""Programs that use much of something (resources.c). Memory and files stay small, and the time is near the bare MPI's.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ class Row:
 
 @pytest.fixture
 def ask(run, compile_mpi):
-    """What resources.c prints: ask(name of a flavour, what, n)."""
+    """Returns a function that runs resources.c and reads its output: ask(flavour's name, what, n)."""
 
     def ask_program(name: str, what: str, n: int, *, bare=False, heap=False, **more: str) -> list[Row]:
         flavour = flavours.find(name)
@@ -48,7 +49,7 @@ def check_live(rows: list[Row], n: int) -> None:
     first, freed, second, _ = rows
     assert first.what == "used" and freed.what == "freed"
     assert first.kilobytes < n * KILOBYTES_OF_A_COMMUNICATOR + KILOBYTES and {row.files for row in rows} == {0}, rows
-    assert second.kilobytes < first.kilobytes * 1.2 + 1024, rows  # the first round's memory is used again
+    assert second.kilobytes < first.kilobytes * 1.2 + 1024, rows  # the memory of the first round is reused
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
@@ -60,7 +61,7 @@ def test_communicators(ask, name):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_persistent_calls(ask, name):
-    """Thousands are alive at once, and the memory of those that are freed is used again."""
+    """Thousands are alive at once, and the memory of freed ones is reused."""
     first, run, second, again = ask(name, "kept", 1000)
     assert first.what == second.what == "initialised" and {row.files for row in (run, again)} == {0}, (first, again)
     assert run.kilobytes < 1000 * KILOBYTES_OF_A_PERSISTENT_CALL, run
@@ -71,7 +72,8 @@ def test_persistent_calls(ask, name):
 
 @pytest.mark.full
 def test_many_live_communicators_over_two_nodes(ask):
-    """MPICH has 2048 in all: Copse may take some for its own messages, not one for each of the program's."""
+    """MPICH has 2048 in all. Copse may take some for its own messages, but not one for each of the program's
+    communicators."""
     check_live(ask("mpich", "used", 1300, COPSE_NODES="2"), 1300)
 
 
@@ -84,7 +86,7 @@ def test_fresh_buffers(ask, heap):
 @HEAP_OR_NOT
 @ONE_OR_ALL
 def test_buffers_that_come_back_elsewhere(ask, name, heap):
-    """No rank reads through what it knew of an address before."""
+    """No rank relies on what it knew about an address before."""
     [buffers] = ask(name, "remapped", 1000, heap=heap)
     assert buffers.kilobytes < KILOBYTES and buffers.files == 0, buffers
 
@@ -94,14 +96,14 @@ def test_buffers_that_come_back_elsewhere(ask, name, heap):
 def test_a_hundred_thousand_pairs(ask, name):
     [bare], [ours] = ask(name, "pairs", 100_000, bare=True), ask(name, "pairs", 100_000)
     assert ours.kilobytes < bare.kilobytes + KILOBYTES and ours.files == 0, (bare, ours)
-    assert ours.seconds < 3 * bare.seconds + 1000 * SECONDS_OF_A_COMMUNICATOR, (bare, ours)  # of which 1000 have a call
+    assert ours.seconds < 3 * bare.seconds + 1000 * SECONDS_OF_A_COMMUNICATOR, (bare, ours)  # 1000 of them have a call
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "n"), [("mpich", 1900), ("openmpi", 10_000)])
 @pytest.mark.parametrize("what", ["unused", "used"])
 def test_many_live_communicators(ask, name, n, what):
-    """MPICH itself ends at about two thousand, Intel MPI's barriers before."""
+    """MPICH itself stops at about two thousand, and Intel MPI's barriers stop earlier."""
     bare, ours = ask(name, what, n, bare=True), ask(name, what, n)
     if what == "used":
         check_live(ours, n)

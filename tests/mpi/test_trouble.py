@@ -1,7 +1,7 @@
-"""What goes wrong around a program: mistakes of its user, an MPI that does not fit, ranks that die, refusals.
+"""Trouble around a program: mistakes of its user, an MPI that does not fit, ranks that die, refusals.
 
-A mistake is one line on standard error that names it and the remedy, and the program runs on without Copse. A system
-that refuses something costs speed, never results, and the trace says what was lost.
+A mistake gives one line on standard error that names it and the remedy, and the program continues without Copse. A refusal
+of the system costs speed but never changes results, and the trace says what was lost.
 """
 
 import re
@@ -24,7 +24,7 @@ def lines_of_copse(done) -> list[str]:
 
 @pytest.fixture(scope="session")
 def refuse(tmp_path_factory):
-    """refuse.c as a prefix of a command: refuse(rank, what)."""
+    """Returns refuse.c as a prefix of a command: refuse(rank, what)."""
     program = tmp_path_factory.mktemp("refuse") / "refuse"
     subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", REFUSE, "-o", program], check=True, timeout=60)
     tried = subprocess.run([program, "all", "bind", "true"], capture_output=True, text=True, timeout=60)
@@ -53,7 +53,7 @@ def test_wrong_mpi(launch, name, wrong, right):
 
 
 def test_no_mpi(run, tmp_path):
-    """A library that has MPI_ functions and no PMPI_ ones is no MPI: there is nothing to pass calls on to."""
+    """A library that has MPI_ functions but no PMPI_ functions is not an MPI. Calls cannot be passed on to it."""
     library, program = tmp_path / "libfake.so", tmp_path / "program"
     (tmp_path / "fake.c").write_text("int MPI_Barrier(void *comm) { return comm != 0; }\n")
     (tmp_path / "program.c").write_text("int MPI_Barrier(void *comm);\nint main(void) { return MPI_Barrier(0); }\n")
@@ -97,7 +97,7 @@ def test_bad_variable_under_every_mpi(launch, flavour):
 
 
 def test_a_mistake_in_one_rank_only(launch, programs):
-    """That rank speaks, and all pass on."""
+    """The rank with the mistake reports it, and all ranks pass their calls on."""
     flavour = flavours.find("mpich")
     script = '[ "$PMI_RANK" = 1 ] && export COPSE_FRAGMENT=0; exec "$0" "$@"'
     done = launch(flavour, 3, "random", 1, 50, program=["sh", "-c", script, programs(flavour)], **BARE)
@@ -120,7 +120,7 @@ def test_disabled(launch, flavour):
 
 
 def test_disabled_on_one_rank_and_traced_on_another(launch, programs):
-    """Then all pass on, and all are traced: the calls are counted and timed, and Copse runs none."""
+    """All ranks pass their calls on, and all are traced. Copse counts and times the calls and runs none."""
     flavour = flavours.find("openmpi")
     script = 'export "COPSE_$(test $OMPI_COMM_WORLD_RANK = 0 && echo DISABLE || echo TRACE)=1"; exec "$0" "$@"'
     done = launch(flavour, 2, "random", 1, 150, program=["sh", "-c", script, programs(flavour)], **BARE)
@@ -132,7 +132,7 @@ def test_disabled_on_one_rank_and_traced_on_another(launch, programs):
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_cancelled_thread(launch, name):
-    """MPI leaves open what becomes of it; the program must not. It ended with an abort."""
+    """MPI does not define what happens. The program must still not abort, as it once did."""
     done = launch(flavours.find(name), 2, "cancelled-threads")
     assert passed(done, "cancelled-threads"), done.stdout + done.stderr
 
@@ -150,7 +150,7 @@ def test_check_explains_a_mismatch(launch, flavour, what):
         assert "the ranks do not agree on the blocks of" in line and "rank 1" in line, line
     else:
         assert "rank 0 calls" in line and "rank 1 calls" in line
-    assert time.monotonic() - start < 10  # of which the launchers take most
+    assert time.monotonic() - start < 10  # most of it is the launchers' time
 
 
 def test_check_explains_buffers_that_overlap(launch, flavour):
@@ -180,8 +180,8 @@ AMID = [pytest.param(part, seed, marks=pytest.mark.full) for part in ("killed-am
 
 @pytest.mark.parametrize(("part", "seed"), [("killed", 1), ("started-killed-amid", 2), *AMID])
 def test_killed_rank(launch, programs, flavour, part, seed):
-    """The others say who has died. A shell hides the death from the launcher for a while: else that ends the others,
-    often before they can speak."""
+    """The other ranks say who has died. A shell hides the death from the launcher for a while, since the launcher
+    otherwise ends the other ranks, often before they can print."""
     before = left_behind()
     done = launch(flavour, 3, part, seed, timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 2', programs(flavour)])
     assert done.returncode != 0
@@ -191,7 +191,7 @@ def test_killed_rank(launch, programs, flavour, part, seed):
 
 
 def test_killed_rank_of_another_node(launch, programs):
-    """Those of its own node say so, and end the program for all."""
+    """The ranks of its node say so and end the program for all."""
     flavour = flavours.find("mpich")
     done = launch(flavour, 4, "killed", timeout=60, program=["sh", "-c", '"$0" "$@"; sleep 4', programs(flavour)], COPSE_NODES="2")
     assert done.returncode != 0
@@ -216,8 +216,8 @@ def test_signals_interrupt_everything(launch, name, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
-# What Copse allocates before the MPI is initialised. Some launchers are no help to a rank that ends there: Intel's lets the
-# others wait; MPICH's, which ends the others, may trip over their closed pipes and lose what the rank said.
+# What Copse allocates before the MPI is initialised. Some launchers do not help when a rank ends there. Intel's lets
+# the other ranks wait. MPICH's ends them, but may trip over their closed pipes and lose the rank's message.
 IN_INIT = {"impi": 5, "mpich": 5, "mpich-debian": 5}
 
 
@@ -229,7 +229,7 @@ IN_INIT = {"impi": 5, "mpich": 5, "mpich-debian": 5}
 )  # fmt: skip
 @ONE_OR_ALL
 def test_no_memory(launch, run, tmp_path, name, part, allocations):
-    """The program runs on, or ends with a line that says why."""
+    """The program continues, or ends with a line that says why."""
     flavour, library = flavours.find(name), tmp_path / "libstarve.so"
     assert run(["gcc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", STARVE, "-o", library]).returncode == 0
     variables = {"STARVE_FOR_GOOD": "1"} if allocations % 2 else {}
@@ -241,7 +241,7 @@ def test_no_memory(launch, run, tmp_path, name, part, allocations):
 
 # Refusals -----------------------------------------------------------------------------------------------------------
 
-ORACLE_STAYS_AWAY = {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # MPICH 5 itself aborts when process_vm_readv is refused
+ORACLE_STAYS_AWAY = {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # MPICH 5 itself aborts if process_vm_readv is refused
 NO_PINNING = {"I_MPI_PIN": "0"}
 
 
@@ -264,7 +264,7 @@ def test_binding_refused(launch, programs, refuse, flavour):
     assert "binding: not bound: the system refuses processor 0: Operation not permitted" in done.stderr, done.stderr
 
 
-# MPICH itself dies of SIGBUS with so little; Intel MPI with its own shared memory, too.
+# With so little, MPICH itself dies of SIGBUS, and so does Intel MPI with its own shared memory.
 @pytest.mark.parametrize(
     ("name", "variables"),
     [("openmpi", {}), ("openmpi-debian", {}), ("impi", {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"})],
@@ -282,7 +282,7 @@ def test_small_shared_memory(run, programs, name, variables):
 
 
 def test_shared_heap_refused(launch):
-    """The heap's own reason is said once, and told in the trace."""
+    """The heap's own reason is printed once, and is in the trace."""
     flavour = flavours.find("mpich")
     preload = f"{flavour.preload}:{paths.PRELOAD_FOLDER / 'libcopse-heap.so'}"
     done = launch(flavour, 2, "random", 3, 50, LD_PRELOAD=preload, COPSE_TRACE="1", MIMALLOC_RESERVE_OS_MEMORY="1GiB")

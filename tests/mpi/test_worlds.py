@@ -1,7 +1,8 @@
-"""Ranks that do not all run Copse, or not the same: they find that out, and pass their calls on, without a hang.
+"""Ranks that do not all run Copse, or not the same Copse. They find that out and pass their calls on, without a hang.
 
-Ranks of another MPI_COMM_WORLD (worlds.c) cannot be asked, for they may have no Copse at all. Those of one world may be
-disabled, mistaken, or of another build. And behind one handle of MPICH's there may be several ranks of one process.
+Ranks of another MPI_COMM_WORLD (worlds.c) cannot be asked, because they may have no Copse at all. Ranks of one world may be
+disabled, may have a mistake in their variables, or may run another build. And one handle of MPICH may stand for several ranks
+of one process.
 """
 
 import re
@@ -16,7 +17,7 @@ from copse import flavours
 SOURCE = Path(__file__).with_name("worlds.c")
 RANKS = 2
 APART = "ranks of another MPI_COMM_WORLD"
-VARIABLES = {"impi": {"I_MPI_SPAWN": "on"}}  # else Intel MPI crashes when it spawns
+VARIABLES = {"impi": {"I_MPI_SPAWN": "on"}}  # otherwise Intel MPI crashes when it spawns
 RAN = r"^copse: {} +\w+ (line|slot|get|put)"
 
 # Debian's MPICH 4.0 cannot spawn.
@@ -39,14 +40,14 @@ def test_worlds_that_merge(run, compile_mpi, tmp_path, name, case):
     done = run(flavour.command(RANKS, [program, children], crowded=True, variables=variables), env=flavour.environment(), timeout=60)
     assert done.returncode == 0 and "parents: right" in done.stdout and "children: right" in done.stdout, done.stdout + done.stderr
     if name == "openmpi" and case == "bare parents":
-        return  # Open MPI 5 does not hand on what children say at their end
+        return  # Open MPI 5 does not pass on what children print at their end
     assert APART in done.stderr, done.stderr
     for call in ("allreduce", "broadcast", "barrier"):  # of one world, merged with another or not
         assert re.search(RAN.format(call), done.stderr, re.MULTILINE), done.stderr
 
 
 def another_build(library: Path, copy: Path) -> Path:
-    """A copy of the library with another build id."""
+    """Returns a copy of the library with another build id."""
     data = bytearray(library.read_bytes())
     at = data.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0") + 16
     data[at] ^= 0xFF
@@ -66,7 +67,7 @@ def test_ranks_of_another_build(launch, programs, tmp_path, name):
     assert done.stderr.count("copse: ") == 1 and "the ranks run different builds of Copse" in done.stderr, done.stderr
 
 
-# It calls the MPI's own MPI_Init, as programs that look functions up in the MPI's library do.
+# The program calls the MPI's own MPI_Init, like programs that look functions up in the MPI's library.
 LATE = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -89,7 +90,7 @@ int main(void) {
 @pytest.mark.parametrize("what", ["DISABLE=1", "FRAGMENT=0", "TRACE=1"])
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
-    """No rank has heard of the others' variables in MPI_Init then."""
+    """Then no rank has learned the others' variables in MPI_Init."""
     flavour = flavours.find(name)
     program = compile_mpi(flavour, LATE, "late")
     script = f'[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && export "COPSE_{what}"; exec "$0" "$@"'
@@ -100,7 +101,7 @@ def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_a_rank_without_copse(programs, name):
-    """It cannot be told from one that is late: the others wait, and say what for."""
+    """A rank without Copse looks like one that is late. The others wait, and say for what."""
     flavour = flavours.find(name)
     script = '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && unset LD_PRELOAD; exec "$0" "$@"'
     command = flavour.command(3, ["sh", "-c", script, programs(flavour), "memory"],

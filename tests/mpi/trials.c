@@ -1,4 +1,4 @@
-/* The life of a trial, and the matrix: every call in every form on every kind of communicator. */
+/* The life of a trial, and the matrix of every call in every form on every kind of communicator. */
 #include "trials.h"
 
 const char *const call_names[kCalls] = {
@@ -7,7 +7,8 @@ const char *const call_names[kCalls] = {
   "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"};
 static const char *const form_names[] = {"", " started", " persistent"};
 
-/* Started and in place with types of different sizes, bare MPICH 4.0 and Intel MPI send the wrong bytes, now and then. */
+/* In started calls in place with types of different sizes, bare MPICH 4.0 and Intel MPI now and then send the wrong
+ * bytes. */
 #if defined(I_MPI_VERSION) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 50000000)
 enum { kWrongIalltoallw = 1 };
 #else
@@ -25,8 +26,8 @@ struct trial *make_trial(enum call call, enum form wanted, const struct room *ro
   struct trial *t = calloc(1, sizeof *t);
   const int inter = room->kind == kInter;
   if (call >= kNeighborAllgather && call <= kNeighborAlltoallw && room->kind != kCart && room->kind != kGraph) call = kBcast;
-  /* Some MPIs' own calls go wrong: MPICH 4.0's, Intel's and Open MPI's on one rank, and most of them
-   * from group to group. */
+  /* Some MPIs' own calls are wrong: those of MPICH 4.0, Intel and Open MPI on one rank, and those of most MPIs
+   * between groups. */
   if (room->size == 1 && !inter && (call == kAllgatherv || call == kAlltoallw)) call = kAlltoall;
   if (room->size == 1 && !inter && wanted == kPersistent && call != kMessage) wanted = kStarted;
   if (inter && call != kBarrier && (wanted != kBlocking || call == kGatherv || call == kScatterv || call > kAllgather))
@@ -86,7 +87,7 @@ void free_trial(struct trial *t) {
   free(t->send.memory), free(t->receive.memory), free(t->sent), free(t->want), free(t);
 }
 
-/* One trial from beginning to end; a persistent one twice. */
+/* Runs one trial from beginning to end. A persistent trial runs twice. */
 static void run_trial(struct room *room, struct trial *t) {
   long values = 2 * (long)t->seed;
   fill_trial(t, values);
@@ -102,8 +103,8 @@ static void run_trial(struct room *room, struct trial *t) {
   free_trial(t);
 }
 
-/* Every call, form, length, root; in place or not; large counts or not; layouts differ between ranks and from trial to
- * trial. On every kind of communicator, or `only` on one. */
+/* Tests every call, form, length and root, in place or not, with large counts or not. Layouts differ between ranks
+ * and between trials. Uses every kind of communicator, or `only` one. */
 void part_matrix(const char *only) {
   static const int lengths[] = {0, 1, 7, 1001, 20000};
   struct room world;

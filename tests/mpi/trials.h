@@ -1,20 +1,21 @@
-/* Trials: one call each, of which it is known what must come out, on communicators of every kind.
+/* Trials: single calls with known results, on communicators of every kind.
  *
- * A trial is made, filled, issued, and when its requests are complete checked. Some things all ranks must choose alike
- * (what struct trial lists first); how data lie in memory each rank chooses for itself. */
+ * A trial is made, filled and issued, and checked when its requests are complete. Some choices must be the same on
+ * all ranks (the first members of struct trial). Each rank chooses for itself how data lie in memory. */
 #ifndef TRIALS_H
 #define TRIALS_H
 
 #include "collectives.h"
 
-/* A communicator, and what the calls on it must know. Ranks have numbers that differ between the two groups of an
- * intercommunicator: base + rank here, peer_base + rank on the other side; elsewhere both are the same. */
+/* A communicator, and what its calls must know. Ranks have numbers that differ between the two groups of an
+ * intercommunicator: base + rank here, and peer_base + rank on the other side. On other communicators both are
+ * equal. */
 enum kind { kWorld, kSelf, kDup, kSplit, kCreate, kCreateGroup, kCart, kGraph, kSession, kInter, kMerged, kKinds };
 extern const char *const kind_names[kKinds];
 enum { kNeighbours = 6 };
 struct room {
   enum kind kind;
-  MPI_Comm comm; /* MPI_COMM_NULL where this rank is no member */
+  MPI_Comm comm; /* MPI_COMM_NULL if this rank is not a member */
   int me, size, peers, base, peer_base;
   int sources, destinations, source[kNeighbours], destination[kNeighbours]; /* of neighbourhood calls; may be MPI_PROC_NULL */
   int met;                                                                  /* Copse can have met */
@@ -23,8 +24,8 @@ struct room {
   MPI_Session session;
 #endif
 };
-/* Collective over the parent, which must not be an intercommunicator; a session's is over the world. Falls back to another
- * kind where the parent, or the MPI, cannot have this one. */
+/* Collective over the parent, which must not be an intercommunicator; for a session it is collective over the world.
+ * Falls back to another kind if the parent or the MPI cannot have this one. */
 void open_room(struct room *room, enum kind kind, const struct room *parent, unsigned seed);
 void close_room(struct room *room, unsigned seed);
 
@@ -67,21 +68,21 @@ struct trial {
   MPI_Request request[2];
 };
 
-/* Chooses what the room or MPI cannot have in a way that all ranks share: the call, in place or not, the root. */
+/* Replaces what the room or the MPI cannot have (the call, in place or not, the root) in the same way on all ranks. */
 struct trial *make_trial(enum call call, enum form form, const struct room *room, int root, int length, int in_place, int large,
                          unsigned seed);
-/* Fills the buffers anew, before a trial is issued, and before a persistent one is started again. */
+/* Fills the buffers again, before a trial is issued and before a persistent one is started again. */
 void fill_trial(struct trial *trial, long values);
 void issue_trial(struct trial *trial);
 void check_trial(const struct trial *trial);
-/* After the first call in which Copse may have met; what is started before that is the MPI's. */
+/* Call this after the first call in which Copse may have met. Calls that are started before that go to the MPI. */
 void note_meeting(struct room *room, const struct trial *trial);
 void free_trial(struct trial *trial);
-/* Of all that was received, whatever the order of checks. */
+/* The digest of all that was received. It does not depend on the order of checks. */
 extern uint64_t digest;
 void add_to_digest(uint64_t hash, long values);
 
-/* The parts that moves.c and reductions.c have in that. */
+/* The parts of moves.c and reductions.c in making a trial. */
 void make_move(struct trial *trial);
 void fill_move(struct trial *trial);
 int issue_move(struct trial *trial, MPI_Request *request);

@@ -1,5 +1,5 @@
-/* Communicators of ranks that were started apart: by MPI_Comm_spawn of argv[1], and by MPI_Comm_connect. What each rank was
- * started with, Copse or not, is the test's choice. */
+/* Communicators of ranks that were started separately: by MPI_Comm_spawn of argv[1], and by MPI_Comm_connect. The
+ * test chooses which ranks have Copse. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void try_calls(MPI_Comm comm, const char *where) {
   }
 }
 
-/* Everything among the two sides of an intercommunicator. */
+/* Tries everything between the two sides of an intercommunicator. */
 static void try_both(MPI_Comm sides, int high, const char *where) {
   MPI_Comm merged, again, part;
   int rank;
@@ -52,7 +52,7 @@ static void try_both(MPI_Comm sides, int high, const char *where) {
   MPI_Comm_free(&merged);
 }
 
-/* MPICH 5 has no port to open, at times. */
+/* At times MPICH 5 has no port to open. */
 static void connect_once_more(MPI_Comm sides, int child) {
   char port[MPI_MAX_PORT_NAME] = "";
   int rank, any = 0;

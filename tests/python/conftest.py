@@ -1,4 +1,4 @@
-"""The real copse-native, for tests that compare what is said with what the code says."""
+"""The real copse-native, for tests that compare messages with what the code says."""
 
 import subprocess
 
@@ -9,7 +9,7 @@ from copse import paths
 
 @pytest.fixture(scope="session")
 def native_binary():
-    """build/bin/copse-native and the shared heap beside it; built first where nobody has."""
+    """Returns build/bin/copse-native, with the shared heap beside it. Builds both if that has not been done."""
     heap = paths.NATIVE.resolve().parent.parent / "lib" / "libcopse-heap.so"
     if not (paths.NATIVE.exists() and heap.exists()):
         command = [paths.ROOT / "tools" / "build", "release", "--target", "copse-native", "copse_heap"]
@@ -19,5 +19,5 @@ def native_binary():
 
 @pytest.fixture
 def native(run, native_binary):
-    """Runs `copse-native <arguments>` and returns what came of it."""
+    """Runs `copse-native <arguments>` and returns the completed process."""
     return lambda *arguments, **options: run([native_binary, *arguments], **options)

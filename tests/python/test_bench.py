@@ -1,4 +1,5 @@
-"""`copse bench`: what it reads, what it reckons, and one real measurement under every MPI it compares by default."""
+"""`copse bench`: what it reads, what it computes, and one real measurement under every MPI that it compares by default.
+"""
 
 import csv
 import json
@@ -28,7 +29,7 @@ IMB_OUTPUT = """
 
 
 class Printing:
-    """A side that prints what it is told to."""
+    """A side that prints a given text."""
 
     def __init__(self, text):
         self.text = text
@@ -67,7 +68,7 @@ def test_ratios_are_of_the_best_peer():
 def test_batches_of_another_state_of_the_machine_do_not_count():
     near, far = (bench_report.Sample("own", 2, "mpich", 0, "bcast", 8, "warm", i, us, ns) for i, (us, ns) in enumerate([(1, 50), (4, 400)]))
     alone = bench_report.Sample("own", 2, "mpich+copse", 0, "bcast", 8, "warm", 0, 1, 50)
-    assert bench_report.of_one_state([near, far, alone], 380) == ([far, alone], False)  # no other figure of that side
+    assert bench_report.of_one_state([near, far, alone], 380) == ([far, alone], False)  # that side has no other figure
     assert bench_report.of_one_state([near, far], 380) == ([far], True)
     assert bench_report.of_one_state([near, far], 0) == ([near, far], True)
 
@@ -82,7 +83,7 @@ def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
     monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 115)
     one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
     kept = bench.take_samples("own", sides(), 2, one_launch, said.append)
-    assert [s.flag_ns for s in kept] == [120, 110, *[400] * bench.TRIES]  # the third side finds no other
+    assert [s.flag_ns for s in kept] == [120, 110, *[400] * bench.TRIES]  # the third side finds no other state
     assert next(flags) == 110
     assert "try again" in said[-1]
 
@@ -100,7 +101,7 @@ def test_means_are_geometric_and_name_the_worst_cell():
     rows = bench_report.summarise(samples, sides())
     means = {(m["operation"], m["mode"]): m for m in bench_report.geometric_means(rows)}
     bcast, every = means["bcast", "all"], means["all", "all"]
-    assert bcast["ratio_min"] == pytest.approx(2)  # of 8 and 0.5
+    assert bcast["ratio_min"] == pytest.approx(2)  # the mean of 8 and 0.5
     assert (bcast["worst"], bcast["worst_cell"], bcast["slower"]) == (0.5, "bcast 4 KiB warm", 1)
     assert every["ratio_min"] == pytest.approx(12 ** (1 / 3)) and every["cells"] == 3
     [verdict] = bench_report.verdicts(list(means.values()))

@@ -1,4 +1,4 @@
-"""What documents say about the code is what the code says."""
+"""What documents say about the code agrees with the code."""
 
 import re
 import subprocess
@@ -52,7 +52,7 @@ def test_the_c_library_page_names_every_call():
 
 @pytest.fixture(scope="module")
 def house():
-    """tools/docs as a module: it knows the rooms."""
+    """Loads tools/docs as a module, because it knows the rooms."""
     loader = SourceFileLoader("docs", str(TOOL))
     module = module_from_spec(spec_from_loader("docs", loader))
     loader.exec_module(module)
@@ -68,7 +68,8 @@ def test_every_folder_is_a_room(house):
 
 
 def going_up(order: list[str], arrows: dict[str, dict[str, list[str]]]) -> list[str]:
-    """The includes of rooms that do not lie below, and of one face by another. Without them there is no circle of rooms."""
+    """Returns the includes of rooms that do not lie below, and of one face by another. Without these, rooms form no
+    cycle."""
     return [
         place
         for room, uses in arrows.items()
@@ -87,7 +88,7 @@ def test_rooms_include_only_rooms_below_them(house):
 
 
 def circle(uses: dict[str, set[str]]) -> list[str]:
-    """What is left when everything is taken away that needs nothing that is left."""
+    """Returns what remains after removing, again and again, everything that needs nothing that remains."""
     left = dict(uses)
     while free := [name for name, needs in left.items() if not needs & (left.keys() - {name})]:
         for name in free:
@@ -96,7 +97,7 @@ def circle(uses: dict[str, set[str]]) -> list[str]:
 
 
 def part_of(file: Path) -> str:
-    """A .hpp and its .cpp are one part; a list of rows is one by itself."""
+    """A .hpp and its .cpp are one part. A list of rows is a part by itself."""
     return file.name if file.suffix == ".def" else file.stem
 
 
@@ -117,7 +118,7 @@ def rows_of_the_standard() -> list[list[str]]:
 
 
 def missing(row: list[str]) -> list[str]:
-    """What the last two cells of a row name, and does not exist."""
+    """Returns what the last two cells of a row name although it does not exist."""
     return [
         name
         for cell, folders, defined in ((row[2], ("faces/mpi", "src"), r"\b{}\b"), (row[3], ("tests/mpi", "tests"), DEFINED))
@@ -126,7 +127,7 @@ def missing(row: list[str]) -> list[str]:
     ]
 
 
-DEFINED = r"(?:def {0}|\b{0}\([^;]*?\) \{{|^TEST\w*\(\w+, {0}\))"  # a test, or a function that one calls
+DEFINED = r"(?:def {0}|\b{0}\([^;]*?\) \{{|^TEST\w*\(\w+, {0}\))"  # a test, or a function that tests call
 
 
 def names_something(name: str, folders: tuple[str, ...], defined: str) -> bool:
@@ -163,7 +164,7 @@ def test_decisions_are_short():
 
 
 def test_commands_in_the_documents_exist():
-    """`copse <command>` anywhere in the documents names a command of the command line."""
+    """Every `copse <command>` in the documents names a command of the command line."""
     from copse import __main__
 
     known = {*__main__.COMMANDS}
@@ -173,7 +174,7 @@ def test_commands_in_the_documents_exist():
 
 
 def test_the_example_in_the_readme_compiles_and_runs(run, tmp_path):
-    """The C program of the README, against the headers; it is run when the library has been built."""
+    """Checks the C program of the README against the headers, and runs it if the library has been built."""
     text = (paths.ROOT / "README.md").read_text()
     program = re.search(r"```c\n(.*?)```", text, re.DOTALL)[1]
     source = tmp_path / "sum.c"

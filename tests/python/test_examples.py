@@ -1,4 +1,4 @@
-"""The MPI examples say the same on the bare MPI and under `copse run`, and Copse has really run them."""
+"""The MPI examples print the same on the bare MPI and under `copse run`, and Copse has really run them."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ EXAMPLES = paths.ROOT / "examples"
 
 @pytest.fixture
 def both_ways(run, copse):
-    """Runs a program of 2 ranks, bare and with Copse; what it printed both times, and the trace."""
+    """Runs a program of 2 ranks, bare and with Copse. Returns both outputs and the trace."""
 
     def call(flavour, *program):
         command = flavour.command(2, program)
@@ -42,7 +42,7 @@ def test_kmeans(both_ways, name):
 
 
 def test_share_of_the_time(run):
-    """bench/share.py, which tells how much of a program's time is in collective calls, on one round of k-means."""
+    """Runs bench/share.py, which measures the share of time in collective calls, on one round of k-means."""
     flavour = flavours.find("mpich")
     command = flavour.command(2, [flavour.python, EXAMPLES / "kmeans.py"])
     done = run([sys.executable, paths.ROOT / "bench" / "share.py", "--rounds", "1", *command], env=flavour.environment())

@@ -1,4 +1,4 @@
-"""`copse explain` against the rows that it quotes."""
+"""Compares `copse explain` with the rows that it quotes."""
 
 import json
 import re
@@ -12,7 +12,7 @@ COLLECTIVES = re.findall(r"^RULE\((\w+), any, any, 0, 0, ", (paths.ROOT / "src/c
 
 @pytest.fixture
 def explained(native):
-    """What `explain <arguments>` answers, as data."""
+    """Returns the answer of `explain <arguments>` as data."""
 
     def call(*arguments, **environment):
         done = native("explain", *arguments, "--json", env=environment)
@@ -54,7 +54,7 @@ def test_the_users_word_counts(explained):
     [
         (["allredcue"], "did you mean 'allreduce'?"),
         (["allreduce", "64Q"], "'64Q' is not a number"),
-        (["allreduce", "8", "--element", "3"], "not made of elements"),
+        (["allreduce", "8", "--element", "3"], "not a multiple of the element size"),
         (["allreduce", "--reach", "kernal"], "did you mean 'kernel'?"),
         (["allreduce", "-n", "1"], "'1' is not a number from 2"),
         ([], "expected a collective"),

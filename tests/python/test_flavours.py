@@ -1,4 +1,4 @@
-"""Every MPI flavour starts ranks from its own environment, pinned as asked, and is what it says it is."""
+"""Every MPI flavour starts ranks in its own environment, pinned as requested, and is what it says it is."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_compiled_program_runs_oversubscribed(flavour, run, compile_mpi):
 
 def test_intel_benchmarks_run_on_every_flavour_of_their_abi(flavour, run):
     if flavour.family is flavours.OPEN_MPI:
-        assert flavour.libmpi.name not in flavours.INTEL.sonames  # another ABI: not meant to run
+        assert flavour.libmpi.name not in flavours.INTEL.sonames  # it has another ABI and need not run
         return
     done = run(flavour.command(2, [flavours.imb(), "-iter", "5", "Barrier"]), env=flavour.environment())
     assert done.returncode == 0, done.stderr

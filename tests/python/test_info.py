@@ -1,5 +1,6 @@
-"""`copse info` against the real copse-native: what it shows is what the native code found, and a reach that does not
-work is named with the reason."""
+"""`copse info` with the real copse-native. It shows what the native code found, and names each reach that does not work
+with the reason.
+"""
 
 import json
 import os
@@ -33,7 +34,7 @@ int sched_setaffinity(pid_t p, size_t n, const cpu_set_t *s) {
 
 @pytest.fixture
 def info(native_binary):
-    """`copse info <arguments>` in this process, wide enough for every column; its output."""
+    """Runs `copse info <arguments>` in this process, wide enough for every column, and returns its output."""
 
     def call(*arguments, **environment):
         clean = {name: None for name in os.environ if name.startswith("COPSE_")}

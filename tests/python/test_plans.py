@@ -1,6 +1,6 @@
-"""Golden plans and programs: what a change does to them stands in its diff.
+"""Golden plans and programs. The diff of a change shows what it does to them.
 
-They are printed by `copse-native verify` into tests/data/plans. After a change that is meant, write them anew:
+`copse-native verify` prints them, and tests/data/plans holds them. After an intended change, write them anew:
 GOLDEN=write build/venv/bin/python -m pytest tests/python/test_plans.py
 """
 
@@ -11,7 +11,8 @@ import pytest
 from copse import paths
 
 FOLDER = paths.ROOT / "tests" / "data" / "plans"
-# One of each way in which values travel: in lines, in slots with portions and lags, read, put, riding, and in blocks.
+# One plan for each way in which values travel: in lines, in slots with portions and lags, read, put, riding, and in
+# blocks.
 PLANS = [
     ("barrier", "dissemination", "line", 3),
     ("broadcast", "hierarchical_flat", "get", 3),

@@ -1,4 +1,5 @@
-"""bench/programs.py: real programs have the same results with Copse; what it says of differences, and of what is missing."""
+"""bench/programs.py: real programs have the same results with Copse, and differences and missing programs are reported.
+"""
 
 import sys
 
@@ -25,7 +26,7 @@ def test_differences_are_found():
 
 
 def test_what_is_missing_is_named(run):
-    """On an empty PATH no program is installed."""
+    """With an empty PATH no program is installed."""
     command = [sys.executable, paths.ROOT / "bench" / "programs.py", "--programs", "hpcc,lammps"]
     done = run(command, env={"PATH": "/nonexistent"})
     assert done.returncode != 0 and "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""What set-up installs is pinned, and checked by its hash."""
+"""Everything that set-up installs is pinned and checked by its hash."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def test_lists_are_pinned_with_hashes(wanted):
 
 
 def test_another_file_is_refused(tmp_path):
-    """By the command that set-up uses, were a hash another one."""
+    """The command of set-up refuses a package with a wrong hash."""
     options = re.search(r"pip\" (install .*?) -r ", (paths.ROOT / "tools" / "setup").read_text())[1].split()
     assert "--require-hashes" in options
     package = tmp_path / "copse_fake-1.0-py3-none-any.whl"

@@ -1,6 +1,6 @@
-"""`copse run`: finds whose launcher it is, preloads the right library into the ranks alone, and refuses clearly.
+"""`copse run`: recognises the launcher, preloads the right library into the ranks and nothing else, and refuses clearly.
 
-The preload libraries here are stand-ins that say on loading which they are and in whose process.
+The preload libraries here are stand-ins. When loaded, they print their names and the name of the process.
 """
 
 import os
@@ -57,7 +57,7 @@ def stand_ins(tmp_path_factory):
 
 @pytest.fixture
 def copse_with_stand_ins(run, stand_ins):
-    """`copse <arguments>` with the stand-ins in place of the real preload libraries."""
+    """Runs `copse <arguments>` with the stand-ins in place of the real preload libraries."""
     code = (
         "import sys; from pathlib import Path; from copse import paths, __main__; "
         f"paths.PRELOAD_FOLDER = Path({str(stand_ins)!r}); sys.argv[0] = 'copse'; __main__.main()"
@@ -99,7 +99,7 @@ def test_every_program_of_a_colon_command_is_preloaded(flavour, compile_mpi, cop
 def test_shared_heap_and_the_callers_own_preload_are_added(compile_mpi, copse_with_stand_ins, stand_ins):
     flavour = flavours.find("mpich")
     program = compile_mpi(flavour, HELLO, "hello")
-    own = stand_ins / flavours.OPEN_MPI.preload  # any library will do as the caller's own
+    own = stand_ins / flavours.OPEN_MPI.preload  # any library serves as the caller's own
     done = copse_with_stand_ins(
         "run", "--shared-heap", *flavour.command(1, [program]),
         env={**flavour.environment(), "LD_PRELOAD": str(own)},

@@ -14,7 +14,7 @@ FAKE_TABLE = '[{"name": "COPSE_TRACE"}, {"name": "COPSE_CHECK"}, {"name": "COPSE
 
 @pytest.fixture
 def fake_native(tmp_path, monkeypatch):
-    """A stand-in for copse-native that lists three variables, and none as long as a COPSE_ variable is set."""
+    """A stand-in for copse-native. It lists three variables, but none while a COPSE_ variable is set."""
     script = tmp_path / "copse-native"
     script.write_text(
         f"#!/bin/sh\nenv | grep -q ^COPSE_ && exec echo []\n[ \"$*\" = 'env --json' ] || exit 4\necho '{FAKE_TABLE}'\n"
@@ -56,7 +56,7 @@ def test_examples_in_help_and_errors_are_right(native):
 
 def test_failing_helper_is_reported(fake_native):
     fake_native.write_text("#!/bin/sh\necho broken table >&2\nexit 1\n")
-    with pytest.raises(CopseError, match="broken table; mend that and try again"):
+    with pytest.raises(CopseError, match="broken table; correct that and try again"):
         variables.table()
 
 

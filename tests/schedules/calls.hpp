@@ -1,4 +1,4 @@
-// Whole communicators under the scheduler: ranks that join, start calls, run others and wait, each rank in an order of its own.
+// Whole communicators under the scheduler. Ranks join, start calls, run others and wait, each in its own order.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ namespace copse::schedules {
 using communicator::Communicator;
 using Communicators = std::vector<std::unique_ptr<Communicator>>;
 
-// Each rank has so many communicators, all of which share its Progress, and does `body` with them.
+// Each rank has several communicators, which share its Progress, and runs `body` with them.
 class Ranks {
  public:
   using Body = std::function<std::string(Communicators &)>;
@@ -65,13 +65,14 @@ inline ModelCall call(Collective collective, int ranks, std::size_t count, std::
   return {collective, ranks, root, &test::operation(0), count, false, false, seed};
 }
 
-// Persistent calls have lanes: each rank starts them in an order of its own, around a blocking call that stands elsewhere on
-// each; then it lets go of the lanes, sooner or later than the
-// others, and takes more, until the first ones come again.
+// Persistent calls have lanes. Each rank starts them in its own order, around a blocking call at a different place on
+// each rank. Then it frees the lanes, earlier or later than the others, and takes more until the first lanes are
+// reused.
 inline std::string start_lanes_in_any_order(Communicators &comms) {
   Communicator &one = *comms[0];
   const int ranks = one.ranks(), rank = one.rank();
-  constexpr std::size_t kLanes = 3, kSpare = 6;  // spare ones are taken alone: two turns need more than the first block has
+  // Spare lanes are taken but not used, because two turns together need more lanes than the first block has.
+  constexpr std::size_t kLanes = 3, kSpare = 6;
   Communicators kept;
   for (std::uint64_t turn = 0; turn < 3; ++turn) {
     Communicators lanes;

@@ -1,4 +1,4 @@
-// Joining and calls of whole communicators, as they are, under the scheduler.
+// Unchanged communicators join and make calls under the scheduler.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ bool full_sweep() {
   return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
-// Started calls on two communicators and blocking ones behind them; each rank ends them in another order.
+// Starts calls on two communicators and makes blocking calls after them. Each rank ends them in a different order.
 std::string start_and_run(Communicators &comms) {
   Communicator &one = *comms[0], &other = *comms[1];
   const int ranks = one.ranks();

@@ -1,5 +1,5 @@
-// The executor under the scheduler: real plans of every algorithm, several calls in a row through rings so short that every
-// call reuses them, and a rank that runs ahead must wait.
+// The executor under the scheduler, with real plans of every algorithm. Several calls run in a row through rings so
+// short that every call reuses them and a rank that runs ahead must wait.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -60,7 +60,7 @@ TEST(Executor, RunsEveryAlgorithmRightAtRandom) {
   std::printf("%lu executions, %lu points\n", executions, points);
 }
 
-// A rank that would not make a call: the others leave it, or need not, and the next call is everybody's again.
+// A rank refuses a call. The other ranks leave the call if they must, and all ranks make the next call together.
 TEST(Refusals, LeaveNobodyOutOfStepInSchedulesOfAFewPreemptions) {
   for (const int ranks : {2, 3}) {
     const Explored explored = every_schedule(full_sweep() ? 3 : ranks == 2 ? 2 : 1, node(ranks, refused_calls(ranks)), full_sweep() ? 200'000 : 3000);
@@ -78,7 +78,7 @@ TEST(Refusals, LeaveNobodyOutOfStepAtRandom) {
   }
 }
 
-// A rank that has posted and ended has posted: whoever waits for it gets what it gave, and not the news of its end.
+// If a rank has posted and ended, a rank that waits for it gets the posted value, and not the news of the end.
 TEST(Executor, TakesWhatARankGaveBeforeItEnded) {
   const Explored explored = every_schedule(2, node_with_end());
   EXPECT_EQ(explored.wrong.value_or(""), "");

@@ -11,8 +11,8 @@
 
 namespace copse::schedules {
 
-// Each rank takes part in so many rounds, of several boards' length one of them; then it leaves. `short_by`: the last rank
-// leaves so many rounds earlier, and the others find that out.
+// Each rank takes part in several rounds, one of which spans several boards. Then it leaves. The last rank leaves
+// `short_by` rounds earlier, and the others notice that.
 class Gathering {
  public:
   Gathering(int ranks, int rounds, int short_by)
@@ -56,7 +56,7 @@ inline Prepare gathering(int ranks, int rounds, int short_by = 0) {
   };
 }
 
-// Threads that make communicators one after the other at one meeting: those who come for the n-th time meet.
+// Threads make communicators one after the other at one meeting. Threads that come for the n-th time meet each other.
 class Comings {
  public:
   explicit Comings(int ranks) : meeting_(ranks) {}

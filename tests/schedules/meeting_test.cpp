@@ -1,4 +1,4 @@
-// Joining in memory under the scheduler.
+// Ranks join in memory under the scheduler.
 #include <gtest/gtest.h>
 
 #include "meeting.hpp"

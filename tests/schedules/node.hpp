@@ -1,4 +1,5 @@
-// Ranks of one node under the scheduler: a segment with rings of two, an executor for each, and a sequence of calls.
+// The ranks of one node under the scheduler: a segment with rings of two, an executor for each rank, and a sequence of
+// calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,10 +33,10 @@ struct Part {  // of a sequence of calls
   std::size_t count;
   int root = 0;
   std::size_t fragment_count = 0;
-  unsigned refusing = 0;  // a bit for each rank that would not make it
+  unsigned refusing = 0;  // a bit for each rank that refuses the call
 };
 
-// The shortest rings that these plans run through: two lines and slots, or more than the steps of a loop lag behind.
+// Returns the shortest rings for these plans: two lines and slots, or more than the lag of the steps of a loop.
 inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>> &plans) {
   std::uint32_t lag = 1;
   for (const auto &of_rank : plans)
@@ -65,7 +66,7 @@ inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vecto
   return result;
 }
 
-// What happens to the plans, or to the orders, in a planted fault.
+// What a planted fault does to the plans or to the memory orders.
 struct Planted {
   enum class Order { right, line_stores, line_loads, progress_stores, progress_loads } order = Order::right;
   void (*spoil)(plan::Plan &plan) = nullptr;
@@ -90,7 +91,7 @@ struct alignas(4096) Page {
   std::byte bytes[4096];
 };
 
-// The ranks of one node, in this process, with a segment and executors of their own.
+// The ranks of one node in this process, with their own segment and executors.
 class Node {
  public:
   Node(int ranks, std::vector<Part> parts, Planted planted, bool ends = false)
@@ -173,7 +174,7 @@ class Node {
       if (outcome == engine::Outcome::done) continue;
       if (outcome != engine::Outcome::refused || refusing == 0)
         complain("rank " + std::to_string(rank) + " came to an outcome other than done");
-      // The buffers are the program's again, which may do with them as it likes.
+      // The buffers belong to the program again, which may overwrite them.
       if (call.input != nullptr) std::memset(const_cast<void *>(call.input), 1, call.element_bytes);
       if (call.output != nullptr) std::memset(call.output, 1, call.element_bytes);
       left_[r] |= 1U << i;
@@ -204,7 +205,7 @@ class Node {
   std::vector<std::unique_ptr<engine::Executor>> executors_;
   std::vector<std::vector<engine::Program>> programs_;
   std::vector<std::vector<std::unique_ptr<CallBuffers>>> buffers_;
-  std::array<unsigned, 8> left_{};  // by rank, a bit for each call that it has not come to the end of
+  std::array<unsigned, 8> left_{};  // by rank, a bit for each call that it has not finished
 };
 
 inline Prepare node(int ranks, std::vector<Part> parts, Planted planted = {}) {
@@ -221,7 +222,7 @@ inline const Algorithm *find(Collective collective, const char *name) {
   return found;
 }
 
-// Calls that neither begin nor end with everybody waiting for everybody, so that ranks run ahead.
+// Calls in which ranks can run ahead, because all ranks wait for all ranks neither at the begin nor at the end.
 inline std::vector<Part> mixed_calls() {
   return {{find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0},
           {find(Collective::reduce, "flat"), plan::Carrier::slot, 4, 0},
@@ -231,8 +232,8 @@ inline std::vector<Part> mixed_calls() {
 }
 
 
-// Calls that some ranks refuse: one alone, a root, all but one, all; and others between them, in which all must be in step.
-// Behind the call that all refuse, the root alone knows the ticket: it has made the one before.
+// Calls that some ranks refuse: one rank alone, a root, all but one, or all. Between them are calls in which all ranks
+// must be in step. After the call that all refuse, only the root knows the ticket, because it has made the call before.
 inline std::vector<Part> refused_calls(int ranks) {
   const unsigned all = (1U << ranks) - 1, last = 1U << (ranks - 1);
   return {{find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 0},
@@ -245,7 +246,7 @@ inline std::vector<Part> refused_calls(int ranks) {
           {find(Collective::reduce, "flat"), plan::Carrier::get, 4, 0, 0, all & ~last},
           {find(Collective::broadcast, "flat"), plan::Carrier::line, 2, 0}};
 }
-// The same at random.
+// Random calls of this kind.
 inline std::vector<Part> refused_calls(int ranks, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
@@ -264,7 +265,7 @@ inline std::vector<Part> refused_calls(int ranks, std::uint64_t seed) {
   return parts;
 }
 
-// Rank 0 gives, and ends.
+// Rank 0 gives its data and ends.
 inline Prepare node_with_end() {
   auto kept = std::make_shared<std::unique_ptr<Node>>();
   return [=](Execution &execution) {

@@ -1,5 +1,5 @@
-# Copies a source with faults planted in it: cmake -DSOURCE=.. -DTARGET=.. -P plant.cmake. Each fault is dormant until a test
-# names it (planted.hpp). Text that is no longer in the source ends the build: then the fault must be planted anew.
+# Copies a source with planted faults: cmake -DSOURCE=.. -DTARGET=.. -P plant.cmake. Each fault is dormant until a test
+# names it (planted.hpp). If the source no longer has a text, the build ends, and the fault must be planted anew.
 file(READ ${SOURCE} text)
 get_filename_component(name ${SOURCE} NAME)
 

@@ -1,4 +1,4 @@
-// Faults planted in copies of the sources (plant.cmake), each dormant until it is named.
+// Faults planted in copies of the sources (plant.cmake). Each is dormant until a test names it.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Is the scheduler able to see? Faults in the orders, in the plans and in copies of the sources: each must be found.
+// Shows that the scheduler finds faults. Each fault in the memory orders, in the plans and in copies of the sources is
+// found.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +13,7 @@
 namespace copse::schedules {
 namespace {
 
-// A plan without its steps of one kind.
+// Removes the steps of one kind from a plan.
 void omit(plan::Plan &plan, plan::Kind kind) {
   std::vector<plan::Step> steps;
   for (plan::Section &section : plan.sections) {
@@ -24,7 +25,7 @@ void omit(plan::Plan &plan, plan::Kind kind) {
   }
   plan.steps = std::move(steps);
 }
-// Each step of one kind before the one that it follows.
+// Moves each step of one kind before the step that it follows.
 void hasten(plan::Plan &plan, plan::Kind kind) {
   for (const plan::Section &section : plan.sections)
     for (std::uint32_t i = section.first + 1; i < section.first + section.count; ++i)
@@ -105,7 +106,7 @@ TEST_P(EveryFault, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(Planted, EveryFault, testing::Range(std::size_t{0}, faults().size()));
 
-// What a failure prints is enough to meet it again.
+// The output of a failure is enough to reproduce it.
 TEST(Replay, MeetsTheSameFault) {
   for (const bool random : {false, true}) {
     const Prepare world = gathering(2, 3);

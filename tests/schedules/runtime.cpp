@@ -1,5 +1,5 @@
-// The entry points of ThreadSanitizer's instrumentation, and the calls with which threads wait, for actors; whoever is none
-// gets what he would get without this.
+// The entry points of ThreadSanitizer's instrumentation, and the calls by which threads wait, for actors. Threads that
+// are not actors get the usual behaviour.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ using schedules::Order;
 
 namespace {
 
-Order order_of(int order) {  // as __ATOMIC_RELAXED .. __ATOMIC_SEQ_CST
+Order order_of(int order) {  // takes __ATOMIC_RELAXED .. __ATOMIC_SEQ_CST
   const bool both = order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
   return {both || order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME, both || order == __ATOMIC_RELEASE,
           order == __ATOMIC_SEQ_CST};
@@ -121,7 +121,7 @@ void __tsan_func_exit(void) {}
 void __tsan_init(void) {}
 #pragma GCC diagnostic pop
 
-// --wrap: of the code under test alone.
+// --wrap: only calls of the code under test come here.
 void *__real_memcpy(void *to, const void *from, std::size_t bytes);
 void *__real_memmove(void *to, const void *from, std::size_t bytes);
 void *__real_memset(void *to, int value, std::size_t bytes);
@@ -157,7 +157,7 @@ void __wrap___cxa_guard_abort(std::uint64_t *guard) {
   __real___cxa_guard_abort(guard);
 }
 
-// Defined here, the C++ library's own calls come here too.
+// These are definitions, so the C++ library's own calls come here too.
 int pthread_mutex_lock(pthread_mutex_t *mutex) noexcept {
   if (schedules::acting()) return schedules::lock(mutex, false), 0;
   static auto *const next = real<int(pthread_mutex_t *)>("pthread_mutex_lock");
@@ -195,7 +195,7 @@ int pthread_cond_broadcast(pthread_cond_t *condition) noexcept {
   return next(condition);
 }
 int pthread_cond_signal(pthread_cond_t *condition) noexcept {
-  if (schedules::acting()) return schedules::wake(condition), 0;  // more than needed: a wait may end for nothing
+  if (schedules::acting()) return schedules::wake(condition), 0;  // wakes more than needed, as wake-ups may be spurious
   static auto *const next = real<int(pthread_cond_t *)>("pthread_cond_signal");
   return next(condition);
 }

@@ -1,4 +1,4 @@
-// Actors, what each of them knows, and the choice among them.
+// The actors, what each of them knows, and the choice between them.
 #include "scheduler.hpp"
 
 #include <cxxabi.h>
@@ -23,19 +23,19 @@ namespace {
 
 constexpr int kActorsMost = 8;
 constexpr std::size_t kStackBytes = 512 * 1024;
-constexpr std::uint64_t kPointsMost = 200'000;   // of an execution
-constexpr int kTicksMost = 2000;                 // in a row, with nothing done
+constexpr std::uint64_t kPointsMost = 200'000;   // in an execution
+constexpr int kTicksMost = 2000;                 // in a row without any action
 constexpr std::int64_t kTick = 2'000'000;        // nanoseconds
-constexpr int kHurry = 80;                       // rounds of a wait: enough for a look at who lives
-constexpr std::uint64_t kHurried = 13;           // at one in so many points then
-constexpr int kLooksMost = 3;                    // at one unchanged word, before an actor is taken to wait for it
+constexpr int kHurry = 80;                       // rounds of a wait; enough to reach a check of who lives
+constexpr std::uint64_t kHurried = 13;           // others then go on at one in so many points
+constexpr int kLooksMost = 3;                    // at one unchanged word; then the actor counts as waiting for it
 
 using Clock = std::array<std::uint32_t, kActorsMost>;
 void join(Clock &mine, const Clock &other) {
   for (std::size_t i = 0; i < kActorsMost; ++i) mine[i] = std::max(mine[i], other[i]);
 }
 
-struct Exceptions {  // of a thread, as the C++ library keeps them
+struct Exceptions {  // of a thread, in the layout of the C++ library
   void *caught;
   unsigned int uncaught;
 };
@@ -47,38 +47,38 @@ struct Actor {
   Clock knows{};
   bool over = false;
   enum class State : std::uint8_t { ready, resting, locked, waiting, joining } state = State::ready;
-  bool timed = false;               // a wait that may end by itself
+  bool timed = false;               // a wait with a timeout
   bool woken = false;
-  std::uint64_t rests_since = 0;    // in changes
-  void *on = nullptr;               // the mutex or condition
+  std::uint64_t rests_since = 0;    // counted in changes
+  void *on = nullptr;               // the mutex or condition that it waits for
   std::uint64_t joins = 0;
-  int held = 0;                     // nobody else goes on
-  std::uintptr_t looks_at = 0;      // in vain,
+  int held = 0;                     // above 0: no other actor goes on
+  std::uintptr_t looks_at = 0;      // the word that it has looked at in vain
   std::uint64_t sees = 0;
-  int looks = 0;                    // so many times
-  int hurries = 0;                  // so many waits end for nothing
+  int looks = 0;                    // the number of those looks
+  int hurries = 0;                  // so many further waits end at once
   int error = 0;
   Exceptions exceptions{};
-  std::unordered_map<std::uintptr_t, std::size_t> seen;  // the newest store of each word
+  std::unordered_map<std::uintptr_t, std::size_t> seen;  // the newest store that it has seen, for each word
 };
 
 struct Store {
   std::uint64_t value = 0;
   int writer = -1;
-  std::uint32_t time = 0;  // the writer's
+  std::uint32_t time = 0;  // on the writer's clock
   bool releases = false;
   Clock released{};
 };
 struct Word {
   std::vector<Store> stores;
-  std::size_t sequential = 0;  // the newest store of that kind
+  std::size_t sequential = 0;  // the newest sequentially consistent store
 };
 struct Mutex {
   int owner = -1;
   Clock released{};
 };
 
-struct Cell {  // a byte's last accesses
+struct Cell {  // the last accesses of a byte
   std::uint64_t execution = 0;
   int writer = -1;
   std::uint32_t written = 0;
@@ -90,13 +90,13 @@ struct Region {
   std::vector<Cell> *cells;
 };
 
-// Which of `width` ways to go.
+// Chooses one of `width` ways.
 class Chooser {
  public:
   virtual ~Chooser() = default;
   virtual std::size_t choose(std::size_t width, bool preempts) = 0;
-  virtual std::size_t how_old(std::size_t width) = 0;  // a value a load sees: 0 is the newest
-  // Does an actor that waits look again and again before the others come to do anything?
+  virtual std::size_t how_old(std::size_t width) = 0;  // the age of the value that a load sees; 0: the newest
+  // Returns whether a waiting actor looks many times before the others can do anything.
   virtual bool hurries() { return false; }
   [[nodiscard]] virtual std::string name() const = 0;
 };
@@ -119,7 +119,7 @@ class Everything final : public Chooser {
       if (choices_[i].first != 0) text << ':' << i << '=' << choices_[i].first;
     return text.str();
   }
-  // To the next schedule; false: there is none.
+  // Goes on to the next schedule. Returns false if there is none.
   bool next() {
     choices_.resize(at_);
     while (!choices_.empty() && choices_.back().first + 1 >= choices_.back().second) choices_.pop_back();
@@ -162,7 +162,7 @@ class Random final : public Chooser {
   bool old_, hurries_;
 };
 
-class Replay final : public Chooser {  // of one of Everything's
+class Replay final : public Chooser {  // repeats a schedule of Everything
  public:
   explicit Replay(const std::string &text) : name_(text) {
     std::istringstream in(text);
@@ -207,9 +207,9 @@ struct World {
   std::vector<Region> regions;
   std::vector<Execution::Weakened> weakened;
   std::vector<std::pair<std::uintptr_t, std::size_t>> gone;
-  std::array<std::pair<std::uintptr_t, std::size_t>, 65536> freed;  // since a word was last looked up
+  std::array<std::pair<std::uintptr_t, std::size_t>, 65536> freed;  // memory freed since the last lookup of a word
   std::size_t freed_count = 0;
-  bool told = false;  // every switch, on stderr
+  bool told = false;  // prints every switch to stderr
 };
 World world;
 bool is_acting = false;
@@ -252,13 +252,13 @@ void switch_to(int number) {
   swapcontext(&from.context, &to.context);
 }
 
-// The actor that runs cannot, or would rather not, go on.
+// Lets other actors run, because the present one cannot go on or should not.
 void leave_it_to_others() {
   while (true) {
     std::array<int, kActorsMost> able{};
     std::size_t count = 0;
     const int actors = static_cast<int>(world.actors.size());
-    for (int i = 1; i <= actors; ++i) {  // the next one first
+    for (int i = 1; i <= actors; ++i) {  // starting with the next
       const int number = (world.running + i) % actors;
       if (can_go_on(*world.actors[static_cast<std::size_t>(number)])) able[count++] = number;
     }
@@ -266,7 +266,7 @@ void leave_it_to_others() {
       world.points += count > 1;
       return switch_to(able[world.chooser->choose(count, false)]);
     }
-    // Everybody waits: time passes, and whoever polls looks again.
+    // All actors wait. So time passes, and polling actors look again.
     world.time += kTick;
     if (++world.ticks > kTicksMost) complain("all wait for what nobody does");
     bool any = false;
@@ -278,7 +278,7 @@ void leave_it_to_others() {
   }
 }
 
-// Another may go on here.
+// A point at which another actor may go on.
 void point() {
   if (++world.points > kPointsMost) complain("no end in sight");
   Actor &me = self();
@@ -301,7 +301,7 @@ void changed() {
   self().looks = 0;
 }
 
-// By type: memcpy is what the actors' plain accesses are known by.
+// Copies by type, because memcpy would count as a plain access of an actor.
 template <class Visit>
 auto typed(std::uintptr_t address, std::size_t bytes, Visit &&visit) {
   switch (bytes) {
@@ -315,7 +315,7 @@ std::uint64_t memory_at(std::uintptr_t address, std::size_t bytes) {
   return typed(address, bytes, [](auto *at) { return std::uint64_t{*at}; });
 }
 
-// By what lay there before; not in freed(), which the maps call, too.
+// Forgets the words that lay in freed memory. freed() cannot do this itself, because the maps call it too.
 void forget_freed() {
   while (world.freed_count > 0) {
     const auto [begin, bytes] = world.freed[--world.freed_count];
@@ -331,7 +331,7 @@ Word &word_at(std::uintptr_t address, std::size_t bytes) {
     if (address - begin < length) complain("actor " + std::to_string(my_number()) + " touches memory that is gone");
   Word &word = world.words[address];
   const std::uint64_t value = memory_at(address, bytes);
-  if (word.stores.empty() || word.stores.back().value != value) {  // new, or plainly initialised since
+  if (word.stores.empty() || word.stores.back().value != value) {  // new, or since initialised by a plain store
     word.stores.assign(1, Store{value, -1, 0, false, {}});
     word.sequential = 0;
     for (const auto &actor : world.actors) actor->seen.erase(address);
@@ -376,7 +376,7 @@ int add_actor(std::function<void()> body) {
   return static_cast<int>(world.actors.size()) - 1;
 }
 
-// One execution; what was wrong.
+// Runs one execution. Returns what was wrong.
 std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std::uint64_t &points) {
   world.actors.clear();
   world.words.clear();
@@ -410,7 +410,7 @@ std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std:
   if (!world.wrong) {
     std::string wrong = execution.check_();
     if (!wrong.empty()) world.wrong = std::move(wrong);
-  } else {  // the actors stand where they stood, and what they use stays
+  } else {  // the actors stay where they are, and so does what they use
     static std::vector<Execution> left;
     left.push_back(std::move(execution));
   }
@@ -461,13 +461,13 @@ std::uint64_t load(std::uintptr_t address, std::size_t bytes, Order order) {
     if (store.writer < 0 || store.time <= me.knows[static_cast<std::size_t>(store.writer)]) oldest = i;
   }
   if (order.sequential) oldest = std::max(oldest, word.sequential);
-  // A store becomes seen some time: whoever waits for it sees it at last.
+  // Every store becomes visible some time, so an actor that waits for it finally sees it.
   const bool waits = me.looks_at == address && me.looks > 0;
   const std::size_t seen = waits ? newest : newest - world.chooser->how_old(newest - oldest + 1);
   me.seen[address] = seen;
   const Store &store = word.stores[seen];
   if (order.acquires && store.releases && !weakened(address, false)) join(me.knows, store.released);
-  const std::uint64_t value = store.value;  // others go on in rest(), and store
+  const std::uint64_t value = store.value;  // a copy: in rest() other actors go on and may store
   if (me.looks_at == address && me.sees == value) {
     if (++me.looks >= kLooksMost) rest();
   } else {
@@ -487,7 +487,7 @@ void put(std::uintptr_t address, std::size_t bytes, Word &word, Store next, Orde
     next.releases = true;
     join(next.released, me.knows);
   }
-  ++me.knows[my_number()];  // what follows is not handed on
+  ++me.knows[my_number()];  // what follows is not part of this release
   const bool differs = word.stores.back().value != next.value;
   typed(address, bytes, [&](auto *at) {
     *at = static_cast<std::remove_volatile_t<std::remove_pointer_t<decltype(at)>>>(next.value);
@@ -518,7 +518,7 @@ std::uint64_t modify(std::uintptr_t address, std::size_t bytes, Order order,
   if (order.acquires && old.releases && !weakened(address, false)) join(me.knows, old.released);
   me.seen[address] = word.stores.size() - 1;
   if (!changes) return old.value;
-  Store next = old;  // what was released goes on with it
+  Store next = old;  // the release sequence continues
   next.value = value;
   put(address, bytes, word, next, order);
   return old.value;

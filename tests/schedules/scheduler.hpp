@@ -1,16 +1,17 @@
-// A scheduler that owns every wait of the code under test: threads of the program become actors of one thread, and which of
-// them goes on is decided here at every access to an atomic, every lock, yield, nap and wait. Nothing is changed in the code:
-// it is that which is built for ThreadSanitizer, linked with the entry points in runtime.cpp instead of ThreadSanitizer's.
+// A scheduler that controls every wait of the code under test. The threads of the program become actors of one thread.
+// At every access to an atomic, and at every lock, yield, nap and wait, the scheduler decides which actor goes on. The
+// code is unchanged: it is built for ThreadSanitizer, but linked with the entry points in runtime.cpp instead of
+// ThreadSanitizer's.
 //
-// - Schedules are explored exhaustively up to a number of preemptions, or at random from a seed. What finds a fault says how
-//   to run that one schedule again: TEST_SCHEDULE=... for the same test.
-// - Vector clocks: a release hands on what its writer knows, an acquire takes it over. Memory that is watched is checked at
-//   each plain access: one that is not ordered behind the last of another actor, one of them a write, is a race, whatever
-//   value it happened to read.
-// - At random, a load may also see an older value than the newest where C11 allows it, and an actor that waits may look so
-//   often before another does anything that it takes it for slow.
-// - Time stands still, but for a tick when every actor waits. Actors that all wait, again and again, for what nobody does any
-//   more, hang.
+// - Schedules are explored exhaustively up to a number of preemptions, or at random from a seed. The report of a fault
+//   says how to run that schedule again: TEST_SCHEDULE=... for the same test.
+// - Vector clocks track what actors know: a release passes on what its writer knows, and an acquire takes it over. Each
+//   plain access to watched memory is checked. If it is not ordered after the last access of another actor, and one of
+//   the two is a write, that is a race, whatever value it read.
+// - In random schedules, a load may see a value older than the newest if C11 allows that. A waiting actor may look so
+//   often before another actor does anything that it believes the other to be slow.
+// - Time stands still, except for a tick when all actors wait. If all actors wait again and again for something that no
+//   actor will do, they hang.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +23,14 @@
 
 namespace copse::schedules {
 
-// One execution, being set up: its actors, and the memory in which races are looked for.
+// Sets up one execution: its actors, and the memory that is watched for races.
 class Execution {
  public:
   void actor(std::function<void()> body) { actors.push_back(std::move(body)); }
   void watch(const void *begin, std::size_t bytes, const char *name) { watched.push_back({begin, bytes, name}); }
-  // Atomic accesses in this memory lose their order, of stores or of loads: for planted faults.
+  // Takes the order from atomic stores, or from atomic loads, in this memory. For planted faults.
   void weaken(const void *begin, std::size_t bytes, bool stores) { weakened.push_back({begin, bytes, stores}); }
-  // After all actors have come to their ends: what is wrong, or nothing.
+  // `check` runs after all actors have ended. It returns what is wrong, or an empty text.
   void afterwards(std::function<std::string()> check) { check_ = std::move(check); }
 
   struct Memory {
@@ -47,27 +48,27 @@ class Execution {
   std::vector<Weakened> weakened;
   std::function<std::string()> check_ = [] { return std::string{}; };
 };
-// Called before each execution: makes a fresh world. What it makes must live as long as the actors' bodies.
+// Makes a fresh world before each execution. What it makes must live as long as the bodies of the actors.
 using Prepare = std::function<void(Execution &)>;
 
-// What an actor calls to end the execution with a complaint. Does not return in an actor.
+// An actor calls this to end the execution with a complaint. It does not return in an actor.
 void complain(const std::string &what);
 
-// No atomic in this memory may be touched any more: as if it were freed.
+// From now on no atomic in this memory may be accessed, as if the memory were freed.
 void let_go(const void *begin, std::size_t bytes);
 
 struct Explored {
-  std::uint64_t executions = 0, points = 0;  // points: at which another actor might have gone on
-  bool whole = false;                        // every schedule within the bound was met
-  std::optional<std::string> wrong;          // what was found, and how to run it again
+  std::uint64_t executions = 0, points = 0;  // points: where another actor might have gone on
+  bool whole = false;                        // every schedule within the bound was explored
+  std::optional<std::string> wrong;          // the fault, and how to run its schedule again
 };
 
-// Every schedule with at most so many switches that nothing forced.
+// Explores every schedule with at most `preemptions` unforced switches.
 [[nodiscard]] Explored every_schedule(int preemptions, const Prepare &set_up, std::uint64_t most = UINT64_MAX);
-// So many random ones; loads see older values now and then.
+// Explores `count` random schedules. In these, loads sometimes see older values.
 [[nodiscard]] Explored random_schedules(std::uint64_t count, const Prepare &set_up, std::uint64_t seed = 1);
 
-// Runs it in a forked process: an exploration that finds something leaves its actors where they stand.
+// Runs an exploration in a forked process, because an exploration that finds a fault leaves its actors where they are.
 [[nodiscard]] Explored apart(const std::function<Explored()> &explore);
 
 }  // namespace copse::schedules

@@ -1,4 +1,5 @@
-// Communicators that share a Progress, under the scheduler: threads that start calls and move them on, and Copse's own.
+// Communicators that share a Progress, under the scheduler. Threads, and Copse's own thread, start calls and move them
+// on.
 #pragma once
 
 #include <sched.h>
@@ -17,7 +18,8 @@ namespace copse::schedules {
 
 using communicator::Progress;
 
-// A communicator, as far as progress is concerned: a job takes so many steps, each by whoever has the turn.
+// A communicator, as far as progress is concerned. A job has several steps, and whoever has the turn takes the next
+// one.
 class Work final : public Progress::Task {
  public:
   void start(int steps) {
@@ -36,7 +38,7 @@ class Work final : public Progress::Task {
     return Progress::Went::over;
   }
 
-  int left = 0, data = 0;  // of whoever has the turn, or of the owner if nothing is under way
+  int left = 0, data = 0;  // belong to whoever has the turn, or to the owner if nothing is under way
   bool throws = false;
   std::atomic<bool> over{true};
 };
@@ -66,10 +68,10 @@ class Turns {
       try {
         progress_.give(work, [&] { work.start(3); });
         wait(work, alone);
-      } catch (const std::runtime_error &) {  // the rest of the job goes on by the next call
+      } catch (const std::runtime_error &) {  // the next call continues the job
         if (!work.over.load(std::memory_order_acquire)) wait(work, alone);
       }
-      // A blocking call: Communicator::State::finish_started, then without a turn.
+      // A blocking call: Communicator::State::finish_started, then the work without a turn.
       progress_.until([&] {
         progress_.move(work);
         return !work.under_way();
@@ -84,14 +86,15 @@ class Turns {
     let_go(static_cast<Progress::Task *>(&work), sizeof(Progress::Task));
     if (alone) progress_.dismiss_helper();
   }
-  // As Communicator::wait; `alone`: the program computes, and Copse's thread brings the call to its end.
+  // Waits like Communicator::wait. If `alone`, the program computes instead, and Copse's thread brings the call to its
+  // end.
   void wait(Work &work, bool alone) {
     const auto over = [&] { return work.over.load(std::memory_order_acquire); };
     if (alone) {
       while (!over()) sched_yield();
       return;
     }
-    while (!over()) {  // as Communicator::test
+    while (!over()) {  // like Communicator::test
       progress_.move(work);
       if (!over()) progress_.idle(), sched_yield();
     }

@@ -1,4 +1,4 @@
-// Schedules over the circulant graph: everybody gets every block, one at a time, from somebody who has it, in the
+// Schedules over the circulant graph. Every rank gets every block, one at a time, from a rank that has it, in the
 // fewest rounds.
 #include <gtest/gtest.h>
 

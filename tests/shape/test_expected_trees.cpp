@@ -1,7 +1,7 @@
-// The trees of the recorded machines, against the files in tests/data/trees. After an intended change write them anew
-// with
+// Compares the trees of the recorded machines with the files in tests/data/trees. After an intended change, write the
+// files anew with
 //     test_shape --gtest_filter='*ExpectedTrees*' --write-expected
-// and read the difference before committing it.
+// and review the difference before committing it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Hierarchies: on every recorded machine, however the ranks are laid out, a tree crosses each level as seldom as any
+// Hierarchies. On every recorded machine and for every layout of the ranks, a tree crosses each level as seldom as any
 // tree can.
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ struct Layout {
   Placement placement;
 };
 
-// By default a spread of sizes and roots; --every-root (the test labelled full) takes more sizes, and all roots.
+// By default the tests take a spread of sizes and roots. With --every-root (the test labelled full) they take more
+// sizes and all roots.
 bool every_root() {
   const auto arguments = testing::internal::GetArgvs();
   return std::find(arguments.begin(), arguments.end(), "--every-root") != arguments.end();
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(All, OnRecordedMachines, testing::ValuesIn(recorded_nam
   return name;
 });
 
-// The crossing count can fail: a plain binomial tree over cyclic ranks crosses far more often.
+// Shows that the crossing count can fail: a plain binomial tree over cyclic ranks crosses far more often.
 TEST(Hierarchy, APlainTreeCrossesMore) {
   const Machine machine = Machine::from("ig");
   const Placement placement = place_cyclic(machine, 1, 48);
@@ -121,7 +122,7 @@ TEST(Hierarchy, APlainTreeCrossesMore) {
   EXPECT_EQ(crossings(make_tree(kFlat, 48, 0), placement, Level::numa), 42);
 }
 
-// NUMACol figure 1: 8 nodes of 24 cores in 4 regions; binomial at each level takes 3 + 2 + 3 steps.
+// NUMACol figure 1: 8 nodes of 24 cores in 4 regions. Binomial trees at each level take 3 + 2 + 3 steps.
 TEST(Hierarchy, TakesTheStepsOfItsLevels) {
   const Machine machine = Machine::from("numa:4 core:6 pu:1");
   const Placement placement = place_block(machine, 8, 192);
@@ -133,7 +134,7 @@ TEST(Hierarchy, AFlatLevelVanishes) {
   const Machine machine = Machine::from("core:8 pu:1");
   EXPECT_EQ(make_tree(numacol(kBinomial), place_block(machine, 1, 8), 3), make_tree(kBinomial, 8, 3));
   EXPECT_EQ(make_tree(numacol(kFlat), place_block(machine, 1, 8), 3), make_tree(kFlat, 8, 3));
-  // One rank per node: only the tree between nodes is left.
+  // With one rank per node, only the tree between nodes is left.
   EXPECT_EQ(make_tree(numacol(kFlat), place_block(machine, 8, 8), 0), make_tree(kBinomial, 8, 0));
 }
 
@@ -154,7 +155,7 @@ TEST(Hierarchy, LeadersLeadAtEveryInnerLevel) {
   }
 }
 
-// Ranks that are only held in their region share no core and no L3 with anyone: the region is what counts.
+// Ranks that are only bound to their region share no core and no L3 with others. Only the region counts for them.
 TEST(Hierarchy, WorksForRanksHeldInRegions) {
   const Machine machine = Machine::from("epyc");
   std::vector<topology::Observation> observations;
@@ -170,7 +171,7 @@ TEST(Hierarchy, WorksForRanksHeldInRegions) {
   }
 }
 
-// Two kinds of node in one cluster: where regions hold packages and where packages hold regions.
+// One cluster has two kinds of node: in one, regions hold packages, and in the other, packages hold regions.
 TEST(Hierarchy, LevelsMayNestDifferentlyOnEachNode) {
   std::vector<topology::Observation> observations;
   const Machine superdome = Machine::from("superdome");

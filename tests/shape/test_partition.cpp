@@ -1,4 +1,4 @@
-// Partitions: complete, even, aligned where there is enough to align.
+// Partitions are complete, even, and aligned if there is enough to align.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ TEST(Partition, RunsOfPartsAreTheirPartsTogether) {
   const Partition partition(1003, 4, 7);
   for (std::size_t first = 0; first <= 7; ++first) {
     std::size_t total = 0;
-    for (std::size_t n = 0; first + n <= 9; ++n) {  // past the end, too
+    for (std::size_t n = 0; first + n <= 9; ++n) {  // also past the end
       EXPECT_EQ(partition.chunks(first, n), (Chunk{partition.chunk(first).first, total}));
       total += partition.chunk(first + n).count;
     }
@@ -66,10 +66,10 @@ TEST(Partition, DoesNotOverflow) {
 }
 
 TEST(Partition, AlignsWhenEveryPartCanHaveALine) {
-  // 33 doubles: 4 lines and one element more.
+  // 33 doubles are 4 lines and one more element.
   EXPECT_EQ(Partition(33, 8, 2).chunk(0), (Chunk{0, 16}));
   EXPECT_EQ(Partition(33, 8, 2).chunk(1), (Chunk{16, 17}));
-  // Not a line for each of eight: alignment gives way to evenness.
+  // There is less than a line for each of eight, so the parts are even and not aligned.
   EXPECT_EQ(Partition(33, 8, 8).chunk(0), (Chunk{0, 4}));
 }
 

@@ -1,4 +1,4 @@
-// Trees over a list of ranks: that they are trees, how deep they are, in which order they serve.
+// Trees over a list of ranks: that they are trees, how deep they are, and in which order they serve.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,8 +67,8 @@ TEST(Tree, DepthsAreThoseOfTheBooks) {
       EXPECT_EQ(depth(make_tree({Form::chain, 0}, ranks, root)), ranks - 1);
       for (const int radix : {2, 3, 5}) {
         EXPECT_LE(depth(make_tree({Form::k_nomial, radix}, ranks, root)), rounds(ranks, radix));
-        // A complete k-ary tree of `levels` levels holds k^0 + ... + k^levels ranks; a root in the middle, whose sides
-        // are cut apart, may cost one level more.
+        // A complete k-ary tree of `levels` levels holds k^0 + ... + k^levels ranks. A root in the middle may cost one
+        // more level, because its two sides are cut separately.
         int levels = 0;
         for (int held = 1, width = radix; held < ranks; held += width, width *= radix) ++levels;
         EXPECT_LE(depth(make_tree({Form::k_ary, radix}, ranks, root)), levels + (root > 0 ? 1 : 0));
@@ -77,8 +77,8 @@ TEST(Tree, DepthsAreThoseOfTheBooks) {
   }
 }
 
-// NUMACol 3: a binomial tree serves N ranks in ceil(log2 N) steps, one child at a time; the book's binary tree of 16
-// takes 6.
+// NUMACol 3: a binomial tree serves N ranks, one child at a time, in ceil(log2 N) steps. The textbook's binary tree of
+// 16 ranks takes 6.
 TEST(Tree, BinomialTakesLogSteps) {
   for (int ranks = 1; ranks <= 130; ++ranks) {
     for (const int root : {0, ranks / 3, ranks - 1}) {
@@ -99,7 +99,7 @@ TEST(Tree, RootedAtItsFirstRankABinomialTreeIsTheUsualOne) {
   EXPECT_EQ(make_tree({Form::k_nomial, 3}, 9, 0).children[0], (std::vector<int>{3, 6, 1, 2}));
 }
 
-// The digits of a number to the base -2.
+// Returns the digits of a number to the base -2.
 unsigned negabinary(int value) {
   unsigned digits = 0;
   for (unsigned bit = 0; value != 0; ++bit) {
@@ -110,8 +110,8 @@ unsigned negabinary(int value) {
   return digits;
 }
 
-// De Sensi et al. 2025: for 2^k ranks, a rank's parent has the other value in all of the rank's last digits that are
-// equal; ranks too large for k digits count as negative numbers.
+// De Sensi et al. 2025: among 2^k ranks, take the last digits of a rank that are equal. In its parent these digits have
+// the other value. Ranks that are too large for k digits count as negative numbers.
 TEST(Tree, BineIsTheNegabinaryTree) {
   for (int digits = 1; digits <= 8; ++digits) {
     const int ranks = 1 << digits;
@@ -132,7 +132,7 @@ TEST(Tree, BineIsTheNegabinaryTree) {
   }
 }
 
-// The two halves' roots are a third of the ring apart, where they are half of it apart in a binomial tree.
+// The roots of the two halves are a third of the ring apart. In a binomial tree they are half of it apart.
 TEST(Tree, BineStaysNear) {
   const auto farthest = [](Form form, int ranks) {
     const Tree tree = make_tree({form, 2}, ranks, 0);
@@ -179,7 +179,7 @@ TEST(Tree, FollowsTheGivenOrderOfRanks) {
   EXPECT_FALSE(preserves_rank_order(tree));
 }
 
-// Combines strings over the tree in the order that it gives: the operator is as non-commutative as can be.
+// Combines strings in the order of the tree. No operator is less commutative.
 TEST(Tree, CombiningOrderGivesRankOrder) {
   for (const Arrangement arrangement : kArrangements) {
     for (int ranks = 1; ranks <= 20; ++ranks) {

@@ -1,10 +1,10 @@
-/* One rank of a soak group (soak.py): joins by name, calls, compares every result with what it must be, frees; several times.
+/* One rank of a soak group (soak.py). Several times, it joins by name, makes calls, checks every result, and frees.
  *
  *     rank NAME RANK RANKS SEED ROUNDS CALLS TIMEOUT
  *
- * All ranks of a group draw the same calls from SEED. The last line on standard output says how it ended, and the exit code
- * too: 0 all results were right; 3 a call failed because another rank had ended; 4 a result was wrong; 5 the ranks did not
- * meet; 6 this rank had no memory or descriptor left; 7 something of Copse's was left after a communicator was freed. */
+ * All ranks of a group draw the same calls from SEED. The last line on standard output says how the rank ended. So does the
+ * exit code: 0 all results were right; 3 a call failed because another rank had ended; 4 a result was wrong; 5 the ranks did
+ * not meet; 6 this rank had no memory or descriptor left; 7 something of Copse's was left after a communicator was freed. */
 #define _GNU_SOURCE
 #include <copse/copse.h>
 #include <dirent.h>
@@ -25,7 +25,7 @@ static uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-static uint64_t drawn; /* alike on all ranks */
+static uint64_t drawn; /* the same on all ranks */
 static uint64_t draw(uint64_t below) {
   drawn += 0x9e3779b97f4a7c15u;
   return mixed(drawn) % below;
@@ -147,19 +147,19 @@ int main(int count, char **arguments) {
     if (status != COPSE_OK) end_of(status, NULL, "joining", done);
     drawn = seed * 131 + round;
     for (uint64_t i = 0; i < calls; ++i, ++done) {
-      if (done % 16 == 0) { /* soak.py tells a slow rank from one that hangs */
+      if (done % 16 == 0) { /* so that soak.py can tell a slow rank from a hung one */
         char progress[32];
         snprintf(progress, sizeof progress, "rank %llu", (unsigned long long)done);
         prctl(PR_SET_NAME, progress);
       }
-      if (draw(16) == 0) { /* somebody comes late */
+      if (draw(16) == 0) { /* some ranks come late */
         const struct timespec pause = {0, (long)draw(20) * 1000000};
         if (draw((uint64_t)ranks) == (uint64_t)rank) nanosleep(&pause, NULL);
       }
       if ((status = call_once(comm, seed * 1000000 + round * 1000 + i)) != COPSE_OK) end_of(status, comm, "a call", done);
     }
     copse_comm_free(comm);
-    if (round == 0) { /* the first may leave what the process keeps: libraries, a descriptor of each peer */
+    if (round == 0) { /* the first may leave what a process keeps: libraries, a descriptor for each peer */
       descriptors_before = descriptors();
       mappings_before = mappings();
     } else if (descriptors() > descriptors_before || mappings() > mappings_before) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Groups of ranks join, compute and leave for as long as one likes, while others kill, stop and starve them and squat on their names.
+"""Groups of ranks join, compute and leave. Meanwhile others kill, stop and starve them, and occupy their names.
 
-    build/venv/bin/python tests/soak/soak.py --minutes 60            # ends with a table of what was tried, and with its defects
-    build/venv/bin/python tests/soak/soak.py --minutes 1 --seed 7    # the same disturbances as any other run with that seed
+    build/venv/bin/python tests/soak/soak.py --minutes 60            # ends with a table of what was tried and of the defects
+    build/venv/bin/python tests/soak/soak.py --minutes 1 --seed 7    # makes the same disturbances as every run with that seed
 
-A defect is a wrong result, an end that the disturbance does not explain, a rank that has not ended long after its timeout, or
-something that is left when all have ended. The exit code is 1 if there was any.
+A defect is a wrong result, an end that the disturbance does not explain, a rank that still runs long after its timeout, or
+something that is left after all ranks have ended. The exit code is 1 if there was a defect.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 ENDS = {0: "right", 3: "lost", 4: "wrong", 5: "not met", 6: "starved", 7: "left something"}
-GRACE_SECONDS = 60  # beyond the timeout, in which a rank must have made calls, on a machine that is busy with other groups
+GRACE_SECONDS = 60  # beyond the timeout: time to make calls on a machine that is busy with other groups
 
 
 def compile_rank(folder: Path) -> Path:
@@ -43,12 +43,12 @@ def compile_rank(folder: Path) -> Path:
 
 @dataclass
 class Group:
-    """One group of ranks, and what is done to it. Everything about it is drawn from its own seed."""
+    """A group of ranks and what is done to it, all drawn from the group's own seed."""
 
     program: Path
     name: str
     seed: int
-    foreign: bool = False  # its strangers are another user's
+    foreign: bool = False  # its strangers belong to another user
     timeout: float = 20
     draw: random.Random = field(init=False)
     processes: list[tuple[int, subprocess.Popen]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Group:
 
     @property
     def address(self) -> str:
-        """Where rank 0 listens in the first round: an abstract socket."""
+        """The abstract socket on which rank 0 listens in the first round."""
         return f"\0copse-{self.name}-0"
 
     def start(self, rank: int) -> subprocess.Popen:
@@ -99,7 +99,7 @@ class Group:
         return self.draw.choice(self.processes)[1]
 
     def end(self) -> list[tuple[int, str]]:
-        """Waits for all ranks. Returns how each ended, in words."""
+        """Waits for all ranks. Returns a description of how each ended."""
         ends = []
         for rank, process in self.processes:
             done, came_on = "", time.monotonic()
@@ -122,7 +122,7 @@ class Group:
 
 
 def name_of(process: int) -> str:
-    """A rank's name says how many calls it has made."""
+    """Returns the number of calls that a rank has made, which is in its process name."""
     try:
         return Path(f"/proc/{process}/comm").read_text()
     except OSError:
@@ -136,7 +136,7 @@ def stack_of(pid: int) -> str:
     return "\n".join(line for line in done.stdout.splitlines() if line.startswith(("#", "Thread")))
 
 
-# What may be done to a group: each starts its ranks and returns the ends that it explains, besides "right" ------------------
+# The disturbances. Each starts the ranks of a group and returns the ends that it explains, besides "right" ---------------
 
 
 def calm(group: Group) -> set[str]:
@@ -152,7 +152,7 @@ def killed(group: Group) -> set[str]:
 
 
 def restarted(group: Group) -> set[str]:
-    """A rank dies while the ranks meet, or soon after, and comes again."""
+    """A rank dies while the ranks meet or soon after, and is started again."""
     group.timeout = 6
     group.start_all()
     rank, process = group.draw.choice(group.processes)
@@ -185,7 +185,7 @@ def stopped_and_killed(group: Group) -> set[str]:
 
 
 def starved(group: Group) -> set[str]:
-    """A rank may have few descriptors, little memory, or no large files: from its begin on, or suddenly."""
+    """A rank is limited to few descriptors, little memory, or small files, from its start or suddenly."""
     group.timeout = 6
     group.start_all()
     rank, process = group.draw.choice(group.processes)
@@ -209,7 +209,7 @@ def absent(group: Group) -> set[str]:
 
 
 def doubled(group: Group) -> set[str]:
-    """Two processes take themselves for one rank: one of them is refused."""
+    """Two processes claim to be the same rank, and one of them is refused."""
     group.timeout = 8
     group.start_all()
     group.start(group.draw.randrange(group.ranks))
@@ -217,7 +217,7 @@ def doubled(group: Group) -> set[str]:
 
 
 class Stranger:
-    """Listens under a group's name, or calls its rank 0: in a process of its own, as this user or as nobody."""
+    """Listens under a group's name or calls its rank 0, in a separate process, as this user or as nobody."""
 
     def __init__(self, work, seconds: float, foreign: bool):
         self.pid = os.fork()

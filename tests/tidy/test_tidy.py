@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can hold: each is enforced here, on every file that git tracks."""
+"""The rules of this repository that a machine can check. Each is checked here, on every file that git tracks."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ def text_of(path: Path) -> str:
 
 
 def found(pattern: str, files: list[Path]) -> list[str]:
-    """Every place where the pattern stands, as file:line: text."""
+    """Returns every place where the pattern occurs, as file:line: text."""
     compiled = re.compile(pattern)
     return [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
@@ -100,13 +100,14 @@ def test_every_source_opens_by_saying_what_it_is():
 
 
 def algorithm_files() -> list[Path]:
-    """One for each row of the registry."""
+    """Returns one file for each row of the registry."""
     rows = re.findall(r"^ALGORITHM\((\w+), (\w+),", text_of(ROOT / "src/algorithms/registry.def"), re.MULTILINE)
     return [ROOT / "src/algorithms" / f"{collective}_{name}.cpp" for collective, name in rows]
 
 
 def lacks_its_note(text: str) -> bool:
-    """The opening comment says what it is, then what it costs, then when it wins; the documents take it from there."""
+    """Tells whether the opening comment lacks what the algorithm is, what it costs, or when it wins. The documents
+    quote it."""
     comment = re.match(r"(?://.*\n)*", text)[0]
     return not re.match(r"// \w+, [^\n]+\n(?://(?! Cost:| Wins:).*\n)*// Cost: \S.*\n(?://.*\n)*// Wins: \S", comment)
 
@@ -121,7 +122,7 @@ def test_every_algorithm_says_what_it_costs_and_when_it_wins():
 
 
 def broken_links(document: Path) -> list[str]:
-    """Relative links of a document whose target does not exist."""
+    """Returns the relative links of a document whose target does not exist."""
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text_of(document), flags=re.DOTALL)
     targets = re.findall(r"\]\(([^)\s]+)\)", prose)
     local = [target.split("#")[0] for target in targets if not re.match(r"[a-z]+:|#", target)]
@@ -143,11 +144,11 @@ def test_every_page_of_the_docs_is_in_their_index():
 
 MODEL_ORDERS = ROOT / "tests/models/src/orders.rs"
 MODELLED_ROOMS = ("src/engine", "src/communicator")
-NOT_MODELLED = {"src/communicator/card.cpp"}  # one number of the process, of which nothing hangs
+NOT_MODELLED = {"src/communicator/card.cpp"}  # one number of the process, on which no other data depends
 
 
 def modelled_accesses(table: str) -> list[tuple[str, str, str]]:
-    """File, order and text of each access in the models' table."""
+    """Returns file, order and text of each access in the models' table."""
     rows = re.findall(r'Access \{ site: [\w:]+, file: "([^"]+)", order: (\w+),.*?text: "([^"]+)" \}', table, re.DOTALL)
     assert len(rows) == table.count("Access { site:")
     return rows
@@ -164,7 +165,8 @@ def unlike_the_models(rows: list[tuple[str, str, str]], sources: dict[str, str])
 
 
 def test_the_models_have_the_orders_of_the_source():
-    """A change to an access that the protocol rests on is a change to its model: tests/models, `tools/test --step models`."""
+    """A change to an access on which the protocol rests is also a change to its model (tests/models, `tools/test --step
+    models`)."""
     sources = {
         name: text_of(path)
         for path in SOURCES

@@ -1,5 +1,5 @@
-// Run inside an emulated machine of 4 NUMA nodes with 2 processors each, two pairs of them near (guest.sh): discovery,
-// binding and memory where they are not a pretence.
+// Discovery, binding and memory on a machine where they are real. It runs inside an emulated machine of 4 NUMA nodes
+// with 2 processors each, where two pairs of nodes are near each other (guest.sh).
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 namespace copse::topology {
 namespace {
 
-// The NUMA node that holds the page of an address, from the kernel.
+// Asks the kernel for the NUMA node of the page at an address.
 int node_of(void* address) {
   int status = -1;
   EXPECT_EQ(syscall(SYS_move_pages, 0, 1UL, &address, nullptr, &status, 0), 0);
@@ -58,7 +58,7 @@ TEST(Guest, BindsEachRankToItsRegionAndItsMemoryFollows) {
   }
 }
 
-// What a launcher that binds by region leaves to Copse: respected, and seen as the rank's place.
+// A launcher that binds by region leaves such a mask. Copse respects it and sees it as the rank's place.
 TEST(Guest, RespectsALauncher) {
   const Machine machine = Machine::discover();
   std::thread([&] {
@@ -68,12 +68,12 @@ TEST(Guest, RespectsALauncher) {
     ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
     const Binding binding = bind_this_thread(machine, BindingPolicy::core, 0, 2);
     EXPECT_FALSE(binding.bound);
-    EXPECT_EQ(binding.explanation, "not bound: confined already to processors 2-4");
+    EXPECT_EQ(binding.explanation, "not bound: already confined to processors 2-4");
     EXPECT_EQ(binding.place.at(Level::numa), kNotConfined);
   }).join();
 }
 
-// A cpuset cgroup takes processors and memory away: what is left is the machine.
+// A cpuset cgroup takes processors and memory away. The machine is what is left.
 TEST(Guest, HonoursCpusets) {
   ASSERT_EQ(
       system("mkdir -p /tmp/cg && mount -t cgroup2 none /tmp/cg && echo +cpuset > /tmp/cg/cgroup.subtree_control && "

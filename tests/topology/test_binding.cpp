@@ -1,4 +1,4 @@
-// Binding of the calling thread: done, refused, and left alone.
+// Binding of the calling thread: when it is done, when it is refused, and when the thread is left alone.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
@@ -47,7 +47,7 @@ void forbid_binding() {
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-// Masks belong to threads: each test runs in one of its own. Needs two cores that this process may use.
+// Masks belong to threads, so each test runs in a thread of its own. Needs two cores that this process may use.
 template <class Body>
 void in_a_thread(Body body) {
   std::thread(body).join();
@@ -57,7 +57,7 @@ class BindingHere : public testing::Test {
  protected:
   void SetUp() override {
     if (machine_.cores().size() < 2) GTEST_SKIP() << "this machine has one core";
-    if (mask_now().size() < machine_.processors().size()) GTEST_SKIP() << "this process is confined already";
+    if (mask_now().size() < machine_.processors().size()) GTEST_SKIP() << "this process is already confined";
   }
 
   Machine machine_ = Machine::discover();
@@ -75,7 +75,7 @@ TEST_F(BindingHere, BindsToACore) {
   });
 }
 
-// In a process of its own, since a mask that Copse has set elsewhere in this one would be taken for Copse's.
+// This runs in a separate process. In this one, a mask that Copse has set elsewhere would count as Copse's.
 TEST_F(BindingHere, LeavesAThreadThatSomebodyConfined) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const unsigned cpu = machine_.cores().back().back();
@@ -87,7 +87,7 @@ TEST_F(BindingHere, LeavesAThreadThatSomebodyConfined) {
         std::exit(!binding.bound && mask_now() == CpuSet{cpu} ? 0 : 1);
       },
       testing::ExitedWithCode(0),
-      "^not bound: confined already to processor " + std::to_string(cpu) + ", on core " +
+      "^not bound: already confined to processor " + std::to_string(cpu) + ", on core " +
           std::to_string(machine_.cores().size() - 1) + "$");
 }
 
@@ -157,7 +157,7 @@ TEST(Binding, ParsesItsPolicies) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "--bind: 'socket' is no binding policy; expected none, numa or core; unset it for the default, numa");
+                 "--bind: 'socket' is not a binding policy; expected none, numa or core; unset it for the default, numa");
   }
 }
 

@@ -1,4 +1,4 @@
-// Layouts of ranks, and the layout that ranks observe.
+// Layouts of ranks, and layouts that ranks observe.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +25,7 @@ std::size_t distinct(const Placement& placement, Level level) {
 TEST(Layout, BlockFillsNodesInTurnAndSpreadsWithin) {
   const Placement placement = place_block(Machine::from("juropa"), 2, 5);
   EXPECT_EQ(ids(placement, Level::node), (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
-  // Three ranks on eight cores: cores 0, 2 and 5, so that both packages are used.
+  // Three ranks on eight cores get cores 0, 2 and 5, so that both packages are used.
   EXPECT_EQ(ids(placement, Level::core), (std::vector<std::int32_t>{0, 2, 5, 8, 12}));
   EXPECT_EQ(ids(placement, Level::numa), (std::vector<std::int32_t>{0, 0, 1, 8, 9}));
 }
@@ -77,7 +77,7 @@ TEST(Layout, RefusesNonsense) {
   EXPECT_TRUE(place_block(machine, 2, 0).empty());
 }
 
-// Which ranks share what must not depend on who numbered it.
+// What ranks share must not depend on who numbered it.
 TEST(Layout, ObservedEqualsTheLayoutThatWasObserved) {
   const Machine machine = Machine::from("epyc");
   const Placement truth = place_random(machine, 3, 40, 11);

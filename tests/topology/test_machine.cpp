@@ -1,4 +1,4 @@
-// Machines: discovered, recorded, described in text and in XML, and described wrongly.
+// Machines: discovered, recorded, described by text and by XML, and described wrongly.
 #include <gtest/gtest.h>
 #include <hwloc.h>
 #include <hwloc/export.h>
@@ -59,7 +59,7 @@ struct Expected {
   int boards, packages, regions, l3s, l2s, cores;
 };
 
-// The counts of the issue and of the papers.
+// The expected counts are those of the issue and of the papers.
 class Recorded : public testing::TestWithParam<Expected> {};
 
 TEST_P(Recorded, HasThePapersCounts) {
@@ -133,7 +133,7 @@ TEST(Machine, MergesTheMemoriesOfARegion) {
   }
 }
 
-// Ids equal exactly where the hardware is shared; here a sample from each odd machine.
+// Ids are equal exactly where the hardware is shared. This checks a sample from each unusual machine.
 TEST(Machine, PlacesSayWhatIsShared) {
   const Machine zoot = Machine::from("zoot");
   const auto place = [](const Machine& machine, std::size_t core) { return machine.place_of(machine.cores()[core]); };
@@ -189,7 +189,8 @@ TEST(Machine, ComesFromXml) {
   EXPECT_FALSE(machine.is_this_machine());
 }
 
-// Written by lstopo on the emulated machine of guest.sh: four regions, two pairs of them near, with distances.
+// lstopo wrote the file on the emulated machine of guest.sh. It has four regions, two pairs of them near, with
+// distances.
 TEST(Machine, ReadsDistancesAndBoardsFromXml) {
   const Machine machine = Machine::from(COPSE_TEST_DATA "/machines/two-pairs.xml");
   EXPECT_EQ(machine.count(Level::numa), 4);
@@ -224,8 +225,8 @@ TEST(Machine, SaysWhatIsWrongWithADescription) {
   EXPECT_NE(message_of("/").find("not a topology"), std::string::npos) << message_of("/");
 
   const std::string huge = message_of("package:1000 core:1000 pu:2");
-  EXPECT_NE(huge.find("at 'core:1000' the machine passes 16384 processors"), std::string::npos) << huge;
-  EXPECT_NE(message_of("package:99999999999999999999999 pu:1").find("passes 16384"), std::string::npos);
+  EXPECT_NE(huge.find("the machine exceeds 16384 processors at 'core:1000'"), std::string::npos) << huge;
+  EXPECT_NE(message_of("package:99999999999999999999999 pu:1").find("exceeds 16384"), std::string::npos);
 }
 
 TEST(Machine, DiscoversThisOne) {
@@ -235,7 +236,7 @@ TEST(Machine, DiscoversThisOne) {
   EXPECT_GE(machine.count(Level::numa), 1);
   ASSERT_FALSE(machine.processors().empty());
   EXPECT_TRUE(machine.regions().front().memory_bytes.has_value());
-  // Whatever this process may run on is part of the machine.
+  // The machine contains every processor that this process may use.
   cpu_set_t mask;
   ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
   std::set<unsigned> numbers;

@@ -1,1 +1,1 @@
-"""The `copse` command and package: launching MPI programs with Copse preloaded, tables and plots."""
+"""The `copse` command and package: launches MPI programs with Copse preloaded, and makes tables and plots."""

@@ -1,4 +1,4 @@
-"""The `copse` command: one module of this package a subcommand, holding a function <name>_command."""
+"""The `copse` command. Each subcommand is a module of this package with a function <name>_command."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ import typer
 from . import native, variables
 from .errors import USAGE_EXIT_CODE, CopseError
 
-# Subcommands in the order of the help text, each with what it wants of the argument parser.
+# The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
 COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "bench": {}}

@@ -1,14 +1,14 @@
-"""`copse bench`: the MPIs at hand, bare and with Copse, side by side over the same grid of calls and sizes.
+"""`copse bench`: measures the installed MPIs, bare and with Copse, over the same grid of calls and sizes.
 
-A side is one MPI, bare (a peer) or with Copse preloaded, the latter also with the shared heap. All sides of one
-comparison run the same program with the same launcher options, on as many ranks; launches go round the sides (A B C,
-A B C, ...), so that a disturbance of the machine hits all alike. A side's figures for a cell (call, size, mode) are
-minimum and median over the batches of all its launches; the ratio is the best peer's figure over Copse's: above 1,
-Copse is faster than every MPI in the comparison. What is made of the figures: bench_report.py.
+A side is one MPI: bare (a peer), with Copse preloaded, or with Copse and the shared heap. All sides of a comparison run
+the same program with the same launcher options and number of ranks. The launches alternate between the sides (A B C,
+A B C, ...), so that a disturbance of the machine affects all of them. A side's figures for a cell (call, size, mode) are
+the minimum and the median over the batches of all its launches. The ratio is the best peer's figure over Copse's. If it is
+above 1, Copse is faster than every MPI in the comparison. bench_report.py reports the figures.
 
-The processors of a virtual machine may be near one another now and far later. The own program measures that by a flag
-that goes from rank 0 to rank 1 and back; all sides take their batches in the state that was the usual one at the start,
-and batches that were taken in another do not count.
+The processors of a virtual machine may be near one another at one time and far apart at another. Our own program measures
+that by a flag that goes from rank 0 to rank 1 and back. The state that was usual at the start is the reference, and batches
+that were taken in another state do not count.
 """
 
 import csv
@@ -42,22 +42,22 @@ from .bench_report import (
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
-OPERATIONS = tuple(re.findall(r'^    \{"(\w+)", \{', SOURCE.read_text(), re.MULTILINE))  # its table of them
+OPERATIONS = tuple(re.findall(r'^    \{"(\w+)", \{', SOURCE.read_text(), re.MULTILINE))  # the names in its table
 QUICK_OPERATIONS = ("barrier", "bcast", "reduce", "allreduce")
-# Those whose sizes mean the same in the Intel MPI Benchmarks; their reduce_scatter counts all blocks together.
+# The operations whose sizes have the same meaning in the Intel MPI Benchmarks. (Their reduce_scatter counts all blocks.)
 IMB_OPERATIONS = (*QUICK_OPERATIONS, "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv")
 MODES = ("warm", "cold")
 SIZES = (8, 512, 4096, 32768, 262144, 1048576, 4194304)
 PEERS = ("mpich", "impi", "openmpi")
 LAUNCH_TIMEOUT = 1800  # seconds
-WATCH_SECONDS = 8  # for the usual state of the machine
-TRIES = 6  # of a launch, while it has cells that were only measured in another state
+WATCH_SECONDS = 8  # to find the usual state of the machine
+TRIES = 6  # of a launch that still has cells without a batch in the usual state
 
 
 @dataclass(frozen=True)
 class Grid:
     operations: tuple[str, ...]
-    sizes: tuple[int, ...]  # bytes of a block: what one rank gives or gets, for all-to-alls what each sends to each
+    sizes: tuple[int, ...]  # bytes of a block: what one rank gives or gets; in all-to-alls, what one sends to another
     modes: tuple[str, ...]
     batches: int  # in one launch
     launches: int  # of each side
@@ -66,7 +66,7 @@ class Grid:
 @dataclass(frozen=True)
 class Side:
     flavour: flavours.Flavour
-    preload: tuple[str, ...] = ()  # file names in build/lib; none: the bare MPI
+    preload: tuple[str, ...] = ()  # file names in build/lib; empty: the bare MPI
 
     @property
     def peer(self) -> bool:
@@ -79,7 +79,7 @@ class Side:
         return f"{self.flavour.name}+copse" + ("+heap" if run.HEAP in self.preload else "")
 
     def preloaded(self) -> str:
-        """LD_PRELOAD for the ranks; empty: none."""
+        """Returns LD_PRELOAD for the ranks, or an empty text."""
         return run.preload_value(self.preload, None)
 
     def start(self, ranks: int, program: list[str], **ours: str) -> str:
@@ -112,17 +112,17 @@ class Side:
         return printed
 
 
-Reading = tuple[str, int, str, int, float, float]  # call, bytes, mode, batch, microseconds, nanoseconds of a flag or 0
+Reading = tuple[str, int, str, int, float, float]  # call, bytes, mode, batch, us of the call, ns of the flag or 0
 
 
 def usual_flag(side: Side, ranks: int) -> float:
-    """Nanoseconds that a flag mostly takes from rank 0 to rank 1 and back; 0 where ranks outnumber processors."""
+    """Returns the usual time (ns) of a flag from rank 0 to rank 1 and back; 0 if there are more ranks than processors."""
     printed = side.start(ranks, [str(side.flavour.program(SOURCE)), "--watch", str(WATCH_SECONDS)])
     return statistics.median(map(float, printed.split()))
 
 
 def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
-    """bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer."""
+    """Runs bench/mpi_collectives.c, compiled with the side's own mpicc when the source is newer."""
     program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
@@ -133,15 +133,17 @@ def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
 
 
 def last_level_cache() -> int:
-    """Its bytes; 32 MiB where the kernel does not tell."""
+    """Returns the size in bytes, or 32 MiB if the kernel does not know it."""
     text = subprocess.run(["getconf", "LEVEL3_CACHE_SIZE"], capture_output=True, text=True).stdout.strip()
     return int(text) if text.isdigit() and int(text) else 32 << 20
 
 
 def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
-    """IMB-MPI1 as its makers built it, a run for each mode; of its times that of the slowest rank (t_max).
+    """Runs IMB-MPI1 as its makers built it, once for each mode, and takes the time of the slowest rank (t_max).
 
-    It knows no batches: a launch is one. A cell that takes it more than two seconds it gives up ("time-out"): that side has no figure there."""
+    IMB has no batches, so a launch counts as one. It gives up on a cell after two seconds ("time-out"); the side then has no
+    figure for that cell.
+    """
     off_cache = max(1, 2 * last_level_cache() // ranks >> 20)
     for mode in grid.modes:
         calls = [call for call in grid.operations if call != "barrier" or mode == grid.modes[0]]
@@ -189,9 +191,9 @@ def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say) -
             samples += taken
     kept, of_one = of_one_state(samples, flag_ns)
     if len(kept) < len(samples):
-        say(f"left out: {len(samples) - len(kept)} of {len(samples)} batches, in which a flag did not take about {flag_ns:.0f} ns")
+        say(f"left out: {len(samples) - len(kept)} of {len(samples)} batches, because a flag did not take about {flag_ns:.0f} ns")
     if not of_one:
-        say(f"[yellow]some cells compare different states of this machine: try again[/] (a flag mostly took {flag_ns:.0f} ns)")
+        say(f"[yellow]some cells compare different states of this machine: try again[/] (a flag usually took {flag_ns:.0f} ns)")
     return kept
 
 
@@ -218,33 +220,33 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
 
 def bench_command(
     operations: Annotated[
-        str, typer.Option(help=f"separated by commas, out of {', '.join(OPERATIONS)}; or all")
+        str, typer.Option(help=f"separated by commas, from {', '.join(OPERATIONS)}; or all")
     ] = ",".join(QUICK_OPERATIONS),
     sizes: Annotated[
         str,
-        typer.Option(help="bytes of a block, K and M allowed: what one rank gives or gets, in an alltoall each to each"),
+        typer.Option(help="bytes of a block (K and M allowed): what a rank gives or gets; in an alltoall, what it sends to each other rank"),
     ] = ",".join(map(str, SIZES)),
-    ranks: Annotated[str, typer.Option(help="numbers of ranks, each a comparison of its own")] = "2,8",
-    mode: Annotated[str, typer.Option(help="warm: the same buffers; cold: the next of a large ring")] = ",".join(MODES),
+    ranks: Annotated[str, typer.Option(help="numbers of ranks; each is a separate comparison")] = "2,8",
+    mode: Annotated[str, typer.Option(help="warm: always the same buffers; cold: each call takes the next buffer of a large ring")] = ",".join(MODES),
     against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse")] = ",".join(PEERS),
     imb: Annotated[
         bool | None,
         typer.Option(
             "--imb/--own",
-            help="IMB-MPI1 (MPICH's ABI), or the repository's own program; without either IMB-MPI1 where it runs and "
-            "has all operations, else the own program",
+            help="IMB-MPI1 (MPICH's ABI), or the repository's own program; by default IMB-MPI1 if it runs and has all "
+            "operations, else the own program",
         ),
     ] = None,
     heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
     batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch (own program)")] = 3,
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
-    quick: Annotated[bool, typer.Option("--quick", help="a glance: one batch, one launch, and few sizes unless --sizes")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
     into: Annotated[
-        Path | None, typer.Option("--readme", help="write the result into this README.md and the docs/measurements.md beside it, between their marks (takes --own)")
+        Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
     ] = None,
 ) -> None:
-    """Measure MPIs side by side, bare and with Copse: a table, results.json, CSV files and plots."""
+    """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:
@@ -272,11 +274,11 @@ def bench_command(
     progress = Console(stderr=True)
     missing = sorted({f.preload.name for f in found if not f.preload.exists()})
     if missing:
-        progress.print(f"[yellow]not built, so their MPIs run bare only: {', '.join(missing)}[/]")
+        progress.print(f"[yellow]not built, so their MPIs only run bare: {', '.join(missing)}[/]")
     if os.getloadavg()[0] > 0.5:
         progress.print(f"[yellow]this machine is busy (load {os.getloadavg()[0]:.1f}): times will be disturbed[/]")
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side ends as well
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side is ended too
     output.mkdir(parents=True, exist_ok=True)
     all_sides = make_sides(found, heap)
     samples: list[Sample] = []
@@ -288,7 +290,7 @@ def bench_command(
     files = write(output, grid, all_sides, samples, rows) + draw(rows, output)
     if into is not None:
         result = json.loads((output / "results.json").read_text())
-        words = (into.name if word == str(into) else word for word in sys.argv[2:])  # no path of this machine's
+        words = (into.name if word == str(into) else word for word in sys.argv[2:])  # leaves out paths of this machine
         command = "build/bin/copse bench " + " ".join(words)
         readme.write(into, readme.glance(rows, result, command))
         readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))

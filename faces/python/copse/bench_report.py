@@ -1,5 +1,5 @@
-"""What `copse bench` makes of its samples: figures and ratios for each cell, means for each operation, tables, plots,
-and files for other programs."""
+"""Reports the samples of `copse bench`: figures and ratios for each cell, means for each operation, tables, plots, and
+files for other programs."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ from rich.table import Table
 SCHEMA = 3  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
-SLOWER = 0.95  # a ratio below this counts as slower, above its inverse as faster: noise lies between
+SLOWER = 0.95  # a ratio below this is slower, one above its inverse is faster; what lies between is noise
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Sample:
     mode: str
     batch: int
     us: float
-    flag_ns: float = 0  # of a flag from rank 0 to rank 1 and back; 0: not measured
+    flag_ns: float = 0  # time of a flag from rank 0 to rank 1 and back; 0: not measured
 
 
 @dataclass(frozen=True)
 class Row:
-    """One side's figures for one cell of the grid, in microseconds; ratios are the best peer's over this side's."""
+    """One side's figures for one cell of the grid, in microseconds. A ratio is the best peer's figure over this side's."""
 
     program: str
     ranks: int
@@ -58,7 +58,10 @@ class Row:
 
 
 def of_one_state(samples: list[Sample], flag_ns: float) -> tuple[list[Sample], bool]:
-    """Those taken while a flag took about so long; of a side and cell without any, all. And whether there was none such."""
+    """Returns the samples that were taken while a flag took about `flag_ns`, and whether every side and cell has one.
+
+    For a side and cell without such a sample, returns all its samples.
+    """
 
     def fits(s: Sample) -> bool:
         return not s.flag_ns or not flag_ns or 1 / 1.5 < s.flag_ns / flag_ns < 1.5
@@ -72,7 +75,7 @@ def of_one_state(samples: list[Sample], flag_ns: float) -> tuple[list[Sample], b
 
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:
-    """A row for each cell and side; operations and modes stay in the order in which they were measured."""
+    """Returns a row for each cell and side. Operations and modes keep the order in which they were measured."""
     cells: dict[tuple, dict[str, list[float]]] = {}
     order = {name: place for place, name in enumerate(dict.fromkeys(word for s in samples for word in (s.call, s.mode)))}
     for s in sorted(samples, key=lambda s: (s.program, s.ranks, order[s.call], s.bytes, order[s.mode])):
@@ -81,7 +84,7 @@ def summarise(samples: list[Sample], sides: list) -> list[Row]:
     rows = []
     for cell, by_side in cells.items():
         figures = {name: (min(times), statistics.median(times)) for name, times in by_side.items()}
-        theirs = [figure for name, figure in figures.items() if name in peers]  # none if IMB gave up on all of them
+        theirs = [figure for name, figure in figures.items() if name in peers]  # empty if IMB gave up on all of them
         for name, own in figures.items():
             compared = theirs and name not in peers
             ratios = [min(their[i] for their in theirs) / own[i] if compared else None for i in (0, 1)]
@@ -90,8 +93,10 @@ def summarise(samples: list[Sample], sides: list) -> list[Row]:
 
 
 def geometric_means(rows: list[Row]) -> list[dict]:
-    """The means of the ratios and the worst cell, for each program, number of ranks and Copse side: of every operation,
-    of every mode, and of all cells ("all")."""
+    """Returns the means of the ratios and the worst cell for each program, number of ranks and side with Copse.
+
+    There is a mean for every operation, for every mode, and for all cells ("all").
+    """
     result = []
     compared = [r for r in rows if r.ratio_min is not None]
     for program, ranks, side in dict.fromkeys((r.program, r.ranks, r.side) for r in compared):
@@ -202,7 +207,7 @@ def show_means(console: Console, means: list[dict]) -> None:
 
 
 def verdicts(means: list[dict]) -> list[str]:
-    """A line for each program and number of ranks: how Copse did over all cells."""
+    """Returns a line for each program and number of ranks that says how Copse did over all cells."""
     lines: dict[str, list[str]] = {}
     for m in means:
         if (m["operation"], m["mode"]) != ("all", "all"):
@@ -219,7 +224,7 @@ def of_each_program(rows: list[Row]):
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """Pictures for each program and number of ranks: minimum time over size, and the ratios of all operations."""
+    """Draws, for each program and number of ranks, the minimum time over the size, and the ratios of all operations."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -243,7 +248,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def draw_times(pyplot, rows: list[Row]):
-    """Operations across, modes down, in as many such bands as the operations need."""
+    """Draws operations from left to right and modes from top to bottom, in as many bands as the operations need."""
     names = list(dict.fromkeys(r.side for r in rows))
     colours = {flavour: f"C{i}" for i, flavour in enumerate(dict.fromkeys(n.split("+")[0] for n in names))}
     calls, modes = (list(dict.fromkeys(values)) for values in zip(*((r.call, r.mode) for r in rows), strict=True))
@@ -257,7 +262,7 @@ def draw_times(pyplot, rows: list[Row]):
     for row, (band, mode) in enumerate((band, mode) for band in bands for mode in modes):
         for axis, call in zip(axes[row], band, strict=False):
             shown = [r for r in rows if (r.call, r.mode) == (call, mode)]
-            if not shown:  # a barrier has no buffers: one mode only
+            if not shown:  # a barrier has no buffers and therefore only one mode
                 continue
             axis.set_axis_on()
             for name in names:
@@ -283,7 +288,7 @@ def draw_times(pyplot, rows: list[Row]):
 
 
 def draw_ratios(pyplot, rows: list[Row]):
-    """A bar for each operation and Copse side; a tick at its worst cell. None if nothing is compared."""
+    """Draws a bar for each operation and side with Copse, with a tick at its worst cell. Returns None without a comparison."""
     means = [m for m in geometric_means(rows) if m["mode"] == "all"]
     if not means:
         return None
@@ -309,7 +314,7 @@ def processor_name() -> str:
 
 
 def write(folder: Path, grid, sides: list, samples: list[Sample], rows: list[Row]) -> list[Path]:
-    """results.json holds all; samples.csv and summary.csv the same samples and rows for other programs."""
+    """Writes everything to results.json, and the samples and rows also to samples.csv and summary.csv for other programs."""
     result = {
         "schema": SCHEMA,
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),

@@ -1,4 +1,4 @@
-"""`copse explain ...`: what would run, and by which rule, in the native helper."""
+"""`copse explain ...`: shows what would run, and by which rule. The native helper does the work."""
 
 import typer
 

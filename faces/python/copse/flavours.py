@@ -1,8 +1,8 @@
-"""The MPI flavours that Copse is run, tested and measured with: the one place that knows how each is started.
+"""The MPI flavours with which Copse is run, tested and measured. Only this module knows how each is started.
 
-A flavour is one installed MPI: the three that tools/setup takes from PyPI (MPICH 5, Intel MPI, Open MPI 5) and the two
-of Debian (MPICH 4.0, Open MPI 4.1). A family is what launcher options and preload libraries depend on: Intel MPI has
-MPICH's ABI but pins and yields by variables of its own.
+A flavour is one installed MPI: one of three that tools/setup takes from PyPI (MPICH 5, Intel MPI, Open MPI 5) or one of
+two from Debian (MPICH 4.0, Open MPI 4.1). Launcher options and preload libraries depend on the family. Intel MPI is a
+family of its own, because it has MPICH's ABI but pins and yields by its own variables.
 
     from copse import flavours
     for flavour in flavours.installed():
@@ -25,23 +25,23 @@ from .errors import CopseError
 
 @dataclass(frozen=True)
 class Family:
-    """What all MPIs of one ABI and launcher share."""
+    """What all MPIs with the same ABI and launcher share."""
 
     name: str
     title: str
     preload: str  # the library in build/lib that serves its classic ABI
-    sonames: tuple[str, ...]  # of the classic ABI's libmpi
+    sonames: tuple[str, ...]  # names of the classic ABI's libmpi
     version_pattern: str  # finds the version in what `mpiexec --version` prints
-    yielding: tuple[str, ...]  # launcher options for more ranks than cores (MPI.md: peers at their best)
-    preload_option: str  # sets a variable for the ranks alone, not for the launcher
-    preload_joins: bool  # the option takes NAME=VALUE as one argument, else NAME VALUE
+    yielding: tuple[str, ...]  # launcher options for more ranks than cores: peers run at their best
+    preload_option: str  # sets a variable for the ranks, but not for the launcher
+    preload_joins: bool  # the option takes NAME=VALUE as one argument, not NAME VALUE
 
     def variable(self, name: str, value: str) -> list[str]:
-        """Launcher options that set `name` for every rank and leave the launcher alone."""
+        """Returns launcher options that set `name` for every rank but not for the launcher."""
         return [self.preload_option, f"{name}={value}"] if self.preload_joins else [self.preload_option, name, value]
 
     def pinning(self, ranks: int) -> list[str]:
-        """Launcher options that put rank r on core r."""
+        """Returns launcher options that put rank r on core r."""
         cores = sorted(os.sched_getaffinity(0))[:ranks]
         if len(cores) < ranks:
             raise CopseError(f"cannot pin {ranks} ranks to {len(cores)} usable cores", "use fewer ranks or do not pin")
@@ -86,7 +86,7 @@ OPEN_MPI = Family(
     preload_option="-x",
     preload_joins=True,
 )
-FAMILIES = (INTEL, OPEN_MPI, MPICH)  # the most particular version pattern first
+FAMILIES = (INTEL, OPEN_MPI, MPICH)  # the most specific version pattern first
 
 STANDARD_ABI_SONAME = "libmpi_abi.so.1"
 STANDARD_ABI_PRELOAD = "libcopse-mpi-abi.so"
@@ -124,7 +124,7 @@ class Flavour:
         return f"{self.family.title} {self.version}"
 
     def program(self, source: Path) -> Path:
-        """The program of that C file, compiled when the source is newer."""
+        """Returns the program of a C file. Compiles it if the source is newer."""
         program = paths.BUILD / "bench" / "bin" / self.name / source.stem
         if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
             program.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ class Flavour:
 
     @cached_property
     def libmpi(self) -> Path:
-        """The classic ABI's library file."""
+        """The library file of the classic ABI."""
         folders = [self.libraries] if self.libraries else _loader_folders()
         for folder in folders:
             for soname in self.family.sonames:
@@ -146,7 +146,7 @@ class Flavour:
 
     @cached_property
     def standard_abi(self) -> Path | None:
-        """The MPI standard ABI's library file, where this MPI has one."""
+        """The library file of the MPI standard ABI, or None if this MPI has none."""
         found = self.libraries / STANDARD_ABI_SONAME if self.libraries else None
         return found if found and found.exists() else None
 
@@ -156,7 +156,7 @@ class Flavour:
         return paths.PRELOAD_FOLDER / self.family.preload
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """`base` (the caller's environment by default) with what this MPI's compiler, launcher and ranks need."""
+        """Returns `base` (default: the caller's environment) with what this MPI's compiler, launcher and ranks need."""
         result = dict(os.environ if base is None else base)
         result.update(self.extra)
         result["PATH"] = f"{self.mpiexec.parent}:{result.get('PATH', os.defpath)}"
@@ -175,10 +175,10 @@ class Flavour:
         crowded: bool = False,
         variables: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """The command that runs `program` on `ranks` ranks of this machine, started with environment().
+        """Returns the command that runs `program` on `ranks` ranks of this machine. Start it with environment().
 
-        With more ranks than usable cores, or on a machine `crowded` with other work, the MPI's own yielding is switched
-        on, as its makers would. `variables` are set for the ranks alone. `pinned` puts rank r on core r.
+        If there are more ranks than usable cores, or if the machine is `crowded` with other work, the MPI's own yielding is
+        switched on, as its makers would do. `variables` are set only for the ranks. `pinned` puts rank r on core r.
         """
         command = [str(self.mpiexec)]
         if self.family is OPEN_MPI and os.geteuid() == 0:
@@ -202,7 +202,7 @@ def _from_pypi(name: str, family: Family) -> Flavour | None:
     if not (prefix / "bin" / "mpiexec").exists():
         return None
     extra = {}
-    if family is INTEL:  # its scripts find their own parts through these two
+    if family is INTEL:  # its scripts need these two to find their parts
         extra = {"I_MPI_ROOT": str(prefix), "FI_PROVIDER_PATH": str(prefix / "lib")}
     return Flavour(
         name=name,
@@ -220,10 +220,10 @@ def _from_debian(name: str, family: Family) -> Flavour | None:
     if not mpicc or not mpiexec:
         return None
     if family is MPICH:
-        # Debian names its library libmpich.so.12. The link to it that tools/setup makes lets programs built for
-        # any other MPICH (mpi4py's wheel, Intel's benchmarks) find it as libmpi.so.12.
-        # Its UCX takes TCP beside shared memory, and MPI_Finalize then hangs now and then, with rank 0 waiting for a
-        # connection to be flushed that the others have left: one node needs shared memory only.
+        # Debian calls its library libmpich.so.12. tools/setup makes a link to it, so that programs built for any
+        # other MPICH (mpi4py's wheel, Intel's benchmarks) find it as libmpi.so.12.
+        # Its UCX uses TCP beside shared memory. MPI_Finalize then hangs now and then: rank 0 waits for the flush of a
+        # connection that the other ranks have left. One node needs only shared memory.
         libraries, extra = paths.MPI_FOLDER / name / "lib", {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
     else:
         library = next((f / "libmpi.so.40" for f in _loader_folders() if (f / "libmpi.so.40").exists()), None)
@@ -243,7 +243,7 @@ NAMES = tuple(_FINDERS)
 
 
 def find(name: str) -> Flavour:
-    """The flavour of that name; CopseError if there is none, or it is not installed."""
+    """Returns the flavour of that name. Raises CopseError if there is none or if it is not installed."""
     family = family_named(name)
     finder, _ = _FINDERS[name]
     flavour = finder(name, family)
@@ -253,12 +253,12 @@ def find(name: str) -> Flavour:
 
 
 def installed() -> list[Flavour]:
-    """All flavours present on this machine, in the order of NAMES."""
+    """Returns all flavours that this machine has, in the order of NAMES."""
     return [flavour for name, (finder, family) in _FINDERS.items() if (flavour := finder(name, family))]
 
 
 def imb(name: str = "IMB-MPI1") -> Path:
-    """A program of the Intel MPI Benchmarks as their makers built them. It runs on every flavour of MPICH's ABI."""
+    """Returns a program of the Intel MPI Benchmarks, as their makers built it. It runs on every flavour of MPICH's ABI."""
     program = paths.MPI_FOLDER / "impi" / "bin" / name
     if not program.exists():
         raise CopseError(f"{program} is not installed", f"run: make -C {paths.ROOT} setup")

@@ -1,5 +1,5 @@
-"""`copse info`: the machine, the MPIs found, the reaches that work here and why not the others; or the variables, or
-the algorithms."""
+"""`copse info`: shows the machine, the MPIs, and which reaches work here and why others do not. Can also show the
+variables or the algorithms."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from .errors import CopseError
 
 
 def add_row(table: Table, *cells: str | Text) -> None:
-    """Texts as they are: the brackets of BYTES[K|M] are no markup."""
+    """Adds texts literally: the brackets of BYTES[K|M] are not markup."""
     table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
 
 
@@ -42,7 +42,7 @@ def size_text(size: int | None) -> str:
 
 
 def ranges_text(numbers: list[int]) -> str:
-    """0-3,8: as the kernel and taskset write lists of processors."""
+    """Returns, for instance, "0-3,8": the notation of the kernel and of taskset for lists of processors."""
     parts: list[list[int]] = []
     for number in sorted(numbers):
         if parts and number == parts[-1][1] + 1:
@@ -134,9 +134,9 @@ def info_command(
     algorithms: Annotated[bool, typer.Option("--algorithms", help="only the algorithms")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="as JSON, for scripts")] = False,
 ) -> None:
-    """Show the machine, the MPIs, what works here; or the variables, or the algorithms."""
+    """Show the machine, the MPIs and what works here, or the variables, or the algorithms."""
     if env and algorithms:
-        raise CopseError("--env and --algorithms are two reports", "ask for one of them")
+        raise CopseError("--env and --algorithms are different reports", "choose one of them")
     if env:
         report: Any = {"variables": variables.table()}
     elif algorithms:

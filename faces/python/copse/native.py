@@ -1,4 +1,4 @@
-"""The native helper, `copse-native`: whatever the C++ code knows about itself, as JSON or run in its place."""
+"""The native helper, `copse-native`, which shows what the C++ code knows about itself. Queries it, or runs it instead."""
 
 import json
 import os
@@ -16,17 +16,17 @@ def _require() -> str:
 
 
 def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
-    """The JSON that `copse-native <arguments> --json` prints."""
+    """Returns the JSON that `copse-native <arguments> --json` prints."""
     command = [_require(), *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         name = f"copse-native {arguments[0]}"
         said = done.stderr.strip().removeprefix(f"{name}: ") or f"{name} ended with {done.returncode} and no message"
-        raise CopseError(said, "mend that and try again")
+        raise CopseError(said, "correct that and try again")
     return json.loads(done.stdout)
 
 
 def become(*arguments: str) -> NoReturn:
-    """Replaces this process by `copse-native <arguments>`: its output and exit code are the command's own."""
+    """Replaces this process by `copse-native <arguments>`, whose output and exit code become the command's."""
     native = _require()
     os.execv(native, [native, *arguments])

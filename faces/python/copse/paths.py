@@ -1,4 +1,4 @@
-"""Where things lie in this checkout. Everything built is under build/ (see tools/build)."""
+"""The places of things in this checkout. All build results are under build/ (see tools/build)."""
 
 from pathlib import Path
 

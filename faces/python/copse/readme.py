@@ -1,4 +1,4 @@
-"""The README's table against the peers, and the cells behind it, written by `copse bench --readme`: nobody types their figures."""
+"""Writes the README's table of comparisons, and the cells behind it, for `copse bench --readme`. No figure is typed by hand."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from .bench_report import size_text, time_text
 from .errors import CopseError
 
 CELLS = "docs/measurements.md"  # beside the README
-TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of its preloads
+TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of preloaded libraries
 
 
 def _mean(ratios: list[float]) -> float:
@@ -28,14 +28,17 @@ def _mode(cell: tuple) -> str:
 
 @dataclass
 class Compared:
-    """One number of ranks: of each cell the fastest bare MPI's row, and the fastest times of Copse's by the number of preloads."""
+    """The results for one number of ranks.
+
+    For each cell there are the row of the fastest bare MPI, and Copse's fastest times by the number of preloaded libraries.
+    """
 
     ranks: int
     best: dict[tuple, object] = field(default_factory=dict)
     ours: dict[tuple, dict[int, float]] = field(default_factory=dict)
 
     def ratios(self, plus: int) -> dict[tuple, float]:
-        """How many times faster, by cell."""
+        """Returns how many times faster Copse is, by cell."""
         return {c: self.best[c].min_us / t[plus] for c, t in self.ours.items() if c in self.best and plus in t}
 
 
@@ -70,7 +73,7 @@ def _origin(result: dict, command: str) -> str:
 
 
 def glance(rows: list, result: dict, command: str) -> str:
-    """For the README: a line for each number of ranks, with and without the shared heap."""
+    """Returns the README's table: a line for each number of ranks, with and without the shared heap."""
     lines = [_origin(result, command), "", "| ranks | | geometric mean | cells | slower than 0.95 | worst |"]
     lines.append("| ---: | --- | ---: | ---: | ---: | --- |")
     for at in _compared(rows):
@@ -85,8 +88,10 @@ def glance(rows: list, result: dict, command: str) -> str:
 
 
 def section(rows: list, result: dict, command: str) -> str:
-    """Per number of ranks a line for each operation, and, folded away, one for each cell: the fastest bare MPI, and the
-    fastest of the same MPIs under Copse."""
+    """Returns, for each number of ranks, a line for each operation and a folded table of cells.
+
+    A cell has the fastest bare MPI, and the fastest of the same MPIs with Copse.
+    """
     lines = [_origin(result, command)]
     for at in _compared(rows):
         ranks, best, ours = at.ranks, at.best, at.ours
@@ -122,7 +127,7 @@ def section(rows: list, result: dict, command: str) -> str:
 
 
 def write(document: Path, text: str, name: str = "peers") -> None:
-    """Puts the text between the document's two lines of that name."""
+    """Puts the text between the document's two marks of that name."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     old = document.read_text()
     if begin not in old or end not in old:

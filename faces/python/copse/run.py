@@ -1,9 +1,8 @@
-"""`copse run mpirun ...`: the user's own launcher command, with Copse preloaded into the ranks.
+"""`copse run mpirun ...`: runs the user's own launcher command with Copse preloaded into the ranks.
 
-The launcher is replaced in place (exec), so the program keeps its standard streams and exit code. Which MPI is at hand
-is read from the launcher; which of that MPI's two ABIs the program uses is read from the program. The preload is handed
-over as a launcher option, so that only the ranks see it; a launcher whose MPI was named by --flavour but that is not
-itself an MPI's (a batch system's) gets it through the environment instead.
+The launcher replaces this process (exec), so the program keeps its standard streams and exit code. The launcher tells which
+MPI is used; the program tells which of that MPI's two ABIs it uses. The preload is a launcher option, so that only the ranks
+see it. A launcher that belongs to no MPI (a batch system's), whose MPI --flavour names, gets it through the environment.
 """
 
 import mmap
@@ -28,20 +27,20 @@ EXAMPLE = "copse run mpirun -n 4 ./app"
 
 @dataclass(frozen=True)
 class Launcher:
-    """An MPI launcher as found on this machine. `family` is None when it belongs to no MPI that Copse knows."""
+    """An MPI launcher on this machine. `family` is None if the launcher belongs to no MPI that Copse knows."""
 
     path: Path
     family: flavours.Family | None
 
 
 def identify_launcher(name: str) -> Launcher:
-    """Finds `name` as a shell would and tells whose launcher it is.
+    """Finds `name` as a shell would, and tells to which MPI the launcher belongs.
 
-    The libmpi beside it decides where there is just one; else what it prints for --version. Not the other way round:
-    Intel's mpirun is a script that, without its own folder on PATH, runs and reports another MPICH's Hydra.
+    If there is exactly one libmpi beside it, that decides; otherwise its output for --version decides. The output cannot
+    come first: Intel's mpirun is a script that runs and reports another MPICH's Hydra if its own folder is not on PATH.
     """
     if name.startswith("-"):
-        raise CopseError(f"copse run has no option {name!r}", "copse run --help lists them; the launcher's go behind it")
+        raise CopseError(f"copse run has no option {name!r}", "copse run --help lists the options; the launcher's options follow its name")
     found = shutil.which(name)
     if not found:
         raise CopseError(f"launcher {name!r} was not found", f"give its path, or put its folder on PATH: {EXAMPLE}")
@@ -67,7 +66,7 @@ def identify_launcher(name: str) -> Launcher:
 
 
 def _version_text(program: str) -> str:
-    # Only what calls itself a launcher is run to ask: anything else might do its work, whatever its arguments.
+    # Only a program with a launcher's name is run with --version. Any other might do its work whatever its arguments are.
     if not re.match(r"(mpi|orte|prte|hydra)", Path(program).resolve().name):
         return ""
     try:
@@ -80,7 +79,7 @@ def _version_text(program: str) -> str:
 
 
 def string_in(program: Path, words: Sequence[str]) -> str | None:
-    """The first of the words that is a string of its own in an executable; None also where that cannot be read."""
+    """Returns the first of the words that is a whole string in an executable, or None (also for an unreadable file)."""
     try:
         with program.open("rb") as file:
             if file.read(4) != b"\x7fELF":
@@ -92,24 +91,24 @@ def string_in(program: Path, words: Sequence[str]) -> str | None:
 
 
 def linked_mpi(program: Path) -> str | None:
-    """The soname of the libmpi that an executable names, or None (a script, an interpreter, not an MPI program)."""
+    """Returns the soname of an executable's libmpi, or None (for a script, an interpreter, or a program without MPI)."""
     classic = [soname for family in flavours.FAMILIES for soname in family.sonames]
     return string_in(program, [flavours.STANDARD_ABI_SONAME, *classic])
 
 
 def brings_mpi(program: Path) -> bool:
-    """Does an executable hold an MPI of its own? Then its calls never leave it."""
+    """Returns whether an executable contains an MPI of its own. Its calls then never leave it."""
     return string_in(program, ["PMPI_Init"]) is not None
 
 
 def static_program(arguments: Sequence[str]) -> Path | None:
-    """The first of a launcher's arguments that is linked statically with its MPI."""
+    """Returns the first of a launcher's arguments that is linked statically with its MPI."""
     found = (shutil.which(argument) for argument in arguments if not argument.startswith("-"))
     return next((Path(file) for file in found if file and linked_mpi(Path(file)) is None and brings_mpi(Path(file))), None)
 
 
 def find_program(arguments: Sequence[str]) -> tuple[Path, str] | None:
-    """The first of a launcher's arguments that is an MPI executable, and the soname it names."""
+    """Returns the first of a launcher's arguments that is an MPI executable, with the soname of its MPI."""
     for argument in arguments:
         found = None if argument.startswith("-") else shutil.which(argument)
         soname = linked_mpi(Path(found)) if found else None
@@ -119,9 +118,9 @@ def find_program(arguments: Sequence[str]) -> tuple[Path, str] | None:
 
 
 def choose_preload(launcher: Launcher, family: flavours.Family, arguments: Sequence[str]) -> str:
-    """The name of the preload library that serves the program; CopseError if launcher and program do not match."""
+    """Returns the name of the preload library for the program. Raises CopseError if launcher and program do not match."""
     program = find_program(arguments)
-    if program is None:  # a script or mpi4py: its MPI is loaded later
+    if program is None:  # a script or mpi4py, which loads its MPI later
         standard = os.environ.get("MPI4PY_MPIABI") == "mpiabi"
         return flavours.STANDARD_ABI_PRELOAD if standard else family.preload
     path, soname = program
@@ -143,7 +142,7 @@ def choose_preload(launcher: Launcher, family: flavours.Family, arguments: Seque
 
 
 def preload_value(names: Sequence[str], inherited: str | None) -> str:
-    """LD_PRELOAD for the ranks: Copse's libraries, then whatever the caller preloads already."""
+    """Returns LD_PRELOAD for the ranks: Copse's libraries, then what the caller already preloads."""
     files = [paths.PRELOAD_FOLDER / name for name in names]
     for file in files:
         if not file.exists():
@@ -156,15 +155,15 @@ def preload_value(names: Sequence[str], inherited: str | None) -> str:
 def launch_command(
     launcher: Launcher, arguments: Sequence[str], preload: str, environment: dict[str, str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The command and environment that start the ranks with `preload`."""
+    """Returns the command and the environment that start the ranks with `preload`."""
     family = launcher.family
     if family is None:
         return [str(launcher.path), *arguments], {**environment, "LD_PRELOAD": preload}
     options = family.variable("LD_PRELOAD", preload)
     if family is not flavours.OPEN_MPI:
         return [str(launcher.path), *options, *arguments], environment
-    # Hydra hands the whole environment to ranks on other nodes, Open MPI only what -x names. Open MPI 4.1 counts -x
-    # among the options of one program, so each program of a colon-separated command needs its own.
+    # Hydra passes the whole environment to ranks on other nodes. Open MPI passes only what -x names. In Open MPI 4.1, -x
+    # is an option of one program, so each program of a colon-separated command needs its own.
     for name, value in environment.items():
         if name.startswith(variables.PREFIX):
             options += family.variable(name, value)
@@ -175,7 +174,7 @@ def launch_command(
 
 
 def intel_environment(launcher: Launcher, environment: dict[str, str]) -> dict[str, str]:
-    """Intel MPI's scripts find their parts through variables that its vars.sh sets; supply those not set."""
+    """Sets the variables by which Intel MPI's scripts find their parts, unless its vars.sh has set them."""
     if launcher.family is not flavours.INTEL or "I_MPI_ROOT" in environment:
         return environment
     prefix = launcher.path.resolve().parent.parent
@@ -193,10 +192,10 @@ def run_command(
         list[str], typer.Argument(metavar="MPIRUN ...", help="the launcher and all its arguments, unchanged")
     ],
     shared_heap: Annotated[
-        bool, typer.Option("--shared-heap", help="allocate in memory shared by the node's ranks: single copy")
+        bool, typer.Option("--shared-heap", help="allocate in memory that the node's ranks share, so that messages are copied once")
     ] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="report at the end what ran by which algorithm")] = False,
-    check: Annotated[bool, typer.Option("--check", help="stop with an error when ranks make different calls")] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="report at the end which algorithms ran")] = False,
+    check: Annotated[bool, typer.Option("--check", help="stop with an error if ranks make different calls")] = False,
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
     ] = None,
@@ -231,7 +230,7 @@ def run_command(
         variables.check(environment)
 
     if static := static_program(command[1:]):
-        print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without; "
+        print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
     names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if shared_heap else [])
     preload = preload_value(names, environment.get("LD_PRELOAD"))

@@ -1,4 +1,4 @@
-"""`copse verify ...`: the plan checker, in the native helper."""
+"""`copse verify ...`: runs the plan checker in the native helper."""
 
 import typer
 
@@ -6,5 +6,5 @@ from . import native
 
 
 def verify_command(context: typer.Context) -> None:
-    """Prove plans right for all ranks together: data, deadlock, conflicting accesses. Arguments go to the checker."""
+    """Prove that plans are right for all ranks together: data, deadlocks, conflicts. Arguments go to the checker."""
     native.become("verify", *context.args)

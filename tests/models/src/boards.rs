@@ -23,7 +23,7 @@ struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// wait_all, without its timeout: false if somebody has left who will not come to the round; none: see wait.rs.
+    /// wait_all without its timeout. False if a rank has left that will not come to the round. None: see wait.rs.
     fn wait_all(&self, word: fn(&Board) -> &AtomicU64, round: u64) -> Option<bool> {
         for board in self.boards.iter() {
             let there = || word(board).load(order(Site::BoardWait)) >= round;
@@ -74,7 +74,7 @@ fn boards(ranks: usize) -> Arc<Vec<Board>> {
     Arc::new((0..ranks).map(|_| board()).collect())
 }
 
-/// All ranks gather `rounds` times, then leave: every round succeeds, and each has what all said in that round.
+/// All ranks gather `rounds` times and then leave. Every round succeeds, and each rank has what all said in that round.
 fn gather(ranks: usize, rounds: u64) {
     let boards = boards(ranks);
     let play = move |rank: usize, boards: Arc<Vec<Board>>| {
@@ -106,7 +106,7 @@ pub fn three_ranks() {
     gather(3, 1);
 }
 
-/// One comes to the first round, and leaves: the other's second round fails, and it does not wait for ever.
+/// One rank comes to the first round and leaves. The other's second round fails, and it does not wait for ever.
 pub fn one_leaves() {
     let boards = boards(2);
     let theirs = boards.clone();

@@ -1,5 +1,5 @@
 //! Runs every model, then every mutant, prints what was found, and writes a JUnit report: copse-models REPORT.
-//! A model must pass in every execution; a mutant (one order relaxed) must fail in one, or be explained in orders.rs.
+//! A model must pass in every execution. A mutant (one order relaxed) must fail in one, or be explained in orders.rs.
 mod boards;
 mod orders;
 mod refusals;
@@ -17,9 +17,9 @@ struct Model {
     name: &'static str,
     family: &'static str,
     run: fn(),
-    /// Thread switches that nothing forces, at most, in one execution; none: every execution.
+    /// The most unforced thread switches in one execution. None: every execution.
     preemptions: Option<usize>,
-    /// Of a wait, before its thread ends (wait.rs); 0: it never does.
+    /// The looks of a wait before its thread ends (wait.rs). 0: it never ends.
     looks: u32,
 }
 
@@ -52,7 +52,7 @@ const PLANTED: &[Model] = &[
     Model { name: "given_up first", family: "death", run: signal::death_looked_at_last, preemptions: None, looks: 0 },
 ];
 
-/// How many executions there were, and what went wrong in the last.
+/// Returns the number of executions, and what went wrong in the last.
 fn explore(model: &Model, relaxed: Option<Site>) -> (u64, Option<String>) {
     orders::relax(relaxed);
     wait::look(model.looks);
@@ -82,7 +82,7 @@ fn first_line(text: &str) -> &str {
 }
 
 fn main() {
-    set_hook(Box::new(|_| ())); // mutants panic by design; what they say is caught
+    set_hook(Box::new(|_| ())); // mutants panic by design; their messages are caught
     let mut cases: Vec<(String, Option<String>)> = Vec::new();
     for model in MODELS {
         let begin = Instant::now();

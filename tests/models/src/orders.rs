@@ -1,5 +1,5 @@
-//! The accesses whose orders the protocol rests on: each quotes its line of the C++ source, and tests/tidy holds both together.
-//! A model asks here for the order of an access; a mutant is a run in which one of them is relaxed.
+//! The accesses on whose orders the protocol rests. Each quotes its line of the C++ source; tests/tidy checks that both
+//! agree. A model asks here for the order of an access. A mutant is a run in which one of the orders is relaxed.
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
 
@@ -50,11 +50,11 @@ pub enum Site {
     OverReset,
 }
 
-/// What becomes of the protocol when the access is relaxed.
+/// What happens to the protocol if the access is relaxed.
 pub enum Relaxing {
     /// This model finds it.
     Found(&'static str),
-    /// It is harmless, for this reason (or relaxed already).
+    /// It is harmless for this reason (or already relaxed).
     Harmless(&'static str),
 }
 use Relaxing::{Found, Harmless};

@@ -1,5 +1,5 @@
 //! A rank that has refused a call finds the ticket of the next one (src/engine/refusals.cpp, src/engine/signal/journal.hpp).
-//! Numbers and tickets are small: a journal's word is 100 for each ticket and 1 for each number.
+//! Numbers and tickets are small. A word of the journal counts 100 for each ticket and 1 for each number.
 use crate::orders::{order, Site};
 use crate::wait;
 use loom::sync::atomic::AtomicU64;
@@ -18,7 +18,7 @@ impl Rank {
         let word = || AtomicU64::new(0);
         Rank { journal: [word(), word()], last: word(), first: word(), ticket: word() }
     }
-    /// In the ring's first place and then in the second.
+    /// Notes a call in the ring's first place and then in the second.
     fn note(&self, place: usize, number: u64, ticket: u64) {
         self.journal[place].store(100 * ticket + number, order(Site::JournalNote));
     }
@@ -67,13 +67,13 @@ pub fn call_of_two_parts() {
     parts(false);
 }
 
-/// Planted: the ring is read from its begin to its end once.
+/// Planted: the ring is read only once, from its begin to its end.
 pub fn journal_read_once() {
     parts(true);
 }
 
-/// A rank refuses call 2, makes no call 3 (which has nothing to do), makes call 4, and refuses call 5. Another, which has refused
-/// the same, asks for the ticket of call 4.
+/// A rank refuses call 2, does not make call 3 (which has nothing to do), makes call 4, and refuses call 5. Another
+/// rank, which has refused the same calls, asks for the ticket of call 4.
 pub fn refused_and_back() {
     let rank = Arc::new(Rank::new());
     let writer = rank.clone();
@@ -101,7 +101,7 @@ pub fn refused_and_back() {
     wait::complete(asked);
 }
 
-/// A rank has refused call 2 and then call 5; another is in calls that nobody has refused.
+/// A rank has refused call 2 and then call 5. Another rank is in calls that nobody has refused.
 pub fn other_calls() {
     let rank = Arc::new(Rank::new());
     let writer = rank.clone();

@@ -1,4 +1,5 @@
-//! Lines, slots, published addresses, progress words, and what a rank's end tells (src/engine/signal, src/engine/executor.cpp).
+//! Lines, slots, published addresses, progress words, and the news of a rank's end (src/engine/signal,
+//! src/engine/executor.cpp).
 use crate::orders::{order, Site};
 use crate::wait;
 use loom::cell::UnsafeCell;
@@ -6,7 +7,7 @@ use loom::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
 
-/// A word that holds a ticket (BasicLine::word, as plan::word_of counts), and whether it is a line's or a rank's progress.
+/// A word that holds a ticket (BasicLine::word, as plan::word_of counts). It belongs to a line or to a rank's progress.
 struct Word {
     word: AtomicU64,
     post: Site,
@@ -23,7 +24,7 @@ impl Word {
     fn post(&self, ticket: u64) {
         self.word.store(ticket + 1, order(self.post));
     }
-    /// A line is reached by its own ticket alone; progress passes a ticket by any later one.
+    /// Only its own ticket reaches a line. Any later ticket passes progress.
     fn reached(&self, ticket: u64) -> bool {
         let word = self.word.load(order(self.reached));
         if self.reached == Site::LineReached {
@@ -37,7 +38,7 @@ impl Word {
     }
 }
 
-/// Plain memory: loom reports two accesses that nothing orders, one of them a write.
+/// Plain memory. loom reports two unordered accesses if one of them is a write.
 struct Memory(UnsafeCell<u64>);
 
 unsafe impl Sync for Memory {}
@@ -101,7 +102,7 @@ fn write(ranks: &[Rank], tickets: u64, acquire: Acquire) -> Option<()> {
     Some(())
 }
 
-/// acquire, copy to slot and line, post; await, copy, done: `tickets` of them through a ring of one.
+/// acquire, copy to slot and line, post; await, copy, done. Does this for `tickets` tickets through a ring of one.
 fn ring(readers: usize, tickets: u64, acquire: Acquire) {
     let ranks = ranks(readers + 1);
     let others: Vec<_> = (1..=readers).map(|me| thread::spawn(reader(ranks.clone(), me, tickets))).collect();
@@ -110,7 +111,7 @@ fn ring(readers: usize, tickets: u64, acquire: Acquire) {
     wait::complete(written && read == readers);
 }
 
-/// Executor::acquire_long, this call's own use: the readers are known, and waited for one after the other.
+/// Executor::acquire_long for this call's own use: the readers are known, and are waited for one after the other.
 fn wait_for_readers(readers: &[Rank], previous: u64) -> Option<()> {
     readers.iter().try_for_each(|reader| reader.progress.wait(previous))
 }
@@ -142,7 +143,7 @@ pub fn run_ahead_of_two() {
     ring(2, 2, wait_for_all);
 }
 
-/// A value through a rank in between: 0 gives to 1, 1 to 2, which then reads 0's buffer too.
+/// A value passes through a rank in between. 0 gives to 1, and 1 to 2, which then reads 0's buffer too.
 pub fn chain() {
     let ranks = ranks(3);
     let (first, second) = (ranks.clone(), ranks.clone());
@@ -164,13 +165,14 @@ pub fn chain() {
     ranks[0].line.post(0);
     let free = ranks[2].progress.wait(0).is_some();
     if free {
-        ranks[0].buffer.write(6); // the call is over: the buffer is the program's again
+        ranks[0].buffer.write(6); // the call is over, and the buffer belongs to the program again
     }
     let others = [one.join().unwrap(), two.join().unwrap()];
     wait::complete(free && others.iter().all(Option::is_some));
 }
 
-/// publish; the taker reads the giver's buffer (get) and writes another (put); done; await_done; the buffers are free again.
+/// publish; the taker reads the giver's buffer (get) and writes another one (put); done; await_done. The buffers are
+/// then free.
 pub fn publications() {
     let ranks = ranks(2);
     let other = ranks.clone();
@@ -201,13 +203,13 @@ pub fn publications() {
     wait::complete(taker.join().unwrap().is_some() && given);
 }
 
-/// A rank posts, gives up and ends; another waits for its next ticket. The kernel orders a process's end behind all that it
-/// did: `ended` is that order, and not Copse's.
+/// A rank posts, gives up and ends, while another waits for its next ticket. `ended` stands for an order of the
+/// kernel's, not of Copse's: the end of a process comes after all that it did.
 pub fn death() {
     ends(false);
 }
 
-/// Planted: the looks at the process and at given_up the other way round.
+/// Planted: looks at given_up first and then at the process.
 pub fn death_looked_at_last() {
     ends(true);
 }
@@ -236,11 +238,12 @@ fn ends(swapped: bool) {
                 dying.rank[0].payload.write(3);
                 dying.rank[0].line.post(0);
             }
-            dying.given_up.store(3, order(Site::GivenUpStore)); // rank 2 was lost, it says
+            dying.given_up.store(3, order(Site::GivenUpStore)); // it says that rank 2 was lost
             dying.ended.store(true, Ordering::Release);
         });
         let line = &all.rank[0].line;
-        // Executor::wait_long: bad_news() looks at the process first, then at given_up; then comes the word once more.
+        // Executor::wait_long: bad_news() looks at the process first and then at given_up. Then it reads the word once
+        // more.
         let outcome = loop {
             if line.reached(0) {
                 break 0;
@@ -268,7 +271,7 @@ fn ends(swapped: bool) {
     }
 }
 
-/// The trial's two words (src/engine/trial.cpp): each side tells what it has written, and hears what the other has.
+/// The two words of the trial (src/engine/trial.cpp). Each side tells what it has written and reads what the other has.
 pub fn trial() {
     struct Side {
         told: AtomicU64,

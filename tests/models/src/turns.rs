@@ -1,4 +1,5 @@
-//! Turns of a communicator that several threads move on (src/communicator/progress.cpp), and the end of a started call.
+//! The turns of a communicator that several threads move on (src/communicator/progress.cpp), and the end of a started
+//! call.
 use crate::orders::{order, Site};
 use crate::wait;
 use loom::cell::UnsafeCell;
@@ -9,9 +10,9 @@ use loom::thread;
 struct Task {
     taken: AtomicBool,
     under_way: AtomicBool,
-    over: AtomicBool,           // of its job
-    steps: UnsafeCell<u64>,     // the executor: of whoever has the turn, or of the owner if nothing is under way
-    outcome: UnsafeCell<u64>,   // of the job: stands once that is over
+    over: AtomicBool,           // of the job
+    steps: UnsafeCell<u64>,     // the executor; belongs to whoever has the turn, or to the owner if nothing is under way
+    outcome: UnsafeCell<u64>,   // of the job; valid once the job is over
     listed: Mutex<bool>,        // Progress::tasks_
 }
 
@@ -31,7 +32,7 @@ impl Task {
         self.over.load(order(Site::OverLoad))
     }
 
-    /// A step of the job; true: nothing is left.
+    /// Takes a step of the job. Returns true if nothing is left.
     fn go_on(&self) -> bool {
         let now = self.steps.with_mut(|at| unsafe {
             *at += 1;
@@ -93,7 +94,8 @@ fn task() -> Arc<Task> {
     })
 }
 
-/// One starts a call, and another thread helps; then the one, which waits, uses the executor itself (a blocking call).
+/// One thread starts a call, and another helps. Then the first, which waits, uses the executor itself (a blocking
+/// call).
 pub fn owner_and_helper() {
     let task = task();
     let helped = task.clone();
@@ -106,7 +108,7 @@ pub fn owner_and_helper() {
         })?;
         assert_eq!(task.outcome.with(|at| unsafe { *at }), 7);
         wait::until(|| !task.under_way())?;
-        task.steps.with_mut(|at| unsafe { *at = 100 }); // no turn is asked for: nothing is under way
+        task.steps.with_mut(|at| unsafe { *at = 100 }); // needs no turn, because nothing is under way
         Some(())
     };
     let owned = own().is_some();
@@ -114,7 +116,7 @@ pub fn owner_and_helper() {
     wait::complete(owned);
 }
 
-/// A blocking call behind one that was started: Communicator::State::finish_started, then the executor without a turn.
+/// A blocking call after a started one: Communicator::State::finish_started, then the executor without a turn.
 pub fn blocking_behind_started() {
     let task = task();
     let helped = task.clone();
@@ -133,7 +135,7 @@ pub fn blocking_behind_started() {
     wait::complete(owned);
 }
 
-/// Two calls, one after the other, and a helper in the middle: the second begins with a turn taken over from the helper.
+/// Two calls, one after the other, with a helper in between. The second begins with a turn taken over from the helper.
 pub fn turn_after_turn() {
     let task = task();
     let helped = task.clone();

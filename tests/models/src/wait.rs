@@ -1,7 +1,7 @@
-//! How a model waits: it polls for ever, or (where several wait at once, and loom would let them poll in turns without end) it
-//! looks a few times. Then a thread that has come too early ends there, with it the execution's claim to be complete; what the
-//! others do is still checked. Nothing is lost: a look in vain has no effect, so that an execution with more of them is also
-//! met as one in which the thread comes later.
+//! How a model waits. It polls for ever or looks only a few times; the latter where several threads wait at once,
+//! because loom would let them poll in turns without end. A thread that has come too early then ends, and the execution
+//! is not complete, but what the other threads do is still checked. Nothing is lost: a failed look has no effect, so an
+//! execution with more of them also occurs as one in which the thread comes later.
 use loom::thread;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ thread_local! {
 }
 static COMPLETE: AtomicU64 = AtomicU64::new(0);
 
-/// 0: for ever.
+/// Sets the number of looks. 0: for ever.
 pub fn look(times: u32) {
     LOOKS.with(|looks| looks.set(times));
     COMPLETE.store(0, Ordering::Relaxed);
@@ -30,7 +30,7 @@ pub fn until(mut ready: impl FnMut() -> bool) -> Option<()> {
     Some(())
 }
 
-/// To be told by a model in each execution in which all its threads came to their ends.
+/// A model calls this in each execution, to tell whether all its threads came to their ends.
 pub fn complete(all: bool) {
     COMPLETE.fetch_add(u64::from(all), Ordering::Relaxed);
 }

@@ -1,5 +1,5 @@
-! What each collective call is given and must give, as small numbers, element by element: no MPI in it. A program
-! (generate.py) turns them into values of each datatype.
+! The input and the expected output of each collective call as small numbers, element by element, without MPI. A
+! generated program (generate.py) turns them into values of each datatype.
 module expected
   implicit none
   integer, parameter :: untouched = -1
@@ -12,13 +12,14 @@ module expected
   integer :: checked ! how many of its output the call defines
 contains
 
-  ! Element i of the block that goes from one rank to another.
+  ! Returns element i of the block that goes from one rank to another.
   pure integer function element(from, to, i)
     integer, intent(in) :: from, to, i
     element = mod(7 * from + 3 * to + 5 * i + 11, 90)
   end function
 
-  ! Blocks that lie in a table, in descending order, with gaps: those that go from this rank or come to it.
+  ! Fills the blocks of a table, which lie in descending order with gaps: those that go from this rank, or those that
+  ! come to it.
   subroutine fill(array, me, sends)
     integer, intent(inout) :: array(0:)
     integer, intent(in) :: me
@@ -31,7 +32,7 @@ contains
     end do
   end subroutine
 
-  ! The sum, or the largest, over ranks 0 to last, of elements at to at + n - 1 of their input.
+  ! Computes the sum, or the largest, over ranks 0 to last, of elements at to at + n - 1 of their input.
   subroutine reduce(array, largest, last, at, n)
     integer, intent(inout) :: array(0:)
     logical, intent(in) :: largest

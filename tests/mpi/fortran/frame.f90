@@ -1,4 +1,4 @@
-! The frame of a program that generate.py makes: every call, for each type, count, communicator, form and way.
+! The frame of a program that generate.py makes. It has every call for each type, count, communicator, form and way.
 module every
   use expected
   @USE@
@@ -6,9 +6,9 @@ module every
   @INCLUDE@
   character(len=20), parameter :: names(0:@CALLS@ - 1) = [ &
     @NAMES@]
-  ! Leave out what MPIs by themselves get wrong. Open MPI 4.1 crashes in started calls with an operator of Fortran's, or with
-  ! an array of derived types; Intel's in MPI_Gather from MPI_BOTTOM; MPICH 4.0 in a reduction in place to another rank than
-  ! 0, and it sends an empty part of an array as a message that its root does not take.
+  ! Leaves out what the MPIs themselves get wrong. Open MPI 4.1 crashes in started calls with an operator in Fortran or
+  ! with an array of derived types. Intel MPI crashes in MPI_Gather from MPI_BOTTOM. MPICH 4.0 crashes in a reduction in
+  ! place to a rank other than 0, and it sends an empty part of an array as a message that its root does not take.
   logical :: bare = .false.
   integer :: checks = 0, turn = 0, ended = 0, longest = 1000
   @DATATYPE@ :: pairs
@@ -29,7 +29,7 @@ contains
     call MPI_Abort(MPI_COMM_WORLD, 1, ierr)
   end subroutine
 
-  ! Waits for a request, in one way or another, alone or beside messages of the MPI's own.
+  ! Waits for a request, in one of several ways, alone or beside messages of the MPI's own.
   subroutine finish(request, persistent, ranks)
     @REQUEST@, intent(inout) :: request
     logical, intent(in) :: persistent
@@ -85,7 +85,7 @@ contains
     if (any([requests(1) /= MPI_REQUEST_NULL, request /= MPI_REQUEST_NULL])) call MPI_Abort(MPI_COMM_WORLD, 3, ierr)
   end subroutine
 @OPERATOR@@BARRIERS@@ROUTINES@
-  ! Every call on a communicator, with elements of a type.
+  ! Makes every call on a communicator, with elements of a type.
   subroutine every_call(make, datatype, op, largest, comm)
     procedure(make_@FIRST@) :: make
     @DATATYPE@, intent(in) :: datatype

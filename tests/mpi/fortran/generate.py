@@ -1,7 +1,7 @@
-"""Programs in Fortran that make every collective call, from Copse's own list of them (faces/mpi/moves.def and reductions.def).
+"""Makes Fortran programs with every collective call, from Copse's own list of them (faces/mpi/moves.def and reductions.def).
 
-One program for each of MPI's three bindings, with calls of every form (blocking, started, persistent) and width, out of
-place and in place, for each datatype. It checks results by itself (expected.f90), and prints "fine: N checks".
+There is a program for each of MPI's three bindings. It has calls of every form (blocking, started, persistent) and width, out
+of place and in place, for each datatype. It checks its results (expected.f90) and prints "fine: N checks".
 """
 
 import itertools
@@ -15,13 +15,13 @@ from copse import flavours, paths
 HERE = Path(__file__).resolve().parent
 BINDINGS = ("mpif.h", "mpi", "mpi_f08")
 FORMS = ("blocking", "started", "persistent")
-# Where the data lies: as it comes, in place, where a type's absolute addresses say (MPI_BOTTOM), every other element.
+# The places of the data: plain, in place, at the absolute addresses of a type (MPI_BOTTOM), in every other element.
 WAYS = ("plain", "in_place", "bottom", "strided")
 
 
 @dataclass(frozen=True)
 class Type:
-    """How an element of a datatype is declared and made from a number `c`: an expression for each part of it."""
+    """A datatype: how to declare an element, and an expression for each of its parts, made from a number `c`."""
 
     handle: str
     declared: str
@@ -50,7 +50,7 @@ TYPES = {
         Type("MPI_2INTEGER", "integer", ("c", "200 - c"), "MPI_MAXLOC"),
         Type("MPI_2REAL", "real", ("real(c)", "real(200 - c)"), "MPI_MAXLOC"),
         Type("MPI_2DOUBLE_PRECISION", "double precision", ("dble(c)", "dble(200 - c)"), "MPI_MAXLOC"),
-        # Two integers with one between them that nobody touches, added by a function in Fortran.
+        # Two integers with an untouched one in between. A Fortran function adds them.
         Type("pairs", "integer", ("c", "-7", "3 * c"), "add_pairs"),
     )
 }
@@ -58,7 +58,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Call:
-    """A collective call: its parameters with their types in C, from those lists."""
+    """A collective call: its parameters with their C types, from the .def files."""
 
     name: str
     stem: str
@@ -80,7 +80,7 @@ class Call:
 
     @property
     def section(self) -> dict[str, str]:
-        """What holds a single block, as a part of an array: MPICH 4.0 puts a second block in the wrong place."""
+        """Returns the buffer of a single block, as a part of an array: MPICH 4.0 puts a second block in the wrong place."""
         if self.name == "Bcast":
             return {"buffer": "output(1, :2 * mine - 1:2)", "type": "datatype"}
         array = "output" if self.name.startswith("Scatter") else "input"
@@ -120,13 +120,13 @@ def calls() -> list[Call]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a binding, as one MPI has it, can do."""
+    """What a binding of an MPI can do."""
 
     binding: str
     persistent: bool
     large: bool  # mpi_f08 with counts of MPI_COUNT_KIND
-    faulty: tuple[str, str, str]  # name, form and way of a call that the binding itself gets wrong
-    sections: bool  # every other element of an array is an array as well (MPI_SUBARRAYS_SUPPORTED)
+    faulty: tuple[str, str, str]  # name, form and way of a call for which the binding itself is wrong
+    sections: bool  # a strided section of an array is allowed as a buffer (MPI_SUBARRAYS_SUPPORTED)
 
     @property
     def f08(self) -> bool:
@@ -148,7 +148,7 @@ class Dialect:
         return "type(MPI_Status)" if self.f08 else "integer, dimension(MPI_STATUS_SIZE)"
 
     def statements(self, call: Call, type: Type) -> list[tuple[str, str, bool, str]]:
-        """Form, way, width, and the statement itself, for all that this binding has."""
+        """Yields form, way, width and statement of every call that this binding has."""
         sections = self.sections and len(type.parts) == 1
         found = []
         for form, way, large in itertools.product(FORMS, call.ways, (False, True)):
@@ -163,7 +163,7 @@ class Dialect:
 
 
 def wrapped(statement: str) -> str:
-    """Broken into lines that any compiler takes."""
+    """Breaks a statement into lines that any compiler accepts."""
     lines, line = [], ""
     for part in re.split(r"(?<=, )", statement):
         if len(line) + len(part) > 110:
@@ -174,7 +174,7 @@ def wrapped(statement: str) -> str:
 
 
 def routine(dialect: Dialect, type_name: str, type: Type) -> str:
-    """Makes one call on arrays of one type, and checks what came of it."""
+    """Makes one call on arrays of one type and checks its result."""
     every = calls() if type.reduced_by else [call for call in calls() if not call.reduces]
     numbers = {call.name: number for number, call in enumerate(calls())}
     cases = [
@@ -258,7 +258,7 @@ def routine(dialect: Dialect, type_name: str, type: Type) -> str:
 """
 
 
-# MPI_Barrier in all forms; and an operator of the program's own.
+# MPI_Barrier in all forms, and an operator of the program's own.
 BARRIERS = """
   subroutine barriers(comm)
     {comm}, intent(in) :: comm
@@ -300,7 +300,7 @@ def newlines(lines, indent: str = "    ") -> str:
 
 
 def program(dialect: Dialect, types: list[str]) -> str:
-    """The text: the frame (frame.f90) filled with what depends on the binding and on the types."""
+    """Returns the program text: the frame (frame.f90) filled with the parts that depend on the binding and the types."""
     every = calls()
     names = [call.name for call in every]
     frame = (HERE / "frame.f90").read_text()
@@ -335,7 +335,7 @@ def program(dialect: Dialect, types: list[str]) -> str:
 
 
 def build(flavour: flavours.Flavour, binding: str, types: list[str], folder: Path) -> Path:
-    """The program, compiled by the MPI's own wrapper of gfortran."""
+    """Returns the program, compiled by the MPI's own wrapper of gfortran."""
     mpich = flavour.family is not flavours.OPEN_MPI
     # Intel's MPI_IEXSCAN takes MPI_IN_PLACE for a buffer, with and without Copse.
     faulty = ("Exscan", "started", "in_place") if flavour.family is flavours.INTEL else ("", "", "")
@@ -344,10 +344,10 @@ def build(flavour: flavours.Flavour, binding: str, types: list[str], folder: Pat
     source, made = folder / "program.f90", folder / "program"
     source.write_text(program(dialect, types))
     compiler = flavour.mpicc.with_name(flavour.mpicc.name.replace("mpicc", "mpif90"))
-    # Intel's wrapper looks for gfortran's modules beside the folder where the wheel has them.
+    # Intel's wrapper looks for gfortran's modules beside their folder in the wheel.
     major = subprocess.run(["gfortran", "-dumpversion"], capture_output=True, text=True, timeout=30).stdout.split(".")[0]
     modules = sorted((flavour.mpicc.parents[1] / "include" / "mpi" / "gfortran").glob(f"{major.strip()}.*"))
-    # Without an interface (mpif.h) a compiler wonders at a routine that is called with arrays of different types.
+    # Without an interface (mpif.h) a compiler complains if a routine is called with arrays of different types.
     options = ["-O0", "-w", "-fallow-argument-mismatch", "-J", folder, *(f"-I{path}" for path in modules)]
     command = [compiler, *options, HERE / "expected.f90", source, "-o", made]
     done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=300)

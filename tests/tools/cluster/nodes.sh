@@ -1,14 +1,14 @@
 #!/bin/bash
 # nodes.sh up N | rate MBIT | on NODE COMMAND... | down
-# Emulates N machines n0, n1, ... and one more, "head", to launch from: each has a network, a host name, System V
-# memory, a /dev/shm and (but for head) process ids of its own; veth pairs and a bridge join them. `rate` limits what a
-# node sends. Needs root and namespaces: `up` returns 77 where they are not permitted. NODES_DIR, which must be set,
-# keeps what belongs to the nodes; `down` ends no more than what `up` started.
+# Emulates N machines n0, n1, ... and one more, "head", from which to launch. Each has its own network, host name, System V
+# memory, /dev/shm and (except for head) process ids. veth pairs and a bridge join them. `rate` limits what a node sends.
+# Needs root and namespaces; `up` returns 77 if they are not permitted. NODES_DIR must be set; it keeps the state of the
+# nodes. `down` ends only what `up` started.
 set -u
 folder=${NODES_DIR:?the folder that keeps the state of the nodes} network=10.77.0
 PATH=$PATH:/usr/sbin:/sbin
 
-# hold NAME [pid]: a process that keeps the machine's namespaces; its id goes to NAME.pid.
+# hold NAME [pid]: starts a process that keeps the machine's namespaces. Its id goes to NAME.pid.
 hold() {
   setsid unshare --net --uts --ipc --mount --propagation private ${2:+--pid --fork --kill-child --mount-proc} bash -c "
     hostname $1 && ip link set lo up && mount -t tmpfs -o mode=1777 shm /dev/shm &&

@@ -1,9 +1,9 @@
 #!/bin/bash
 # run.sh FOLDER NODES CPUS MB 'command' [more qemu arguments, such as -numa dist,src=0,dst=1,val=21 ...]
-# Runs the command on an emulated machine of NODES NUMA nodes with CPUS processors and MB megabytes each, which sees this
-# machine's files (read-only; what it writes is lost, except in /out). Prints what the command prints and returns its
-# status; 77 if qemu is not there. FOLDER keeps the kernel (setup.sh). Emulated without kvm, one processor at a time: right
-# for topology and binding, useless for timing.
+# Runs the command on an emulated machine of NODES NUMA nodes with CPUS processors and MB megabytes each. The machine sees
+# this machine's files read-only; what it writes is lost, except in /out. Prints the command's output and returns its status,
+# or 77 without qemu. FOLDER keeps the kernel (setup.sh). The emulation does without kvm and runs one processor at a time: it
+# is right for topology and binding, and useless for timing.
 set -u
 folder=$1 nodes=$2 cpus=$3 mb=$4 command=$5
 shift 5

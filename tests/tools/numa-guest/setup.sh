@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the emulated machine's kernel and initial file system in a folder (its one argument), from Debian's packages:
-# about 71 MB to fetch, once. Needs apt's package lists and python3.
+# Makes the emulated machine's kernel and initial file system in a folder (the one argument) from Debian's packages. It
+# downloads about 71 MB, once. Needs apt's package lists and python3.
 set -eu
 folder=$1
 [ -e "$folder/complete" ] && exit 0
@@ -11,8 +11,8 @@ kernel=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-imag
 apt-get download "$kernel" busybox-static > /dev/null
 for package in *.deb; do dpkg -x "$package" tree; done
 
-# qemu starts an unpacked kernel sooner than it would let the kernel unpack itself: take the payload out of bzImage
-# (Linux's Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, payload_offset and payload_length at 0x248).
+# Takes the payload out of bzImage, because qemu starts an unpacked kernel sooner than a kernel that unpacks itself. (Linux's
+# Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, payload_offset and payload_length at 0x248.)
 python3 - tree/boot/vmlinuz-* ../vmlinux <<'PYTHON'
 import lzma, struct, sys
 image = open(sys.argv[1], "rb").read()
