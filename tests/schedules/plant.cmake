@@ -18,30 +18,30 @@ function(plant file fault old new)
 endfunction()
 
 plant(executor.cpp "addresses posted before they are written"
-  "std::memcpy(line.payload, &mine, sizeof mine)"
-  "if (PLANTED) post(op, ticket); std::memcpy(line.payload, &mine, sizeof mine)")
-plant(executor.cpp "a ring acquired a ticket early"
+  "  std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, sizeof mine)"
+  "  if (PLANTED) signals_.post(op.ring, ticket, 0);\n  std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, sizeof mine)")
+plant(signals.cpp "a ring acquired a ticket early"
   "const std::uint64_t previous = ticket - depth" "const std::uint64_t previous = ticket - depth - (PLANTED ? 1 : 0)")
-plant(executor.cpp "only the first rank is waited for before memory of an earlier call is written"
-  "if (rank == me_) continue" "if (rank == me_ || (PLANTED && rank > 0)) continue")
-plant(executor.cpp "the news of an end before the word"
+plant(signals.cpp "only the first rank is waited for before memory of an earlier call is written"
+  "if (rank == here_.me) continue" "if (rank == here_.me || (PLANTED && rank > 0)) continue")
+plant(signals.cpp "the news of an end before the word"
   "return came || ready() ?" "return came || (!PLANTED && ready()) ?")
-plant(executor.cpp "the news of an end before the word"
+plant(signals.cpp "the news of an end before the word"
   "return news == Outcome::done || ready()"
   "return news == Outcome::done || (!PLANTED && ready())")
 plant(executor.cpp "progress posted before the last fragment is read"
-  "op.ring->pass(loop ? fragment.ticket : ticket_ + fragments_ - 1)"
-  "op.ring->pass((loop ? fragment.ticket : ticket_ + fragments_ - 1) + (PLANTED ? 1 : 0))")
+  "op.ring->pass(loop ? fragment.ticket : last())"
+  "op.ring->pass((loop ? fragment.ticket : last()) + (PLANTED ? 1 : 0))")
 
-plant(refusals.cpp "a call left while others are in it" "outcome = wait_for(std::ref(out), rank)" "if (!PLANTED) outcome = wait_for(std::ref(out), rank)")
+plant(refusals.cpp "a call left while others are in it" "outcome = signals.wait_for(std::ref(out), rank)" "if (!PLANTED) outcome = signals.wait_for(std::ref(out), rank)")
 plant(refusals.cpp "the next call begun while others are in the refused one" "(last != 0 && last >= number - 1)"
   "PLANTED || (last != 0 && last >= number - 1)")
 plant(refusals.cpp "the ticket of whoever refused first" "last != 0 && first > latest" "last != 0 && (PLANTED ? latest == 0 || first < latest : first > latest)")
 plant(refusals.cpp "a refusal taken back before the next call is noted"
-  "  ticket_ = begun.value_or(ticket);\n"
-  "  ticket_ = begun.value_or(ticket);\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
+  "  signals.go_to(begun.value_or(ticket));\n"
+  "  signals.go_to(begun.value_or(ticket));\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
 plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) continue" "is_of(number_ - (PLANTED ? 1 : 0))) continue")
-plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? ticket_ - 1 : last);")
+plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? signals.ticket() - 1 : last);")
 
 plant(progress.cpp "a turn given back before the list is right"
   "changes = task.under_way() == over" "changes = task.under_way() == over; if (PLANTED) give_back(task)")

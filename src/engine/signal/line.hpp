@@ -4,7 +4,7 @@
 // - One writer per word. A line's word holds the last 48 bits of a ticket and the portions of it that are posted
 //   (plan::word_of). A line is reached if it holds that very ticket: its owner posts the next one there only when nobody
 //   waits for this one any more. So neither 0 nor an old word is taken for a new one, wherever tickets began, until the
-//   48 bits come round; the executor makes old lines zero before that (Executor::forget_old_lines).
+//   48 bits come round; the executor makes old lines zero before that (Signals::forget_old_lines).
 // - A progress word holds all 64 bits of a ticket and is compared by signed difference.
 // - No read-modify-write. A post is a store-release; its partner is the load-acquire of `reached`.
 // - A line is 128 bytes, so that two words never share what the adjacent-line prefetcher fetches together.

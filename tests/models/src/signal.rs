@@ -111,12 +111,12 @@ fn ring(readers: usize, tickets: u64, acquire: Acquire) {
     wait::complete(written && read == readers);
 }
 
-/// Executor::acquire_long for this call's own use: the readers are known, and are waited for one after the other.
+/// Signals::acquire_long for this call's own use: the readers are known, and are waited for one after the other.
 fn wait_for_readers(readers: &[Rank], previous: u64) -> Option<()> {
     readers.iter().try_for_each(|reader| reader.progress.wait(previous))
 }
 
-/// Executor::all_passed: the least of all progress words decides.
+/// Signals::all_passed: the least of all progress words decides.
 fn wait_for_all(readers: &[Rank], previous: u64) -> Option<()> {
     let least = || readers.iter().map(|r| r.progress.word.load(order(Site::AllPassed))).min().unwrap();
     wait::until(|| least() > previous)
@@ -242,7 +242,7 @@ fn ends(swapped: bool) {
             dying.ended.store(true, Ordering::Release);
         });
         let line = &all.rank[0].line;
-        // Executor::wait_long: bad_news() looks at the process first and then at given_up. Then it reads the word once
+        // Signals::wait_long: bad_news() looks at the process first and then at given_up. Then it reads the word once
         // more.
         let outcome = loop {
             if line.reached(0) {

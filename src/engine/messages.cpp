@@ -1,0 +1,99 @@
+// Sending and receiving.
+#include "engine/messages.hpp"
+
+#include "engine/kernels/kernels.hpp"
+
+namespace copse::engine {
+namespace {
+
+constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message
+
+}  // namespace
+
+template <class Ask>
+Outcome Messages::answer_to(Ask &&ask) {
+  Wired answer = Wired::pending;
+  signals_.ask_until([&] { return (answer = ask()) != Wired::pending; });
+  if (answer == Wired::pending) return Outcome::pending;
+  return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
+}
+
+Messages::Packed &Messages::packed_of(const Op &op) {
+  if (packed_.size() <= op.message_number) packed_.resize(op.message_number + 1);
+  return packed_[op.message_number];
+}
+
+void Messages::add_pieces(const WirePart &part, const Call &call, const Fragment &fragment) {
+  const auto add = [&](const Place &place) {
+    const std::size_t bytes = place.count * call.element_bytes;
+    if (bytes == 0) return;
+    if (!pieces_.empty() && pieces_.back().at + pieces_.back().bytes == place.here) {
+      pieces_.back().bytes += bytes;
+    } else {
+      pieces_.push_back({place.here, bytes});
+    }
+  };
+  if (part.blocks == 0) return add(operands_.place(part.where, call, fragment));
+  for (std::uint32_t number = 0; number < part.blocks;) {
+    const std::uint32_t run = operands_.run_of(part.where, call, fragment, number, part.blocks - number);
+    add(operands_.block(part.where, call, fragment, number, run));
+    number += run;
+  }
+}
+
+void Messages::find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment) {
+  pieces_.clear();
+  for (const WirePart &part : parts) add_pieces(part, call, fragment);
+}
+
+// Memory of an earlier iteration is free: all was drained at its end.
+Outcome Messages::send(const Op &op, const Call &call, const Fragment &fragment) {
+  const auto go = [&](const void *data, std::size_t bytes) {
+    return wire_->send(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
+  };
+  find_pieces(op.message, call, fragment);
+  if (pieces_.empty()) return go(nullptr, 0);
+  if (pieces_.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
+  std::vector<std::byte> &bytes = packed_of(op).bytes;
+  bytes.clear();
+  for (const Piece &piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
+  return go(bytes.data(), bytes.size());
+}
+
+// After a pause it asks for the same message again.
+Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragment) {
+  Packed &packed = packed_of(op);
+  const auto take = [&](void *data, std::size_t bytes) {
+    return answer_to([&] { return wire_->receive(data, bytes, op.peer, op.area); });
+  };
+  const bool begins = !op.message.empty() || op.dst.space == plan::Space::none;
+  if (begins) {
+    find_pieces(op.message, call, fragment);
+    if (pieces_.empty()) return take(nullptr, 0);
+    // A later part's place may not be written yet.
+    if (pieces_.size() == 1 && op.message.size() == 1) return take(pieces_[0].at, pieces_[0].bytes);
+    std::size_t bytes = 0;
+    for (const Piece &piece : pieces_) bytes += piece.bytes;
+    packed.bytes.resize(bytes);
+    packed.taken = 0;
+    if (const Outcome outcome = take(packed.bytes.data(), bytes); outcome != Outcome::done) return outcome;
+  }
+  pieces_.clear();
+  add_pieces({op.dst, op.blocks}, call, fragment);
+  for (const Piece &piece : pieces_) {
+    kernels::copy(piece.at, packed.bytes.data() + packed.taken, piece.bytes);
+    packed.taken += piece.bytes;
+  }
+  return Outcome::done;
+}
+
+Outcome Messages::drain(int area) {
+  return answer_to([&] { return wire_->drain(area); });
+}
+
+void Messages::shrink() {
+  for (Packed &message : packed_)
+    if (message.bytes.size() > kKept) std::vector<std::byte>().swap(message.bytes);
+}
+
+}  // namespace copse::engine

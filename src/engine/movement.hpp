@@ -1,0 +1,47 @@
+// Moving bytes between places: copies and reductions, by loads and stores or by the kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/call.hpp"
+#include "engine/operands.hpp"
+#include "engine/slot_stores.hpp"
+
+namespace copse::engine {
+
+class Movement {
+ public:
+  // From now on results of so many bytes and more are stored past the caches: see Executor::stream_from.
+  void stream_from(std::size_t bytes) { stream_from_ = bytes; }
+  [[nodiscard]] std::size_t streams_from() const { return stream_from_; }
+  // How what goes into a slot is stored from now on.
+  void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
+  [[nodiscard]] const SlotStores &slot_stores() const { return slot_stores_; }
+
+  // Each returns false where it does not reach a peer: then unreached() is that peer.
+  // From `past_from` bytes on the copy is stored past the caches.
+  bool copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t past_from);
+  bool copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes);
+  // dst, and dst2 if the operation has one, become `a` op `b`.
+  bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
+
+  // A peer whose memory the kernel could not reach; null: there is none.
+  [[nodiscard]] const Peer *unreached() const { return unreached_; }
+
+ private:
+  bool knows(const Place &place);
+  bool fetch(const Place &src, std::size_t offset, std::byte *here, std::size_t bytes);
+  bool store(const Place &dst, std::size_t offset, const std::byte *here, std::size_t bytes);
+  void reduce_here(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b) const;
+  bool reduce_by_pieces(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
+
+  std::size_t stream_from_ = SIZE_MAX;
+  SlotStores slot_stores_;
+  std::vector<std::byte> bounce_;
+  const Peer *unreached_ = nullptr;
+};
+
+}  // namespace copse::engine

@@ -1,0 +1,149 @@
+// Operands to places.
+#include "engine/operands.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "shape/partition.hpp"
+
+namespace copse::engine {
+
+void Operands::size_scratch(const Program &program, const Call &call, bool one_fragment) {
+  const bool whole = program.scratch_whole || one_fragment;
+  const std::size_t elements = (whole ? call.count : call.fragment_count) * program.scratch_blocks;
+  scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
+  const std::size_t bytes = scratch_stride_ * program.scratches;
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
+}
+
+void Operands::shrink() {
+  if (has_much()) std::vector<std::byte>().swap(scratch_);
+}
+
+const Addresses &Operands::publication(const Call &call) {
+  Addresses &mine = addresses_[static_cast<std::size_t>(here_.me)];
+  mine.input = reinterpret_cast<std::uintptr_t>(call.input);
+  mine.output = reinterpret_cast<std::uintptr_t>(call.output);
+  mine.scratch = reinterpret_cast<std::uintptr_t>(scratch_.data());
+  mine.input_blocks = reinterpret_cast<std::uintptr_t>(call.input_blocks);
+  mine.output_blocks = reinterpret_cast<std::uintptr_t>(call.output_blocks);
+  mine.scratch_stride = scratch_stride_;
+  mine.told = call.told;
+  return mine;
+}
+
+const Addresses &Operands::take_publication(int rank, const std::byte *payload) {
+  Addresses &theirs = addresses_[static_cast<std::size_t>(rank)];
+  std::memcpy(&theirs, payload, sizeof theirs);
+  stayed_ += theirs.ride == Addresses::kStays ? 1 : 0;
+  return theirs;
+}
+
+Place Operands::place(const Ref &ref, const Call &call, const Fragment &fragment) {
+  std::size_t offset = 0, count = fragment.count;
+  if (ref.range.of != 1) {
+    const shape::Chunk chunk =
+        shape::Partition(fragment.count, call.element_bytes, ref.range.of).chunks(ref.range.first, ref.range.count);
+    offset = chunk.first;
+    count = chunk.count;
+  }
+  const std::size_t in_fragment = offset * call.element_bytes;
+  return at(ref, call, fragment, in_fragment, in_fragment + fragment.first * call.element_bytes, count);
+}
+
+Place Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment, std::size_t in_message,
+                   std::size_t count) {
+  const auto published = [&](std::uintptr_t address) {
+    const Peer &peer = here_.peer(ref.rank);
+    return Place{peer.direct(address), address, &peer, count};
+  };
+  const auto near = [count](std::byte *place) { return Place{place, 0, nullptr, count}; };
+  switch (ref.space) {
+    case plan::Space::none: break;
+    case plan::Space::input: return near(static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message);
+    case plan::Space::output: return near(static_cast<std::byte *>(call.output) + in_message);
+    case plan::Space::scratch: return near(scratch(ref.area) + (ref.whole ? in_message : in_fragment));
+    case plan::Space::line:
+      return near(ref.ring[fragment.ticket & (here_.segment.geometry().line_depth - 1)].payload + in_fragment);
+    case plan::Space::slot:
+      return near(here_.segment.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment);
+    case plan::Space::peer_input: return published(of(ref.rank).input + in_message);
+    case plan::Space::peer_output: return published(of(ref.rank).output + in_message);
+    case plan::Space::peer_scratch:
+      return published(of(ref.rank).scratch + ref.area * of(ref.rank).scratch_stride + in_message);
+    case plan::Space::ride: break;  // made of blocks: ridden()
+  }
+  return {};
+}
+
+std::uint32_t Operands::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                               std::uint32_t most) const {
+  if (ref.space == plan::Space::none) return most;
+  if (ref.space == plan::Space::ride) return 1;
+  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
+  if (ref.places == 0) return most;
+  return std::min(most, ref.places - (ref.place + number) % ref.places);
+}
+
+Place Operands::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                      std::uint32_t run) {
+  if (ref.space == plan::Space::ride) {
+    const OneBlock found = ridden(ref, number, call.element_bytes, fragment.ticket);
+    return {found.at, 0, nullptr, found.count};
+  }
+  if (call.ragged) return ragged_block(ref, call, fragment, number);
+  const std::size_t size = call.element_bytes;
+  const std::size_t place = ref.places == 0 ? ref.place + number : (ref.place + number) % ref.places;
+  const std::size_t left = call.count - std::min(call.count, fragment.first);
+  const std::size_t count = run > 1 ? run * call.count : std::min(left, fragment.count);
+  return at(ref, call, fragment, place * fragment.count * size, (place * call.count + fragment.first) * size, count);
+}
+
+Place Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number) {
+  const auto nth = [number](std::uint32_t first, std::uint32_t end) {
+    return end == 0 ? first + number : (first + number) % end;
+  };
+  const std::size_t size = call.element_bytes;
+  const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
+  const std::size_t place = nth(ref.place, ref.places);
+  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // tables say it
+                      : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
+                      : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
+                                              : call.output_blocks[ref.pair - ranks].count;
+  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // as in a scratch
+  const bool known = look_up(ref, call, place, entry);
+  // Never more than the buffer's owner says there is: what the ranks say may differ.
+  whole = std::min(whole, entry.count);
+  const std::size_t count =
+      call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
+  Place result = at(ref, call, fragment, place * fragment.count * size,
+                    static_cast<std::size_t>(entry.place) + fragment.first * size, count);
+  result.known = known;
+  return result;
+}
+
+// The entry of a buffer's table, if it has one. False: the table is a peer's, and could not be read.
+bool Operands::look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const {
+  const auto here = [&](const Block *table) {
+    if (table != nullptr) entry = table[place];
+    return true;
+  };
+  const auto there = [&](std::uintptr_t table) {
+    if (table == 0) return true;
+    const Peer &peer = here_.peer(ref.rank);
+    const std::uintptr_t address = table + place * sizeof entry;
+    const std::byte *const direct = peer.direct(address);
+    if (direct == nullptr) return kernel_read(peer, &entry, address, sizeof entry);
+    std::memcpy(&entry, direct, sizeof entry);
+    return true;
+  };
+  switch (ref.space) {
+    case plan::Space::input: return here(call.input_blocks);
+    case plan::Space::output: return here(call.output_blocks);
+    case plan::Space::peer_input: return there(of(ref.rank).input_blocks);
+    case plan::Space::peer_output: return there(of(ref.rank).output_blocks);
+    default: return true;
+  }
+}
+
+}  // namespace copse::engine

@@ -1,0 +1,121 @@
+// Where the operands of a plan lie: in this rank's buffers and scratch, in lines and slots, and at the addresses that other ranks
+// have published.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/call.hpp"
+#include "engine/neighbours.hpp"
+#include "engine/program.hpp"
+
+namespace copse::engine {
+
+struct Fragment {  // what the current step works on
+  std::size_t first, count;  // elements of the message, or of each of its blocks
+  std::uint64_t ticket;
+};
+
+// An operand, resolved: here, or at an address of a peer that only the kernel reaches.
+struct Place {
+  std::byte *here = nullptr;
+  std::uintptr_t there = 0;
+  const Peer *peer = nullptr;
+  std::size_t count = 0;
+  bool known = true;  // false: the peer's table of places could not be read
+};
+
+// What a rank publishes.
+struct Addresses {
+  std::uintptr_t input = 0, output = 0, scratch = 0;
+  std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
+  std::size_t scratch_stride = 0;
+  std::int32_t ride = kStays;     // where what this rank gives rides: nowhere, in a slot of that class, or behind this in the line
+  std::uint32_t ride_blocks = 0;  // that it is made of
+  std::size_t given = 0;          // of one block, its elements, wherever it is
+  std::uint64_t told = 0;         // see Call
+
+  static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
+};
+static_assert(sizeof(Addresses) <= plan::kLinePayloadBytes);
+
+class Operands {
+ public:
+  explicit Operands(const Neighbours &here) : here_(here), addresses_(here.peers.size()) {}
+
+  // A call begins. Where what this rank gives rides in it is decided here: nobody else need know before its publication says it.
+  void begin(const Program &program, const Call &call, bool one_fragment) {
+    if (program.scratches > 0) size_scratch(program, call, one_fragment);
+    Addresses &mine = addresses_[static_cast<std::size_t>(here_.me)];
+    mine.ride = Addresses::kStays;
+    mine.ride_blocks = program.ride_blocks;
+    if (program.ride_blocks > 0) mine.ride = choose_ride(program, call);
+    stayed_ = mine.ride == Addresses::kStays ? 1 : 0;
+  }
+  // Does it keep memory that only large messages need? Gives that back.
+  [[nodiscard]] bool has_much() const { return scratch_.size() > kScratchKept; }
+  void shrink();
+
+  // This rank's publication, and what another's says.
+  const Addresses &publication(const Call &call);
+  const Addresses &take_publication(int rank, const std::byte *payload);
+  [[nodiscard]] const Addresses &of(int rank) const { return addresses_[static_cast<std::size_t>(rank)]; }
+  // Does what all ranks give ride in this call? Known once all publications are taken.
+  [[nodiscard]] bool all_ride() const { return stayed_ == 0; }
+  // Does the step's condition hold?
+  [[nodiscard]] bool holds(const Op &op) const {
+    const bool rides = op.whose == plan::kEveryone ? all_ride() : of(op.whose).ride != Addresses::kStays;
+    return rides == (op.when == plan::When::rides);
+  }
+  // The slots that an acquire is for, by their class; or kStays or kBehind: there are none.
+  [[nodiscard]] std::int32_t slots_of(const Op &op, const Call &call) const {
+    return op.slot ? call.slot_class : op.ride ? of(here_.me).ride : Addresses::kStays;
+  }
+
+  // An operand in a message that is not made of blocks.
+  [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
+  // The `number`-th block of an operand, and so many after it that lie beside each other (run_of).
+  [[nodiscard]] Place block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                            std::uint32_t run);
+  [[nodiscard]] std::uint32_t run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+                                     std::uint32_t most) const;
+  [[nodiscard]] std::byte *scratch(int number) { return scratch_.data() + static_cast<std::size_t>(number) * scratch_stride_; }
+
+  // Of a call with tables: one block of the input, of the output, or of what rides.
+  struct OneBlock {
+    std::byte *at;
+    std::size_t count;
+  };
+  [[nodiscard]] OneBlock one_block(const Ref &ref, const Call &call, std::uint64_t ticket) const {
+    return ref.space == plan::Space::ride ? ridden(ref, 0, call.element_bytes, ticket) : own_block(ref, call, 0);
+  }
+  // Puts the blocks of op.a where they ride. From `past_from` bytes on they are stored past the caches.
+  void load_ride(const Op &op, const Call &call, std::uint64_t ticket, std::size_t past_from) const;
+
+ private:
+  void size_scratch(const Program &program, const Call &call, bool one_fragment);
+  [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
+                         std::size_t in_message, std::size_t count);
+  [[nodiscard]] Place ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number);
+  [[nodiscard]] bool look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const;
+  // rides.cpp
+  [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call);
+  [[nodiscard]] std::size_t own_count(const Call &call) const {
+    if (call.one_way) return call.own;
+    return call.sizes != nullptr ? call.sizes[here_.me] : call.count;
+  }
+  [[nodiscard]] OneBlock own_block(const Ref &ref, const Call &call, std::uint32_t number) const;
+  [[nodiscard]] OneBlock ridden(const Ref &ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const;
+  [[nodiscard]] std::byte *ride_of(const Ref &ref, std::int32_t ride, std::uint64_t ticket) const;
+
+  static constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
+
+  const Neighbours &here_;
+  std::vector<Addresses> addresses_;  // published in the current call, by rank
+  std::vector<std::byte> scratch_;
+  std::size_t scratch_stride_ = 0;
+  int stayed_ = 0;  // ranks of which it is known that what they give does not ride
+};
+
+}  // namespace copse::engine
