@@ -98,7 +98,7 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
  *     copse_status copse_start_name(parameters, copse_request **request);        returns at once (see "Requests")
  *
  * Sizes named `bytes` are in bytes, those named `count` in elements of `type`; 0 is allowed. All ranks must mean the
- * same sizes, counts, type, operator and root, or the behaviour is undefined (COPSE_CHECK=1 finds the difference and
+ * same sizes, counts, type, operator, root and permutation, or the behaviour is undefined (COPSE_CHECK=1 finds the difference and
  * tells what two ranks called). Buffers may have any alignment. A buffer that a rank does not have, and a buffer of no
  * bytes, may be null. Only where it says so may input and output share memory ("in place").
  *
@@ -125,7 +125,7 @@ typedef struct copse_request copse_request;
  *
  * A call that was started is under way until copse_wait or copse_test says that it is over. Any number may be, on one
  * communicator; all ranks must start them, and make blocking calls among them, in the same order. Until then buffers
- * may not be touched (inputs: not written); `sizes` and `places` are free at once.
+ * may not be touched (inputs: not written); `sizes`, `places` and `permutation` are free at once.
  *
  * Calls go on while this rank is in copse_test, copse_wait or any other call on this communicator or another that the
  * same thread has made; with COPSE_PROGRESS=thread a thread of Copse's own moves them on as well, and else a rank that

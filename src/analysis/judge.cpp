@@ -125,7 +125,7 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const algorithms::Traits& traits = algorithms::traits_of(each.collective);
   if (!traits.reduces) {
-    const int source = traits.giver(block, each.root, script_.ranks());
+    const int source = traits.giver(block, now.rank, each.root, script_.ranks(), each.permutation);
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
   }
   const int last = traits.last_combined(now.rank, script_.ranks());

@@ -26,6 +26,7 @@ PLANS = [
     ("allgather", "bruck", "slot", 3),
     ("allgather", "hierarchical_pipelined", "slot", 3),
     ("alltoall", "pairwise", "slot", 3),
+    ("permute", "direct", "slot", 3),
 ]
 
 
