@@ -55,6 +55,7 @@ struct copse_comm {
   copse::engine::Combine combine;
   std::vector<copse::c::Block> input_blocks, output_blocks;
   std::vector<copse::c::Span> spans;
+  std::vector<int> permutation;  // the last that was one
 };
 
 struct copse_request {

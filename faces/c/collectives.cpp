@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -32,6 +33,7 @@ struct Asked {
   std::size_t count = 0;  // of the message, of each block, or of this rank's block
   bool ragged = false;
   int root = 0;
+  const int *permutation = nullptr;
   copse_type type = COPSE_TYPE_COUNT;
   copse_op op = COPSE_OP_COUNT;
 };
@@ -59,6 +61,7 @@ class Binding {
     result_.output = const_cast<void *>(asked_.output.buffer);
     if (!traits_.moves_data) result_.element_bytes = 0;
     if (traits_.reduces) combine();
+    if (traits_.permutes) permute();
     if (!traits_.moves_data) return;
 
     const bool reads = !traits_.one_buffer && traits_.has_input(rank_, asked_.root);
@@ -84,6 +87,19 @@ class Binding {
     if (comm_.combine.kernel == nullptr)
       refuse(asked_, std::string("operator ") + kernels::op_name(asked_.op) + " is not defined for type " +
                          kernels::type_name(asked_.type) + " (MPI-4.1 6.9.2)");
+  }
+
+  // Most calls have the permutation of the one before.
+  void permute() {
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    if (asked_.permutation == nullptr)
+      refuse(asked_, "permutation is null; expected an entry for each of " + std::to_string(ranks_) + " ranks");
+    const std::span<const int> entries(asked_.permutation, ranks);
+    if (!std::equal(entries.begin(), entries.end(), comm_.permutation.begin(), comm_.permutation.end())) {
+      if (const std::string why = algorithms::not_a_permutation(entries); !why.empty()) refuse(asked_, why);
+      comm_.permutation.assign(entries.begin(), entries.end());
+    }
+    result_.permutation = asked_.permutation;
   }
 
   void side(const Side &side, Extent extent, bool written) {
@@ -276,6 +292,7 @@ struct Given {
   const std::size_t *sizes, *places, *counts, *input_sizes, *input_places, *output_sizes, *output_places;
   std::size_t bytes, count;
   int root;
+  const int *permutation;
   copse_type type;
   copse_op op;
 };
@@ -299,6 +316,7 @@ constexpr Asked asked_of(const char *name, const Given &given) {
           .count = kTraits.reduces ? given.count : given.bytes,
           .ragged = kTables,
           .root = given.root,
+          .permutation = given.permutation,
           .type = given.type,
           .op = given.op};
 }
@@ -314,6 +332,7 @@ constexpr const std::size_t *input_sizes = nullptr, *input_places = nullptr;
 constexpr const std::size_t *output_sizes = nullptr, *output_places = nullptr;
 constexpr std::size_t bytes = 0, count = 0;
 constexpr int root = 0;
+constexpr const int *permutation = nullptr;
 constexpr copse_type type = COPSE_TYPE_COUNT;
 constexpr copse_op op = COPSE_OP_COUNT;
 }  // namespace absent
@@ -370,7 +389,7 @@ copse_status copse_wait_all(size_t count, copse_request **requests) {
 // The arguments of copse_##function, with defaults for the parameters that it lacks.
 #define GIVEN                                                                                                   \
   {buffer, input, output, sizes, places, counts, input_sizes, input_places, output_sizes, output_places, bytes, \
-   count,  root,  type,   op}
+   count,  root,  permutation, type, op}
 #define COPSE_COLLECTIVE(function, ...)                                                                                 \
   copse_status copse_##function(__VA_ARGS__) {                                                                          \
     static constexpr auto kFunction = copse::algorithms::function_named(#function, &copse::algorithms::Traits::c_calls); \

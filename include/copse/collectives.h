@@ -62,3 +62,8 @@ COPSE_COLLECTIVE(allgatherv, copse_comm *comm, const void *input, void *output, 
 COPSE_COLLECTIVE(alltoall, copse_comm *comm, const void *input, void *output, size_t bytes);
 COPSE_COLLECTIVE(alltoallv, copse_comm *comm, const void *input, const size_t *input_sizes, const size_t *input_places,
                  void *output, const size_t *output_sizes, const size_t *output_places);
+
+/* `input` of rank r becomes `output` of rank permutation[r] (upc_all_permute of UPC 1.3). `permutation` is the same on all
+ * ranks. It has an entry for each of them, and every rank is there once; anything else is COPSE_ERROR_ARGUMENT. In place:
+ * `input` equals `output`. */
+COPSE_COLLECTIVE(permute, copse_comm *comm, const void *input, void *output, const int *permutation, size_t bytes);

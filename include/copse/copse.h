@@ -102,7 +102,7 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
  *     copse_status copse_start_name(parameters, copse_request **request);        returns at once (see "Requests")
  *
  * Sizes named `bytes` are in bytes, those named `count` in elements of `type`. 0 is allowed. All ranks must mean the
- * same sizes, counts, type, operator and root; otherwise the behaviour is undefined. (COPSE_CHECK=1 finds a difference
+ * same sizes, counts, type, operator, root and permutation; otherwise the behaviour is undefined. (COPSE_CHECK=1 finds a difference
  * and tells what two ranks called.) Buffers may have any alignment. A buffer may be null if the rank does not have it
  * or if it has no bytes. Input and output may share memory only where the description says so ("in place").
  *
@@ -129,8 +129,8 @@ typedef struct copse_request copse_request;
  *
  * A call that has been started is under way until copse_wait or copse_test says that it is over. Any number of calls
  * may be under way on a communicator. All ranks must start them in the same order, blocking calls included. Until a
- * call is over, its outputs must not be touched and its inputs must not be written. `sizes` and `places` may be reused
- * at once.
+ * call is over, its outputs must not be touched and its inputs must not be written. `sizes`, `places` and `permutation` may
+ * be reused at once.
  *
  * Calls make progress while this rank is in copse_test, in copse_wait, or in any other call on this communicator or on
  * another one that the same thread has made. With COPSE_PROGRESS=thread, a thread of Copse's own moves them on too.

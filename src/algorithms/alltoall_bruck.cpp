@@ -5,7 +5,7 @@
 // Wins: very small blocks on many ranks.
 #include <algorithm>
 
-#include "algorithms/registry.hpp"
+#include "algorithms/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -38,17 +38,13 @@ plan::Plan alltoall_bruck(const Request &request) {
     return request.pair(at(here - gone), at(here - gone + distance));
   };
   const auto index_in_round = [](int distance, int step) {  // among those that go `step` in its round
-    return distance / (2 * step) * step + distance % step;
+    return static_cast<std::uint32_t>(distance / (2 * step) * step + distance % step);
   };
-  // Place `index` of an area's line or slot; or, for the wire, of a scratch, behind those of earlier rounds.
-  const auto placed = [](Operand place, int index) {
-    place.origin = (place.range.first + place.range.of - static_cast<std::uint32_t>(index)) % place.range.of;
-    return place;
-  };
+  // For the wire, what is on its way lies in a scratch, behind those of earlier rounds.
   const auto held_before = [&](int step) {
     int count = 0;
     for (int earlier = 1; earlier < step; earlier *= 2) count += in_round(ranks, earlier);
-    return count;
+    return static_cast<std::uint32_t>(count);
   };
   const auto in_scratch = [&](int step, int distance, Range range) {
     return placed(builder.scratch(0, range), held_before(step) + index_in_round(distance, step));

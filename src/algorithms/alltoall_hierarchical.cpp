@@ -4,7 +4,7 @@
 // its node. Inside nodes all go straight, as in flat. Ranks handle others' blocks, so all must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: (N-1)/r messages a rank, and not P-r.
-#include "algorithms/patterns.hpp"
+#include "algorithms/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -22,7 +22,7 @@ struct Talk {
 
 class Nodes {
  public:
-  explicit Nodes(const Request &request) : request_(request), groups_(request.shared->groups(topology::Level::node)) {}
+  explicit Nodes(const Request &request) : groups_(request.shared->groups(topology::Level::node)) {}
 
   [[nodiscard]] const Groups &groups() const { return groups_; }
   [[nodiscard]] int speaker(std::size_t of, std::size_t with) const {
@@ -42,29 +42,10 @@ class Nodes {
     result.push_back({node, base});
     return result;
   }
-  // What `from` has for the ranks of a node, neighbours together.
-  [[nodiscard]] std::vector<Range> runs(int from, std::size_t to) const {
-    std::vector<Range> result;
-    for (const int rank : groups_[to]) {
-      const Range block = request_.pair(from, rank);
-      if (!result.empty() && result.back().first + result.back().count == block.first) {
-        ++result.back().count;
-      } else {
-        result.push_back(block);
-      }
-    }
-    return result;
-  }
 
  private:
-  const Request &request_;
   const Groups &groups_;
 };
-
-Operand placed(Operand place, std::uint32_t index) {
-  place.origin = (place.range.first + place.range.of - index) % place.range.of;
-  return place;
-}
 
 }  // namespace
 
@@ -101,7 +82,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
     auto talks = nodes.talks(home, other);
     talks.pop_back();
     for (const Talk &talk : talks)
-      for (const Range &run : nodes.runs(rank, talk.node)) parts.push_back(run);
+      for (const Range &run : pair_runs(request, rank, groups[talk.node])) parts.push_back(run);
     readers.resize(parts.size(), other);
   }
   builder.share_input(0, readers, parts);
@@ -110,7 +91,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
     std::vector<Operand> values;
     std::uint32_t index = talk.base;
     for (const int from : here) {
-      for (const Range &run : nodes.runs(from, talk.node)) {
+      for (const Range &run : pair_runs(request, from, groups[talk.node])) {
         const Operand place = here.size() > 1 ? placed(builder.scratch(1, run), index) : Builder::input(run);
         builder.copy(place, from == rank ? Builder::input(run) : builder.take_part(0, from, run, place));
         values.push_back(place);
@@ -139,7 +120,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
     std::uint32_t index = mine[number].base;
     for (const int from : groups[mine[number].node]) {
       const std::uint32_t begin = index;
-      for (const Range &run : nodes.runs(from, home)) {
+      for (const Range &run : pair_runs(request, from, here)) {
         static_cast<void>(builder.take(2, there, Builder::input(run), place(run, index)));
         index += run.count;
       }

@@ -211,4 +211,37 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
   builder.signal(0, root);
 }
 
+void go_round(Builder &builder, const Request &request) {
+  const bool up = traits_of(request.collective).output_at_root;
+  const auto move = [&](int of) {  // the block of a rank, where the root pulls it, or it goes over the wire
+    const Operand source = Builder::input(request.block(of)), target = Builder::output(request.block(of));
+    const int giver = up ? of : request.root, taker = up ? request.root : of;
+    if (request.rank == giver) return builder.give(0, std::vector{taker}, source);
+    builder.copy(target, builder.take(0, giver, source, target));
+  };
+  const int ranks = request.ranks;
+  builder.portion(std::max(0, ranks - 2));  // so that all ranks find out if there are not so many
+  builder.portion(0);
+
+  if (request.rank != request.root) {
+    const bool local = builder.shares_memory_with(request.root);
+    if (up || !local) move(request.rank);
+    if (!local) return;
+    if (!up) builder.expose_output();
+    builder.portion((request.rank + ranks - request.root - 1) % ranks);
+    return builder.await_signal(0, request.root);
+  }
+  builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
+  int turn = 0;
+  for (const int other : request.others()) {
+    const plan::Range block = request.block(other);
+    const bool local = builder.shares_memory_with(other);
+    if (up || !local) move(other);
+    if (!up && local) builder.copy(builder.output_of(other, block), Builder::input(block));
+    builder.portion(turn++);
+    if (local) builder.signal(0, std::vector{other});
+    builder.portion(0);
+  }
+}
+
 }  // namespace copse::algorithms

@@ -7,6 +7,7 @@ namespace copse::algorithms {
 
 namespace {
 
+// Empty: MPI has no such collective.
 std::string mpi_name_of(Collective collective) {
   const std::string_view calls = traits_of(collective).mpi_calls;
   std::string name(calls.substr(0, calls.find(' ')));
@@ -17,10 +18,24 @@ std::string mpi_name_of(Collective collective) {
 
 }  // namespace
 
+std::string not_a_permutation(std::span<const int> entries) {
+  const std::size_t ranks = entries.size();
+  std::vector<std::size_t> entry_of(ranks, ranks);  // by rank; none yet: `ranks`
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const auto entry = [&] { return "permutation[" + std::to_string(i) + "] is " + std::to_string(entries[i]); };
+    if (entries[i] < 0 || static_cast<std::size_t>(entries[i]) >= ranks)
+      return entry() + "; expected a rank, 0 to " + std::to_string(ranks - 1);
+    std::size_t &earlier = entry_of[static_cast<std::size_t>(entries[i])];
+    if (earlier < ranks) return entry() + ", as permutation[" + std::to_string(earlier) + "] is; expected every rank once";
+    earlier = i;
+  }
+  return {};
+}
+
 std::optional<Collective> collective_named(std::string_view name) {
   for (int i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
-    if (name == name_of(collective) || name == mpi_name_of(collective)) return collective;
+    if (!name.empty() && (name == name_of(collective) || name == mpi_name_of(collective))) return collective;
   }
   return std::nullopt;
 }
@@ -30,7 +45,7 @@ std::vector<std::string> collective_names() {
   for (int i = 0; i < kCollectives; ++i) {
     const auto collective = static_cast<Collective>(i);
     names.emplace_back(name_of(collective));
-    if (std::string mpis = mpi_name_of(collective); mpis != names.back()) names.push_back(std::move(mpis));
+    if (std::string mpis = mpi_name_of(collective); !mpis.empty() && mpis != names.back()) names.push_back(std::move(mpis));
   }
   return names;
 }

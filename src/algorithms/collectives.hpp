@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,7 +23,7 @@ enum class Collective : std::uint8_t {
 };
 
 // The ranks that have a buffer.
-enum class Holders : std::uint8_t { all, root };
+enum class Holders : std::uint8_t { all, root, permuted };
 // Whether a rank's input and output may be the same memory.
 enum class Place : std::uint8_t {
   never,
@@ -32,6 +33,17 @@ enum class Place : std::uint8_t {
 };
 // Which ranks' inputs are combined in a rank's output.
 enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
+
+// The same on all ranks: rank i gives to rank permutation[i]. Every rank is there once.
+using Permutation = std::span<const int>;
+// The rank that gives to `taker`; without such a rank, their number.
+[[nodiscard]] constexpr int giver_to(Permutation permutation, int taker) {
+  std::size_t giver = 0;
+  while (giver < permutation.size() && permutation[giver] != taker) ++giver;
+  return static_cast<int>(giver);
+}
+// Why these are no permutation, in words that name an entry. Empty: they are one.
+[[nodiscard]] std::string not_a_permutation(std::span<const int> entries);
 
 // What distinguishes the collectives.
 struct Traits {
@@ -44,6 +56,7 @@ struct Traits {
   bool in_place;                       // they may be: the same part of the message in the same place
   bool displaced;                      // they may be, but the same place means another part in each
   bool reduces;
+  bool permutes;                       // a permutation says which rank gives to which
   Combined combined;
   std::string_view c_calls, mpi_calls;  // names of functions, with blanks between them
   std::string_view summary;             // one sentence for people
@@ -75,8 +88,9 @@ struct Traits {
   [[nodiscard]] constexpr bool same_result() const {
     return combined == Combined::all && !has_blocks() && !output_at_root;
   }
-  // Of the others: the rank from which a block of the message comes.
-  [[nodiscard]] constexpr int giver(int block, int root, int ranks) const {
+  // Of the others: the rank from which a block of the message comes that `taker` gets.
+  [[nodiscard]] constexpr int giver(int block, int taker, int root, int ranks, Permutation permutation) const {
+    if (permutes) return giver_to(permutation, taker);
     return input == plan::Extent::own ? block : pairs() ? block / ranks : root;
   }
 
@@ -93,11 +107,11 @@ inline constexpr Traits kTraits[] = {
 #define COLLECTIVE(name, input, givers, output, takers, place, combined, c, mpi, summary)                       \
   {#name, plan::Extent::input, plan::Extent::output, plan::Extent::input != plan::Extent::none,                  \
    plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                \
-   plan::Extent::output != plan::Extent::none && Holders::takers == Holders::all &&                             \
+   plan::Extent::output != plan::Extent::none && Holders::takers != Holders::root &&                             \
        Combined::combined != Combined::before_own,                                                              \
    Holders::givers == Holders::root, Holders::takers == Holders::root, Place::place == Place::always,           \
    Place::place == Place::same || Place::place == Place::always, Place::place == Place::moved,                  \
-   Combined::combined != Combined::nothing, Combined::combined, c, mpi, summary},
+   Combined::combined != Combined::nothing, Holders::takers == Holders::permuted, Combined::combined, c, mpi, summary},
 #include "algorithms/collectives.def"
 #undef COLLECTIVE
 };

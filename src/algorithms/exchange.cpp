@@ -212,6 +212,47 @@ Rounds forest_rounds(const shape::Tree &forest, int rank) {
   return rounds;
 }
 
+Rounds prop_rounds(const Request &request) {
+  const Groups &nodes = request.shared->groups(topology::Level::node);
+  const Group &here = nodes.of(request.rank);
+  const auto blocks_of = [&](const Range &of_nodes) {
+    std::vector<int> blocks;
+    for (std::uint32_t i = 0; i < of_nodes.count; ++i) {
+      const Group &node = nodes[(of_nodes.first + i) % of_nodes.of];
+      blocks.insert(blocks.end(), node.begin(), node.end());
+    }
+    return runs_of(std::move(blocks), request.ranks);
+  };
+  const auto other = [&](std::size_t ahead) {  // in this node
+    return here[(static_cast<std::size_t>(std::find(here.begin(), here.end(), request.rank) - here.begin()) + ahead) %
+                here.size()];
+  };
+
+  Rounds rounds(1);
+  for (std::size_t ahead = 1; ahead < here.size(); ++ahead) {
+    rounds.front().given.push_back({other(here.size() - ahead), {request.block(request.rank)}});
+    rounds.front().taken.push_back({other(ahead), {request.block(other(ahead))}});
+  }
+  if (nodes.size() == 1) return rounds;
+  const auto home = static_cast<int>(nodes.index_of(request.rank)), count = static_cast<int>(nodes.size());
+  const bool leads = request.rank == here.front();
+  for (const Round &between : bruck_rounds(count, home, request.radix)) {
+    Round &round = rounds.emplace_back();
+    if (!leads) continue;
+    const auto at_leaders = [&](std::vector<Parcel> &to, const std::vector<Parcel> &parcels) {
+      for (const Parcel &parcel : parcels)
+        to.push_back({nodes.leaders()[static_cast<std::size_t>(parcel.rank)], blocks_of(parcel.blocks.front())});
+    };
+    at_leaders(round.given, between.given);
+    at_leaders(round.taken, between.taken);
+  }
+  const auto rest = blocks_of(range(home + 1, count - 1, count));
+  Round &last = rounds.emplace_back();
+  if (!leads) last.taken.push_back({here.front(), rest});
+  for (std::size_t ahead = 1; leads && ahead < here.size(); ++ahead) last.given.push_back({other(ahead), rest});
+  return rounds;
+}
+
 shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level) {
   if (request.places == nullptr) return tree;
   const auto group = [&](int rank) { return (*request.places)[static_cast<std::size_t>(rank)].at(level); };
@@ -436,6 +477,24 @@ void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Spac
     });
   }
   fold(builder, result, items, sockets.index_of(rank));
+}
+
+std::vector<Range> pair_runs(const Request &request, int from, const Group &to) {
+  std::vector<Range> runs;
+  for (const int rank : to) {
+    const Range block = request.pair(from, rank);
+    if (!runs.empty() && runs.back().first + runs.back().count == block.first) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(block);
+    }
+  }
+  return runs;
+}
+
+Operand placed(Operand place, std::uint32_t index) {
+  place.origin = (place.range.first + place.range.of - index) % place.range.of;
+  return place;
 }
 
 // Turns -------------------------------------------------------------------------------------------------------

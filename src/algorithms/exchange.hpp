@@ -39,6 +39,8 @@ using Rounds = std::vector<Round>;
 [[nodiscard]] Rounds bine_rounds(int ranks, int rank);
 // Blocks go up the trees of a forest, from root to root, and all others' down again.
 [[nodiscard]] Rounds forest_rounds(const shape::Tree &forest, int rank);
+// Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
+[[nodiscard]] Rounds prop_rounds(const Request &request);
 // A tree's edges between groups of the level removed.
 [[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level);
 
@@ -59,6 +61,11 @@ void reduce_scatter_in(plan::Builder &builder, const Request &request, int area,
 // the tiles of those ranks that have its position in their sockets, and gives them these, to be combined in `result`.
 // `home` as above; areas 0 and 2. Not in rank order.
 void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan::Space home, plan::Operand result);
+
+// Of an alltoall: what `from` has for the ranks of a group, neighbours together.
+[[nodiscard]] std::vector<plan::Range> pair_runs(const Request &request, int from, const Group &to);
+// Blocks in a line, slot or scratch that come there as number `index`.
+[[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
 
 // Blocks that are given one in each round, to a rank of the round: they take turns in two places, and whoever has
 // taken one says so, so that a line or slot holds but one block, whatever their number. Areas from `area` on: three.

@@ -55,6 +55,10 @@ void scatter_down(plan::Builder &builder, const shape::SurveyedTree &tree, int r
 // region, whose copies stay off the links. Areas 0 and 1.
 void pass_tokens(plan::Builder &builder, const Request &request, int tokens);
 
+// Gather (by get) and scatter (by put) of large blocks, where the root alone copies: it goes round the ranks after it, and
+// tells each when its whole block has been copied (NUMACol Table 1). Area 0.
+void go_round(plan::Builder &builder, const Request &request);
+
 // Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
 void share_blocks(plan::Builder &builder, const Request &request, int area);
 

@@ -2,6 +2,7 @@
 #include "algorithms/registry.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -63,6 +64,8 @@ const Algorithm *find(Collective collective, std::string_view name) {
 
 plan::Plan Algorithm::plan(Request request) const {
   request.collective = collective;
+  if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
+    throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
   std::optional<Shared> own;
   if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   try {
@@ -74,7 +77,13 @@ plan::Plan Algorithm::plan(Request request) const {
   }
 }
 
-std::string Algorithm::refusal(const Request &request) const {
+std::string Algorithm::refusal(Request request) const {
+  std::vector<int> any;  // permutation, on which it does not depend whether there is a plan
+  if (traits_of(collective).permutes && request.permutation.empty()) {
+    any.resize(static_cast<std::size_t>(request.ranks));
+    std::iota(any.rbegin(), any.rend(), 0);
+    request.permutation = any;
+  }
   try {
     static_cast<void>(plan(request));
     return {};
@@ -86,7 +95,9 @@ std::string Algorithm::refusal(const Request &request) const {
 plan::Builder Request::builder() const {
   if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
-  return {rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks)};
+  plan::Builder result(rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks));
+  if (traits_of(collective).displaced) result.keep_apart();
+  return result;
 }
 
 plan::Range Request::block(int first, int count) const {

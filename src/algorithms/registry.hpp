@@ -25,6 +25,7 @@ struct Request {
   int rank = 0;
   int ranks = 1;
   int root = 0;  // of rooted collectives
+  Permutation permutation{};  // of collectives that have one, which must be there; it stays where it is
   plan::Carrier carrier = plan::Carrier::slot;
   int radix = 2;                                 // of k-nomial trees
   const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
@@ -87,8 +88,8 @@ struct Algorithm {
 
   // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;
-  // What plan() would throw: why there is no such plan, and what to do. Empty: there is one.
-  [[nodiscard]] std::string refusal(const Request &request) const;
+  // What plan() would throw: why there is no such plan, and what to do. Empty: there is one. It needs no permutation.
+  [[nodiscard]] std::string refusal(Request request) const;
   // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
   // different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }

@@ -2,8 +2,7 @@
 // all of them crowd the root's link (NUMACol 3.2). Its three conditions for passing the token on before a copy: the
 // rank is near the root (here: in its NUMA region), the block is small, or no more than the threshold is left of it.
 // The threshold is a fragment, COPSE_FRAGMENT: all but the last of a block are copied with the token in hand. On a
-// machine of one region nobody is held up. Under put the root would copy all, and has no use for a token: that is flat
-// by put.
+// machine of one region nobody is held up. Under put the root has the token all the time: that is push_ring.
 // Cost: (P-1) (a + (n-m) b) + m b for fragments of m bytes; without the token P-1 copies share one link
 // Wins: very large blocks where the link out of the root's memory is filled by one rank, and suffers from many
 #include "algorithms/patterns.hpp"

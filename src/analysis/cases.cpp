@@ -42,11 +42,6 @@ bool one_fragment(const Variant& variant) {
          std::any_of(variant.plans->begin(), variant.plans->end(), [](auto& plan) { return plan.one_fragment; });
 }
 
-Call call_of(const Variant& variant, int fragments, bool in_place) {
-  return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
-          in_place,      one_fragment(variant) ? 1 : fragments};
-}
-
 bool rides(const Plans& plans) {
   const auto conditional = [](const plan::Step& step) { return step.when != plan::When::always; };
   return std::any_of(plans.begin(), plans.end(), [&](const plan::Plan& plan) {
@@ -152,6 +147,11 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 
 }  // namespace
 
+Call call_of(const Variant& variant, int fragments, bool in_place) {
+  return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
+          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant)};
+}
+
 std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   const int depth = std::max(2, most_lag(*variant.plans) + 1);
   std::vector<NamedCase> result;
@@ -223,14 +223,14 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
     }
   }
 
-  // Another root between.
-  if (traits.rooted() && variant.ranks > 1) {
+  // Another root or permutation between.
+  if ((traits.rooted() || traits.permutes) && variant.ranks > 1) {
     Variant other = variant;
     other.root = (variant.root + 1 + variant.ranks / 3) % variant.ranks;
     if (other.root == variant.root) other.root = (variant.root + 1) % variant.ranks;
     other.plans = build_plans(other);
     for (int fragments : {1, 2}) {
-      add(std::to_string(fragments) + " fragments, another root between",
+      add(std::to_string(fragments) + (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
           {call_of(variant, fragments, false), call_of(other, fragments, false), call_of(variant, fragments, true),
            call_of(other, 1, false)},
           depth, depth);

@@ -19,6 +19,8 @@ struct NamedCase {
   bool mixed = false;  // other algorithms take part
 };
 
+// A call of the variant's plans, in so many fragments if it can be cut.
+[[nodiscard]] Call call_of(const Variant& variant, int fragments, bool in_place);
 [[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
 // What a row has to be proved on: 1 to 64 ranks, and 96, 128 and 257.

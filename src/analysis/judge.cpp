@@ -127,7 +127,7 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   if (now.plan->together && !is_riding(each.rides, plan::kEveryone))
     return value == Values::kNothing ? "" : "has been moved, although not all ride";
   if (!traits.reduces) {
-    const int source = traits.giver(block, each.root, script_.ranks());
+    const int source = traits.giver(block, now.rank, each.root, script_.ranks(), each.permutation);
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
   }
   const int last = traits.last_combined(now.rank, script_.ranks());

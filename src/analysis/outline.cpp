@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/cases.hpp"
+
 namespace copse::analysis {
 namespace {
 
@@ -24,8 +26,7 @@ Case one_call(const Variant& variant) {
   int depth = 2;
   for (const plan::Plan& plan : *variant.plans)
     for (const auto& section : plan.sections) depth = std::max(depth, section.max_lag + 1);
-  const Call call{variant.plans, variant.row->collective, variant.root, variant.row->keeps_order, false, 1};
-  return {variant.ranks, variant.nodes, depth, depth, {call}, nullptr};
+  return {variant.ranks, variant.nodes, depth, depth, {call_of(variant, 1, false)}, nullptr};
 }
 
 void refuse_stuck(const Variant& variant, const Moment& waiting) {

@@ -31,6 +31,7 @@ struct Call {
   bool in_place = false;    // where it can be; a broadcast always is
   int fragments = 1;
   std::vector<Ride> rides{};  // by rank; empty: all stays
+  std::vector<int> permutation{};  // of collectives that have one
 };
 
 // One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.

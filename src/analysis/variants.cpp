@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "topology/layout.hpp"
 #include "topology/recorded.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int kRadices[] = {2, 3, 4, 8};
 constexpr int kMostNodes = 3;
+constexpr int kAllPermuted = 4;          // ranks of which all permutations are tried
+constexpr std::uint64_t kPermutations = 16;  // of more
 constexpr int kRemembered = 64;  // ranks: plans of more take too much memory to be kept for comparison
 
 }  // namespace
@@ -45,18 +48,67 @@ std::string Variant::name() const {
   std::string text{name_of(row->collective)};
   text.append(" ").append(row->name).append(" by ").append(plan::name_of(carrier));
   text.append(", ").append(std::to_string(ranks)).append(" ranks");
-  if (algorithms::traits_of(row->collective).rooted()) text.append(", root ").append(std::to_string(root));
+  const algorithms::Traits& traits = algorithms::traits_of(row->collective);
+  if (traits.rooted()) text.append(", root ").append(std::to_string(root));
+  if (traits.permutes) text.append(", permutation ").append(std::to_string(root));
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
+}
+
+std::uint64_t roots_of(algorithms::Collective collective, int ranks) {
+  const algorithms::Traits& traits = algorithms::traits_of(collective);
+  if (!traits.permutes) return traits.rooted() ? static_cast<std::uint64_t>(ranks) : 1;
+  std::uint64_t permutations = 1;
+  for (int i = 2; i <= ranks && ranks <= kAllPermuted; ++i) permutations *= static_cast<std::uint64_t>(i);
+  return ranks <= kAllPermuted ? permutations : kPermutations;
+}
+
+std::vector<int> permutation_number(std::uint64_t number, int ranks) {
+  std::vector<int> result(at(ranks));
+  std::iota(result.rbegin(), result.rend(), 0);
+  if (ranks <= kAllPermuted) {
+    for (; number > 0; --number) std::prev_permutation(result.begin(), result.end());
+    return result;
+  }
+  number %= kPermutations;
+  const auto each = [&](auto&& taker) {
+    for (int rank = 0; rank < ranks; ++rank) result[at(rank)] = taker(rank);
+    return result;
+  };
+  switch (number) {
+    case 0: return result;
+    case 1: return each([](int rank) { return rank; });
+    case 2: return each([&](int rank) { return (rank + 1) % ranks; });
+    case 3: return each([&](int rank) { return (rank + ranks - 1) % ranks; });
+    case 4: return each([&](int rank) { return (rank + ranks / 2) % ranks; });
+    case 5: return each([&](int rank) { return (rank ^ 1) < ranks ? rank ^ 1 : rank; });
+    default: break;
+  }
+  // Ranks that move are exchanged with earlier ones that do (Fisher and Yates).
+  std::minstd_rand random(static_cast<unsigned>(number) * 1000 + static_cast<unsigned>(ranks));
+  each([](int rank) { return rank; });
+  std::vector<std::size_t> moved;
+  for (std::size_t rank = 0; rank < result.size(); ++rank) {
+    if (number % 2 == 0 && random() % 3 == 0) continue;
+    moved.push_back(rank);
+    std::swap(result[rank], result[moved[random() % moved.size()]]);
+  }
+  return result;
+}
+
+std::vector<int> permutation_of(const Variant& variant) {
+  if (!algorithms::traits_of(variant.row->collective).permutes) return {};
+  return permutation_number(static_cast<std::uint64_t>(variant.root), variant.ranks);
 }
 
 namespace {
 
-// Of rank 0.
-algorithms::Request request_for(const Variant& variant, const algorithms::Shared& shared) {
+// Of rank 0. It refers to the other two.
+algorithms::Request request_for(const Variant& variant, const algorithms::Shared& shared, algorithms::Permutation permutation) {
   algorithms::Request request;
   request.shared = &shared;
   request.ranks = variant.ranks;
-  request.root = variant.root;
+  request.root = algorithms::traits_of(variant.row->collective).rooted() ? variant.root : 0;
+  request.permutation = permutation;
   request.carrier = variant.carrier;
   request.radix = variant.radix;
   request.places = variant.places.get();
@@ -69,7 +121,8 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   auto plans = std::make_shared<Plans>();
   plans->reserve(at(variant.ranks));
   const algorithms::Shared shared(variant.ranks, variant.places.get());
-  algorithms::Request request = request_for(variant, shared);
+  const std::vector<int> permutation = permutation_of(variant);
+  algorithms::Request request = request_for(variant, shared, permutation);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->plan(request));
   return plans;
 }
@@ -77,7 +130,8 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
 bool differs(const Variant& variant, int other_radix) {
   constexpr int kAllOf = 17;  // of so many ranks, all
   const algorithms::Shared shared(variant.ranks, variant.places.get());
-  algorithms::Request request = request_for(variant, shared);
+  const std::vector<int> permutation = permutation_of(variant);
+  algorithms::Request request = request_for(variant, shared, permutation);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
     const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
     const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;
@@ -96,7 +150,7 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
       only_(only),
       machines_(only != nullptr ? 1 : machines().size()),
       nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))),
-      roots_(algorithms::traits_of(row.collective).rooted() ? static_cast<std::uint64_t>(ranks) : 1),
+      roots_(roots_of(row.collective, ranks)),
       others_(nodes_ * machines_ * kLayouts * std::size(kRadices)),
       size_(others_ * roots_) {
   // Steps of the golden ratio of the whole cover it evenly (Weyl); one that has no factor in common with the size

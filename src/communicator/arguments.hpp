@@ -23,6 +23,7 @@ struct Arguments {
   std::size_t element_bytes = 1;
   const engine::Combine *combine = nullptr;
   int root = 0;
+  const int *permutation = nullptr;  // of all ranks (algorithms::Permutation); it need not stay until the call is over
 
   // The v-variants: on all ranks alike. Every buffer that holds blocks of several ranks has a table of them, in the order
   // of ranks; every rank's tables must agree on the sizes.

@@ -17,6 +17,7 @@ using algorithms::Collective;
 namespace {
 
 constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
+constexpr std::size_t kPermutedKept = 64;
 
 // The first route of `routes` whose sizes do not end before `bytes`.
 auto first_up_to(auto &routes, std::size_t bytes) {
@@ -29,17 +30,37 @@ auto first_up_to(auto &routes, std::size_t bytes) {
 const engine::Program &Communicator::State::program_for(const choose::Decision &decision, int root) {
   const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root);
   auto at = programs.find(key);
-  if (at == programs.end()) {
-    algorithms::Request request;
-    request.rank = rank;
-    request.ranks = ranks;
-    request.root = root;
-    request.carrier = decision.carrier;
-    request.radix = decision.radix;
-    request.places = &group->places;
-    at = programs.emplace(key, executor->prepare(decision.algorithm->plan(request))).first;
-  }
+  if (at == programs.end()) at = programs.emplace(key, prepare(decision, root, {})).first;
   return at->second;
+}
+
+engine::Program Communicator::State::prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const {
+  algorithms::Request request;
+  request.rank = rank;
+  request.ranks = ranks;
+  request.root = root;
+  request.permutation = permutation;
+  request.carrier = decision.carrier;
+  request.radix = decision.radix;
+  request.places = &group->places;
+  return executor->prepare(decision.algorithm->plan(request));
+}
+
+// Calls that were started run the programs that they found: those stay as long as there are such calls.
+const engine::Program &Communicator::State::program_for(const choose::Decision &decision, algorithms::Permutation permutation) {
+  const auto at = std::find_if(permuted.begin(), permuted.end(), [&](const Permuted &each) {
+    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix &&
+           std::equal(permutation.begin(), permutation.end(), each.permutation.begin(), each.permutation.end());
+  });
+  if (at != permuted.end()) {
+    permuted.splice(permuted.begin(), permuted, at);
+    return at->program;
+  }
+  while (permuted.size() >= kPermutedKept && started.empty()) permuted.pop_back();
+  return permuted
+      .emplace_front(Permuted{decision.algorithm, decision.carrier, decision.radix, {permutation.begin(), permutation.end()},
+                              prepare(decision, 0, permutation)})
+      .program;
 }
 
 Route &Communicator::State::make_route(Collective collective, choose::Needs needs, std::size_t bytes) {
@@ -66,9 +87,13 @@ inline Route &Communicator::State::route_for(Collective collective, choose::Need
   return at != known.end() && (*at)->decision.from <= bytes ? **at : make_route(collective, needs, bytes);
 }
 
-inline const engine::Program &Communicator::State::program_of(Route &route, int root) {
+// A route keeps none for a permutation.
+inline const engine::Program &Communicator::State::program_of(Route &route, int root, const int *permutation) {
   const engine::Program *&program = route.by_root[static_cast<std::size_t>(root)];
-  if (program == nullptr) program = &program_for(route.decision, root);
+  if (program == nullptr) {
+    if (permutation != nullptr) return program_for(route.decision, {permutation, static_cast<std::size_t>(ranks)});
+    program = &program_for(route.decision, root);
+  }
   return *program;
 }
 
@@ -142,8 +167,9 @@ void run_alone(const Arguments &arguments) {
 void Communicator::State::decide(const Arguments &arguments, Recent &known) {
   const choose::Needs needs = needs_of(arguments);
   Route &route = route_for(arguments.collective, needs, arguments.count * arguments.element_bytes);
-  const engine::Program &program = program_of(route, arguments.root);
-  known = {arguments.count, arguments.element_bytes, arguments.root, needs.strict, &route, &program, {},
+  const engine::Program &program = program_of(route, arguments.root, arguments.permutation);
+  const int root = arguments.permutation == nullptr ? arguments.root : -1;  // the next permutation may be another
+  known = {arguments.count, arguments.element_bytes, root, needs.strict, &route, &program, {},
            has_input(arguments, rank), has_output(arguments, rank)};
   known.call.count = arguments.count;
   known.call.element_bytes = arguments.element_bytes;
@@ -287,7 +313,7 @@ void Communicator::State::set_aside(Job &job) const {
     job.call.output = job.memory.data();
     return;
   }
-  job.input_blocks.resize(static_cast<std::size_t>(ranks));
+  job.input_blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks)));
   std::size_t total = 0;  // where a block goes, one after the other
   for (std::size_t i = 0; i < job.input_blocks.size(); ++i) {
     job.input_blocks[i] = {static_cast<std::ptrdiff_t>(total), arguments.ragged ? arguments.input_blocks[i].count : job.call.count};
@@ -325,7 +351,7 @@ void Communicator::State::bind(Job &job) {
   if (displaced(arguments)) set_aside(job);
   Route &route = route_for(arguments.collective, needs_of(arguments), job.call.count * job.call.element_bytes);
   job.route = &route;
-  job.program = &program_of(route, arguments.root);
+  job.program = &program_of(route, arguments.root, arguments.permutation);
   job.call.ride_bytes = route.decision.ride_bytes;
   set_cut(job.call, route);
 }

@@ -93,6 +93,16 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
     if (!all[other].agrees_with(all[0]))
       return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +
              std::to_string(other) + " calls " + all[other].text();
+  if (traits.permutes) {
+    std::vector<int> entries(ranks * ranks);
+    if (!state_->group->bootstrap->allgather(arguments.permutation, entries.data(), ranks * sizeof entries[0])) return kEnded;
+    for (std::size_t i = ranks; i < entries.size(); ++i) {
+      if (entries[i] == entries[i % ranks]) continue;
+      const std::string entry = "permutation[" + std::to_string(i % ranks) + "] is ";
+      return "the ranks do not agree on the permutation of " + all[0].text() + ": " + entry + std::to_string(entries[i % ranks]) +
+             " on rank 0, but " + std::to_string(entries[i]) + " on rank " + std::to_string(i / ranks);
+    }
+  }
   if (!arguments.ragged) return {};
 
   std::vector<std::uint64_t> table(2 * ranks, kUnknown), tables(2 * ranks * ranks);

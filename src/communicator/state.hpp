@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +41,15 @@ struct Size {
 // What a rank tells another of an alltoall if they do not mean the same: elements that it gives it, and takes of it at most.
 struct Pair {
   std::size_t gives = 0, takes = 0;
+};
+
+// A program for a permutation. There are too many of these to keep all.
+struct Permuted {
+  const algorithms::Algorithm *algorithm;
+  plan::Carrier carrier;
+  int radix;
+  std::vector<int> permutation;
+  engine::Program program;
 };
 
 // What was decided for the last call of a collective: most are like it.
@@ -89,6 +99,7 @@ struct Communicator::State final : Progress::Task {
   std::array<std::unique_ptr<Routes>, algorithms::kCollectives> routes;
   std::array<Recent, algorithms::kCollectives> recent;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs;
+  std::list<Permuted> permuted;  // the last used first
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> one_way_routes;
   Trace trace;
   algorithms::Collective running{};
@@ -101,12 +112,14 @@ struct Communicator::State final : Progress::Task {
   ~State() override;
   void begin_in(std::shared_ptr<Group> joined) noexcept;
   [[nodiscard]] const void *whole() const override { return group.get(); }
+  [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const;
   const engine::Program &program_for(const choose::Decision &decision, int root);
+  const engine::Program &program_for(const choose::Decision &decision, algorithms::Permutation permutation);
   Route &make_route(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   void open(Route &route, algorithms::Collective collective);
   Route &route_for(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
-  const engine::Program &program_of(Route &route, int root);
+  const engine::Program &program_of(Route &route, int root, const int *permutation = nullptr);
   void set_cut(engine::Call &call, const Route &route) const;
   void decide(const Arguments &arguments, Recent &recent);
   Outcome run(const Arguments &arguments);

@@ -284,6 +284,7 @@ void Builder::drain_before_writing(const Operand &target) {
   auto &undrained = part().undrained;
   for (std::size_t i = 0; i < undrained.size(); ++i) {
     const std::uint8_t area = undrained[i].area;
+    if (apart_ && undrained[i].a.space != target.space) continue;
     if (drained[area] || !overlaps(undrained[i].a, target)) continue;
     emit(Kind::drain, area);
     drained[area] = true;

@@ -55,6 +55,9 @@ class Builder {
   // value: portions are posted in their order, and have different chunks of the fragment.
   void portion(int number);
 
+  // Says that input and output are never one memory. Otherwise the output is not written before what is sent from that part of
+  // the input has left.
+  void keep_apart() { apart_ = true; }
   // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
   void keep_in_slots() { plan_.slots = true; }
   // Likewise, that some ranks give from their scratch (under get it is read there, as long as the readers like), or
@@ -191,6 +194,7 @@ class Builder {
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
+  bool apart_ = false;                 // input and output
   bool publishes_ = false;             // somebody touches my buffers
   bool publishing_ = false;            // steps on the area of publications are the builder's own now
   RankList touched_;                   // whose buffers I touch

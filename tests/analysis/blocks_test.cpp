@@ -1,6 +1,8 @@
 // Faults planted in plans over blocks, and what the checker says about each.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "analysis/cases.hpp"
 
 namespace copse::analysis {
@@ -99,6 +101,46 @@ TEST(Blocks, AnInputThatIsOverwrittenInPlace) {
   std::erase_if(plans[0].steps, [](const plan::Step& step) { return step.kind == plan::Kind::await_done; });
   plans[0].sections.pop_back();
   expect_found(plans, Collective::allgather, Fault::race, "back", true);
+}
+
+// Permute: the plans of one permutation, where another was asked for.
+TEST(Permutations, AreJudgedByTheCallsOwn) {
+  Variant variant;
+  variant.row = algorithms::find(Collective::permute, "direct");
+  variant.ranks = 5;
+  const auto verdict_for = [&](int asked) {
+    Case subject;
+    subject.ranks = variant.ranks;
+    Call call{build_plans(variant), Collective::permute};
+    Variant other = variant;
+    other.root = asked;
+    call.permutation = permutation_of(other);
+    subject.calls = {call, call};
+    return check(subject);
+  };
+  EXPECT_TRUE(verdict_for(0).ok());
+  const Verdict verdict = verdict_for(2);
+  ASSERT_FALSE(verdict.ok());
+  EXPECT_EQ(verdict.findings[0].fault, Fault::wrong) << to_text(verdict.findings[0]);
+  EXPECT_NE(to_text(verdict.findings[0]).find("is not that of rank"), std::string::npos) << to_text(verdict.findings[0]);
+}
+
+// All of up to four ranks; of more, each of the kinds that variants.hpp names.
+TEST(Permutations, AreOnesAndDiffer) {
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 64}) {
+    std::set<std::vector<int>> found;
+    const std::uint64_t all = roots_of(Collective::permute, ranks);
+    int fixed = 0;
+    for (std::uint64_t number = 0; number < all; ++number) {
+      const auto permutation = permutation_number(number, ranks);
+      EXPECT_EQ(algorithms::not_a_permutation(permutation), "") << ranks << " ranks, number " << number;
+      found.insert(permutation);
+      for (int rank = 0; rank < ranks; ++rank) fixed += number > 5 && number % 2 == 0 && permutation[at(rank)] == rank ? 1 : 0;
+      EXPECT_EQ(permutation_number(number + all, ranks), permutation);
+    }
+    EXPECT_GE(found.size(), all - (ranks == 5 ? 4 : 0)) << ranks << " ranks";  // of five, random ones meet
+    if (ranks == 64) { EXPECT_GT(fixed, 64); }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/cases.hpp"
 #include "analysis/checker.hpp"
 #include "analysis/timetable.hpp"
 #include "analysis/variants.hpp"
@@ -67,7 +68,7 @@ TEST(Timetable, ChainsAreAsLongAsTheCheckerSaysTheyAre) {
   for (const algorithms::Algorithm& row : algorithms::all()) {
     for (int ranks : {3, 8, 13}) {
       for (Variant& variant : variants(row, ranks, 2)) {
-        const Case subject{ranks, variant.nodes, 3, 3, {{variant.plans, row.collective, variant.root, row.keeps_order}}};
+        const Case subject{ranks, variant.nodes, 3, 3, {call_of(variant, 1, false)}};
         Timetable<ChainLength> chain(ranks);
         ASSERT_TRUE(walks(subject, chain)) << variant.name();
         EXPECT_EQ(chain.end(), check(subject).depth) << variant.name();

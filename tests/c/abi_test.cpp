@@ -51,7 +51,8 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
       "copse_test"};
   for (const std::string name :
        {"barrier", "broadcast", "reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block",
-        "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv"})
+        "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+        "permute"})
     interface.insert({"copse_" + name, "copse_start_" + name});
   EXPECT_EQ(shown, interface);
 }

@@ -64,6 +64,10 @@ copse_status make(copse_comm *comm, const CallBuffers &call, const communicator:
     case Collective::alltoall:
       return a.ragged ? CALL(alltoallv, a.input, input_sizes, input_places, a.output, output_sizes, output_places)
                       : CALL(alltoall, a.input, a.output, a.count);
+    case Collective::permute: {
+      const std::vector<int> permutation(a.permutation, a.permutation + ranks);
+      return CALL(permute, a.input, a.output, permutation.data(), a.count);
+    }
   }
 #undef CALL
   return COPSE_ERROR_ARGUMENT;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +24,7 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     double numbers[8]{}, sums[8]{};
     const std::size_t sizes[] = {8, 4}, places[] = {16, 0}, touching[] = {3, 0}, far[] = {0, SIZE_MAX / 2};
     const std::size_t huge[] = {1, kHuge};
+    const int swap[] = {1, 0};
     std::string all;
     const auto wrong = [&](copse_status status, std::initializer_list<const char *> words) {
       all += refused(status, COPSE_ERROR_ARGUMENT, words, comm);
@@ -63,6 +65,14 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     wrong(copse_alltoall(comm, in, in + 8, 8), {"input and output overlap by 8 bytes"});
     wrong(copse_alltoallv(comm, in, sizes, places, in + 20, sizes, nullptr), {"overlap by 4 bytes"});
     wrong(copse_allgatherv(comm, in, out, sizes, touching), {"blocks of output overlap"});
+    wrong(copse_permute(comm, in, in + 4, swap, 8), {"input and output overlap by 4 bytes"});
+    // Permutations.
+    const int beyond[] = {0, 2}, negative[] = {-1, 0}, twice[] = {1, 1};
+    wrong(copse_permute(comm, in, out, nullptr, 8), {"copse_permute", "permutation is null", "each of 2 ranks"});
+    wrong(copse_permute(comm, in, out, beyond, 8), {"copse_permute", "permutation[1] is 2; expected a rank, 0 to 1"});
+    wrong(copse_permute(comm, in, out, negative, 8), {"permutation[0] is -1; expected a rank"});
+    wrong(copse_permute(comm, in, out, twice, 0), {"permutation[1] is 1, as permutation[0] is; expected every rank once"});
+    wrong(copse_permute(comm, in, nullptr, swap, 8), {"output is null; expected 8 bytes"});
     // Operators.
     wrong(copse_scan(comm, numbers, sums, 2, COPSE_DOUBLE, COPSE_BXOR), {"BXOR is not defined for type DOUBLE"});
     wrong(copse_reduce_scatter(comm, numbers, sums, sizes, COPSE_TYPE_COUNT, COPSE_SUM), {"not defined"});
@@ -280,6 +290,43 @@ TEST(Requests, AllEndWhenARankDoes) {
   EXPECT_EQ(complaints, (std::vector<std::string>{"", "", "signal 9"}));
 }
 
+// All permutations of five ranks, more than a communicator keeps programs for: all started at once, and then each by itself.
+TEST(Permute, TakesAnyNumberOfPermutations) {
+  const auto body = [](copse_comm *comm) -> std::string {
+    constexpr int kRanks = 5;
+    const int rank = copse_comm_rank(comm);
+    std::vector<std::vector<int>> all{{0, 1, 2, 3, 4}};
+    for (auto next = all.front(); std::next_permutation(next.begin(), next.end());) all.push_back(next);
+    std::vector<copse_request *> requests(all.size());
+    std::vector<std::array<std::size_t, 2>> in(all.size()), out(all.size());
+    const auto wrong = [&](std::size_t i) -> std::string {
+      const auto giver = static_cast<std::size_t>(std::find(all[i].begin(), all[i].end(), rank) - all[i].begin());
+      const bool right = out[i] == std::array{i, giver};
+      out[i] = {};
+      return right ? "" : "permutation " + std::to_string(i) + " gave rank " + std::to_string(rank) + " something else";
+    };
+    int given[kRanks];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      in[i] = {i, static_cast<std::size_t>(rank)};
+      std::copy(all[i].begin(), all[i].end(), given);
+      if (copse_start_permute(comm, in[i].data(), out[i].data(), given, sizeof in[i], &requests[i]) != COPSE_OK)
+        return copse_comm_message(comm);
+      std::fill(given, given + kRanks, -1);  // it is free at once
+    }
+    if (copse_wait_all(requests.size(), requests.data()) != COPSE_OK) return copse_comm_message(comm);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (std::string what = wrong(i); !what.empty()) return "started: " + what;
+    for (int turn = 0; turn < 2; ++turn) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (copse_permute(comm, in[i].data(), out[i].data(), all[i].data(), sizeof in[i]) != COPSE_OK) return copse_comm_message(comm);
+        if (std::string what = wrong(i); !what.empty()) return what;
+      }
+    }
+    return {};
+  };
+  EXPECT_EQ(with_processes(5, body), "");
+}
+
 // An alltoall in place needs a copy of its input; rank 1 has no memory for one.
 TEST(Requests, AllEndWhenARankHasNoMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -357,6 +404,12 @@ const Mismatch kMismatches[] = {
        return copse_reduce_scatter(comm, numbers, sums, counts, COPSE_DOUBLE, COPSE_SUM);
      },
      {"the blocks of reduce_scatter", "block 1 has 2 elements for rank 0, but 3 for rank 1"}},
+    {"permute_by_another_permutation",
+     [](copse_comm *comm, int rank) {
+       const int permutation[] = {rank == 1 ? 2 : 1, rank == 1 ? 1 : 2, 0};
+       return copse_permute(comm, in, out, permutation, 4);
+     },
+     {"permutation of permute of 4 bytes", "permutation[0] is 1 on rank 0, but 2 on rank 1"}},
     {"gather_and_gatherv",
      [](copse_comm *comm, int rank) {
        const std::size_t sizes[] = {4, 4, 4};

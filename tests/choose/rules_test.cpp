@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -162,11 +163,14 @@ TEST(Footprint, IsThatOfThePlans) {
     for (const int ranks : {2, 3, 4, 7, 8, 13, 16, 33}) {
       for (const int nodes : {1, 2, 3}) {
         const topology::Placement places = placement(ranks, nodes, 2);
+        std::vector<int> reversal(static_cast<std::size_t>(ranks));
+        std::iota(reversal.rbegin(), reversal.rend(), 0);
         for (int c = 0; c < plan::kCarriers; ++c) {
           algorithms::Request request;
           request.ranks = ranks;
           request.carrier = static_cast<plan::Carrier>(c);
           request.places = &places;
+          request.permutation = reversal;
           if (!row.carries(request.carrier)) continue;
           for (const int radix : {2, 3, 8}) {
             for (const int root : {0, ranks - 1}) {

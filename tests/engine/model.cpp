@@ -91,6 +91,10 @@ std::vector<std::byte> expected(const ModelCall &call, int rank, std::uint32_t b
     case Collective::gather:
     case Collective::allgather: return contribution(call, static_cast<int>(block), block);
     case Collective::alltoall: return contribution(call, static_cast<int>(block) / call.ranks, block);
+    case Collective::permute: {
+      const auto permutation = call.permutation();
+      return contribution(call, static_cast<int>(std::find(permutation.begin(), permutation.end(), rank) - permutation.begin()), block);
+    }
     case Collective::scan: last = rank; break;
     case Collective::exscan: last = rank - 1; break;
     case Collective::reduce:
@@ -126,6 +130,15 @@ const Operation &operation(int number) {
 
 std::size_t ModelCall::element_bytes() const {
   return algorithms::traits_of(collective).reduces ? operation->element_bytes : 1;
+}
+
+std::vector<int> ModelCall::permutation() const {
+  std::vector<int> result(static_cast<std::size_t>(ranks));
+  std::iota(result.begin(), result.end(), 0);
+  std::mt19937_64 random(seed % 3 == 0 ? seed : seed % 16);
+  if (seed % 3 == 1) std::rotate(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(seed % result.size()), result.end());
+  if (seed % 3 != 1) std::shuffle(result.begin(), result.end(), random);
+  return result;
 }
 
 std::string ModelCall::text() const {
@@ -195,11 +208,12 @@ CallBuffers::Side CallBuffers::side(Extent extent, std::uint64_t salt) const {
 }
 
 CallBuffers::CallBuffers(int rank, const ModelCall &call)
-    : rank_(rank), call_(call), combine_(combine_of(*call.operation)) {
+    : rank_(rank), call_(call), combine_(combine_of(*call.operation)), permutation_(call.permutation()) {
   const algorithms::Traits &traits = algorithms::traits_of(call.collective);
   has_input_ = traits.has_input(rank, call.root);
   has_output_ = traits.has_output(rank, call.root);
-  const bool displaced = call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter;
+  const bool displaced = call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter ||
+                         call.collective == Collective::permute;
   one_buffer_ = traits.one_buffer || (call.in_place && has_input_ && has_output_ && (traits.in_place || displaced));
   input_ = side(traits.input, 1);
   output_ = side(traits.output, 2);
@@ -236,6 +250,7 @@ communicator::Arguments CallBuffers::arguments() {
   arguments.count = call_.count;
   arguments.ragged = call_.ragged;
   if (traits.reduces) arguments.combine = &combine_;
+  if (call_.collective == Collective::permute) arguments.permutation = permutation_.data();
   if (has_input_ || traits.one_buffer) arguments.input = input_.bytes.data();
   if (has_output_) arguments.output = output_.bytes.data();
   if (one_buffer_) {

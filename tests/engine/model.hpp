@@ -41,6 +41,7 @@ struct ModelCall {
   std::uint64_t seed = 0;  // of the data, sizes and places
 
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::vector<int> permutation() const;  // of a permute: a few come again and again, others do not
   [[nodiscard]] std::size_t element_bytes() const;
 };
 
@@ -90,6 +91,7 @@ class CallBuffers {
   int rank_;
   ModelCall call_;
   engine::Combine combine_;
+  std::vector<int> permutation_;
   Side input_, output_;
   bool has_input_, has_output_, one_buffer_;
   Bytes input_before_, output_before_;

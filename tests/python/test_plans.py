@@ -21,10 +21,14 @@ PLANS = [
     ("allreduce", "ring", "slot", 3),
     ("allreduce", "tiled", "slot", 2),
     ("gather", "one_way", "put", 3),
+    ("gather", "pull_ring", "get", 3),
     ("scatter", "one_way", "get", 3),
+    ("scatter", "push_ring", "put", 3),
     ("allgather", "bruck", "slot", 3),
+    ("allgather", "hierarchical_pipelined", "slot", 3),
     ("alltoall", "pairwise", "slot", 3),
     ("alltoall", "letters", "slot", 3),
+    ("permute", "direct", "slot", 3),
 ]
 
 

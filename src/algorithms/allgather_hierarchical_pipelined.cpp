@@ -1,0 +1,49 @@
+// allgather, hierarchical and pipelined: every rank's block goes straight to rank 0, and all blocks go down a tree of two
+// levels from there: the regions' leaders take them from rank 0, and each region from its leader (KNEM VI.E, which puts the
+// broadcast of KNEM V after the gather of KNEM IV.B). The next fragments are gathered while others are still on their way
+// down.
+// Cost: (2 + n/m) (a + P m b) with fragments of m bytes; P-1 blocks enter the memory of rank 0, and R-1 leaders read it
+// Wins: against gather_broadcast, where there are several NUMA regions: all blocks cross each link between two of them once
+#include "algorithms/patterns.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan allgather_hierarchical_pipelined(const Request &request) {
+  using plan::Builder;
+  Builder builder = request.builder();
+  const int rank = request.rank;
+  const plan::Range mine = request.block(rank), all = request.block(0, request.ranks);
+  const auto new_to = [&](int other) {  // the blocks before its own, and those behind it
+    std::vector<plan::Range> result;
+    if (other > 0) result.push_back(request.block(0, other));
+    if (other + 1 < request.ranks) result.push_back(request.block(other + 1, request.ranks - 1 - other));
+    return result;
+  };
+  const shape::SurveyedTree &down = request.machine_tree(shape::Form::flat, shape::Form::flat);
+  const auto &children = down.children[static_cast<std::size_t>(rank)];
+  builder.pack(all.count);
+
+  builder.loop();
+  gather_up(builder, request.ranks_tree(shape::Form::flat), rank, 0);
+  if (rank != down.root) builder.copy(Builder::output(mine), Builder::input(mine));
+  builder.lag(kLag);
+  if (rank != down.root) {
+    for (const plan::Range &blocks : new_to(rank)) {
+      const plan::Operand home = Builder::output(blocks);
+      builder.copy(home, builder.take(1, down.parent[static_cast<std::size_t>(rank)], home, home, all));
+    }
+  }
+  if (!children.empty()) {
+    std::vector<int> readers;
+    std::vector<plan::Range> parts;
+    for (const int child : children) {
+      for (const plan::Range &blocks : new_to(child)) parts.push_back(blocks);
+      readers.resize(parts.size(), child);
+    }
+    builder.give_parts(1, readers, parts, Builder::output(all));
+  }
+  builder.reclaim(children);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms
