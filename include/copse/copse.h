@@ -102,9 +102,9 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
  *     copse_status copse_start_name(parameters, copse_request **request);        returns at once (see "Requests")
  *
  * Sizes named `bytes` are in bytes, those named `count` in elements of `type`. 0 is allowed. All ranks must mean the
- * same sizes, counts, type, operator, root and permutation; otherwise the behaviour is undefined. (COPSE_CHECK=1 finds a difference
- * and tells what two ranks called.) Buffers may have any alignment. A buffer may be null if the rank does not have it
- * or if it has no bytes. Input and output may share memory only where the description says so ("in place").
+ * same sizes, counts, type, operator, root and permutation; otherwise the behaviour is undefined. (COPSE_CHECK=1 finds a
+ * difference and tells what two ranks called.) Buffers may have any alignment. A buffer may be null if the rank does not
+ * have it or if it has no bytes. Input and output may share memory only where the description says so ("in place").
  *
  * If there is a block for each rank, the blocks follow one another in the order of ranks. The functions whose names end
  * in v (and reduce_scatter) have blocks of different sizes, and a size may be zero. `sizes[r]` is the size of the block

@@ -135,7 +135,7 @@ bool Communicator::compare_refused(const char *why) {
 }
 
 std::string Communicator::has_ended_text(int rank) const {
-  return "rank " + std::to_string(rank) + " (process " + std::to_string(state_->group->pids[static_cast<std::size_t>(rank)]) +
+  return "rank " + std::to_string(rank) + " (process " + std::to_string(state_->group->reached.pids[static_cast<std::size_t>(rank)]) +
          ") has ended before it took its part";
 }
 
@@ -164,7 +164,7 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
       return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";
     case Outcome::reach_failed:
-      return call + ": reading or writing another rank's buffer failed (" + std::strerror(state_->error) +
+      return call + ": reading or writing another rank's buffer failed (" + std::strerror(state_->failure.error) +
              "); is every buffer as long as its count says? COPSE_REACH=staged avoids such accesses";
     case Outcome::threw:
       return call + ": this rank's part, or an operator of the program's, ended in a C++ exception; the other ranks have been told";

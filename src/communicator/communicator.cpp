@@ -16,12 +16,12 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
-const Capabilities &Communicator::capabilities() const { return state_->group->capabilities; }
+const Capabilities &Communicator::capabilities() const { return state_->group->terms.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 
 Trace Communicator::trace() const {
   Trace all = state_->trace;
-  if (!state_->lane) state_->group->ended.add_to(all);
+  if (!state_->seat.lane) state_->group->ended.add_to(all);
   return all;
 }
 
@@ -46,10 +46,10 @@ std::unique_ptr<Communicator> Communicator::lane(std::string &why_not) {
   Group &group = *state_->group;
   std::unique_ptr<Communicator> beside(new Communicator(std::make_unique<State>()));
   State &state = *beside->state_;
-  state.lane = group.lanes.take(group, why_not);
-  if (!state.lane) return nullptr;
-  if (group.wire) state.wire = group.wire->lane(state.lane->number);
-  state.executor = group.executor_on(state.lane->segment, state.wire.get(), state.lane->ticket);
+  state.seat.lane = group.lanes.take(group, why_not);
+  if (!state.seat.lane) return nullptr;
+  if (group.wire) state.seat.wire = group.wire->lane(state.seat.lane->number);
+  state.executor = group.executor_on(state.seat.lane->segment, state.seat.wire.get(), state.seat.lane->ticket);
   state.begin_in(state_->group);
   return beside;
 }
@@ -67,13 +67,14 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   rank = group->rank;
   ranks = group->ranks;
   traced = group->settings.trace;
+  routes.begin(*group, *executor, trace);
 }
 
 Communicator::State::~State() {
   if (!group) return;
   group->progress->remove(*this);
-  if (!lane) return;
-  if (broken == Outcome::done && !keeps_lane) group->lanes.give_back(lane->number, executor->ticket());
+  if (!seat.lane) return;
+  if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, executor->ticket());
   try {
     group->ended.add(trace);
   } catch (const std::bad_alloc &) {  // then the trace lacks this one

@@ -149,7 +149,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
   using Stores = choose::SlotStores;
   const bool measured = settings.slots == Stores::measured;
   const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
-  group.capabilities = {census.nodes,
+  group.terms.capabilities = {census.nodes,
                         static_cast<int>(census.here.size()),
                         agreed.threads,
                         agreed.heap && !agreed.threads,
@@ -158,9 +158,9 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
                         streamed,
                         reach.heap_why_not,
                         reach.kernel_why_not};
-  choose::Situation &situation = group.situation;
+  choose::Situation &situation = group.terms.situation;
   situation.ranks = group.ranks;
-  situation.places = &group.places;
+  situation.places = &group.terms.places;
   situation.nodes = census.nodes;
   situation.addressable =
       settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
@@ -169,9 +169,9 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
   situation.oversubscribed = census.crowded;
   const engine::Costs &costs = agreed.costs;
   if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
-  situation.numa = shape::groups(group.places, topology::Level::numa) > census.nodes;
+  situation.numa = shape::groups(group.terms.places, topology::Level::numa) > census.nodes;
 
-  Tuning &tuning = group.tuning;
+  Tuning &tuning = group.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = group.progress->cancellable();
   tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
@@ -184,7 +184,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
 }  // namespace
 
 bool Group::has_ended(int other) const {
-  const auto &process = peers[static_cast<std::size_t>(other)].process;
+  const auto &process = reached.peers[static_cast<std::size_t>(other)].process;
   return process && process->ended();
 }
 
@@ -197,12 +197,12 @@ int Group::first_ended() const {
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &where, engine::Wire *over,
                                                      std::uint64_t ticket) const {
   const auto lost = [this](int other) { return has_ended(other); };
-  auto executor = std::make_unique<engine::Executor>(where, peers, rank, tuning.wait, over, lost);
+  auto executor = std::make_unique<engine::Executor>(where, reached.peers, rank, terms.tuning.wait, over, lost);
   executor->begin_at(ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
-  if (tuning.heap_only) executor->publish_from_heap_only();
-  executor->stream_from(tuning.stream_from);
-  executor->store_slots(tuning.slots);
+  if (terms.tuning.heap_only) executor->publish_from_heap_only();
+  executor->stream_from(terms.tuning.stream_from);
+  executor->store_slots(terms.tuning.slots);
   return executor;
 }
 
@@ -246,19 +246,19 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   group->ranks = bootstrap->ranks();
   group->settings = settings;
   group->progress = std::move(progress);
-  group->places = placement_of(census->cards, settings);
-  for (const Card &card : census->cards) group->pids.push_back(card.pid);
+  group->terms.places = placement_of(census->cards, settings);
+  for (const Card &card : census->cards) group->reached.pids.push_back(card.pid);
   describe(*group, *census, reach, agreed);
-  group->peers = std::move(reach.peers);
-  group->heaps = std::move(reach.heaps);
+  group->reached.peers = std::move(reach.peers);
+  group->reached.heaps = std::move(reach.heaps);
   group->wire = std::move(wire);
   bootstrap->settle([everything = group->progress.get()] { everything->idle(); },
                     [them = group.get()] { return them->first_ended() < 0; });
   group->bootstrap = std::move(bootstrap);
-  group->leader = census->card(census->leader());
-  group->leader_rank = census->leader();
-  group->memory = memory.mapping();
-  group->segment = segment;
+  group->ground.leader = census->card(census->leader());
+  group->ground.leader_rank = census->leader();
+  group->ground.memory = memory.mapping();
+  group->ground.segment = segment;
   auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
   pledge->keep();
   return {std::move(group), std::move(executor)};

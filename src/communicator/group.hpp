@@ -31,25 +31,40 @@ struct Tuning {
   engine::SlotStores slots;
 };
 
+// What calls go by.
+struct Terms {
+  Capabilities capabilities;
+  choose::Situation situation;
+  topology::Placement places;
+  Tuning tuning;
+};
+
+// How this rank reaches the others.
+struct Reached {
+  std::vector<pid_t> pids;
+  std::vector<engine::Peer> peers;
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which the peers lie in
+};
+
+// The memory that the ranks of this node share.
+struct Ground {
+  Card leader;          // of the first rank of this node,
+  int leader_rank = 0;  // which is this one
+  std::shared_ptr<engine::Mapping> memory;  // of the communicator's own stream,
+  engine::Segment segment;                  // which lies there
+};
+
 struct Group {
   int rank = 0, ranks = 1;
   choose::Settings settings;
   std::shared_ptr<Progress> progress;
   std::unique_ptr<Bootstrap> bootstrap;
   std::unique_ptr<engine::Wire> wire;
-  Capabilities capabilities;
-  choose::Situation situation;
-  Tuning tuning;
-  topology::Placement places;
-  std::vector<pid_t> pids;
-  std::vector<engine::Peer> peers;
-  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which the peers lie in
-  Card leader;          // of the first rank of this node,
-  int leader_rank = 0;  // which is this one
-  std::shared_ptr<engine::Mapping> memory;  // of the communicator's own stream,
-  engine::Segment segment;                  // which lies there
-  Lanes lanes;                              // beside it
-  EndedTraces ended;                        // of lanes
+  Terms terms;
+  Reached reached;
+  Ground ground;
+  Lanes lanes;        // beside the ground
+  EndedTraces ended;  // of lanes
 
   // Has the process of that rank ended, as far as this node can tell? Of which rank first; -1: of none.
   [[nodiscard]] bool has_ended(int other) const;

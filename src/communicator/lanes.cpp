@@ -30,10 +30,10 @@ std::optional<Lane> Lanes::take(Group &group, std::string &why_not) {
   free_.pop_front();
   const std::lock_guard lock(mutex_);
   const Entry &entry = entries_[static_cast<std::size_t>(number)];
-  const engine::Geometry geometry = lane_geometry(group.segment.geometry());
-  const std::size_t bytes = engine::Segment::bytes(geometry, group.capabilities.ranks_here);
+  const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
+  const std::size_t bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
   const std::shared_ptr<engine::Mapping> &memory = blocks_[entry.block];
-  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.segment)};
+  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.ground.segment)};
 }
 
 void Lanes::give_back(int number, std::uint64_t ticket) {
@@ -73,8 +73,8 @@ bool Lanes::reclaim(Group &group) {
 
 // `why_not` says why there are not more.
 void Lanes::grow(Group &group, std::string &why_not) {
-  const engine::Geometry geometry = lane_geometry(group.segment.geometry());
-  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.capabilities.ranks_here);
+  const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
+  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
   count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
   if (group.wire != nullptr) count = std::min(count, group.wire->lanes_most() - std::min(group.wire->lanes_most(), entries_.size()));
@@ -82,9 +82,9 @@ void Lanes::grow(Group &group, std::string &why_not) {
     why_not = "more persistent calls at a time than the MPI has tags for";
     return;
   }
-  CommonMemory memory(group.leader, group.leader_rank == group.rank, count * lane_bytes);
+  CommonMemory memory(group.ground.leader, group.ground.leader_rank == group.rank, count * lane_bytes);
   std::vector<std::uint8_t> mapped(static_cast<std::size_t>(group.ranks));
-  if (!memory.meet(*group.bootstrap, group.leader_rank)) return;
+  if (!memory.meet(*group.bootstrap, group.ground.leader_rank)) return;
   const std::uint8_t mine = memory.mapping() ? 1 : 0;
   if (!group.bootstrap->allgather(&mine, mapped.data(), sizeof mine)) return;
   if (const auto at = std::find(mapped.begin(), mapped.end(), 0); at != mapped.end()) {

@@ -39,22 +39,22 @@ Size Communicator::State::size_of(const Arguments &arguments) const {
 }
 
 void Communicator::State::tell_size(Job &job) {
-  job.size = size_of(job.arguments);
-  job.told.resize(static_cast<std::size_t>(ranks));
-  ask(job, Job::Stage::exchanging, Collective::allgather, &job.size, job.told.data(), sizeof job.size);
+  job.sizes.mine = size_of(job.arguments);
+  job.sizes.told.resize(static_cast<std::size_t>(ranks));
+  ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
 // Letters say how long blocks are, too.
 void Communicator::State::read_letters(Job &job) {
-  job.told.resize(static_cast<std::size_t>(ranks));
+  job.sizes.told.resize(static_cast<std::size_t>(ranks));
   for (int other = 0; other < ranks; ++other)
-    job.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor->told_by(other));
+    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor->told_by(other));
   take_sizes(job);
 }
 
 void Communicator::State::take_sizes(Job &job) {
-  job.sizes.clear();
-  for (const Size &size : job.told) job.sizes.push_back(size.elements);
+  job.sizes.known.clear();
+  for (const Size &size : job.sizes.told) job.sizes.known.push_back(size.elements);
   if (pairs_differ(job)) [[unlikely]] {
     compare_pairs(job);
   } else {
@@ -64,16 +64,16 @@ void Communicator::State::take_sizes(Job &job) {
 
 bool Communicator::State::pairs_differ(const Job &job) const {
   unsigned sum = 0;
-  for (const Size &size : job.told) sum += size.check;
+  for (const Size &size : job.sizes.told) sum += size.check;
   return static_cast<std::uint16_t>(sum) != 0;
 }
 
 void Communicator::State::compare_pairs(Job &job) {
-  job.pairs.resize(2 * static_cast<std::size_t>(ranks));
-  Pair *const own = job.pairs.data() + ranks;
+  job.sizes.pairs.resize(2 * static_cast<std::size_t>(ranks));
+  Pair *const own = job.sizes.pairs.data() + ranks;
   for (int other = 0; other < ranks; ++other)
     own[other] = {job.arguments.input_blocks[other].count, job.arguments.output_blocks[other].count};
-  ask(job, Job::Stage::comparing, Collective::alltoall, own, job.pairs.data(), sizeof(Pair));
+  ask(job, Job::Stage::comparing, Collective::alltoall, own, job.sizes.pairs.data(), sizeof(Pair));
 }
 
 void Communicator::State::clip_pairs(Job &job) const {
@@ -81,16 +81,16 @@ void Communicator::State::clip_pairs(Job &job) const {
     if (blocks != kept.data()) kept.assign(blocks, blocks + ranks);
     for (int other = 0; other < ranks; ++other) {
       std::size_t &count = kept[static_cast<std::size_t>(other)].count;
-      count = std::min(count, most(job.pairs[static_cast<std::size_t>(other)]));
+      count = std::min(count, most(job.sizes.pairs[static_cast<std::size_t>(other)]));
     }
     blocks = kept.data();
   };
   for (int other = 0; other < ranks; ++other) {
-    const std::size_t given = job.pairs[static_cast<std::size_t>(other)].gives, room = job.arguments.output_blocks[other].count;
+    const std::size_t given = job.sizes.pairs[static_cast<std::size_t>(other)].gives, room = job.arguments.output_blocks[other].count;
     if (given > room && job.cut_off.from < 0) job.cut_off = {other, rank, given, room};
   }
-  clip(job.arguments.input_blocks, job.tables[0], [](const Pair &pair) { return pair.takes; });
-  clip(job.arguments.output_blocks, job.tables[1], [](const Pair &pair) { return pair.gives; });
+  clip(job.arguments.input_blocks, job.kept.tables[0], [](const Pair &pair) { return pair.takes; });
+  clip(job.arguments.output_blocks, job.kept.tables[1], [](const Pair &pair) { return pair.gives; });
 }
 
 }  // namespace copse::communicator

@@ -56,6 +56,15 @@ void cut_off(engine::Program &program, std::size_t left) {
   }
 }
 
+// Every rank gives to the next one: in other permutations some ranks need never hear of a death.
+constexpr std::uint64_t kSeed = 1;
+std::vector<int> permutation_of(int ranks) {
+  ModelCall call;
+  call.ranks = ranks;
+  call.seed = kSeed;
+  return call.permutation();
+}
+
 const topology::Placement &places_of(int ranks) {
   static const topology::Machine machine = topology::Machine::from("numa:2 core:2 pu:1");
   static topology::Placement places;
@@ -123,11 +132,14 @@ class Group {
     request.ranks = death_.ranks;
     request.carrier = death_.carrier;
     request.places = &places_of(death_.ranks);
+    const std::vector<int> permutation = permutation_of(death_.ranks);
+    request.permutation = permutation;
     engine::Program program = executor.prepare(death_.algorithm->plan(request));
 
     const bool in_lines = death_.carrier == plan::Carrier::line;
     ModelCall model{.collective = death_.algorithm->collective, .ranks = death_.ranks, .count = in_lines ? std::size_t{1} : kCount};
     if (model.collective == algorithms::Collective::barrier) model.count = 0;
+    model.seed = kSeed;
     CallBuffers buffers(rank, model);
     const communicator::Arguments arguments = buffers.arguments();
     engine::Call call;
@@ -165,6 +177,8 @@ std::size_t steps_of(const Death &death) {
   request.ranks = death.ranks;
   request.carrier = death.carrier;
   request.places = &places_of(death.ranks);
+  const std::vector<int> permutation = permutation_of(death.ranks);
+  request.permutation = permutation;
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
   static engine::Line nowhere;  // only addresses are computed from it

@@ -48,15 +48,23 @@ inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>> &
   return geometry;
 }
 
+inline std::uint64_t seed_of(std::size_t part) { return part + 1; }
+
 inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vector<Part> &parts, void (*spoil)(plan::Plan &)) {
   const topology::Placement places(static_cast<std::size_t>(ranks));
   std::vector<std::vector<plan::Plan>> result(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    for (const Part &part : parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Part &part = parts[i];
+      ModelCall model;
+      model.ranks = ranks;
+      model.seed = seed_of(i);
+      const std::vector<int> permutation = model.permutation();
       algorithms::Request request;
       request.rank = rank;
       request.ranks = ranks;
       request.root = part.root;
+      request.permutation = permutation;
       request.carrier = part.carrier;
       request.places = &places;
       plan::Plan &plan = result[static_cast<std::size_t>(rank)].emplace_back(part.algorithm->plan(request));
@@ -143,7 +151,6 @@ class Node {
   void prepare(int rank) {
     auto &programs = programs_.emplace_back();
     auto &buffers = buffers_.emplace_back();
-    std::uint64_t seed = 0;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const Part &part = parts_[i];
       const Collective collective = part.algorithm->collective;
@@ -152,7 +159,7 @@ class Node {
       programs.push_back(executors_[r]->prepare(plans_[r][i]));
       buffers.push_back(std::make_unique<CallBuffers>(
           rank, ModelCall{collective, ranks_, part.root, &test::operation(0), reduces ? part.count : part.count * 8, false,
-                          false, ++seed}));
+                          false, seed_of(i)}));
     }
   }
   void run(int rank) {
@@ -162,6 +169,8 @@ class Node {
       const std::size_t fragment = parts_[i].fragment_count * (arguments.element_bytes == 8 ? 1 : 8);
       engine::Call call = call_of(arguments, rank, fragment, segment_.geometry(), programs_[r][i].pack);
       call.number = i + 1;
+      // Of every second part what may ride does; what rides together must.
+      if (i % 2 == 1 || programs_[r][i].together) call.ride_bytes = 4096;
       const unsigned refusing = parts_[i].refusing;
       engine::Outcome outcome = engine::Outcome::refused;
       if ((refusing >> r & 1) != 0) {

@@ -1,0 +1,250 @@
+// Jobs: from the arguments of a call, over what the ranks must tell one another first, to programs that run.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <limits>
+
+#include "communicator/state.hpp"
+
+namespace copse::communicator {
+
+using algorithms::Collective;
+
+namespace {
+
+constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
+
+// What MPI calls not significant means nothing, and may be anything.
+inline bool has_input(const Arguments &arguments, int rank) {
+  return algorithms::traits_of(arguments.collective).has_input_buffer(rank, arguments.root);
+}
+inline bool has_output(const Arguments &arguments, int rank) {
+  return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
+}
+
+inline engine::Call call_of(const Arguments &arguments, int rank) {
+  engine::Call call;
+  if (has_input(arguments, rank)) call.input = arguments.input;
+  if (has_output(arguments, rank)) call.output = arguments.output;
+  call.count = arguments.count;
+  call.element_bytes = arguments.element_bytes;
+  call.combine = arguments.combine;
+  return call;
+}
+
+// A communicator of one rank: its only block is where it belongs, or is copied there.
+void run_alone(const Arguments &arguments) {
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (!traits.has_output(0, arguments.root)) return;
+  const auto *from = static_cast<const std::byte *>(arguments.input);
+  auto *to = static_cast<std::byte *>(arguments.output);
+  std::size_t count = arguments.count;
+  if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // tables say it
+  if (arguments.input_blocks != nullptr) {
+    count = std::min(count, arguments.input_blocks->count);
+    from += arguments.input_blocks->place;
+  }
+  if (arguments.output_blocks != nullptr) {
+    count = std::min(count, arguments.output_blocks->count);
+    to += arguments.output_blocks->place;
+  }
+  if (from != to && count > 0) std::memmove(to, from, count * arguments.element_bytes);
+}
+
+}  // namespace
+
+void Communicator::State::begin(Job &job, const Arguments &arguments) {
+  running = arguments.collective;
+  job.arguments = arguments;
+  job.outcome = Outcome::pending;
+  job.sizes.known.clear();
+  job.cut_off = {};
+  job.now = {};
+  job.seconds = 0;
+  job.stage = Job::Stage::running;
+  if (ranks == 1) {
+    run_alone(arguments);
+    job.sizes.known.push_back(arguments.count);
+    if (arguments.ragged && algorithms::traits_of(arguments.collective).pairs() &&
+        arguments.input_blocks->count > arguments.output_blocks->count)
+      job.cut_off = {0, 0, arguments.input_blocks->count, arguments.output_blocks->count};
+    job.stage = Job::Stage::over;
+    job.outcome = verdict(job);
+    return;
+  }
+  if (!arguments.ragged) return bind(job);
+  // What is known to all as it is, and what must be told: sizes of blocks, or, of pairs, the largest.
+  const auto known = [&](const Block *blocks) {
+    for (int i = 0; i < ranks; ++i) job.sizes.known.push_back(blocks[i].count);
+  };
+  if (const algorithms::Traits &traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
+    known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
+    return bind(job);
+  }
+  if (Route *const route = routes.without_sizes(arguments.collective)) {
+    job.now = {call_without_sizes(*route, arguments), route, &routes.program(*route, arguments.root)};
+    job.now.call.number = job.number;
+    if (job.now.program->together) job.stage = Job::Stage::exchanging;
+    if (displaced(arguments)) set_aside(job);
+    return;
+  }
+  tell_size(job);
+}
+
+// A round of a job's own before it can run.
+void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective, const void *input, void *output,
+                              std::size_t bytes) {
+  job.stage = stage;
+  job.now.call = {};
+  job.now.call.input = input;
+  job.now.call.output = output;
+  job.now.call.count = bytes;
+  job.now.call.number = job.number;
+  Route &route = routes.find(collective, {}, bytes);
+  job.now.route = &route;
+  job.now.program = &routes.program(route, 0);
+  routes.set_cut(job.now.call, route);
+}
+
+// A call in which every rank tells those whom it concerns, and nobody else, how long the blocks are that it gives.
+engine::Call Communicator::State::call_without_sizes(const Route &route, const Arguments &arguments) const {
+  engine::Call call = call_of(arguments, rank);
+  call.ragged = call.one_way = true;
+  call.own = arguments.count;
+  call.ride_bytes = route.decision.ride_bytes;
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (!traits.rooted() || arguments.root == rank) {
+    call.input_blocks = arguments.input_blocks;
+    call.output_blocks = arguments.output_blocks;
+    call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
+  }
+  if (traits.pairs()) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
+  return call;
+}
+
+// In place where input and output hold other blocks: a reduction's result gets memory of its own, or else the input does.
+void Communicator::State::set_aside(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  const std::size_t size = arguments.element_bytes;
+  if (algorithms::traits_of(arguments.collective).reduces) {
+    const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank)] : job.now.call.count;
+    job.aside.memory.resize(count * size);
+    job.now.call.output = job.aside.memory.data();
+    return;
+  }
+  job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks)));
+  std::size_t total = 0;  // where a block goes, one after the other
+  for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
+    job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total), arguments.ragged ? arguments.input_blocks[i].count : job.now.call.count};
+    total += job.aside.blocks[i].count * size;
+  }
+  job.aside.memory.resize(total);
+  for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
+    const auto [place, count] = job.aside.blocks[i];
+    const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
+    if (count > 0)
+      std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from, count * size);
+  }
+  job.now.call.input = job.aside.memory.data();
+  if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
+}
+
+void Communicator::State::bind(Job &job) {
+  const Arguments &arguments = job.arguments;
+  job.now.call = call_of(arguments, rank);
+  job.now.call.number = job.number;
+  job.stage = Job::Stage::running;
+  if (arguments.ragged) {
+    job.now.call.ragged = true;
+    job.now.call.count = *std::max_element(job.sizes.known.begin(), job.sizes.known.end());
+    const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+    if (!traits.pairs()) job.now.call.sizes = job.sizes.known.data();
+    if (traits.has_input(rank, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
+    if (traits.has_output(rank, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
+  }
+  if (job.now.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
+    job.stage = Job::Stage::over;
+    job.outcome = verdict(job);
+    return;
+  }
+  if (displaced(arguments)) set_aside(job);
+  Route &route = routes.find(arguments, job.now.call.count);
+  job.now.route = &route;
+  job.now.program = &routes.program(route, arguments, started.empty());
+  job.now.call.ride_bytes = route.decision.ride_bytes;
+  routes.set_cut(job.now.call, route);
+}
+
+// A job goes on as far as it comes (`polling`: without waiting).
+Outcome Communicator::State::advance(Job &job, bool polling) {
+  if (job.stage == Job::Stage::refusing) {
+    executor->refuse(job.number);
+    job.stage = Job::Stage::over;
+    return Outcome::done;
+  }
+  running = job.arguments.collective;
+  if (!traced) return advance_untold(job, polling);
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = advance_untold(job, polling);
+  job.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (job.stage == Job::Stage::over) {
+    job.now.route->tally->add(job.now.call.count * job.now.call.element_bytes, job.seconds);
+  }
+  return outcome;
+}
+
+Outcome Communicator::State::advance_untold(Job &job, bool polling) {
+  const Arguments &arguments = job.arguments;
+  if (job.stage == Job::Stage::exchanging) {
+    const Outcome outcome = executor->advance(*job.now.program, job.now.call, polling);
+    if (outcome != Outcome::done) return outcome;
+    if (!job.now.program->together) {
+      take_sizes(job);
+    } else if (executor->all_rode()) {
+      job.stage = Job::Stage::over;
+    } else {
+      read_letters(job);
+    }
+  }
+  if (job.stage == Job::Stage::comparing) {
+    const Outcome outcome = executor->advance(*job.now.program, job.now.call, polling);
+    if (outcome != Outcome::done) return outcome;
+    clip_pairs(job);
+    bind(job);
+  }
+  if (job.stage == Job::Stage::running) {
+    job.outcome = executor->advance(*job.now.program, job.now.call, polling);
+    if (job.outcome != Outcome::done) return job.outcome;
+    job.stage = Job::Stage::over;
+    if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.aside.memory.empty())
+      std::memcpy(arguments.output, job.aside.memory.data(), job.aside.memory.size());
+    if (job.aside.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.aside.memory);
+  }
+  return job.outcome = verdict(job);
+}
+
+// How a call that came to its end has ended: of a gather or scatter the root alone sees what a rank gives and what the other
+// has room for.
+Outcome Communicator::State::verdict(Job &job) const {
+  const Arguments &arguments = job.arguments;
+  if (job.now.call.one_way) {
+    job.cut_off = executor->cut_off();
+    return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
+  }
+  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
+  const bool gathers = traits.output_at_root;
+  if (!arguments.ragged || arguments.root != rank || !traits.rooted()) return Outcome::done;
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    const std::size_t given = gathers ? job.sizes.known[i] : arguments.input_blocks[i].count;
+    const std::size_t room = gathers ? arguments.output_blocks[i].count : job.sizes.known[i];
+    if (given <= room) continue;
+    job.cut_off = {gathers ? other : rank, gathers ? rank : other, given, room};
+    return Outcome::truncated;
+  }
+  return Outcome::done;
+}
+
+}  // namespace copse::communicator

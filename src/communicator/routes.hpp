@@ -1,0 +1,94 @@
+// What runs which call of a communicator: what was decided, and the programs that it needs. Both are made when they are first
+// needed, and kept.
+#pragma once
+
+#include <array>
+#include <list>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "communicator/arguments.hpp"
+#include "communicator/group.hpp"
+#include "communicator/trace.hpp"
+#include "engine/executor.hpp"
+
+namespace copse::communicator {
+
+// What runs messages of some sizes: those for which the same is decided.
+struct Route {
+  choose::Decision decision;
+  std::vector<const engine::Program *> by_root;
+  Tally *tally = nullptr;
+};
+
+// What was decided for the last call of a collective. Most calls are like the last one.
+struct Recent {
+  std::size_t count = 0, element_bytes = 0;
+  int root = -1;
+  bool strict = false;
+  Route *route = nullptr;
+  const engine::Program *program = nullptr;
+  engine::Call call;                  // all of it but the buffers and the operator
+  bool gives = false, takes = false;  // has this rank an input, and an output?
+};
+
+class Routes {
+ public:
+  // Before the first call. Tallies are kept in `trace`.
+  void begin(const Group &group, const engine::Executor &executor, Trace &trace) noexcept;
+
+  [[nodiscard]] Recent &recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
+  // Fills it for a call without tables.
+  void decide(const Arguments &arguments, Recent &recent);
+
+  // What runs a message, or blocks, of so many bytes.
+  Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
+  // The same, for the arguments of a call whose largest block has so many elements.
+  Route &find(const Arguments &arguments, std::size_t count) {
+    return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes);
+  }
+  // What runs a call with sizes that not all ranks know; null: nothing does, before the sizes are exchanged.
+  Route *without_sizes(algorithms::Collective collective);
+
+  // `settled`: no call is under way whose program may be dropped to make room for this one.
+  const engine::Program &program(Route &route, const Arguments &arguments, bool settled) {
+    if (arguments.permutation != nullptr) [[unlikely]] return permuted(route.decision, arguments.permutation, settled);
+    return program(route, arguments.root);
+  }
+  const engine::Program &program(Route &route, int root);
+  // Says in the call how the message is cut.
+  void set_cut(engine::Call &call, const Route &route) const;
+
+ private:
+  // A program for a permutation. There are too many of these to keep all.
+  struct Permuted {
+    const algorithms::Algorithm *algorithm;
+    plan::Carrier carrier;
+    int radix;
+    std::vector<int> permutation;
+    engine::Program program;
+  };
+  // [strict + 2 wide], in the order of sizes.
+  using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, 4>;
+
+  [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
+  Route &make(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
+  void open(Route &route, algorithms::Collective collective);
+  [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const;
+  const engine::Program &permuted(const choose::Decision &decision, const int *permutation, bool settled);
+
+  const Group *group_ = nullptr;
+  const engine::Executor *executor_ = nullptr;
+  Trace *trace_ = nullptr;
+  std::array<Recent, algorithms::kCollectives> recent_;
+  // Of a collective when it is first called: most lanes see one.
+  std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
+  std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
+  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs_;
+  std::list<Permuted> permuted_;  // the last used first
+};
+
+}  // namespace copse::communicator
