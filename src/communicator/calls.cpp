@@ -28,9 +28,9 @@ namespace {
 inline Outcome Communicator::State::run_now(Collective collective, const Route &route, const engine::Program &program,
                                             const engine::Call &call) {
   running = collective;
-  if (!traced) [[likely]] return executor->run(program, call);
+  if (!traced) [[likely]] return seat.executor->run(program, call);
   const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = executor->run(program, call);
+  const Outcome outcome = seat.executor->run(program, call);
   route.tally->add(call.count * call.element_bytes,
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return outcome;
@@ -58,7 +58,7 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
   call.number = calls;
   const engine::Program &program = routes.program(route, arguments.root);
   const Outcome outcome = run_now(arguments.collective, route, program, call);
-  if (outcome == Outcome::done && program.together && !executor->all_rode()) [[unlikely]] {
+  if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]] {
     spare.arguments = arguments;
     spare.number = calls;
     spare.outcome = Outcome::pending;
@@ -67,8 +67,8 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
     read_letters(spare);
     return spare.stage == Job::Stage::over ? spare.outcome : advance(spare, false);
   }
-  if (outcome != Outcome::done || executor->cut_off().from < 0) [[likely]] return outcome;
-  spare.cut_off = executor->cut_off();
+  if (outcome != Outcome::done || seat.executor->cut_off().from < 0) [[likely]] return outcome;
+  spare.cut_off = seat.executor->cut_off();
   return Outcome::truncated;
 }
 
@@ -78,14 +78,14 @@ __attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State
   try {
     throw;
   } catch (const std::bad_alloc &) {
-    executor->give_up();
+    seat.executor->give_up();
     return Outcome::no_memory;
   } catch (const abi::__forced_unwind &) {  // this thread has been cancelled in the middle of the call
     failure.outcome = Outcome::peer_failed;
-    executor->give_up();
+    seat.executor->give_up();
     throw;
   } catch (...) {  // whoever moves this call on may be in a call on another communicator, or Copse's own thread
-    executor->give_up();
+    seat.executor->give_up();
     return Outcome::threw;
   }
 }
@@ -113,7 +113,7 @@ Progress::Went Communicator::State::go_on(bool helper) {
     Job &job = *started.front();
     if (helper && !is_for_helper(job)) return went;
     const Outcome outcome = attempt([&] { return advance(job, true); });
-    if (executor->moved()) went = Progress::Went::on;
+    if (seat.executor->moved()) went = Progress::Went::on;
     if (outcome == Outcome::pending) return went;
     job.outcome = outcome;
     job.over.store(true, std::memory_order_release);
@@ -212,7 +212,7 @@ void Communicator::refuse(std::uint64_t number) {
 }
 
 void Communicator::refuse_all() {
-  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->executor->refuse_all();
+  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->seat.executor->refuse_all();
   state_->seat.keeps_lane = true;
 }
 

@@ -16,6 +16,7 @@ namespace copse::communicator {
 
 inline constexpr std::size_t kCpusMax = 4096;
 
+// Many fields: it is one message, so that the ranks meet once.
 struct Card {
   topology::Observation place;
   std::uint64_t process = 0;  // drawn by chance once per process: equal for its threads

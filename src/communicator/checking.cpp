@@ -149,7 +149,7 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
   const std::string call =
       std::string(algorithms::name_of(collective)) + " among " + std::to_string(state_->ranks) + " ranks";
   const auto &cut_off = (job != nullptr ? *job : state_->spare).cut_off;
-  const int lost = state_->executor->lost_rank();
+  const int lost = state_->seat.executor->lost_rank();
   switch (outcome) {
     case Outcome::done: return call + " is done";
     case Outcome::pending: return call + " is not over yet";

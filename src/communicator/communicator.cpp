@@ -25,7 +25,7 @@ Trace Communicator::trace() const {
   return all;
 }
 
-void Communicator::give_up() { state_->executor->give_up(); }
+void Communicator::give_up() { state_->seat.executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
@@ -37,7 +37,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
   Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));
   if (!founded.group) return nullptr;
-  communicator->state_->executor = std::move(founded.executor);
+  communicator->state_->seat.executor = std::move(founded.executor);
   communicator->state_->begin_in(std::move(founded.group));
   return communicator;
 }
@@ -49,7 +49,7 @@ std::unique_ptr<Communicator> Communicator::lane(std::string &why_not) {
   state.seat.lane = group.lanes.take(group, why_not);
   if (!state.seat.lane) return nullptr;
   if (group.wire) state.seat.wire = group.wire->lane(state.seat.lane->number);
-  state.executor = group.executor_on(state.seat.lane->segment, state.seat.wire.get(), state.seat.lane->ticket);
+  state.seat.executor = group.executor_on(state.seat.lane->segment, state.seat.wire.get(), state.seat.lane->ticket);
   state.begin_in(state_->group);
   return beside;
 }
@@ -67,14 +67,14 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   rank = group->rank;
   ranks = group->ranks;
   traced = group->settings.trace;
-  routes.begin(*group, *executor, trace);
+  routes.begin(*group, *seat.executor, trace);
 }
 
 Communicator::State::~State() {
   if (!group) return;
   group->progress->remove(*this);
   if (!seat.lane) return;
-  if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, executor->ticket());
+  if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, seat.executor->ticket());
   try {
     group->ended.add(trace);
   } catch (const std::bad_alloc &) {  // then the trace lacks this one

@@ -179,7 +179,7 @@ void Communicator::State::bind(Job &job) {
 // A job goes on as far as it comes (`polling`: without waiting).
 Outcome Communicator::State::advance(Job &job, bool polling) {
   if (job.stage == Job::Stage::refusing) {
-    executor->refuse(job.number);
+    seat.executor->refuse(job.number);
     job.stage = Job::Stage::over;
     return Outcome::done;
   }
@@ -197,24 +197,24 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
 Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   const Arguments &arguments = job.arguments;
   if (job.stage == Job::Stage::exchanging) {
-    const Outcome outcome = executor->advance(*job.now.program, job.now.call, polling);
+    const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
     if (!job.now.program->together) {
       take_sizes(job);
-    } else if (executor->all_rode()) {
+    } else if (seat.executor->all_rode()) {
       job.stage = Job::Stage::over;
     } else {
       read_letters(job);
     }
   }
   if (job.stage == Job::Stage::comparing) {
-    const Outcome outcome = executor->advance(*job.now.program, job.now.call, polling);
+    const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
     clip_pairs(job);
     bind(job);
   }
   if (job.stage == Job::Stage::running) {
-    job.outcome = executor->advance(*job.now.program, job.now.call, polling);
+    job.outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (job.outcome != Outcome::done) return job.outcome;
     job.stage = Job::Stage::over;
     if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.aside.memory.empty())
@@ -229,7 +229,7 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
 Outcome Communicator::State::verdict(Job &job) const {
   const Arguments &arguments = job.arguments;
   if (job.now.call.one_way) {
-    job.cut_off = executor->cut_off();
+    job.cut_off = seat.executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);

@@ -48,7 +48,7 @@ void Communicator::State::tell_size(Job &job) {
 void Communicator::State::read_letters(Job &job) {
   job.sizes.told.resize(static_cast<std::size_t>(ranks));
   for (int other = 0; other < ranks; ++other)
-    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(executor->told_by(other));
+    job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(seat.executor->told_by(other));
   take_sizes(job);
 }
 

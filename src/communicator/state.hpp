@@ -26,6 +26,7 @@ struct Seat {
   std::optional<Lane> lane;            // none: this is the communicator's own stream
   bool keeps_lane = false;             // the others' calls there have taken tickets without this rank
   std::unique_ptr<engine::Wire> wire;  // of the lane
+  std::unique_ptr<engine::Executor> executor;
 };
 // How a communicator became unusable.
 struct Failure {
@@ -36,7 +37,6 @@ struct Failure {
 struct Communicator::State final : Progress::Task {
   std::shared_ptr<Group> group;
   Seat seat;
-  std::unique_ptr<engine::Executor> executor;
   Routes routes;
   Trace trace;
   int rank = 0, ranks = 1;                   // as in the group,

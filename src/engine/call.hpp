@@ -15,6 +15,7 @@ struct Block {
 };
 
 // Everything but the addresses is the same on all ranks.
+// Many fields: it is what a call binds, on the way of every short call. Parts of it would be filled one by one all the same.
 struct Call {
   const void *input = nullptr;
   void *output = nullptr;

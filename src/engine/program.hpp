@@ -32,6 +32,7 @@ struct WirePart {
   std::uint32_t blocks = 0;  // as of Op
 };
 
+// Many fields: the executor finds all that one operation needs beside each other.
 struct Op {
   plan::Kind kind{};
   std::uint8_t area = 0;
@@ -58,6 +59,7 @@ struct Op {
   std::uint32_t message_number = 0;
 };
 
+// Many fields: those of a plan, and what follows from its steps.
 struct Program {
   struct Section {
     bool loop = false;

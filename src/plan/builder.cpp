@@ -170,8 +170,8 @@ void Builder::post(int area, std::span<const std::int32_t> readers, std::span<co
     if (values[i].space == Space::line || values[i].space == Space::slot || values[i].rank == readers[i]) continue;
     if (carrier_ == Carrier::put)
       copy(at_peer(readers[i], homes.empty() ? output(values[i].range) : homes[i]), values[i]);
-    publishes_ |= carrier_ == Carrier::get;
-    if (read_in_place_.empty() || read_in_place_.back() != values[i]) read_in_place_.push_back(values[i]);
+    in_place_.published |= carrier_ == Carrier::get;
+    if (in_place_.read.empty() || in_place_.read.back() != values[i]) in_place_.read.push_back(values[i]);
   }
   if (near) {
     acquire(area, locals(readers), Space::line);
@@ -192,7 +192,7 @@ std::vector<Operand> parts_of(Operand whole, std::span<const Range> parts) {
 
 void Builder::give(int area, std::span<const std::int32_t> readers, Operand value) {
   if (carrier_ == Carrier::get && value.space == Space::input) {
-    publishes_ |= !locals(readers).empty();  // the input is ready when its address is
+    in_place_.published |= !locals(readers).empty();  // the input is ready when its address is
     send_to_remote(area, readers, std::vector<Operand>(readers.size(), value));
     return;
   }
@@ -214,7 +214,7 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
                          std::span<const Operand> homes) {
   const auto near = locals(readers);
   if (near.empty() || (carrier_ == Carrier::get && value.space == Space::input)) {
-    publishes_ |= !near.empty();
+    in_place_.published |= !near.empty();
   } else if (carrier_ == Carrier::put) {
     for (std::size_t i = 0; i < readers.size(); ++i)
       if (local(readers[i]))
@@ -248,7 +248,7 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
 void Builder::share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts) {
   pack(whole_input(rank_).count);
   if (carrier_ != Carrier::put) return give_parts(area, readers, parts, input(whole_input(rank_)));
-  publishes_ |= !locals(readers).empty();
+  in_place_.published |= !locals(readers).empty();
   send_to_remote(area, readers, parts_of(input(), parts));
 }
 
@@ -292,7 +292,7 @@ void Builder::drain_before_writing(const Operand &target) {
   std::erase_if(undrained, [&](const Step &sent) { return drained[sent.area]; });
 }
 
-void Builder::touch(int peer) { touched_.add(peer); }
+void Builder::touch(int peer) { in_place_.touched.add(peer); }
 
 // A rank that takes from many would look through all its steps each time: those of a long section are indexed.
 bool Builder::awaited(int area, int from) {
@@ -332,7 +332,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
   if (carrier_ == Carrier::slot || as.space == Space::slot)
     return {Space::slot, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::put) {
-    publishes_ = true;
+    in_place_.published = true;
     return home;
   }
   touch(from);
@@ -353,7 +353,7 @@ void Builder::reclaim(std::span<const std::int32_t> readers) {
 
 void Builder::reclaim_input(std::span<const std::int32_t> readers) {
   if (carrier_ != Carrier::get && carrier_ != Carrier::put) return;
-  for (int reader : locals(readers)) reclaim_from_.add(reader);
+  for (int reader : locals(readers)) in_place_.reclaim_from.add(reader);
 }
 
 void Builder::copy(Operand dst, Operand src) {
@@ -440,7 +440,7 @@ Operand Builder::ridden(int giver, Range range, std::uint32_t number) {
 void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
   plan_.one_fragment = true;
   publish_with(blocks, readers);
-  reclaim_unless_ride_.insert(reclaim_unless_ride_.end(), readers.begin(), readers.end());
+  in_place_.reclaim_unless_ride.insert(in_place_.reclaim_unless_ride.end(), readers.begin(), readers.end());
 }
 
 void Builder::ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
@@ -498,7 +498,7 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
 
 // A copy to the output is the last word on it if neither this rank nor another reads it there.
 void Builder::mark_last_copies() {
-  std::vector<Operand> read = read_in_place_;
+  std::vector<Operand> read = in_place_.read;
   for (const Part &part : parts_)
     for (const Step &step : part.steps)
       for (const Operand &operand : {step.a, step.b})
@@ -532,16 +532,16 @@ Plan Builder::finish() {
   join_messages();
   // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
   // takes the addresses into private memory, so that the line is not read again.
-  if (publishes_ || !touched_.empty()) {
+  if (in_place_.published || !in_place_.touched.empty()) {
     std::vector<Part> rest;
     rest.swap(parts_);
     once();
-    if (publishes_) {
+    if (in_place_.published) {
       acquire(kPublishArea, {}, Space::line);
       emit(Kind::publish, kPublishArea);
     }
-    for (int peer : touched_.all()) emit(Kind::await, kPublishArea, peer);
-    part().takes = !touched_.empty();
+    for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
+    part().takes = !in_place_.touched.empty();
     for (auto &later : rest) parts_.push_back(std::move(later));
   }
   part();
@@ -565,11 +565,11 @@ Plan Builder::finish() {
       parts_[i].steps.push_back(step);
     }
   }
-  if (!reclaim_from_.empty() || !reclaim_unless_ride_.empty()) {
+  if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;
-    for (int reader : reclaim_from_.all()) emit(Kind::await_done, 0, reader);
-    for (int reader : reclaim_unless_ride_) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
+    for (int reader : in_place_.reclaim_from.all()) emit(Kind::await_done, 0, reader);
+    for (int reader : in_place_.reclaim_unless_ride) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
   for (auto &part : parts_) {
     if (part.steps.empty()) continue;

@@ -112,7 +112,7 @@ class Builder {
   // One-sided access, whatever the carrier, between ranks that share memory: an owner exposes its output, and a
   // peer writes there. The owner learns by a signal or a post when that is done.
   [[nodiscard]] bool shares_memory_with(int peer) const { return local(peer); }
-  void expose_output() { publishes_ = true; }
+  void expose_output() { in_place_.published = true; }
   [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
   // Do values between this rank and `peer` lie in their taker's memory when they are posted?
   [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
@@ -195,13 +195,15 @@ class Builder {
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
   bool apart_ = false;                 // input and output
-  bool publishes_ = false;             // somebody touches my buffers
   bool publishing_ = false;            // steps on the area of publications are the builder's own now
-  RankList touched_;                   // whose buffers I touch
-  RankList reclaim_from_;
-  std::vector<std::int32_t> reclaim_unless_ride_;
   std::vector<Step> if_all_ride_;      // copies that come behind all awaits
-  std::vector<Operand> read_in_place_;  // of my output, by others
+  struct InPlace {                     // what ranks do in each other's buffers
+    bool published = false;            // somebody touches mine
+    RankList touched;                  // whose I touch
+    RankList reclaim_from;             // who is waited for at the end,
+    std::vector<std::int32_t> reclaim_unless_ride;  // or only if what I give does not ride
+    std::vector<Operand> read;         // of my output, by others
+  } in_place_;
 };
 
 }  // namespace copse::plan

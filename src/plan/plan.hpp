@@ -131,6 +131,8 @@ enum class Kind : std::uint8_t {
 enum class When : std::uint8_t { always, rides, stays };
 inline constexpr std::int32_t kEveryone = -2;
 
+// Many fields: one record for all kinds of steps, so that plans can be compared, copied and spoilt as plain data. Each kind uses
+// some of them.
 struct Step {
   Kind kind{};
   When when = When::always;
@@ -162,6 +164,7 @@ struct Section {
   friend bool operator==(const Section &, const Section &) = default;
 };
 
+// Many fields: what is said of a plan as a whole, once, as plain data.
 struct Plan {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;

@@ -40,7 +40,7 @@ plant(refusals.cpp "the ticket of whoever refused first" "last != 0 && first > l
 plant(refusals.cpp "a refusal taken back before the next call is noted"
   "  signals.go_to(begun.value_or(ticket));\n"
   "  signals.go_to(begun.value_or(ticket));\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
-plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) continue" "is_of(number_ - (PLANTED ? 1 : 0))) continue")
+plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) return" "is_of(number_ - (PLANTED ? 1 : 0))) return")
 plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? signals.ticket() - 1 : last);")
 
 plant(progress.cpp "a turn given back before the list is right"

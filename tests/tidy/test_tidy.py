@@ -2,9 +2,12 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 THIS = Path(__file__).resolve()
@@ -76,6 +79,65 @@ def test_files_stay_readable():
         if (lines := sum(1 for line in text_of(path).splitlines() if line.strip())) > LINES_OF_CODE_MAX
     }
     assert long == {}, f"more than {LINES_OF_CODE_MAX} lines that are not blank"
+
+
+FUNCTION_LINES_MAX, FIELDS_MAX = 60, 12
+CPP = Parser(Language(tree_sitter_cpp.language()))
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from nodes(child)
+
+
+def comment_above(node: Node) -> str:
+    """The comment that ends on the line before a function or class, or before the template or declaration that it is in."""
+    while node.parent and node.parent.type in ("template_declaration", "declaration", "field_declaration", "linkage_specification"):
+        node = node.parent
+    text, before, line = "", node.prev_sibling, node.start_point[0]
+    while before and before.type == "comment" and before.end_point[0] == line - 1:
+        text, line, before = before.text.decode() + "\n" + text, before.start_point[0], before.prev_sibling
+    return text
+
+
+def fields_of(body: Node) -> int:
+    return sum(
+        not any(part.type == "function_declarator" for part in nodes(name))
+        for member in body.children
+        if member.type == "field_declaration" and not any(part.text == b"static" for part in member.children)
+        for name in member.children_by_field_name("declarator")
+    )
+
+
+def oversized(source: bytes) -> list[str]:
+    """Functions and classes over the limits whose comment does not say why, by a sentence that begins `Long:` or `Many fields:`."""
+    found = []
+    for node in nodes(CPP.parse(source).root_node):
+        lines, fields = node.end_point[0] - node.start_point[0] + 1, 0
+        name = node.child_by_field_name("declarator" if node.type == "function_definition" else "name")
+        if node.type in ("class_specifier", "struct_specifier") and (body := node.child_by_field_name("body")):
+            fields = fields_of(body)
+        too_long = node.type == "function_definition" and lines > FUNCTION_LINES_MAX and "Long: " not in comment_above(node)
+        if too_long or (fields > FIELDS_MAX and "Many fields: " not in comment_above(node)):
+            size = f"{fields} fields" if fields else f"{lines} lines"
+            found.append(f"{name.text.decode().split('(')[0] if name else '?'}: {size}")
+    return found
+
+
+def test_limits_are_noticed():
+    fields = "".join(f"int f{i} = {i}; " for i in range(FIELDS_MAX + 1))
+    body = "\n" * FUNCTION_LINES_MAX
+    assert oversized(f"struct S {{ {fields} int g(); static int h; }};".encode()) == [f"S: {FIELDS_MAX + 1} fields"]
+    assert oversized(f"// A row.\n// Many fields: it is one.\nstruct S {{ {fields} }};".encode()) == []
+    assert oversized(f"template <class T>\nint f(T t) {{{body}}}".encode()) == [f"f: {FUNCTION_LINES_MAX + 1} lines"]
+    assert oversized(f"// Long: it must be.\ntemplate <class T>\nint f(T t) {{{body}}}".encode()) == []
+
+
+def test_functions_are_short_and_classes_small():
+    files = [path for path in CODE if path.suffix in (".cpp", ".hpp") and path.relative_to(ROOT).parts[0] in ("src", "faces")]
+    assert len(files) > 200
+    assert {str(path.relative_to(ROOT)): large for path in files if (large := oversized(path.read_bytes()))} == {}
 
 
 COMMENT_STARTS = ("//", "/*", "#", '"""', 'r"""')
