@@ -62,6 +62,12 @@ const topology::Placement &places_of(int ranks) {
   return places;
 }
 
+// Round all ranks: every rank waits for another, and in the end for the one that has died.
+algorithms::Permutation permutation_of(int ranks) {
+  static constexpr int kNext[][5] = {{1, 0}, {1, 2, 0}, {1, 2, 3, 0}, {1, 2, 3, 4, 0}};
+  return {kNext[ranks - 2], static_cast<std::size_t>(ranks)};
+}
+
 // Processes over one segment; what a rank has to say is its exit code.
 class Group {
  public:
@@ -122,6 +128,7 @@ class Group {
     request.ranks = death_.ranks;
     request.carrier = death_.carrier;
     request.places = &places_of(death_.ranks);
+    request.permutation = permutation_of(death_.ranks);
     engine::Program program = executor.prepare(death_.algorithm->plan(request));
 
     const bool in_lines = death_.carrier == plan::Carrier::line;
@@ -164,6 +171,7 @@ std::size_t steps_of(const Death &death) {
   request.ranks = death.ranks;
   request.carrier = death.carrier;
   request.places = &places_of(death.ranks);
+  request.permutation = permutation_of(death.ranks);
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
   static engine::Line nowhere;  // only addresses are made of it
