@@ -26,7 +26,7 @@ def explained(native):
 @pytest.mark.parametrize("turns", [[], ["--turns"]])
 def test_every_size_is_answered_once_and_by_a_row_that_says_so(explained, reach, turns):
     rows = (paths.ROOT / "src/choose/rules.def").read_text().splitlines()
-    assert len(COLLECTIVES) == 11
+    assert len(COLLECTIVES) == (paths.ROOT / "src/algorithms/collectives.def").read_text().count("\nCOLLECTIVE(")
     for collective in COLLECTIVES:
         next_size = 0
         for answer in explained(collective, "-n", "5", "--reach", reach, *turns):
