@@ -1,4 +1,4 @@
-// Combinations of placement, root and radix, in the order in which they are sampled.
+// Makes the combinations of placement, root and radix, in the order in which they are sampled.
 #include "analysis/variants.hpp"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
 }
 
 bool differs(const Variant& variant, int other_radix) {
-  constexpr int kAllOf = 17;  // of so many ranks, all
+  constexpr int kAllOf = 17;  // up to this many ranks, look at all of them
   const algorithms::Shared shared(variant.ranks, variant.places.get());
   const std::vector<int> permutation = permutation_of(variant);
   algorithms::Request request = request_for(variant, shared, permutation);
@@ -153,8 +153,8 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
       roots_(roots_of(row.collective, ranks)),
       others_(nodes_ * machines_ * kLayouts * std::size(kRadices)),
       size_(others_ * roots_) {
-  // Steps of the golden ratio of the whole cover it evenly (Weyl); one that has no factor in common with the size
-  // comes everywhere.
+  // Steps of the golden ratio of the whole cover it evenly (Weyl). A step that has no factor in common with the size comes
+  // everywhere.
   stride_ = std::max<std::uint64_t>(1, others_ * 618034 / 1000000);
   while (std::gcd(stride_, others_) != 1) ++stride_;
   const auto which = static_cast<std::uint64_t>(&row - algorithms::all().data());
@@ -162,7 +162,7 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
 }
 
 std::vector<Variant> Combinations::at(std::uint64_t number) const {
-  // Roots go round beside the rest; where both have come back to the beginning together, they are shifted by one.
+  // Roots go round beside the rest. When both have come back to the beginning at the same time, the roots are shifted by one.
   std::uint64_t rest = (first_ + number * stride_) % others_;
   const auto digit = [&rest](std::uint64_t base) {
     const std::uint64_t value = rest % base;
