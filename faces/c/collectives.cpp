@@ -286,7 +286,7 @@ copse_status ask(copse_request **request, bool wait, bool &over) {
   return over ? end(comm->message, [&] { return status_of(*comm, outcome, &job); }) : COPSE_OK;
 }
 
-// The parameters of all functions together.
+// The parameters of all functions together. Many fields: one for each name that a function gives a parameter.
 struct Given {
   const void *buffer, *input, *output;
   const std::size_t *sizes, *places, *counts, *input_sizes, *input_places, *output_sizes, *output_places;

@@ -85,7 +85,7 @@ void insert(MPI_Datatype handle, Kind kind, copse_type type) {
   known.handle = known.given = handle;
   known.reducible = type;
   known.operators = operators_of(kind);
-  known.extent = known.true_extent = static_cast<std::ptrdiff_t>(extent);
+  known.extent = known.true_extent.bytes = static_cast<std::ptrdiff_t>(extent);
   known.size = kind == Kind::PAIR ? size : extent;  // padding is not data
   known.dense = known.size == extent;
   predefined.insert(raw_of(handle), known);
@@ -107,8 +107,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle) {
   type->derived = true;
   type->size = static_cast<std::size_t>(size);
   type->extent = extent;
-  type->true_lb = true_lb;
-  type->true_extent = true_extent;
+  type->true_extent = {true_lb, true_extent};
   type->dense = is_dense(handle, quiet);
   return type;
 }

@@ -13,6 +13,11 @@
 
 namespace copse::mpi {
 
+// Where the data of one element lie: MPI's true lower bound and true extent.
+struct TrueExtent {
+  std::ptrdiff_t lb = 0, bytes = 0;
+};
+
 struct Datatype {
   MPI_Datatype handle{};
   MPI_Datatype given{};                  // the program's own handle, for calls of its operators
@@ -20,7 +25,8 @@ struct Datatype {
   bool dense = false;                    // an array of it has no gaps and keeps the order of its data
   copse_type reducible = COPSE_TYPE_COUNT;  // for predefined operators; COPSE_TYPE_COUNT: none applies
   std::uint16_t operators = 0;           // predefined operators that MPI-4.1 6.9.2 defines for it: bit 1 << copse_op
-  std::ptrdiff_t extent = 0, true_lb = 0, true_extent = 0;
+  std::ptrdiff_t extent = 0;
+  TrueExtent true_extent;
   bool derived = false;                        // the program may have made it, and may free it
   mutable std::weak_ptr<const Datatype> copy;  // from kept(); it keeps the MPI's type alive, and so this
 };

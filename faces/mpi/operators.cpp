@@ -23,8 +23,8 @@ class Elements {
  public:
   Elements(const Datatype &type, std::size_t count) {
     const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * type.extent;
-    const std::ptrdiff_t low = std::min<std::ptrdiff_t>(0, last) + type.true_lb;
-    const std::ptrdiff_t high = std::max<std::ptrdiff_t>(0, last) + type.true_lb + type.true_extent;
+    const std::ptrdiff_t low = std::min<std::ptrdiff_t>(0, last) + type.true_extent.lb;
+    const std::ptrdiff_t high = std::max<std::ptrdiff_t>(0, last) + type.true_extent.lb + type.true_extent.bytes;
     constexpr std::ptrdiff_t align = 64;  // the user's function may rely on the alignment of element 0
     const std::ptrdiff_t before = ((-low % align) + align) % align;
     // The memory is value-initialised because the user's function may read the gaps.

@@ -55,7 +55,7 @@ bool is_tools(void *found) {
 
 // Looks for other tools that wrap `name`, before Copse and behind it.
 template <class Function>
-void find_tools(Function &function, const char *name) {
+void find_tool(Function &function, const char *name) {
   if (is_tools(dlsym(RTLD_DEFAULT, name))) detail::stacked_tools.before = true;
   void *behind = dlsym(RTLD_NEXT, name);
   if (!is_tools(behind)) return;
@@ -63,29 +63,20 @@ void find_tools(Function &function, const char *name) {
   detail::stacked_tools.behind = true;
 }
 
-}  // namespace
-
-void *mpi_symbol(const char *name) {
-  // RTLD_NEXT would be wrong: a program linked at a fixed address has its own copies of the MPI's globals, and those
-  // count.
-  void *found = dlsym(RTLD_DEFAULT, name);
-  return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
+// Finds the MPI by its first function, and ends the process if there is no MPI.
+void find_init(const void *caller) {
+  if (find(detail::real_mpi.Init, "PMPI_Init")) return;
+  caller_scope = scope_of(caller);
+  if (caller_scope != nullptr && find(detail::real_mpi.Init, "PMPI_Init")) return;
+  std::fprintf(stderr, "copse: %s: a program calls MPI functions, but no MPI (PMPI_Init) is loaded; "
+               "link the program with an MPI's shared library, or run it without Copse\n",
+               kLibrary.data());
+  std::_Exit(1);  // there is nothing to pass the call on to
 }
 
-bool in_mpi(const void *address) { return lies_in(mpi_code, address); }
-bool in_fortran(const void *address) { return lies_in(fortran_code, address); }
-
-bool find_real(const void *caller) {
+// Returns whether the MPI has every function that Copse needs. If it has not, this says so on standard error.
+bool find_functions() {
   Real &r = detail::real_mpi;
-  if (!find(r.Init, "PMPI_Init")) {
-    caller_scope = scope_of(caller);
-    if (caller_scope == nullptr || !find(r.Init, "PMPI_Init")) {
-      std::fprintf(stderr, "copse: %s: a program calls MPI functions, but no MPI (PMPI_Init) is loaded; "
-                   "link the program with an MPI's shared library, or run it without Copse\n",
-                   kLibrary.data());
-      std::_Exit(1);  // there is nothing to pass the call on to
-    }
-  }
   bool complete = find(r.Alloc_mem, "PMPI_Alloc_mem");
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
@@ -129,11 +120,12 @@ bool find_real(const void *caller) {
     std::fprintf(stderr, "copse: %s lacks functions of MPI-3.0 that %s needs; use one of the MPIs in Copse's README\n",
                  file_of_mpi().c_str(), kLibrary.data());
   }
-  _dl_find_object(reinterpret_cast<void *>(&find_real), &own_code);
-  _dl_find_object(reinterpret_cast<void *>(r.Init), &mpi_code);
-  _dl_find_object(mpi_symbol("pmpi_init_"), &fortran_code);
-  detail::next_mpi = r;
-#define COPSE_FIND_TOOLS(name) find_tools(detail::next_mpi.name, "MPI_" #name);
+  return complete;
+}
+
+void find_tools() {
+  detail::next_mpi = real();
+#define COPSE_FIND_TOOLS(name) find_tool(detail::next_mpi.name, "MPI_" #name);
 #define COPSE_BOTH_TOOLS(name) COPSE_FIND_TOOLS(name) COPSE_FIND_TOOLS(name##_c)
 #define COPSE_CALL(name, stem, function, parameters, arguments) \
   COPSE_BOTH_TOOLS(name)                                                            \
@@ -157,6 +149,27 @@ bool find_real(const void *caller) {
   COPSE_MPI_APART(COPSE_APART)
 #undef COPSE_APART
 #undef COPSE_FIND_TOOLS
+}
+
+}  // namespace
+
+void *mpi_symbol(const char *name) {
+  // RTLD_NEXT would be wrong: a program linked at a fixed address has its own copies of the MPI's globals, and those
+  // count.
+  void *found = dlsym(RTLD_DEFAULT, name);
+  return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
+}
+
+bool in_mpi(const void *address) { return lies_in(mpi_code, address); }
+bool in_fortran(const void *address) { return lies_in(fortran_code, address); }
+
+bool find_real(const void *caller) {
+  find_init(caller);
+  const bool complete = find_functions();
+  _dl_find_object(reinterpret_cast<void *>(&find_real), &own_code);
+  _dl_find_object(reinterpret_cast<void *>(real().Init), &mpi_code);
+  _dl_find_object(mpi_symbol("pmpi_init_"), &fortran_code);
+  find_tools();
   return complete;
 }
 

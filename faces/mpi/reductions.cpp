@@ -41,90 +41,112 @@ struct Operation {
   [[nodiscard]] auto kept() const { return std::make_shared<const Operation>(*this); }
 };
 
-int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_op) {
-  SideMemory &input_memory = site.input_memory(), &output_memory = site.output_memory();
-  const Datatype *type = input_memory.type(raw_type);
-  Operator op;
-  const bool in_place = operands.input == MPI_IN_PLACE;
-  if (type == nullptr) [[unlikely]] return site.refuse(MPI_ERR_TYPE);
-  if (operands.given < 0 || operands.got < 0) [[unlikely]] return site.refuse(MPI_ERR_COUNT);
+// Returns the class of the error in a call's arguments, or MPI_SUCCESS.
+int error_in(const Operands &operands, const Datatype *type, Raw op) {
+  if (type == nullptr) return MPI_ERR_TYPE;
+  if (operands.given < 0 || operands.got < 0) return MPI_ERR_COUNT;
   if ((operands.has_result && operands.output == MPI_IN_PLACE) ||  // MPI ignores the output where there is no result
-      (in_place && !operands.may_be_in_place))
-    return site.refuse(MPI_ERR_BUFFER);
-  if (raw_op == raw_of(MPI_OP_NULL)) [[unlikely]] return site.refuse(MPI_ERR_OP);
-  if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
+      (operands.input == MPI_IN_PLACE && !operands.may_be_in_place))
+    return MPI_ERR_BUFFER;
+  return op == raw_of(MPI_OP_NULL) ? MPI_ERR_OP : MPI_SUCCESS;
+}
 
+// The elements as Copse combines them, and what combines them.
+struct Elements {
+  std::size_t bytes;  // of one element
+  bool dense;         // they need no packing
   engine::Combine combine;
+};
+
+// The kernels handle the padding of pairs. So for them the elements are dense.
+Elements for_kernels(const Datatype &type, copse_op op) {
+  const kernels::ReducePair pair = kernels::reduce_kernels(op, type.reducible);
+  return {static_cast<std::size_t>(type.extent), true, {.kernel = pair.one, .kernel_two = pair.two}};
+}
+
+Elements for_user(const Datatype &type, bool commutative, UserReduction &user) {
+  return {type.size, type.dense, {.user = UserReduction::apply, .context = &user, .commutative = commutative}};
+}
+
+bool overlap(const Site &site, const Operands &operands, std::size_t given, std::size_t got) {  // both in bytes
+  const auto input = reinterpret_cast<std::uintptr_t>(operands.input), output = reinterpret_cast<std::uintptr_t>(operands.output);
+  if (input >= output + got || output >= input + given || (kTwiceIsInPlace && input == output)) [[likely]] return false;
+  std::vector<communicator::Span> spans{{input, input + given, false, kSent}, {output, output + got, true, kReceived}};
+  return site.overlap(spans);
+}
+
+// Puts the blocks one behind the other.
+const communicator::Block *in_a_row(std::vector<communicator::Block> &blocks, std::size_t element_bytes) {
+  std::ptrdiff_t at = 0;
+  for (communicator::Block &block : blocks) {
+    block.place = at;
+    at += static_cast<std::ptrdiff_t>(block.count * element_bytes);
+  }
+  return blocks.data();
+}
+
+// Gives a refused call memory other than the program's. `given` is in bytes.
+void set_apart(const Site &site, Arguments &arguments, std::size_t given) {
+  arguments.output = site.output_memory().packed.reserve(arguments.count * arguments.element_bytes);
+  if (arguments.output == nullptr) site.fail("no memory to receive the result in");
+  if (!site.is_started()) return;
+  void *const copy = site.input_memory().packed.reserve(given);
+  if (copy == nullptr) site.fail("no memory to keep the operands in");
+  arguments.input = std::memcpy(copy, arguments.input, given);
+}
+
+// Gives a call memory for packed data.
+Operation packed(const Site &site, const Operands &operands, const Datatype &type, Arguments &arguments) {
+  const auto given = static_cast<std::size_t>(operands.given), got = static_cast<std::size_t>(operands.has_result ? operands.got : 0);
+  Operation operation{&type, arguments.input, operands.output, given, got};
+  operation.packed = site.input_memory().packed.reserve(given * type.size);
+  if (operands.has_result) operation.result = site.output_memory().packed.reserve(std::max<std::size_t>(1, got * type.size));
+  if (operation.packed == nullptr || (operands.has_result && operation.result == nullptr))
+    site.fail("no memory to pack the operands in");
+  arguments.input = operation.packed;
+  arguments.output = operation.result;
+  return operation;
+}
+
+int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_op) {
+  const Datatype *type = site.input_memory().type(raw_type);
+  if (const int error = error_in(operands, type, raw_op); error != MPI_SUCCESS) [[unlikely]] return site.refuse(error);
+  Operator op;
+  if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
+  if (op.predefined && (type->operators >> op.op & 1) == 0)
+    return site.pass_on("operator and datatype that MPI does not define together");
   UserReduction here, &user = site.request() != nullptr ? site.request()->user : here;
-  std::size_t element_bytes = type->size, bytes = 0;
-  bool dense = type->dense;
-  if (op.predefined) {
-    if ((type->operators >> op.op & 1) == 0)
-      return site.pass_on("operator and datatype that MPI does not define together");
-    element_bytes = static_cast<std::size_t>(type->extent);
-    dense = true;  // the kernels handle the pairs' padding
-    const kernels::ReducePair pair = kernels::reduce_kernels(op.op, type->reducible);
-    combine.kernel = pair.one;
-    combine.kernel_two = pair.two;
-  } else {
+  if (!op.predefined) {
     user = {op.handle, type};
     if (site.request() != nullptr) site.request()->keep(op);
-    combine.user = UserReduction::apply;
-    combine.context = &user;
-    combine.commutative = op.commutative;
   }
-  if (!message_bytes(operands.given, element_bytes, bytes)) return site.pass_on(kTooMany);
-  const auto given = static_cast<std::size_t>(operands.given), got = static_cast<std::size_t>(operands.got);
-  const bool gets = operands.has_result && got > 0;
-  if (dense && bytes > 0 && ((in_place ? operands.output : operands.input) == nullptr || (gets && operands.output == nullptr)))
+  const Elements elements = op.predefined ? for_kernels(*type, op.op) : for_user(*type, op.commutative, user);
+  std::size_t bytes = 0;
+  if (!message_bytes(operands.given, elements.bytes, bytes)) return site.pass_on(kTooMany);
+  const bool in_place = operands.input == MPI_IN_PLACE;
+  const void *const input = in_place ? operands.output : operands.input;
+  const bool gets = operands.has_result && operands.got > 0;
+  if (elements.dense && bytes > 0 && (input == nullptr || (gets && operands.output == nullptr)))
     return site.refuse(MPI_ERR_BUFFER);
 
+  const auto got = static_cast<std::size_t>(operands.got);
   Operation operation;
-  const auto input_at = reinterpret_cast<std::uintptr_t>(operands.input), output_at = reinterpret_cast<std::uintptr_t>(operands.output);
-  if (dense && gets && !in_place && input_at < output_at + got * element_bytes && output_at < input_at + bytes &&
-      !(kTwiceIsInPlace && input_at == output_at)) [[unlikely]] {
-    std::vector<communicator::Span> spans{{input_at, input_at + bytes, false, kSent},
-                                          {output_at, output_at + got * element_bytes, true, kReceived}};
-    operation.refused = site.overlap(spans);
-  }
-
-  Arguments arguments{.collective = site.collective, .count = got, .element_bytes = element_bytes, .combine = &combine, .root = operands.root};
+  operation.refused = elements.dense && gets && !in_place && overlap(site, operands, bytes, got * elements.bytes);
+  Arguments arguments{.collective = site.collective, .input = input, .output = operands.output, .count = got,
+                      .element_bytes = elements.bytes, .combine = &elements.combine, .root = operands.root};
   if (operands.blocks != nullptr) {
     arguments.ragged = true;
-    std::ptrdiff_t at = 0;
-    for (communicator::Block &block : *operands.blocks) {
-      block.place = at;
-      at += static_cast<std::ptrdiff_t>(block.count * element_bytes);
-    }
-    arguments.input_blocks = operands.blocks->data();
+    arguments.input_blocks = in_a_row(*operands.blocks, elements.bytes);
   }
   if (settings().check) site.check(arguments, describe(op, *type));
   if (bytes == 0) return site.nothing();
-  if (element_bytes > communicator::Communicator::element_bytes_max())
+  if (elements.bytes > communicator::Communicator::element_bytes_max())
     return site.pass_on("elements that are too large to be cut into fragments", bytes);
-
-  arguments.input = in_place ? operands.output : operands.input;
-  arguments.output = operands.output;
-  if (operation.refused) {
-    arguments.output = output_memory.packed.reserve(got * element_bytes);
-    if (arguments.output == nullptr) site.fail("no memory to receive the result in");
-    if (site.is_started()) {
-      void *const copy = input_memory.packed.reserve(bytes);
-      if (copy == nullptr) site.fail("no memory to keep the operands in");
-      arguments.input = std::memcpy(copy, operands.input, bytes);
-      return site.carry_out_refused(arguments, operation);
-    }
+  if (operation.refused) [[unlikely]] {
+    set_apart(site, arguments, bytes);
+    if (site.is_started()) return site.carry_out_refused(arguments, operation);
   }
-  if (!dense) {
-    operation = {type, arguments.input, operands.output, given, gets ? got : 0};
-    operation.packed = input_memory.packed.reserve(bytes);
-    operation.result =
-        operands.has_result ? output_memory.packed.reserve(std::max<std::size_t>(1, got * element_bytes)) : nullptr;
-    if (operation.packed == nullptr || (operands.has_result && operation.result == nullptr))
-      site.fail("no memory to pack the operands in");
-    arguments.input = operation.packed;
-    arguments.output = operation.result;
-  }
+  if (!elements.dense) operation = packed(site, operands, *type, arguments);
   if (!op.predefined) operation.user = &user;
   return site.carry_out(arguments, operation);
 }

@@ -97,16 +97,18 @@ void remember_requests() {
 
 void Request::remember_calls(std::set<const CommState *> &states) const {
   if (!persistent_) return;
-  if (states.insert(state_.get()).second) remember(*state_);
-  if (lane_) remember(lane_->trace());
+  if (states.insert(stream_.state.get()).second) remember(*stream_.state);
+  if (stream_.lane) remember(stream_.lane->trace());
 }
 
 // Handles -----------------------------------------------------------------------------------------------------------
 
 Request::Request(CommState &state, const char *name, bool persistent)
-    : state_(state.shared_from_this()), name_(name), persistent_(persistent) {
-  input.outlives = output.outlives = true;
+    : stream_{state.shared_from_this()}, name_(name), persistent_(persistent) {
+  memory.input.outlives = memory.output.outlives = true;
 }
+
+Request::~Request() = default;
 
 void Request::keep(const Operator &op) {
   if (op.predefined) return;
@@ -114,7 +116,7 @@ void Request::keep(const Operator &op) {
   std::weak_ptr<HeldOp> &known = held_ops[raw_of(op.handle)];
   std::shared_ptr<HeldOp> held = known.lock();
   if (!held) known = held = std::make_shared<HeldOp>(op.handle);
-  op_ = std::move(held);
+  work_.op = std::move(held);
 }
 
 bool free_later(MPI_Op op) {
@@ -144,48 +146,49 @@ int Request::make_handle(MPI_Request *handle) {
   return result;
 }
 
-bool Request::take_lane(std::string &why_not) {
-  if (without_lane_) return false;
+bool Request::Stream::take_lane(const char *name, std::string &why_not) {
+  if (without_lane) return false;
   // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
   // program must end.
-  const auto end_if_a_rank_has_ended = [this] {
-    if (const std::string ended = state_->copse->who_has_ended(); !ended.empty()) give_up(*state_, name_, ended);
+  const auto end_if_a_rank_has_ended = [&] {
+    if (const std::string ended = state->copse->who_has_ended(); !ended.empty()) give_up(*state, name, ended);
   };
-  if (!state_->strict_order) {
-    state_->strict_order = state_->copse->all_say(asserts_strict_order(state_->comm));
-    if (!*state_->strict_order) end_if_a_rank_has_ended();
+  if (!state->strict_order) {
+    state->strict_order = state->copse->all_say(asserts_strict_order(state->comm));
+    if (!*state->strict_order) end_if_a_rank_has_ended();
   }
-  if (*state_->strict_order) return true;
-  lane_ = state_->copse->lane(why_not);
-  if (lane_ == nullptr) end_if_a_rank_has_ended();
-  without_lane_ = lane_ == nullptr;
-  return !without_lane_;
+  if (*state->strict_order) return true;
+  lane = state->copse->lane(why_not);
+  if (lane == nullptr) end_if_a_rank_has_ended();
+  without_lane = lane == nullptr;
+  return !without_lane;
 }
 
 void Request::refuse_lane() {
-  if (lane_ == nullptr) return;
-  lane_->refuse_all();
-  lane_.reset();
+  if (stream_.lane == nullptr) return;
+  stream_.lane->refuse_all();
+  stream_.lane.reset();
 }
 
 int Request::open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
                   void *handle) {
-  request->arguments_ = arguments;
+  Work &work = request->work_;
+  work.arguments = arguments;
   if (arguments.combine != nullptr) {
-    request->combine_ = *arguments.combine;
-    request->arguments_.combine = &request->combine_;
+    work.combine = *arguments.combine;
+    work.arguments.combine = &work.combine;
   }
-  request->load_ = std::move(load);
-  request->store_ = std::move(store);
+  work.load = std::move(load);
+  work.store = std::move(store);
   return open_idle(std::move(request), handle);
 }
 
 int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
   const int result = request->make_handle(static_cast<MPI_Request *>(handle));
   if (result != MPI_SUCCESS) {
-    communicator::Communicator &copse = *request->state_->copse;
+    communicator::Communicator &copse = *request->stream_.state->copse;
     if (request->persistent_) request->refuse_lane();
-    else if (request->load_) copse.refuse(copse.pass());
+    else if (request->work_.load) copse.refuse(copse.pass());
     return result;
   }
   Request *const opened = request.release();  // it now belongs to its handle
@@ -194,16 +197,16 @@ int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
 }
 
 void Request::start() {
-  if (load_) {
-    error_ = load_();
+  if (work_.load) {
+    error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
-    stream().start(job_, arguments_);
+    stream_.copse().start(job_, work_.arguments);
   }
   detail::pending_requests.fetch_add(1, std::memory_order_release);
   stage_.store(Stage::pending, std::memory_order_release);
 }
 
-bool Request::is_under_way() const { return job_ && stream().poll(*job_) == Outcome::pending; }
+bool Request::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }
 
 bool Request::settle() {
   Stage stage = stage_.load(std::memory_order_acquire);
@@ -224,11 +227,11 @@ bool Request::settle() {
 void Request::end() {
   Outcome outcome = Outcome::done;
   if (job_) {
-    outcome = stream().poll(*job_);
-    const int error = store_(outcome);
+    outcome = stream_.copse().poll(*job_);
+    const int error = work_.store(outcome);
     if (error_ == MPI_SUCCESS) error_ = error;
-    if (!engine::is_over(outcome)) give_up(*state_, name_, stream().explain(outcome, job_.get()));
-    if (outcome == Outcome::refused) note(name_, stream().explain(outcome, job_.get()));
+    if (!engine::is_over(outcome)) give_up(*stream_.state, name_, stream_.copse().explain(outcome, job_.get()));
+    if (outcome == Outcome::refused) note(name_, stream_.copse().explain(outcome, job_.get()));
     if (error_ == MPI_SUCCESS) error_ = error_of(outcome);
   }
   const bool failed = error_ != MPI_SUCCESS;  // a failed call counts as pending until its error has been reported
@@ -241,19 +244,21 @@ void Request::end() {
     return;
   }
   job_.reset();
-  load_ = nullptr;
-  store_ = nullptr;
-  input = {};
-  output = {};
-  op_.reset();
-  if (!failed) state_.reset();
+  work_.load = nullptr;
+  work_.store = nullptr;
+  work_.op.reset();
+  memory = {};
+  if (!failed) stream_.state.reset();
   MPI_Request handle = handle_;  // a copy: once the MPI knows, another thread may delete this object
   stage_.store(Stage::idle, std::memory_order_release);
   real().Grequest_complete_(handle);
   if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
 }
 
-MPI_Comm Request::answers_for() const { return state_ && !state_->freed ? state_->comm : MPI_COMM_SELF; }
+MPI_Comm Request::answers_for() const {
+  const CommState *state = stream_.state.get();
+  return state != nullptr && !state->freed ? state->comm : MPI_COMM_SELF;
+}
 
 void Request::told() {
   if (std::exchange(error_, MPI_SUCCESS) == MPI_SUCCESS) return;

@@ -31,18 +31,19 @@ class Request final : public GivenAway {
   using Store = std::function<int(engine::Outcome &)>;
 
   Request(CommState &state, const char *name, bool persistent);
+  ~Request();  // not inline: else every blocking call, which has no request, would contain it
   Request(const Request &) = delete;
   Request &operator=(const Request &) = delete;
 
   // Memory that the call owns as long as it needs it.
-  SideMemory input, output;
+  SidesMemory memory;
   UserReduction user{};
   void keep(const Operator &op);
 
   // For a persistent call, before open. Finds a stream for the call alone, unless the program asserts that all ranks
   // start persistent calls in the same order. Collective. If no stream is left, returns false on all ranks and gives
   // the reason.
-  bool take_lane(std::string &why_not);
+  bool take_lane(std::string &why_not) { return stream_.take_lane(name_, why_not); }
   // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks
   // may.
   void refuse_lane();
@@ -84,18 +85,28 @@ class Request final : public GivenAway {
   void leave_table();
   void end();
 
-  [[nodiscard]] communicator::Communicator &stream() const { return lane_ ? *lane_ : *state_->copse; }
+  // Where the call runs.
+  struct Stream {
+    std::shared_ptr<CommState> state;
+    std::unique_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
+    bool without_lane = false;                           // no stream was left
 
-  std::shared_ptr<CommState> state_;
-  std::unique_ptr<communicator::Communicator> lane_;  // null: the call runs on the communicator's own stream
-  bool without_lane_ = false;                         // no stream was left
+    [[nodiscard]] communicator::Communicator &copse() const { return lane ? *lane : *state->copse; }
+    bool take_lane(const char *name, std::string &why_not);
+  };
+  // What the call does. It does nothing if `load` is empty.
+  struct Work {
+    communicator::Arguments arguments;
+    engine::Combine combine;
+    std::shared_ptr<void> op;  // keeps the program's operator alive
+    Load load;
+    Store store;
+  };
+
+  Stream stream_;
   const char *name_;
   bool persistent_;
-  communicator::Arguments arguments_;
-  engine::Combine combine_;
-  Load load_;
-  Store store_;
-  std::shared_ptr<void> op_;
+  Work work_;
   std::shared_ptr<communicator::Job> job_;  // a persistent call keeps it for all its starts; threads may share it
   MPI_Request handle_{};
   std::atomic<Stage> stage_{Stage::idle};

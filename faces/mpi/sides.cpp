@@ -17,7 +17,7 @@ const Datatype *SideMemory::other_type(Raw raw) {
 
 void Side::begin_table(const void *buffer) {
   const auto blocks = static_cast<std::size_t>(ranks_);
-  tabled_ = true;
+  table_.used = true;
   blocks_ = ranks_;
   first_.at = static_cast<char *>(const_cast<void *>(buffer));
   kept_.pieces.resize(blocks);
@@ -25,7 +25,7 @@ void Side::begin_table(const void *buffer) {
 }
 
 Piece Side::piece(int index) const {
-  if (tabled_) return kept_.pieces[static_cast<std::size_t>(index)];
+  if (table_.used) return kept_.pieces[static_cast<std::size_t>(index)];
   Piece piece = first_;
   if (piece.count > 0) piece.at += static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent;
   return piece;
@@ -33,10 +33,10 @@ Piece Side::piece(int index) const {
 
 bool Side::prepare_packed() {
   dense_ = false;
-  const std::size_t all = tabled_ ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
+  const std::size_t all = table_.used ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
   memory_ = static_cast<char *>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
   std::ptrdiff_t at = 0;
-  for (int rank = 0; tabled_ && rank < ranks_; ++rank) {
+  for (int rank = 0; table_.used && rank < ranks_; ++rank) {
     communicator::Block &block = kept_.blocks[static_cast<std::size_t>(rank)];
     block.place = at;
     at += static_cast<std::ptrdiff_t>(block.count);
@@ -46,13 +46,13 @@ bool Side::prepare_packed() {
 
 Side::Range Side::range() const {
   if (!dense_) return {0, 0};
-  if (tabled_) return {begin_, end_};
+  if (table_.used) return table_.range;
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(first_.at);
   return {begin, begin + bytes_ * static_cast<std::size_t>(blocks_)};
 }
 
 bool Side::may_overlap(const Side *other) const {
-  if (dense_ && !rising_) return true;
+  if (dense_ && !table_.rising) return true;
   if (other == nullptr) return false;
   const Range here = range(), there = other->range();
   return here.begin < there.end && there.begin < here.end;
@@ -62,8 +62,8 @@ void Side::add_spans(std::vector<communicator::Span> &spans, bool written, const
   const auto add = [&](std::uintptr_t begin, std::uintptr_t end) {
     if (dense_ && begin < end) spans.push_back({begin, end, written, name});
   };
-  if (!tabled_) add(range().begin, range().end);
-  for (int rank = 0; tabled_ && rank < ranks_; ++rank) {
+  if (!table_.used) add(range().begin, range().end);
+  for (int rank = 0; table_.used && rank < ranks_; ++rank) {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory(rank));
     add(begin, begin + bytes(rank));
   }
@@ -85,7 +85,7 @@ int Side::store_packed() {
   for (int i = 0; i < blocks_; ++i) {
     const Piece to = piece(i);
     if (to.count == 0 || to.type->size == 0) continue;
-    const std::size_t come = tabled_ ? to.count : std::min(to.count, given_ / to.type->size);
+    const std::size_t come = table_.used ? to.count : std::min(to.count, given_ / to.type->size);
     const int error = come > 0 ? unpack(*to.type, memory(i), to.at, come) : MPI_SUCCESS;
     if (error != MPI_SUCCESS) return error;
   }

@@ -72,6 +72,11 @@ struct SideMemory {
   std::uint64_t freed_ = ~std::uint64_t{0};
 };
 
+// The memory of a call, or of the calls of a communicator, one after the other.
+struct SidesMemory {
+  SideMemory input, output;
+};
+
 class Side {
  public:
   Side(SideMemory &kept, int ranks) : kept_(kept), ranks_(ranks) {}
@@ -98,7 +103,7 @@ class Side {
   bool prepare(std::size_t block_bytes) {
     memory_ = first_.at;
     given_ = block_bytes;
-    return (dense_ && (tabled_ || given_ == bytes_)) || prepare_packed();
+    return (dense_ && (table_.used || given_ == bytes_)) || prepare_packed();
   }
   // After prepare(): finds memory other than the program's. Returns false if there is none.
   bool set_apart() { return dense_ ? prepare_packed() : memory_ != nullptr; }
@@ -109,15 +114,15 @@ class Side {
   }
   [[nodiscard]] char *memory() const { return memory_; }
   [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies
-    return memory_ + (tabled_ ? kept_.blocks[static_cast<std::size_t>(rank)].place
+    return memory_ + (table_.used ? kept_.blocks[static_cast<std::size_t>(rank)].place
                               : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
-  [[nodiscard]] const communicator::Block *blocks() const { return tabled_ ? kept_.blocks.data() : nullptr; }
+  [[nodiscard]] const communicator::Block *blocks() const { return table_.used ? kept_.blocks.data() : nullptr; }
   // These look at the program's memory that the call itself reads or writes. If the blocks are packed, that is none.
   [[nodiscard]] bool may_overlap(const Side *other) const;  // a quick look; only false is certain
   void add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const;
   // Returns whether more data comes than fits.
-  [[nodiscard]] bool too_short() const { return !tabled_ && given_ > bytes_; }
+  [[nodiscard]] bool too_short() const { return !table_.used && given_ > bytes_; }
 
   // These copy from the buffer to the memory and back if the two differ. They return MPI's error code.
   int load() { return dense_ ? MPI_SUCCESS : load_packed(); }
@@ -127,6 +132,10 @@ class Side {
  private:
   struct Range {
     std::uintptr_t begin, end;
+  };
+  struct Table {
+    bool used = false, rising = true;  // rising: the blocks lie in the order of ranks
+    Range range{UINTPTR_MAX, 0};       // of all blocks
   };
   [[nodiscard]] Range range() const;
   bool is_wrong(int error) {
@@ -147,9 +156,8 @@ class Side {
 
   SideMemory &kept_;
   int ranks_, blocks_ = 0;
-  // rising_: the blocks of a table lie in the order of ranks
-  bool tabled_ = false, dense_ = true, refused_ = false, rising_ = true;
-  std::uintptr_t begin_ = UINTPTR_MAX, end_ = 0;         // the range of a table's blocks
+  bool dense_ = true, refused_ = false;
+  Table table_;
   Piece first_;  // for `one` and `row`
   std::size_t bytes_ = 0, given_ = 0;
   char *memory_ = nullptr;
@@ -179,9 +187,9 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
   bytes_ += block.count;  // the sum of all blocks
   if (block.count == 0) return true;
   const auto begin = reinterpret_cast<std::uintptr_t>(at), end = begin + block.count;
-  if (begin < end_) rising_ = false;
-  begin_ = std::min(begin_, begin);
-  end_ = std::max(end_, end);
+  if (begin < table_.range.end) table_.rising = false;
+  table_.range.begin = std::min(table_.range.begin, begin);
+  table_.range.end = std::max(table_.range.end, end);
   if (!type->dense) dense_ = false;
   return !type->dense || at != nullptr || is_wrong(MPI_ERR_BUFFER);
 }

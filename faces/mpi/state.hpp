@@ -21,7 +21,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // the reason for that
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
-  SideMemory input, output;
+  SidesMemory memory;
 };
 
 }  // namespace copse::mpi

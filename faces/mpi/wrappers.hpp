@@ -68,8 +68,8 @@ class Site {
       const int error = work.load();
       Outcome outcome = state.copse->run(arguments);
       const int error_behind = work.store(outcome);
-      state.input.packed.trim();
-      state.output.packed.trim();
+      state.memory.input.packed.trim();
+      state.memory.output.packed.trim();
       if (outcome == Outcome::done && error == MPI_SUCCESS && error_behind == MPI_SUCCESS) [[likely]] return MPI_SUCCESS;
       return end_badly(outcome, error != MPI_SUCCESS ? error : error_behind);
     }
@@ -92,8 +92,8 @@ class Site {
   [[noreturn]] void fail(std::string_view why) const { give_up(state, name, why); }
 
   [[nodiscard]] bool is_rank(int root) const { return root >= 0 && root < state.ranks; }
-  [[nodiscard]] SideMemory &input_memory() const { return request_ ? request_->input : state.input; }
-  [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->output : state.output; }
+  [[nodiscard]] SideMemory &input_memory() const { return request_ ? request_->memory.input : state.memory.input; }
+  [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->memory.output : state.memory.output; }
   [[nodiscard]] Side input() const { return {input_memory(), state.ranks}; }
   [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
   [[nodiscard]] Request *request() const { return request_.get(); }

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "choose/settings.hpp"
 #include "cli/output.hpp"
@@ -46,6 +48,86 @@ std::string chosen_in(const char* path) {
 
 std::string or_null(const std::string& text) { return text.empty() ? "null" : quoted(text); }
 
+// What this command has found out.
+struct Findings {
+  topology::Machine machine;
+  topology::CpuSet processors;  // that this process may use
+  std::vector<std::pair<std::string, int>> place;  // the level and number of each part of the machine that has them all
+  std::vector<ReachRow> reaches;
+  std::string bind;
+  Probe binding;
+  std::string private_pages, shared_pages;  // the kernel's settings for huge pages
+};
+
+std::vector<ReachRow> reaches_under(ReachLimit limit) {
+  return {
+      {"staged", "common memory: a memfd through /proc/<pid>/fd", probe_common_memory(), true},
+      {"kernel", "process_vm_readv, process_vm_writev", probe_kernel_reach(),
+       limit == ReachLimit::any || limit == ReachLimit::kernel},
+      {"direct", "shared heap: libcopse-heap.so", probe_shared_heap(),
+       limit == ReachLimit::any || limit == ReachLimit::direct},
+  };
+}
+
+Findings look(const choose::Settings& settings) {
+  // COPSE_TOPOLOGY may describe another machine. Memory and processors are always those of the running one.
+  const auto here = topology::Machine::discover();
+  const auto usable = usable_processors(here);
+  const auto confined = here.place_of(usable);
+  Findings found{settings.topology.empty() ? here : topology::Machine::from(settings.topology),
+                 usable,
+                 {},
+                 reaches_under(settings.reach),
+                 settings.bind,
+                 probe_binding(),
+                 chosen_in("/sys/kernel/mm/transparent_hugepage/enabled"),
+                 chosen_in("/sys/kernel/mm/transparent_hugepage/shmem_enabled")};
+  for (const auto level : topology::kAllLevels)
+    if (confined.at(level) != topology::kNotConfined && here.count(level) != 0)
+      found.place.emplace_back(level_name(level), confined.at(level));
+  return found;
+}
+
+void print_text(const Findings& found) {
+  const auto or_unknown = [](const std::string& text) { return text.empty() ? "?" : text.c_str(); };
+  std::string place;
+  for (const auto& [level, number] : found.place)
+    place.append(place.empty() ? "" : ", ").append(level).append(" ").append(std::to_string(number));
+  std::printf("Copse         %s\n", COPSE_VERSION);
+  std::printf("machine       %s\n", found.machine.summary().c_str());
+  std::printf("this process  %zu processors; in %s\n", found.processors.size(), place.c_str());
+  std::printf("waiting       more than %zu ranks on this node yield the processor at once\n", found.processors.size());
+  std::printf("huge pages    private memory: %s; shared memory: %s\n", or_unknown(found.private_pages),
+              or_unknown(found.shared_pages));
+  std::printf("binding       COPSE_BIND=%s; allowed: %s\n\n", found.bind.c_str(),
+              found.binding.works ? "yes" : found.binding.why_not.c_str());
+  std::vector<std::vector<std::string>> rows{{"reach", "by", "works", "allowed", "why not"}};
+  for (const ReachRow& row : found.reaches)
+    rows.push_back({row.name, row.by, yes_no(row.probe.works), yes_no(row.allowed), row.probe.why_not});
+  print_table(rows);
+}
+
+void print_json(const Findings& found) {
+  std::string numbers, place;
+  for (const unsigned cpu : found.processors) numbers.append(numbers.empty() ? "" : ", ").append(std::to_string(cpu));
+  for (const auto& [level, number] : found.place)
+    place.append(place.empty() ? "" : ", ").append(quoted(level)).append(": ").append(std::to_string(number));
+  std::vector<std::string> rows;
+  for (const ReachRow& row : found.reaches)
+    rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) +
+                   ", \"works\": " + boolean(row.probe.works) + ", \"allowed\": " + boolean(row.allowed) +
+                   ", \"why_not\": " + quoted(row.probe.why_not) + "}");
+  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(),
+              quoted(found.machine.summary()).c_str(), found.machine.json().c_str());
+  std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),
+              place.c_str(), found.processors.size() + 1);
+  std::printf("\"reaches\": %s,\n", json_list(rows).c_str());
+  std::printf("\"huge_pages\": {\"private\": %s, \"shared\": %s},\n", or_null(found.private_pages).c_str(),
+              or_null(found.shared_pages).c_str());
+  std::printf("\"binding\": {\"policy\": %s, \"allowed\": %s, \"why_not\": %s}}\n", quoted(found.bind).c_str(),
+              boolean(found.binding.works), quoted(found.binding.why_not).c_str());
+}
+
 }  // namespace
 
 int info(Arguments arguments) {
@@ -53,64 +135,7 @@ int info(Arguments arguments) {
   std::string mistake;
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
-  // COPSE_TOPOLOGY may describe another machine. Memory and processors are always those of the running one.
-  const auto here = topology::Machine::discover();
-  const auto machine = settings->topology.empty() ? here : topology::Machine::from(settings->topology);
-
-  const auto usable = usable_processors(here);
-  const auto confined = here.place_of(usable);
-  std::string place, place_json;
-  for (const auto level : topology::kAllLevels) {
-    if (confined.at(level) == topology::kNotConfined || here.count(level) == 0) continue;
-    place.append(place.empty() ? "" : ", ").append(level_name(level)).append(" ");
-    place += std::to_string(confined.at(level));
-    place_json.append(place_json.empty() ? "" : ", ").append(quoted(level_name(level))).append(": ");
-    place_json += std::to_string(confined.at(level));
-  }
-
-  const auto limit = settings->reach;
-  const ReachRow reaches[] = {
-      {"staged", "common memory: a memfd through /proc/<pid>/fd", probe_common_memory(), true},
-      {"kernel", "process_vm_readv, process_vm_writev", probe_kernel_reach(),
-       limit == ReachLimit::any || limit == ReachLimit::kernel},
-      {"direct", "shared heap: libcopse-heap.so", probe_shared_heap(),
-       limit == ReachLimit::any || limit == ReachLimit::direct},
-  };
-  const Probe binding = probe_binding();
-  const std::string anonymous = chosen_in("/sys/kernel/mm/transparent_hugepage/enabled");
-  const std::string shared = chosen_in("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-
-  if (!json) {
-    std::printf("Copse         %s\n", COPSE_VERSION);
-    std::printf("machine       %s\n", machine.summary().c_str());
-    std::printf("this process  %zu processors; in %s\n", usable.size(), place.c_str());
-    std::printf("waiting       more than %zu ranks on this node yield the processor at once\n", usable.size());
-    std::printf("huge pages    private memory: %s; shared memory: %s\n", anonymous.empty() ? "?" : anonymous.c_str(),
-                shared.empty() ? "?" : shared.c_str());
-    std::printf("binding       COPSE_BIND=%s; allowed: %s\n\n", settings->bind.c_str(),
-                binding.works ? "yes" : binding.why_not.c_str());
-    std::vector<std::vector<std::string>> rows{{"reach", "by", "works", "allowed", "why not"}};
-    for (const ReachRow& row : reaches)
-      rows.push_back({row.name, row.by, yes_no(row.probe.works), yes_no(row.allowed), row.probe.why_not});
-    print_table(rows);
-    return 0;
-  }
-  std::vector<std::string> rows, processors;
-  for (const ReachRow& row : reaches)
-    rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) +
-                   ", \"works\": " + boolean(row.probe.works) + ", \"allowed\": " + boolean(row.allowed) +
-                   ", \"why_not\": " + quoted(row.probe.why_not) + "}");
-  std::string numbers;
-  for (const unsigned cpu : usable) numbers.append(numbers.empty() ? "" : ", ").append(std::to_string(cpu));
-  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(), quoted(machine.summary()).c_str(),
-              machine.json().c_str());
-  std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),
-              place_json.c_str(), usable.size() + 1);
-  std::printf("\"reaches\": %s,\n", json_list(rows).c_str());
-  std::printf("\"huge_pages\": {\"private\": %s, \"shared\": %s},\n", or_null(anonymous).c_str(),
-              or_null(shared).c_str());
-  std::printf("\"binding\": {\"policy\": %s, \"allowed\": %s, \"why_not\": %s}}\n", quoted(settings->bind).c_str(),
-              boolean(binding.works), quoted(binding.why_not).c_str());
+  json ? print_json(look(*settings)) : print_text(look(*settings));
   return 0;
 }
 

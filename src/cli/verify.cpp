@@ -49,17 +49,34 @@ constexpr const char* kHelp =
     "  --nodes N        of --traffic\n"
     "  --json           the summary as JSON\n";
 
+enum class Task : std::uint8_t { prove, text, program, traffic, mutants, scale };
+
+// How a row builds its plans.
+struct PlanOptions {
+  int root = 0, radix = 2;
+  std::optional<plan::Carrier> carrier;
+};
+
 struct Options {
   std::string_view collective, algorithm;
   std::vector<int> ranks;
   Effort effort = Effort::quick;
-  bool text = false, program = false, json = false, mutants = false, traffic = false, scale = false;
-  int root = 0, radix = 2, threads = 0, nodes = 1;
-  std::optional<plan::Carrier> carrier;
+  Task task = Task::prove;
+  PlanOptions plans;
+  int threads = 0, nodes = 1;
   std::string_view machine;
+  bool json = false;
+
+  [[nodiscard]] bool prints_plans() const { return task == Task::text || task == Task::program; }
 };
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+void set_task(Options& options, Task task) {
+  if (options.task != Task::prove && options.task != task)
+    refuse("choose one of --text, --program, --traffic, --mutants and --scale");
+  options.task = task;
+}
 
 int number(std::string_view option, std::string_view text, int least) {
   int value = 0;
@@ -98,9 +115,9 @@ std::vector<int> ranks_in(std::string_view text) {
 }
 
 std::vector<int> default_ranks(const Options& options) {
-  if (options.text || options.program) return {4};
-  if (options.mutants) return ranks_in("2-5");
-  if (options.scale) {
+  if (options.prints_plans()) return {4};
+  if (options.task == Task::mutants) return ranks_in("2-5");
+  if (options.task == Task::scale) {
     std::vector<int> doubling;
     for (int ranks = 2; ranks <= kMostScaled; ranks *= 2) doubling.push_back(ranks);
     return doubling;
@@ -124,38 +141,36 @@ Options parse(Arguments arguments) {
     else if (arguments[i] == "--all")
       options.effort = Effort::full;
     else if (arguments[i] == "--text")
-      options.text = true;
+      set_task(options, Task::text);
     else if (arguments[i] == "--program")
-      options.program = true;
+      set_task(options, Task::program);
     else if (arguments[i] == "--traffic")
-      options.traffic = true;
+      set_task(options, Task::traffic);
     else if (arguments[i] == "--scale")
-      options.scale = true;
+      set_task(options, Task::scale);
     else if (arguments[i] == "--nodes")
       options.nodes = number("--nodes", value(), 1);
     else if (arguments[i] == "--mutants")
-      options.mutants = true;
+      set_task(options, Task::mutants);
     else if (arguments[i] == "--json")
       options.json = true;
     else if (arguments[i] == "--root")
-      options.root = number("--root", value(), 0);
+      options.plans.root = number("--root", value(), 0);
     else if (arguments[i] == "--radix")
-      options.radix = number("--radix", value(), 2);
+      options.plans.radix = number("--radix", value(), 2);
     else if (arguments[i] == "--machine")
       options.machine = value();
     else if (arguments[i] == "--threads")
       options.threads = number("--threads", value(), 1);
     else if (arguments[i] == "--carrier")
-      options.carrier = carrier_in(value());
+      options.plans.carrier = carrier_in(value());
     else
       refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
-  if (options.text + options.program + options.traffic + options.mutants + options.scale > 1)
-    refuse("choose one of --text, --program, --traffic, --mutants and --scale");
-  if (options.ranks.empty() && !options.traffic) options.ranks = default_ranks(options);
-  if (options.carrier && !options.text && !options.program && !options.traffic && !options.scale)
+  if (options.ranks.empty() && options.task != Task::traffic) options.ranks = default_ranks(options);
+  if (options.plans.carrier && (options.task == Task::prove || options.task == Task::mutants))
     refuse("--carrier is for --text, --program, --traffic and --scale");
-  if (options.radix > 64) refuse("--radix must be from 2 to 64");
+  if (options.plans.radix > 64) refuse("--radix must be from 2 to 64");
   return options;
 }
 
@@ -179,10 +194,10 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
     known.emplace_back(row.name);
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;
     named = true;
-    if (!options.carrier || row.carries(*options.carrier)) rows.push_back(&row);
+    if (!options.plans.carrier || row.carries(*options.plans.carrier)) rows.push_back(&row);
   }
   if (rows.empty() && named)
-    refuse(std::string("none of these has the carrier ") + plan::name_of(*options.carrier) + "; copse info --algorithms lists the carriers");
+    refuse(std::string("none of these has the carrier ") + plan::name_of(*options.plans.carrier) + "; copse info --algorithms lists the carriers");
   if (known.empty()) unknown("collective", options.collective, collectives);
   if (rows.empty()) unknown("algorithm", options.algorithm, known);
   return rows;
@@ -201,19 +216,19 @@ std::string program_text(const plan::Plan& plan) {
 int print_plans(const Options& options) {
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
-      if (options.root >= ranks) refuse("--root must be a rank below " + std::to_string(ranks));
+      if (options.plans.root >= ranks) refuse("--root must be a rank below " + std::to_string(ranks));
       analysis::Variant variant;
       variant.row = row;
       variant.ranks = ranks;
-      variant.root = options.root;
-      variant.radix = options.radix;
+      variant.root = options.plans.root;
+      variant.radix = options.plans.radix;
       variant.placement = "one region";
-      variant.carrier = options.carrier.value_or(plan::Carrier::slot);
+      variant.carrier = options.plans.carrier.value_or(plan::Carrier::slot);
       for (int c = 0; !row->carries(variant.carrier); ++c) variant.carrier = static_cast<plan::Carrier>(c);
       std::printf("# %s\n", variant.name().c_str());
       const auto plans = analysis::build_plans(variant);
       for (const auto& plan : *plans)
-        std::printf("%s", options.program ? program_text(plan).c_str() : plan::to_text(plan).c_str());
+        std::printf("%s", options.task == Task::program ? program_text(plan).c_str() : plan::to_text(plan).c_str());
     }
   }
   return 0;
@@ -283,22 +298,22 @@ int verify(Arguments arguments) {
     return 0;
   }
   const Options options = parse(arguments);
-  if (options.text || options.program) return print_plans(options);
-  if (options.mutants) return print_mutants(options);
+  if (options.prints_plans()) return print_plans(options);
+  if (options.task == Task::mutants) return print_mutants(options);
 
   std::optional<topology::Machine> machine;
   if (!options.machine.empty()) machine = topology::Machine::from(options.machine, "--machine");
-  if (options.traffic) {
+  if (options.task == Task::traffic) {
     if (!machine) machine = topology::Machine::from("ig");
     if (options.ranks.size() > 1) refuse("--traffic counts for one number of ranks");
     const int ranks = options.ranks.empty() ? 0 : options.ranks.front();
-    return run(Count{rows_of(options), &*machine, ranks, options.nodes, options.root, options.radix, options.carrier,
-                     options.json});
+    return run(Count{rows_of(options), &*machine, ranks, options.nodes, options.plans.root, options.plans.radix,
+                     options.plans.carrier, options.json});
   }
-  if (options.scale) {
+  if (options.task == Task::scale) {
     if (!machine) machine = topology::Machine::from("ig");
-    return run(Scale{rows_of(options), options.ranks, &*machine, options.root, options.radix, options.carrier,
-                     options.json});
+    return run(Scale{rows_of(options), options.ranks, &*machine, options.plans.root, options.plans.radix,
+                     options.plans.carrier, options.json});
   }
   return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads,
                    options.json});
