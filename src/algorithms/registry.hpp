@@ -92,10 +92,11 @@ struct Algorithm {
 
   // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;
-  // What plan() would throw: why there is no such plan, and what to do. Empty: there is one. It needs no permutation.
+  // Returns what plan() would throw: why there is no such plan, and what to do. If there is a plan, it is empty. It needs no
+  // permutation.
   [[nodiscard]] std::string refusal(Request request) const;
-  // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
-  // different sizes.
+  // Tells whether the algorithm does what not every algorithm does: reductions with an operator that does not commute, or
+  // alltoall with blocks of different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
