@@ -21,7 +21,7 @@ plan::Plan reduce_tiled(const Request &request) {
   const auto items = share_tiles(builder, request, 0, request.root);
   Operand result = Builder::output(mine), via{};
   if (!is_root) {
-    const bool in_place = request.carrier == plan::Carrier::put && builder.shares_memory_with(request.root);
+    const bool in_place = builder.puts(request.root);
     result = in_place ? builder.output_of(request.root, mine)
                       : builder.open(1, to, {plan::Space::slot, 0, -1, mine});
     if (in_place) via = builder.scratch(2, mine);
