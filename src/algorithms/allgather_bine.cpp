@@ -1,6 +1,6 @@
-// allgather, Bine: a butterfly whose partners are at distances 1, 1, 3, 5, 11, ... on alternating sides, so that what
-// is exchanged in the last rounds travels a third less far than in recursive doubling (De Sensi et al. 2025). What
-// exceeds a power of two gives its block to a neighbour first, and gets all from it at the end.
+// allgather, Bine: a butterfly whose partners are at distances 1, 1, 3, 5, 11, ... on alternating sides. So the data of the
+// last rounds travels a third less far than in recursive doubling (De Sensi et al. 2025). Each rank beyond a power of two
+// first gives its block to a neighbour, and gets all blocks from it at the end.
 // Cost: ceil(log2 P) a + (P-1) n b; beyond a power of two 2 a and P n b more.
 // Wins: between nodes of a network that thins out, with ranks in the order of nodes.
 #include "algorithms/exchange.hpp"

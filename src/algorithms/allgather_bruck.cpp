@@ -1,5 +1,6 @@
-// allgather, Bruck: in a round, every rank takes from the radix - 1 ranks that follow at multiples of what it has as
-// many blocks as it has; the output is where they belong, so nothing is rotated in the end (Bruck et al. 1997).
+// allgather, Bruck: in each round, every rank takes as many blocks as it already has from each of the radix - 1 ranks that
+// follow at multiples of that number. The output holds each block where it belongs, so nothing is rotated at the end (Bruck
+// et al. 1997).
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b.
 // Wins: small blocks on many ranks; any number of ranks is as good as a power of two.
 #include "algorithms/exchange.hpp"

@@ -1,7 +1,7 @@
-// allgather, gather and broadcast: rank 0 takes every block, and everybody all of them from rank 0 (KNEM IV.D, where it
-// is the form to be beaten: flat has no root to wait for).
+// allgather, gather and broadcast: rank 0 takes every block, and then every rank takes all of them from rank 0. In KNEM IV.D
+// this is the form to beat: flat has no root to wait for.
 // Cost: 2 a + 2 (P-1) n b at the root.
-// Wins: nowhere; it is what others are compared with.
+// Wins: nowhere; the others are compared with it.
 #include "algorithms/exchange.hpp"
 
 namespace copse::algorithms {

@@ -1,5 +1,5 @@
-// allgather, hierarchical: blocks go up a tree over the machine's levels in each node, from node to node, and the
-// others' down again (the trees of NUMACol 3).
+// allgather, hierarchical: blocks go up a tree over the machine's levels in each node, then from node to node, and the blocks
+// of the others come down the tree again (the trees of NUMACol 3).
 // Cost: 2 D a + (P-1) n b at each of D levels of a node, and a + (P-1) n b between nodes.
 // Wins: small blocks on several nodes: each node hears from every other once.
 #include "algorithms/exchange.hpp"

@@ -1,5 +1,6 @@
-// allgather, neighbour exchange: pairs of blocks go between neighbours, to the left and to the right in turn: half the
-// rounds of a ring, and both neighbours alone (Chen et al. 2005). For an even number of ranks; an odd one is a ring.
+// allgather, neighbour exchange: neighbours exchange pairs of blocks, to the left and to the right in turn. This takes half
+// the rounds of a ring, and only neighbours talk to each other (Chen et al. 2005). It is for an even number of ranks; an odd
+// number runs a ring.
 // Cost: P/2 a + (P-1) n b.
 // Wins: where a ring does, for blocks of middle size.
 #include "algorithms/exchange.hpp"

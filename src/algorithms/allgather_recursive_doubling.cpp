@@ -1,6 +1,7 @@
-// allgather, recursive doubling: groups of ranks that have all of their blocks exchange them with another such group,
-// each rank with its image there (Thakur et al. 2005). The ranks are halved for it, not doubled, so that no round is
-// lost where their number is no power of two: halves may differ by one rank, of which one has two readers.
+// allgather, recursive doubling: two groups of ranks, each of which has all blocks of its group, exchange them. Each rank
+// exchanges with its image in the other group (Thakur et al. 2005). The groups come from halving the ranks, not from
+// doubling, so no round is lost if their number is not a power of two. Halves may differ by one rank; then one rank has two
+// readers.
 // Cost: ceil(log2 P) a + (P-1) n b.
 // Wins: small blocks on many ranks in rank order.
 #include "algorithms/exchange.hpp"

@@ -1,8 +1,7 @@
-// allreduce, dissemination in as many dimensions as the machine has levels (HMPI 2.3, 2.5: inside a socket, across
-// sockets, across nodes): doubling over the ranks of each NUMA region, then over the regions of each node, each rank
-// with its image in the other, then over nodes, for which one rank of each node speaks. In each exchange both partners
-// combine in the same order, so that all ranks get the same bits, which dissemination by addition of ranks does not
-// give.
+// allreduce, dissemination in as many dimensions as the machine has levels (HMPI 2.3, 2.5: inside a socket, across sockets,
+// across nodes). It doubles over the ranks of each NUMA region, then over the regions of each node, each rank with its image
+// in the other region, and then over nodes, where one rank of each node speaks for it. In each exchange both partners combine
+// in the same order, so that all ranks get the same bits. Dissemination by addition of ranks does not give that.
 // Cost: (log2 Q + log2 R + log2 N) (a + n (b + c)) for Q ranks in a region, R regions in a node, N nodes
 // Wins: short messages over several equal regions: far exchanges only in the last rounds, and no way back down
 #include <algorithm>

@@ -1,7 +1,7 @@
-// allreduce, exchange: one round; every rank takes every message and combines them all, in rank order, so that all get
-// the same bits.
+// allreduce, exchange: in one round, every rank takes every message and combines them all, in rank order, so that all get the
+// same bits.
 // Cost: a + (P-1) n (b + c)
-// Wins: short messages of a few ranks; more ranks than processors, where every round costs a turn of all
+// Wins: short messages of a few ranks; more ranks than processors, where every round costs all ranks a turn
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

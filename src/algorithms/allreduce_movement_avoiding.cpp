@@ -1,7 +1,7 @@
 // allreduce, movement-avoiding and socket-aware (YHCCL: Peng et al., "Optimizing MPI Collectives on Shared Memory
-// Multi-Cores", SC'23): partial tiles go round the ranks of each socket, where each meets the input in place, so that
-// only the first rank's is copied in. The ranks of one position then combine the sockets' parts, each one tile, and
-// everybody takes the finished tiles from where they lie. The flat form, one ring of all ranks, is `ring` by slot.
+// Multi-Cores", SC'23): partial tiles go round the ranks of each socket and meet the input of each rank in place, so that
+// only the first rank's is copied in. Then the ranks of one position combine the parts of all sockets, each rank one tile.
+// All ranks take the finished tiles from where they lie. The flat form, one ring of all ranks, is `ring` by slot.
 // Cost: (r-1) a + n (b + c) in sockets of r ranks, a + (s-1)/P n c across s of them, a + n b back
 // Wins: long messages over several sockets, staged: as few copies as the ring, in fewer rounds
 #include "algorithms/exchange.hpp"

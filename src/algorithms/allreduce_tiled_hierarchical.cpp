@@ -1,6 +1,6 @@
-// allreduce, tiled and hierarchical: tiles inside each NUMA region, a tree over the regions for each tile, and the
-// finished tiles taken inside each region: every link between regions is crossed once each way (HMPI 2.4, with the
-// two-stage broadcast of 2.2).
+// allreduce, tiled and hierarchical: tiles inside each NUMA region, a tree over the regions for each tile, and the finished
+// tiles taken inside each region. Every link between regions is crossed once each way (HMPI 2.4, with the two-stage broadcast
+// of 2.2).
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, 2 a + n b back
 // Wins: long messages over several NUMA regions
 #include <algorithm>

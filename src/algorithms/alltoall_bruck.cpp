@@ -1,6 +1,6 @@
-// alltoall, Bruck: a block with d ranks to go travels the powers of two that d is made of, one in each round, together
-// with all others that go the same way (Bruck et al. 1997). What is on its way is packed where the next rank takes it
-// from; nothing is rotated. Ranks handle others' blocks, so all must be of one size.
+// alltoall, Bruck: a block that has d ranks to go travels the powers of two of which d is the sum, one in each round,
+// together with all others that go the same way (Bruck et al. 1997). Blocks on their way are packed where the next rank takes
+// them from, and nothing is rotated. Ranks handle blocks of other ranks, so all must be of one size.
 // Cost: ceil(log2 P) (a + P/2 n b).
 // Wins: very small blocks on many ranks.
 #include <algorithm>

@@ -1,7 +1,7 @@
-// alltoall, flat: every rank takes its block from every other, the next rank's first, so that no two read from the same
-// rank at a time (the rotated order of KNEM IV.C). One round: a rank packs what it has for all the others.
+// alltoall, flat: every rank takes its block from every other, beginning with the next rank, so that no two read from the
+// same rank at a time (the rotated order of KNEM IV.C). There is one round: a rank packs its blocks for all the others.
 // Cost: a + (P-1) n b; staged twice the copies.
-// Wins: nearly always within a node; for very small blocks on very many ranks fewer signals pay (Bruck).
+// Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (Bruck).
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

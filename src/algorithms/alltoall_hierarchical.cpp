@@ -1,9 +1,9 @@
-// alltoall, hierarchical: what the ranks of one node have for those of another crosses the wire as one message (Kumar
-// et al. 2008). Each rank leads its node towards some of the others, so that all processors pack: it takes every rank's
-// blocks for such a node, sends them to the one that leads there towards its own, and gives what comes from there to
-// its node. Inside nodes all go straight, as in flat. Ranks handle others' blocks, so all must be of one size.
+// alltoall, hierarchical: what the ranks of one node have for those of another crosses the wire as one message (Kumar et al.
+// 2008). Each rank leads its node towards some of the other nodes, so that all processors pack. It takes every rank's blocks
+// for such a node, sends them to the rank that leads there towards its own node, and gives its node what comes from there.
+// Inside a node all blocks go directly, as in flat. Ranks handle blocks of other ranks, so all must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
-// Wins: small blocks between nodes of many ranks: (N-1)/r messages a rank, and not P-r.
+// Wins: small blocks between nodes of many ranks: (N-1)/r messages per rank, not P-r.
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,9 +1,9 @@
 // alltoall, letters: every rank writes one letter to all (Copse). Its blocks ride together with the publication that says how
-// long they are, and every rank takes its own from there. If some rank has too much for a letter, nothing is moved, and all
-// ranks know it as soon as they have read all letters. So this is the alltoallv of short blocks, whose sizes nobody knows all of
-// (docs/decisions/one-way.md). Over several nodes it is alltoall, flat.
-// Cost: a + P n b, and a copy more than by get
-// Wins: with short blocks whose sizes not all ranks know
+// long they are, and every rank takes its own block from there. If some rank has too much for a letter, nothing is moved, and
+// all ranks know it as soon as they have read all letters. So this is the alltoallv of short blocks if no rank knows all
+// sizes (docs/decisions/one-way.md). Over several nodes it is alltoall, flat.
+// Cost: a + P n b, and one copy more than by get
+// Wins: short blocks whose sizes not all ranks know
 #include <algorithm>
 
 #include "algorithms/patterns.hpp"

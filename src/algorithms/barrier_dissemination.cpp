@@ -1,8 +1,8 @@
-// barrier, dissemination: after round i every rank knows of the k^(i+1) ranks before it, whatever their number
-// (Hensgen, Finkel and Manber 1988; HMPI 2.3); with a radix above 2 in fewer rounds of more signals (Hoefler et al.
+// barrier, dissemination: after round i, every rank knows that the k^(i+1) ranks before it have arrived, whatever the number
+// of ranks (Hensgen, Finkel and Manber 1988; HMPI 2.3). A radix above 2 takes fewer rounds of more signals (Hoefler et al.
 // 2006).
 // Cost: ceil(log_k P) a, each round with k-1 lines to read
-// Wins: ranks that share a cache and have a processor each: half the rounds of a tree up and down
+// Wins: ranks that share a cache and have a processor each: half the rounds of going up and down a tree
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

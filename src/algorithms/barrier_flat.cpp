@@ -1,7 +1,7 @@
-// barrier, flat: one round.
+// barrier, flat: one round, in which every rank signals every other.
 // Cost: a + P-1 loads of a line by every rank
-// Wins: up to four ranks that share a cache; barriers one after the other with more ranks than processors, where every
-// rank gets one turn and finds all others arrived
+// Wins: up to four ranks that share a cache; barriers one after the other with more ranks than processors, where every rank
+// gets one turn and finds that all others have arrived
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {

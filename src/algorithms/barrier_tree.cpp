@@ -1,5 +1,5 @@
-// barrier, tree: a reduce-broadcast allreduce without a load (HMPI 2.6): arrivals go up a k-nomial tree over the
-// machine's levels, the release comes down the same tree.
+// barrier, tree: a reduce-broadcast allreduce without data (HMPI 2.6): arrivals go up a k-nomial tree over the machine's
+// levels, and the release comes down the same tree.
 // Cost: 2 ceil(log_k Q) (k-1) a inside a region of Q ranks, and as much again for each level above it
 // Wins: many ranks over several regions or nodes: each far link is crossed once each way
 #include "algorithms/patterns.hpp"

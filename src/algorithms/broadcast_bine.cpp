@@ -1,8 +1,8 @@
-// broadcast, bine: a binomial negabinary tree (De Sensi et al. 2025, distance halving): in every step the other half of
-// the ranks, taken as a ring, is entered a third of the way round, not half of it. For a number of ranks that is no
-// power of two, halves as even as possible.
+// broadcast, bine: a binomial negabinary tree (De Sensi et al. 2025, distance halving). In every step, the other half of the
+// ranks, taken as a ring, is entered a third of the way round, not half of it. If the number of ranks is not a power of two,
+// halves are as even as possible.
 // Cost: ceil(log2 P) (a + n b) as for a binomial tree; the sum of the distances between ranks is a third smaller
-// Wins: a machine or network of unknown shape, where ranks of near numbers are near neighbours
+// Wins: a machine or network of unknown shape, where ranks with close numbers are close neighbours
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,9 +1,9 @@
-// broadcast, circulant: blocks travel over a circulant graph, in which a rank gives one block and gets one in every
-// round, in as few rounds as there can be (Traeff 2024, arXiv 2407.18004). Here a message has four blocks for every
-// round that the first of them takes to reach everybody. A rank lets its takers have a block as soon as it has it;
-// over the wire it goes in its round.
+// broadcast, circulant: blocks travel over a circulant graph. A rank gives one block and gets one in every round, in as few
+// rounds as possible (Traeff 2024, arXiv 2407.18004). Here a message has four blocks for every round that the first block
+// takes to reach all ranks. A rank lets its takers have a block as soon as it has it; over the wire the block goes in its
+// round.
 // Cost: (N - 1 + ceil(log2 P)) (a + n b / N) with N = 4 ceil(log2 P) blocks: at most 5/4 n b
-// Wins: long messages on any number of equally near ranks; fewer rounds than a ring, and no rank reads another's all
+// Wins: long messages on any number of equally near ranks; fewer rounds than a ring, and no rank reads all data of another
 #include "algorithms/patterns.hpp"
 #include "shape/circulant.hpp"
 

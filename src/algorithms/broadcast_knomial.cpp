@@ -1,7 +1,7 @@
 // broadcast, knomial: a k-nomial tree over the ranks in order, wherever they sit (UPC BCOL, binomial; NUMACol 3 for
 // scatter and gather).
 // Cost: ceil(log_k P) (k-1) (a + n b) without fragments: the longest way from the root, one child at a time
-// Wins: messages up to some KiB where all ranks are equally near, or nothing is known of the machine
+// Wins: messages up to some KiB if all ranks are equally near, or nothing is known about the machine
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,6 +1,6 @@
-// broadcast, scatter_doubling: the root's message is scattered in tiles down a k-nomial tree, and gathered by all in
-// ceil(log2 P) rounds (van de Geijn; Thakur et al. 2005 for messages of medium length). What a rank passed on in the
-// scatter it does not get again.
+// broadcast, scatter_doubling: the root's message is scattered in tiles down a k-nomial tree, and then all ranks gather it in
+// ceil(log2 P) rounds (van de Geijn; Thakur et al. 2005 for messages of medium length). A rank does not get again what it
+// passed on in the scatter.
 // Cost: 2 ceil(log2 P) a + 2 n b (P-1)/P for a power of two; otherwise a rank may serve two in a round
 // Wins: messages of tens to hundreds of KiB on many equally near ranks: as many bytes as the ring, but few rounds
 #include "algorithms/patterns.hpp"

@@ -1,6 +1,6 @@
-// broadcast, split_binary: the ranks but the root form two binary trees; one half of the message goes down each, then
-// pairs of a rank in either tree exchange halves. Of an even number of ranks one has no pair, and gets the other half
-// from the root (Pjesivac-Grbovic et al. 2007).
+// broadcast, split_binary: all ranks but the root form two binary trees. One half of the message goes down each tree; then
+// pairs of ranks, one from each tree, exchange halves. If the number of ranks is even, one rank has no pair and gets the
+// other half from the root (Pjesivac-Grbovic et al. 2007).
 // Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: every rank is read by two children and its pair
 // Wins: messages of tens to hundreds of KiB on many ranks, between trees and the chain
 #include "algorithms/patterns.hpp"

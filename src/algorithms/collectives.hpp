@@ -1,4 +1,4 @@
-// The collectives: each is one row of collectives.def, and this is what follows from the rows for everything that treats
+// The collectives. Each is one row of collectives.def. This file has what follows from the rows for all code that treats
 // collectives alike.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace copse::algorithms {
 
-// The v-variants are the same collectives, with blocks of different sizes; alltoallw is alltoall to Copse.
+// The v-variants are the same collectives, with blocks of different sizes. To Copse, alltoallw is alltoall.
 enum class Collective : std::uint8_t {
 #define COLLECTIVE(name, ...) name,
 #include "algorithms/collectives.def"
@@ -27,7 +27,7 @@ enum class Holders : std::uint8_t { all, root };
 enum class Place : std::uint8_t {
   never,
   same,   // they may: the same part of the message lies in the same place
-  moved,  // they may, but the same place means another part in each: Copse copies one of them first
+  moved,  // they may, but the same place means a different part in each: Copse copies one of them first
   always,
 };
 // Which ranks' inputs are combined in a rank's output.
@@ -41,50 +41,50 @@ struct Traits {
   bool input_everywhere, output_everywhere;  // every rank has one
   bool input_at_root, output_at_root;        // only the root has one
   bool one_buffer;                     // input and output are always the same memory
-  bool in_place;                       // they may be: the same part of the message in the same place
-  bool displaced;                      // they may be, but the same place means another part in each
+  bool in_place;                       // they may be the same: the same part of the message lies in the same place
+  bool displaced;                      // they may be the same, but the same place means a different part in each
   bool reduces;
   Combined combined;
   std::string_view c_calls, mpi_calls;  // names of functions, with blanks between them
   std::string_view summary;             // one sentence for people
 
-  // What the root of a rooted collective has and the others have not: the whole input, or the whole output.
+  // Tells whether the root of the collective has the whole input, or the whole output, which the others do not have.
   [[nodiscard]] constexpr bool rooted() const { return input_at_root || output_at_root; }
-  // Is the message made of blocks, one for each rank or for each pair of ranks?
+  // Tells whether the message is made of blocks, one for each rank or for each pair of ranks.
   [[nodiscard]] constexpr bool has_blocks() const { return input != output; }
   [[nodiscard]] constexpr bool pairs() const { return input == plan::Extent::row; }
 
-  // Does this rank contribute something?
+  // Tells whether this rank contributes something.
   [[nodiscard]] constexpr bool has_input(int rank, int root) const {
     return input_everywhere || (input_at_root && rank == root);
   }
-  // Does this rank get a result? The first rank has none where only the ranks before one's own are combined.
+  // Tells whether this rank gets a result. The first rank gets none if only the ranks before each rank are combined.
   [[nodiscard]] constexpr bool has_output(int rank, int root) const {
     return output_everywhere || (output_at_root ? rank == root : combined == Combined::before_own && rank > 0);
   }
-  // Has the address of the input a meaning on this rank?
+  // Tells whether the address of the input has a meaning on this rank.
   [[nodiscard]] constexpr bool has_input_buffer(int rank, int root) const {
     return one_buffer || has_input(rank, root);
   }
 
-  // Of reductions: the last of the ranks, from 0 on, whose inputs are in this rank's output.
+  // For reductions: returns the last of the ranks, from 0 on, whose inputs are in this rank's output.
   [[nodiscard]] constexpr int last_combined(int rank, int ranks) const {
     return combined == Combined::all ? ranks - 1 : combined == Combined::up_to_own ? rank : rank - 1;
   }
-  // Must all ranks get the same bits?
+  // Tells whether all ranks must get the same bits.
   [[nodiscard]] constexpr bool same_result() const {
     return combined == Combined::all && !has_blocks() && !output_at_root;
   }
-  // Of the others: the rank from which a block of the message comes.
+  // For collectives that do not reduce: returns the rank from which a block of the message comes.
   [[nodiscard]] constexpr int giver(int block, int root, int ranks) const {
     return input == plan::Extent::own ? block : pairs() ? block / ranks : root;
   }
 
-  // Where blocks have different sizes: does every rank know all of them? Otherwise two ranks know that of each block.
+  // For blocks of different sizes: tells whether every rank knows all sizes. Otherwise two ranks know the size of each block.
   [[nodiscard]] constexpr bool sizes_known() const { return has_blocks() && !rooted() && !pairs(); }
 };
 
-// Does a buffer hold blocks for several ranks?
+// Tells whether a buffer holds blocks for several ranks.
 [[nodiscard]] constexpr bool one_for_each(plan::Extent extent) {
   return extent == plan::Extent::all || extent == plan::Extent::row || extent == plan::Extent::column;
 }
@@ -106,7 +106,7 @@ inline constexpr int kCollectives = static_cast<int>(sizeof kTraits / sizeof kTr
 [[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
   return kTraits[static_cast<std::size_t>(collective)];
 }
-// One of the traits, of a collective that is known only when the program runs: without a look into the table.
+// Returns one of the traits of a collective that is known only at run time, without a look into the table.
 template <bool Traits::*trait>
 [[nodiscard]] constexpr bool has(Collective collective) {
   constexpr auto kHave = [] {
@@ -124,12 +124,12 @@ template <bool Traits::*trait>
   return {traits.input, traits.output, traits.pairs() ? all * all : traits.has_blocks() ? all : 0};
 }
 
-// A function of the C interface or of MPI: the collective that it is, and whether its blocks have different sizes.
+// A function of the C interface or of MPI: which collective it is, and whether its blocks have different sizes.
 struct Function {
   Collective collective;
   bool ragged;
 };
-// `calls`: &Traits::c_calls or &Traits::mpi_calls. A name that no row has does not compile.
+// `calls` is &Traits::c_calls or &Traits::mpi_calls. A name that no row has does not compile.
 [[nodiscard]] constexpr Function function_named(std::string_view name, std::string_view Traits::*calls) {
   for (int i = 0; i < kCollectives; ++i) {
     std::string_view rest = kTraits[i].*calls;
@@ -142,7 +142,7 @@ struct Function {
   throw std::invalid_argument("no row of collectives.def has this name");
 }
 
-// The names that a user may write: Copse's own, and MPI's in lower case where it is another.
+// Returns the names that a user may write: Copse's own, and MPI's in lower case where it is different.
 [[nodiscard]] std::optional<Collective> collective_named(std::string_view name);
 [[nodiscard]] std::vector<std::string> collective_names();
 

@@ -1,4 +1,4 @@
-// Schedules, and what runs them.
+// Schedules, and the code that runs them.
 #include "algorithms/exchange.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// exscan, recursive doubling: in round i every rank gives the one 2^i ahead what it has of the 2^i ranks up to itself
+// exscan, recursive doubling: in round i every rank gives the rank 2^i ahead what it has of the 2^i ranks up to itself
 // (Hillis and Steele 1986).
 // Cost: ceil(log2 P) (a + n (b + 2 c)).
 // Wins: short messages on many ranks with a processor each.

@@ -1,6 +1,7 @@
-// gather, fixed: one hierarchical tree for every root, that to rank 0 (NUMACol 3, persistent fixed trees). Another
-// root serves its own branch itself, and all else goes to it in one copy from rank 0, through the buffer there.
-// Cost: that of hierarchical, and a + P n b for the way from the tree's root where that is another rank
+// gather, fixed: one hierarchical tree for every root, which is the tree to rank 0 (NUMACol 3, persistent fixed trees). If
+// the root is another rank, it serves its own branch itself, and gets all other blocks in one copy from rank 0, through the
+// buffer there.
+// Cost: that of hierarchical, and a + P n b for the way from the tree's root if that is another rank
 // Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than one for each
 #include "algorithms/patterns.hpp"
 

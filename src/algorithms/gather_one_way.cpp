@@ -1,9 +1,9 @@
-// gather, one way: the root waits for the others and none of them for the root, as long as their blocks are short (Copse).
-// A short block rides with the publication that says that it is there. A longer one is written into the root's output as
-// KNEM's gather does (KNEM IV.B). Each rank decides by the length of its own block, which the root alone knows besides:
-// this is the gatherv that exchanges no sizes (docs/decisions/one-way.md).
+// gather, one way: the root waits for the others, and as long as their blocks are short, none of them waits for the root
+// (Copse). A short block rides with the publication that says that it is there. A longer one is written into the root's
+// output, as in KNEM's gather (KNEM IV.B). Each rank decides by the length of its own block, which only it and the root know.
+// So this is the gatherv that exchanges no sizes (docs/decisions/one-way.md).
 // Cost: a + n b for a short block; 2 a + n b for a long one
-// Wins: with blocks of different lengths, wherever all buffers can be reached
+// Wins: blocks of different lengths, wherever all buffers can be reached
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,11 +1,11 @@
-// gather, token_ring: a token goes round the ranks, and who has it puts its block into the root's output, so that not
-// all of them crowd the root's link (NUMACol 3.2). Its three conditions for passing the token on before a copy: the
-// rank is near the root (here: in its NUMA region), the block is small, or no more than the threshold is left of it.
-// The threshold is a fragment, COPSE_FRAGMENT: all but the last of a block are copied with the token in hand. On a
-// machine of one region nobody is held up. Under get the root would copy all, and has no use for a token: that is flat
+// gather, token_ring: a token goes round the ranks. The rank that has it puts its block into the root's output, so that not
+// all ranks crowd the root's link (NUMACol 3.2). NUMACol has three conditions for passing the token on before a copy: the
+// rank is near the root (here: in its NUMA region), the block is small, or no more than the threshold is left of it. Here the
+// threshold is a fragment, COPSE_FRAGMENT: all but the last fragment of a block are copied with the token in hand. On a
+// machine of one region nobody is held up. Under get the root would copy all blocks and has no use for a token: that is flat
 // by get.
 // Cost: (P-1) (a + (n-m) b) + m b for fragments of m bytes; without the token P-1 copies share one link
-// Wins: very large blocks where the link into the root's memory is filled by one rank, and suffers from many
+// Wins: very large blocks if one rank fills the link into the root's memory, and many slow it down
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

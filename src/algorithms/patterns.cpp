@@ -1,4 +1,4 @@
-// Trees, folds and tiles.
+// Patterns of trees, folds and tiles.
 #include "algorithms/patterns.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What several algorithms are made of: values going down and up a tree, combining them in rank order, and tiles of a
-// message going to ranks and from rank to rank.
+// Patterns that several algorithms share: values that go down and up a tree, are combined in rank order, or travel as tiles
+// of a message to ranks and from rank to rank.
 #pragma once
 
 #include <functional>
@@ -9,69 +9,69 @@
 
 namespace copse::algorithms {
 
-// How many fragments a rank may send up before it waits for the first to come down: enough to overlap the two ways.
+// How many fragments a rank may send up before it waits for the first to come down. This is enough to overlap the two ways.
 inline constexpr int kLag = 2;
 
-// Inside a loop: the fragment goes down the tree, from the root's `source` to every other rank's output. Area
-// `area`. What others may still read is reclaimed by the caller's end of plan.
+// Inside a loop: sends the fragment down the tree, from the root's `source` to every other rank's output, on area `area`. The
+// end of the caller's plan reclaims what others may still read.
 void send_down(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand source,
                plan::Range range = {});
 
-// Inside a loop: every rank's input is combined up the tree; the result lands in the output of rank `to`, which is
-// the tree's root or gets it from there (NUMACol 3). On the way partial results lie in lines or slots, for other ranks
-// have no output to spare. Areas `area` and, for the last step from the tree's root, `area` + 1.
+// Inside a loop: combines every rank's input up the tree. The result lands in the output of rank `to`, which is the tree's
+// root or gets the result from it (NUMACol 3). On the way, partial results lie in lines or slots, because other ranks have no
+// output to spare. Uses area `area` and, for the last step from the tree's root, `area` + 1.
 void combine_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, int to);
-// The same, but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
-// Returns what this rank has of `range` then.
+// Does the same, but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
+// Returns what this rank then has of `range`.
 plan::Operand combine_in_root(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area,
                               std::span<const int> readers, plan::Range range);
 
-// A value to be combined, fetched when its turn comes: scratch areas are few, and a wire delivers into them.
+// Fetches a value to be combined when its turn comes: scratch areas are few, and a wire delivers into them.
 using Fetch = std::function<plan::Operand()>;
 
-// dst = items[0] op items[1] op ..., associated from items[own] outwards, first to the left: so dst may be the
-// place of items[own], which is read first. With own = 0 it is the left fold, the same on all ranks. What is not the
-// whole sum yet lies in `via`, if given: where dst is far away, it is written once and never read.
+// Computes dst = items[0] op items[1] op ..., associated from items[own] outwards, first to the left. So dst may be the place
+// of items[own], which is read first. With own = 0 it is the left fold, which is the same on all ranks. Sums that are not
+// complete yet lie in `via`, if given. So a dst that is far away is written once and never read.
 void fold(plan::Builder &builder, plan::Operand dst, std::span<const Fetch> items, std::size_t own,
           plan::Operand via = {});
 
-// Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others.
-// Area 1.
+// Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others. Uses area
+// 1.
 void finish_tiles(plan::Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own);
-// The same, where `result` has been opened for all others, and lies there.
+// Does the same if `result` has been opened for all others, and lies there.
 void give_tile(plan::Builder &builder, const Request &request, plan::Operand result);
 
-// Inside a loop, of a message made of blocks: those of all ranks go up the tree to the output of its root, or down it
-// from the root's input. What a rank has for its branch is packed, in the order of ranks and with gaps where others
-// come between (so that branches of neighbours cost least), in a line or slot, or, under get, in the scratch. Leaves
-// give their input and take their block straight. Unless the tree is flat for every root, gather_up's caller packs all
-// blocks: how far a branch reaches depends on the root.
+// Inside a loop, in a message made of blocks: the blocks of all ranks go up the tree to the output of its root, or down it
+// from the root's input. A rank packs the blocks of its branch in a line or slot or, under get, in the scratch. They are
+// packed in the order of ranks, with gaps where blocks of other branches come between, so branches of neighbours cost least.
+// Leaves give their input and take their block directly. Unless the tree is flat for every root, the caller of gather_up
+// packs all blocks, because how far a branch reaches depends on the root.
 void gather_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area);
 void scatter_down(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area);
 
-// Gather (by put) and scatter (by get) of large blocks: the ranks but the root stand in rings, and in each a token goes
-// round; whoever has it copies (NUMACol 3.2). It is passed on before a rank copies the last fragment: so blocks smaller
-// than that, which is the paper's threshold, do not wait for each other; and at once by ranks of the root's NUMA
-// region, whose copies stay off the links. Areas 0 and 1.
+// Gather (by put) and scatter (by get) of large blocks. All ranks but the root stand in rings. In each ring a token goes
+// round, and the rank that has it copies (NUMACol 3.2). A rank passes the token on before it copies the last fragment. So
+// blocks smaller than a fragment, which is the paper's threshold, do not wait for each other. Ranks of the root's NUMA region
+// pass it on at once, because their copies stay off the links. Uses areas 0 and 1.
 void pass_tokens(plan::Builder &builder, const Request &request, int tokens);
 
-// Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
+// Inside a loop: gives every other rank its block of this rank's input, to be taken by take_part.
 void share_blocks(plan::Builder &builder, const Request &request, int area);
 
-// Tile `rank` of one tile for each rank (HMPI 2.4).
+// Returns tile `rank` of one tile for each rank (HMPI 2.4).
 [[nodiscard]] plan::Range tile_of(const Request &request, int rank);
 
-// Inside a loop: every rank shares its input with all others, tile by tile. Returns every rank's part of my tile, in
-// rank order, for a fold that starts with `first`: that one waits for the second in a place of its own, if both come
-// over the wire.
+// Inside a loop: every rank shares its input with all others, tile by tile. Returns every rank's part of this rank's tile, in
+// rank order, for a fold that starts with `first`. If the first part and the second both come over the wire, the first waits
+// for the second in a place of its own.
 [[nodiscard]] std::vector<Fetch> share_tiles(plan::Builder &builder, const Request &request, int area, int first);
 
-// Signals without data: arrivals go up one tree, the release comes down another with the same root. Areas 0 and 1.
+// Signals without data: arrivals go up one tree, and the release comes down another with the same root. Uses areas 0 and 1.
 void meet(plan::Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank);
 
-// Signals round the teams (Hensgen, Finkel and Manber 1988; HMPI 2.3): afterwards every rank knows that of each team
-// at least one rank has come here. In round i a team signals the radix - 1 groups that follow at multiples of radix^i;
-// each of its ranks is heard by its images there, by position in the group. Areas from `area` on, one a round.
+// Signals round the teams (Hensgen, Finkel and Manber 1988; HMPI 2.3). Afterwards every rank knows that at least one rank of
+// each team has come here. In round i a team signals the radix - 1 groups that follow at multiples of radix^i. Each of its
+// ranks is heard there by its images, which have the same position in their groups. Uses areas from `area` on, one per round.
 void disseminate(plan::Builder &builder, const Teams &teams, int rank, int radix, int area);
 [[nodiscard]] int dissemination_rounds(std::size_t teams, int radix);
 
@@ -79,68 +79,67 @@ void disseminate(plan::Builder &builder, const Teams &teams, int rank, int radix
 struct Sum {
   plan::Operand low, high{};
 };
-// Stores it in `place`, unless it is there.
+// Stores the sum in `place`, unless it is already there.
 void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 
-// Inside a loop, recursive doubling over teams whose ranks all have the same value: teams 2^i apart exchange what
-// they have, each rank with its image, and both combine it, lower teams first, so that all compute the same (HMPI 2.3,
-// where every rank of a power of two has its own order). Where the number of teams is no power of two, neighbours pair
-// up first, and the odd one of a pair gets the result at the end (Thakur et al. 2005). Areas from `area` on, and
-// scratch. Where not all ranks are `wanted` to have the result, none does more than those need; for the others nothing
-// is returned.
+// Inside a loop: recursive doubling over teams whose ranks all have the same value. Teams 2^i apart exchange what they have,
+// each rank with its image. Both combine it, lower teams first, so that all compute the same (in HMPI 2.3, every rank of a
+// power of two has its own order). If the number of teams is not a power of two, neighbours pair up first, and the odd one of
+// a pair gets the result at the end (Thakur et al. 2005). Uses areas from `area` on, and scratch. If only some ranks are
+// `wanted` to have the result, no rank does more than those need, and nothing is returned for the others.
 using Wanted = std::function<bool(int rank)>;
 [[nodiscard]] Sum double_up(plan::Builder &builder, const Teams &teams, int rank, int area, Sum mine,
                             const Wanted &wanted = {});
-// Whether what the rank has goes into anybody's result.
+// Tells whether this rank's value goes into anybody's result.
 [[nodiscard]] bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted);
 [[nodiscard]] int doubling_areas(std::size_t teams);
 
-// Inside a loop, where the first rank of each node has its node's sum: these double up, and each node takes the result
+// Inside a loop, if the first rank of each node has its node's sum: these ranks double up, and each node takes the result
 // from its own (HMPI 2.5).
 void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
 
-// Prefixes, inside a loop, in rank order: what the ranks before this one have, combined, and, unless `exclusive`, its
-// own, is stored in the output. Lines or slots only: inputs and outputs may be the same memory, so that no rank's may
-// be read by others once it goes on.
+// Prefixes, inside a loop, in rank order. The output gets the combined values of the ranks before this one and, unless
+// `exclusive`, its own. These use lines or slots only: inputs and outputs may be the same memory, so other ranks may not read
+// those of a rank that goes on.
 //
 // Every rank takes from all before it.
 void scan_flat(plan::Builder &builder, const Request &request, bool exclusive);
-// In round i, every rank gives the one 2^i ahead what it has of the 2^i up to itself (Hillis and Steele 1986).
+// In round i, every rank gives the rank 2^i ahead what it has of the 2^i ranks up to itself (Hillis and Steele 1986).
 void scan_doubling(plan::Builder &builder, const Request &request, bool exclusive);
-// A rank whose number ends in t ones combines the 2^t ranks up to itself, and gives that to the next such block's end;
-// then prefixes come down the same way (Sanders and Traeff 2006).
+// A rank whose number ends in t ones combines the 2^t ranks up to itself, and gives the result to the rank at the end of the
+// next such block. Then prefixes come down the same way (Sanders and Traeff 2006).
 void scan_binomial(plan::Builder &builder, const Request &request, bool exclusive);
 
-// Which tiles ranks have, by rank: an unbroken run of them each, their own among them.
+// Which tiles each rank has: an unbroken run that includes its own tile.
 using Held = std::vector<plan::Range>;
 
-// Inside a loop: tiles go down the tree, of which every subtree is an interval of ranks, from the root's `source` to
-// the others' outputs: to each subtree those of its ranks. Area `area`. Returns what every rank has then.
+// Inside a loop: tiles go down the tree, from the root's `source` to the others' outputs. Every subtree is an interval of
+// ranks and gets the tiles of its ranks. Uses area `area`. Returns what every rank then has.
 [[nodiscard]] Held scatter_tiles(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area,
                                  plan::Operand source);
 
-// Rings over tiles, inside a loop: what rank i is to have, or has, is tile i of the fragment.
+// Rings over tiles, inside a loop. Rank i is to have, or has, tile i of the fragment.
 //
-// Reduce-scatter: partial results go round, each rank adding its input, until they reach their owners; mine is stored
-// in `result`. `home` is where partial results lie where neither line nor slot carries them: output or slot. Every tile
-// is combined in an order of its own, not that of the ranks.
+// Reduce-scatter: partial results go round, and each rank adds its input, until they reach their owners. This rank's tile is
+// stored in `result`. `home`, an output or a slot, is where partial results lie if neither line nor slot carries them. Every
+// tile is combined in an order of its own, not that of the ranks.
 void reduce_scatter_ring(plan::Builder &builder, const Request &request, int area, plan::Space home,
                          plan::Operand result);
-// The same by halving, for any number of ranks (after Rabenseifner 2004): the ranks are halved again and again, and in
-// each round every rank gives its image in the other half the tiles of that half. Halves may differ by one rank: then
-// one rank has two images there. Not in rank order.
+// Does the same by halving, for any number of ranks (after Rabenseifner 2004). The ranks are halved again and again. In each
+// round every rank gives its image in the other half the tiles of that half. Halves may differ by one rank; then one rank has
+// two images there. Rank order is not kept.
 void reduce_scatter_halving(plan::Builder &builder, const Request &request, int area, plan::Space home,
                             plan::Operand result);
-// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. Mine lies in `mine`: at the root its
-// output, elsewhere a slot opened for the parent.
+// Gather: finished tiles go up a tree whose subtrees are intervals of ranks. This rank's tile lies in `mine`: at the root in
+// its output, elsewhere in a slot opened for the parent.
 void gather_tiles_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand mine);
-// Allgather: finished tiles go round. Mine lies where the next rank takes it from, in `given`, if that is not nothing;
-// what of `held` is not a rank's own tile, it has got already.
+// Allgather: finished tiles go round. This rank's tile lies in `given`, where the next rank takes it, if `given` is not
+// nothing. The tiles of `held` that are not a rank's own have reached it already.
 void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given,
                     const Held &held = {});
-// The same by doubling, in ceil(log2 P) rounds: the halvings above backwards, each rank taking what the other half has
-// from its image there. For a power of two ranks this is recursive doubling (Thakur et al. 2005). Every rank has the
-// tiles `held` in its output.
+// Does the same by doubling, in ceil(log2 P) rounds. These are the halvings above backwards: each rank takes what its image
+// in the other half has. For a power of two ranks this is recursive doubling (Thakur et al. 2005). Every rank has the tiles
+// `held` in its output.
 void allgather_doubling(plan::Builder &builder, const Request &request, int area, const Held &held);
 
 }  // namespace copse::algorithms

@@ -1,7 +1,7 @@
-// reduce, bine: up a binomial negabinary tree (De Sensi et al. 2025, distance halving): halves of the ranks, taken as a
-// ring, meet a third of the way round, not half of it. Its subtrees go round, so that rank order is not kept.
+// reduce, bine: up a binomial negabinary tree (De Sensi et al. 2025, distance halving). Halves of the ranks, taken as a ring,
+// meet a third of the way round, not half of it. Subtrees wrap around the ring, so rank order is not kept.
 // Cost: ceil(log2 P) (a + n (b + c)) as for a binomial tree; the sum of the distances between ranks is a third smaller
-// Wins: a machine or network of unknown shape, where ranks of near numbers are near neighbours
+// Wins: a machine or network of unknown shape, where ranks with close numbers are close neighbours
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

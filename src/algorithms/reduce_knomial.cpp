@@ -1,7 +1,7 @@
-// reduce, knomial: a k-nomial tree over the ranks in order, wherever they sit; it keeps rank order (UPC BCOL). The
-// n-ary tree of HMPI 2.2, whose inner nodes are the first of their leaves, is this one with k = n.
+// reduce, knomial: a k-nomial tree over the ranks in order, wherever they sit; it keeps rank order (UPC BCOL). The n-ary tree
+// of HMPI 2.2, whose inner nodes are the first of their leaves, is this tree with k = n.
 // Cost: ceil(log_k P) (k-1) (a + n (b + c))
-// Wins: short messages, above all with an operator that does not commute
+// Wins: short messages, especially with an operator that does not commute
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

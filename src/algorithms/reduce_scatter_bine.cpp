@@ -1,5 +1,5 @@
-// reduce_scatter, Bine: the butterfly of the Bine allgather backwards: what is exchanged in the first rounds, which
-// move most, travels a third less far than in recursive halving (De Sensi et al. 2025).
+// reduce_scatter, Bine: the butterfly of the Bine allgather, backwards. The first rounds, which move most, send their data a
+// third less far than in recursive halving (De Sensi et al. 2025).
 // Cost: ceil(log2 P) a + (P-1) n (b + c); beyond a power of two 2 a and P n (b + c) more.
 // Wins: between nodes of a network that thins out, with ranks in the order of nodes.
 #include "algorithms/exchange.hpp"

@@ -1,5 +1,5 @@
-// reduce_scatter, circulant graph: the allgather on a circulant graph backwards: in every round about half of the
-// blocks that a rank still holds goes on (Traeff 2024).
+// reduce_scatter, circulant graph: the allgather on a circulant graph, backwards. In every round a rank passes on about half
+// of the blocks that it still holds (Traeff 2024).
 // Cost: ceil(log2 P) a + (P-1) n (b + c).
 // Wins: small blocks on many ranks, on numbers of ranks a little above a power of two.
 #include "algorithms/exchange.hpp"

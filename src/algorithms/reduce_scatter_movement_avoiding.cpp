@@ -1,6 +1,6 @@
 // reduce_scatter, movement-avoiding and socket-aware (YHCCL: Peng et al., "Optimizing MPI Collectives on Shared Memory
-// Multi-Cores", SC'23): partial blocks go round the ranks of each socket, where each meets the input in place. Those
-// that end with a rank are of the ranks that have its position in their sockets, who combine what all sockets have.
+// Multi-Cores", SC'23): partial blocks go round the ranks of each socket and meet the input of each rank in place. The blocks
+// that end with a rank belong to the ranks that have its position in their sockets; those combine what all sockets have.
 // Cost: (r-1) a + P n (b + c) in sockets of r ranks, and a + (s-1) n (b + c) across s of them, n being a block
 // Wins: large blocks over several sockets, staged
 #include "algorithms/exchange.hpp"

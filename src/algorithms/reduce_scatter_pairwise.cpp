@@ -1,6 +1,6 @@
-// reduce_scatter, pairwise exchange: in round k every rank gives the one k ahead its part of that one's block, and adds
-// what the one k behind has for its own (Thakur et al. 2005). What comes from higher ranks is added up by itself, so
-// that the order of the ranks is kept. A slot holds but one block.
+// reduce_scatter, pairwise exchange: in round k every rank gives the rank k ahead its part of that rank's block, and adds to
+// its own block what the rank k behind has for it (Thakur et al. 2005). Parts from higher ranks are added up separately, so
+// that the order of the ranks is kept. A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large elements and operators that do not commute; large blocks between nodes.
 #include "algorithms/exchange.hpp"

@@ -1,6 +1,6 @@
-// reduce_scatter, recursive halving: the ranks are halved again and again, and in each round every rank gives its image
-// in the other half the blocks of that half, combined so far (Thakur et al. 2005). Halves may differ by one rank: then
-// one rank has two images there.
+// reduce_scatter, recursive halving: the ranks are halved again and again. In each round every rank gives its image in the
+// other half the blocks of that half, combined so far (Thakur et al. 2005). Halves may differ by one rank; then one rank has
+// two images there.
 // Cost: ceil(log2 P) a + (P-1) n (b + c).
 // Wins: small blocks on many ranks.
 #include "algorithms/exchange.hpp"

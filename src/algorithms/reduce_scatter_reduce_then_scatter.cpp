@@ -1,7 +1,7 @@
-// reduce_scatter, reduce then scatter: all blocks are combined up a tree over the ranks in order to rank 0, whose line
-// or slot every rank takes its own from (HMPI 2.6).
+// reduce_scatter, reduce then scatter: all blocks are combined up a tree over the ranks in order. Every rank then takes its
+// own block from the line or slot of rank 0 (HMPI 2.6).
 // Cost: ceil(log_k P) (k-1) (a + P n (b + c)) + a + n b.
-// Wins: very small blocks on many ranks, and between nodes where rank order must be kept.
+// Wins: very small blocks on many ranks, and between nodes if rank order must be kept.
 #include "algorithms/patterns.hpp"
 
 namespace copse::algorithms {

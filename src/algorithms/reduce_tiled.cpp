@@ -1,5 +1,5 @@
-// reduce, tiled: rank i reduces tile i of every fragment out of all inputs, into the root's output (HMPI 2.4, 2.6): a
-// reduce-scatter whose tiles the root takes, or, by put, has written into its output.
+// reduce, tiled: rank i reduces tile i of every fragment out of all inputs, into the root's output (HMPI 2.4, 2.6). This is a
+// reduce-scatter whose tiles the root takes. By put, the ranks write them into the root's output.
 // Cost: 2 a + n (b + c) + (P-1)/P n b through slots; a + (P-1)/P n c by put
 // Wins: long messages of ranks that share memory: all processors reduce
 #include "algorithms/patterns.hpp"

@@ -1,4 +1,4 @@
-// The registry's rows, and what follows from them.
+// The rows of the registry, and what follows from them.
 #include "algorithms/registry.hpp"
 
 #include <algorithm>

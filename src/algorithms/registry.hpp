@@ -1,7 +1,7 @@
 // The registry: every algorithm is one source file and one row of registry.def.
 //
-// Names, parsing, the list in the documentation, the forced run through the test matrix and the place in the
-// chooser all come from the rows.
+// Names, parsing, the list in the documentation, the forced run through the test matrix and the place in the chooser all come
+// from the rows.
 #pragma once
 
 #include <cstdint>
@@ -19,58 +19,62 @@
 
 namespace copse::algorithms {
 
-// What a plan is built from. Everything in it is the same on all ranks, `rank` apart.
+// What a plan is built from. Everything in it except `rank` is the same on all ranks.
 struct Request {
   Collective collective{};  // set by Algorithm::plan
   int rank = 0;
   int ranks = 1;
-  int root = 0;  // of rooted collectives
+  int root = 0;  // for rooted collectives
   plan::Carrier carrier = plan::Carrier::slot;
-  int radix = 2;                                 // of k-nomial trees
+  int radix = 2;                                 // for k-nomial trees
   const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
-  const Shared *shared = nullptr;  // of these ranks and places; if there is none, Algorithm::plan makes one
+  const Shared *shared = nullptr;  // for these ranks and places; if it is null, Algorithm::plan makes one
 
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
 
-  // Trees are shared: they stay as long as `shared` does.
+  // Trees are shared, and stay as long as `shared` does.
   [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, to `root`
   [[nodiscard]] const shape::SurveyedTree &prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
-  // Over the machine's levels (NUMACol 3): how leaders are joined, and how ranks inside a NUMA region.
+  // Returns a tree over the machine's levels (NUMACol 3). `across` joins the leaders, and `inside` the ranks of a NUMA
+  // region.
   [[nodiscard]] const shape::SurveyedTree &machine_tree(shape::Form inside,
                                                         shape::Form across = shape::Form::k_nomial) const;
-  // One hierarchical tree for every root (NUMACol 3, persistent fixed trees): that to rank 0, which hangs below the
-  // root as soon as that is another rank. The root keeps its own branch.
+  // Returns one hierarchical tree for every root (NUMACol 3, persistent fixed trees). It is the tree to rank 0. If the root
+  // is another rank, rank 0 hangs below the root, which keeps its own branch.
   [[nodiscard]] const shape::SurveyedTree &fixed_tree() const;
-  [[nodiscard]] std::vector<int> others() const;  // every rank but this one, the next one first
+  [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
 
-  // Of a message made of blocks: those of `count` ranks from `first` on, round the last; and what goes between two.
+  // Ranges in a message made of blocks: the blocks of `count` ranks from `first` on, wrapping around at the last rank, and
+  // the block that goes from one rank to another.
   [[nodiscard]] plan::Range block(int first, int count = 1) const;
   [[nodiscard]] plan::Range pair(int from, int to) const;
 };
 
-// How carriers are named in a row: a set of them.
+// A row names its carriers as a set of these.
 enum Carriers : std::uint8_t {
   kLine = 1 << static_cast<int>(plan::Carrier::line),
   kSlot = 1 << static_cast<int>(plan::Carrier::slot),
   kGet = 1 << static_cast<int>(plan::Carrier::get),
   kPut = 1 << static_cast<int>(plan::Carrier::put),
-  // Beside them, of alltoall: ranks handle blocks between others, whose sizes they do not know; all must be alike.
+  // This and the following flags stand beside the carriers. In an alltoall, ranks handle blocks between other ranks, whose
+  // sizes they do not know, so all blocks must be of one size.
   kAlike = 1 << plan::kCarriers,
-  // A line or slot holds blocks of all ranks at a time (Builder::pack). Other numbers have a row PACK.
+  // A line or slot holds the blocks of all ranks at a time (Builder::pack). Algorithms with other numbers have a row PACK.
   kPacks = 1 << (plan::kCarriers + 1),
   // Some ranks keep partial results in slots, whatever the carrier (Builder::keep_in_slots).
   kKeeps = 1 << (plan::kCarriers + 2),
-  // Of gather and scatter: short blocks ride with a signal, as their giver chooses (docs/decisions/one-way.md).
+  // In gather and scatter: short blocks ride with a signal if their giver so chooses (docs/decisions/one-way.md).
   kRides = 1 << (plan::kCarriers + 3),
 };
 
-// What all ranks' plans ask of lines and slots, known without building one. It is the same for every rank, root and radix.
+// What all ranks' plans need of lines and slots, known without building a plan. It is the same for every rank, root and
+// radix.
 struct Footprint {
   std::uint32_t pack = 1;  // Plan::pack: blocks that a line or slot must hold
   bool slots = false;      // Plan::slots: a fragment must fit in a slot
 };
 
-// A plan that the language cannot express: for that many ranks, say. It says why, and what to do.
+// Thrown for a plan that the language cannot express, for instance for that many ranks. It says why, and what to do.
 struct Unbuildable : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
@@ -79,7 +83,7 @@ struct Algorithm {
   Collective collective;
   std::string_view name;
   plan::Plan (*build)(const Request &);
-  std::uint8_t carriers;       // set of Carriers, and what else stands there
+  std::uint8_t carriers;       // set of Carriers and their flags
   bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
   bool fragments;              // more than one fragment allowed (line never)
   std::string_view source;     // paper and section
@@ -87,14 +91,14 @@ struct Algorithm {
 
   // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;
-  // What plan() would throw: why there is no such plan, and what to do. Empty: there is one.
+  // Returns what plan() would throw: why there is no such plan, and what to do. If there is a plan, it is empty.
   [[nodiscard]] std::string refusal(const Request &request) const;
-  // Right for what not every algorithm does: of reductions, an operator that does not commute; of alltoall, blocks of
-  // different sizes.
+  // Tells whether the algorithm does what not every algorithm does: reductions with an operator that does not commute, or
+  // alltoall with blocks of different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
-  // By request.carrier, among request.ranks at request.places.
+  // Returns the footprint for request.carrier, with request.ranks ranks at request.places.
   [[nodiscard]] Footprint footprint(Request request) const;
 };
 

@@ -1,5 +1,5 @@
-// scan, flat: every rank takes the messages of all before it, and combines them: one round, and the last rank does
-// most.
+// scan, flat: every rank takes the messages of all ranks before it and combines them. There is one round, and the last rank
+// does most of the work.
 // Cost: a + (P-1) n (b + c) at the last rank.
 // Wins: short messages on few ranks, and on ranks that take turns on few processors.
 #include "algorithms/patterns.hpp"

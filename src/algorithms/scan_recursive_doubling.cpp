@@ -1,5 +1,5 @@
-// scan, recursive doubling: in round i every rank gives the one 2^i ahead what it has of the 2^i ranks up to itself
-// (Hillis and Steele 1986).
+// scan, recursive doubling: in round i every rank gives the rank 2^i ahead what it has of the 2^i ranks up to itself (Hillis
+// and Steele 1986).
 // Cost: ceil(log2 P) (a + n (b + c)).
 // Wins: short messages on many ranks with a processor each.
 #include "algorithms/patterns.hpp"

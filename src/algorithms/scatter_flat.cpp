@@ -1,7 +1,7 @@
-// scatter, flat: every rank has its block from the root (KNEM IV.B; UPC REF). Under get all ranks read theirs at once,
-// so that the root is not the bottleneck: KNEM's scatter, and REF's pull. Under put the root alone pushes them all,
-// which is the contrast; line and slot come between, the root packing the blocks of all, and each taking its own.
-// Cost: a + n b for everybody with get, as far as the root's memory goes; a + P n b with the others
+// scatter, flat: every rank gets its block from the root (KNEM IV.B; UPC REF). Under get, all ranks read their blocks at
+// once, so that the root is not the bottleneck: this is KNEM's scatter and REF's pull. Under put, the root alone pushes them
+// all, which is the contrast. Line and slot are in between: the root packs the blocks of all, and each rank takes its own.
+// Cost: a + n b for every rank with get, as far as the root's memory goes; a + P n b with the others
 // Wins: with get for large blocks on any number of ranks, with line on few
 #include "algorithms/patterns.hpp"
 

@@ -1,9 +1,9 @@
-// scatter, one way: the others wait for the root, and the root for nobody, as long as its message is short (Copse). Short
-// blocks ride together with the root's publication. Longer ones are read out of the root's input, as in KNEM's scatter
-// (KNEM IV.B). The root decides by the lengths that it alone knows all of: this is the scatterv that exchanges no sizes
+// scatter, one way: the others wait for the root, and as long as its message is short, the root waits for nobody (Copse).
+// Short blocks ride together with the root's publication. Longer ones are read out of the root's input, as in KNEM's scatter
+// (KNEM IV.B). The root decides by the lengths, which it alone knows all of. So this is the scatterv that exchanges no sizes
 // (docs/decisions/one-way.md). Over several nodes it is scatter, flat.
 // Cost: a + P n b for short blocks; 2 a + n b for long ones
-// Wins: with blocks of different lengths, wherever all buffers can be reached
+// Wins: blocks of different lengths, wherever all buffers can be reached
 #include <algorithm>
 
 #include "algorithms/patterns.hpp"

@@ -1,4 +1,4 @@
-// Nodes, groups and trees, made when they are first asked for.
+// Makes nodes, groups and trees when they are first asked for.
 #include "algorithms/shared.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. Whoever builds
-// the plans of many ranks lets their requests share one of these: then a tree is built once, by the first rank that asks,
-// and one rank's plan costs its own steps. It is a function of ranks and places, and only remembers; one thread at a time
-// may use it.
+// What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. Code that builds the
+// plans of many ranks lets their requests share one of these. Then the first rank that asks for a tree builds it, and the
+// plan of one rank costs only its own steps. All of it is a function of ranks and places, and is only remembered. Only one
+// thread at a time may use it.
 #pragma once
 
 #include <array>

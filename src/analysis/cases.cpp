@@ -1,4 +1,4 @@
-// The cases of an algorithm, and the checker over them.
+// Makes the cases of an algorithm, and runs the checker on them.
 #include "analysis/cases.hpp"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ using algorithms::Collective;
 namespace {
 
 constexpr std::size_t kFailuresKept = 5;
-constexpr int kManyRanks = 32;  // more are sampled more thinly, where a case takes long; twice as many, yet more
-constexpr int kFewRanks = 8;    // for these, all cases
+constexpr int kManyRanks = 32;  // above this, a case takes long, and samples are smaller; above twice this, smaller still
+constexpr int kFewRanks = 8;    // up to this, all cases
 
-// splitmix64: placements and samples must be the same everywhere, always.
+// splitmix64, because placements and samples must always be the same everywhere.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -57,9 +57,9 @@ bool rides(const Plans& plans) {
 constexpr Ride kRides[] = {Ride::stays, Ride::line, Ride::slot};
 constexpr std::size_t kRideKinds = std::size(kRides);
 
-// What the ranks choose in call after call: all of them alike; or each for itself, in every other call another choice than its
-// neighbour's, and as if at random in the rest. Then three patterns together let a rank meet each choice in each call. Of few
-// ranks there are as many patterns as combinations of choices.
+// What the ranks choose in one call after the other. Either all choose alike, or each chooses for itself: in every other call
+// a different choice than its neighbour's, and as if at random in the rest. Then three patterns together let a rank meet each
+// choice in each call. For few ranks there are as many patterns as combinations of choices.
 struct RidePattern {
   enum class Kind : std::uint8_t { alike, mixed, combined };
 
@@ -92,10 +92,10 @@ std::vector<RidePattern> ride_patterns(int ranks, bool all) {
   return result;
 }
 
-// The worst neighbours that the protocol allows. Both give on every area, and trust nothing but their acquires:
-// the hasty one reads nothing, so that nobody holds it up; the slow one reads every line and slot of its node
-// before it is done (of many ranks, those at distances that are powers of two). As a collective they are a reduce
-// without a root: no rank expects a result.
+// The worst neighbours that the protocol allows. Both kinds give on every area and trust nothing but their acquires. The
+// hasty one reads nothing, so nobody holds it up. The slow one reads every line and slot of its node before it is done (of
+// many ranks, those at distances that are powers of two). As a collective they are a reduce without a root, so no rank
+// expects a result.
 std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool slow, bool riding) {
   using plan::Kind;
   using plan::Space;
@@ -174,10 +174,10 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   const auto& traits = algorithms::traits_of(variant.row->collective);
   const bool may_be_in_place = traits.in_place && !traits.one_buffer;
 
-  // The same plans again and again, until the rings have come round.
+  // The same plans run again and again, until the rings have wrapped around.
   std::vector<int> counts{1};
   if (!one_fragment(variant)) counts = {1, 2, 3, depth + 2};
-  std::vector<std::vector<int>> sequences;  // of calls: their fragments
+  std::vector<std::vector<int>> sequences;  // for each sequence of calls: their fragments
   for (const int fragments : counts)
     sequences.emplace_back(static_cast<std::size_t>(std::max(2, (depth + 2 + fragments - 1) / fragments)), fragments);
   if (variant.ranks > 2 * kManyRanks && counts.size() > 1) sequences = {counts};
@@ -200,9 +200,8 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
     }
   }
 
-  // The worst neighbours. No line or slot may be taken that the slow one still reads, whichever of the ring's
-  // places it used, and the hasty ones give it no time; no rank may be done as long as it reads, for the hasty
-  // ones come after too.
+  // The worst neighbours. No rank may take a line or slot that the slow one still reads, whichever place of the ring it used,
+  // and the hasty ones leave no time. No rank may be done while it still reads, because hasty ones come afterwards, too.
   int areas = 1;
   for (const auto& plan : *variant.plans)
     for (const auto& step : plan.steps)
@@ -223,7 +222,7 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
     }
   }
 
-  // Another root between.
+  // Another root in between.
   if (traits.rooted() && variant.ranks > 1) {
     Variant other = variant;
     other.root = (variant.root + 1 + variant.ranks / 3) % variant.ranks;
@@ -238,7 +237,7 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
     }
   }
 
-  // Other algorithms between, on the same lines and slots.
+  // Other algorithms in between, on the same lines and slots.
   const auto rows = algorithms::all();
   Random random(static_cast<std::uint64_t>(variant.ranks * 1000 + variant.root * 10 + variant.radix) +
                 static_cast<std::uint64_t>(variant.row - rows.data()) * 100000);
@@ -292,7 +291,7 @@ Tally& Tally::operator+=(const Tally& other) {
 
 namespace {
 
-// How much of the combinations is gone through: at least so many, and more until so much work is done.
+// How many of the combinations are checked: at least `least`, and more until `work` is done.
 struct Amount {
   std::uint64_t least, work;  // in steps, accesses and steps built
 };
@@ -303,7 +302,7 @@ Amount amount_of(Effort effort, int ranks, std::uint64_t roots) {
   return {ranks <= kEveryRoot ? std::max<std::uint64_t>(2, roots) : 1, 800'000};
 }
 
-// Does the case fail without the variant's own calls?
+// Tells whether the case fails without the variant's own calls.
 bool fails_without(const Variant& variant, Case subject) {
   std::erase_if(subject.calls, [&](const Call& call) { return call.plans == variant.plans; });
   std::vector<Call> twice = subject.calls;
@@ -311,7 +310,7 @@ bool fails_without(const Variant& variant, Case subject) {
   return !check(subject, 1).ok();
 }
 
-// The cases of a variant that has its plans. Returns the work.
+// Checks the cases of a variant that has its plans. Returns the work.
 std::uint64_t prove(const Variant& variant, Effort effort, Tally& tally) {
   std::uint64_t work = 0;
   ++tally.variants;
@@ -333,8 +332,8 @@ std::uint64_t prove(const Variant& variant, Effort effort, Tally& tally) {
   return work;
 }
 
-// Every radix that makes plans of its own, on the placement and root of `variant`: most algorithms have none, and a tree
-// of a larger radix than there are ranks is flat.
+// Proves every radix that makes plans of its own, on the placement and root of `variant`. Most algorithms have no such radix,
+// and a tree with a larger radix than there are ranks is flat.
 void prove_radices(Variant variant, Seen& seen, Tally& tally) {
   for (variant.radix = 2; variant.radix <= kMostRadix; ++variant.radix) {
     if (variant.radix > 2 && !differs(variant, variant.radix - 1)) continue;

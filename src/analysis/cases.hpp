@@ -1,7 +1,7 @@
-// Cases: what a variant is proved on.
+// Cases: the sequences of calls on which a variant is proved.
 //
-// The cases of a variant are sequences of calls: fragments 1, 2, 3 and more than the rings are deep; in place and not;
-// the same plans back to back, another root between, other algorithms between, all on the same lines and slots.
+// The calls have 1, 2, 3 and more fragments than the rings are deep. They are in place and not in place. The same plans run
+// back to back, with another root in between, or with other algorithms in between, all on the same lines and slots.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ struct NamedCase {
 
 [[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
-// What a row has to be proved on: 1 to 64 ranks, and 96, 128 and 257.
+// Returns the numbers of ranks on which a row has to be proved: 1 to 64, and 96, 128 and 257.
 [[nodiscard]] std::vector<int> full_ranks();
-// Up to so many ranks every root, with full effort.
+// With full effort, every root is checked up to this number of ranks.
 inline constexpr int kEveryRoot = 32;
-// Up to so many ranks every radix that a user may force, on one placement and root for each number of ranks: with quick
-// and with full effort.
+// Returns up to how many ranks every radix is checked that a user may force, on one placement and root for each number of
+// ranks.
 [[nodiscard]] constexpr int every_radix(Effort effort) { return effort == Effort::quick ? 8 : 64; }
 
-// The cases of a row's variants, checked: of so many of the combinations as the effort is worth, which depends on what
-// they take, not on time.
+// The results of checking the cases of a row's variants. How many of the combinations are checked depends on the effort and
+// on the work that they take, not on time.
 struct Failure {
   std::string name;
   std::vector<Finding> findings;
@@ -38,7 +38,7 @@ struct Failure {
 struct Tally {
   std::uint64_t combinations = 0, possible = 0;  // of placement, root and radix, each by every carrier
   std::uint64_t variants = 0, plans = 0, cases = 0, steps = 0, accesses = 0, failed = 0;
-  std::uint64_t spoiled = 0;      // mixed cases that prove nothing: another algorithm fails without this one
+  std::uint64_t spoiled = 0;      // mixed cases that prove nothing, because another algorithm fails without this one
   std::vector<Failure> failures;  // the first few
   Tally& operator+=(const Tally& other);
 };

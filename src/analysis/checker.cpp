@@ -1,4 +1,4 @@
-// The rules that each plan keeps by itself, and then a walk through all of them.
+// Checks the rules that each plan obeys by itself, and then walks through all plans.
 #include "analysis/checker.hpp"
 
 #include "analysis/judge.hpp"
@@ -38,7 +38,7 @@ Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
   Verdict verdict;
   for (std::size_t call = 0; call < subject.calls.size(); ++call) {
     const Call& each = subject.calls[call];
-    bool seen = false;  // the same plans for the same purpose need one look
+    bool seen = false;  // the same plans for the same purpose are checked once
     for (std::size_t before = 0; before < call && !seen; ++before) {
       const Call& other = subject.calls[before];
       seen = other.plans == each.plans && other.collective == each.collective && other.root == each.root &&

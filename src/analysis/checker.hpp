@@ -1,27 +1,28 @@
-// The checker: runs all ranks' plans of a sequence of calls symbolically, and proves them right.
+// The checker runs all ranks' plans of a sequence of calls symbolically, and proves them right.
 //
 // It proves, for the given ranks, nodes, fragments and depths of the rings:
-//   data        every rank's result is the right expression over this call's contributions (value.hpp); inputs
-//               are untouched; nothing is read that was not written, or that belongs to another fragment or
-//               call; for allreduce the expression is the same on all ranks, so the bits are
-//   deadlock    every rank finishes every call; the wire matches, message by message
-//   races       no two accesses to the same memory, one of them a write, without an order between them
-//               (order.hpp), within a call and across calls. The caller counts too: it writes the input
-//               before the call, reads the output when the call returns, and overwrites both then
+//   data        Every rank's result is the right expression over this call's contributions (value.hpp). Inputs are
+//               untouched. Nothing is read that was not written, or that belongs to another fragment or call. For
+//               allreduce, the expression is the same on all ranks, so the bits are, too.
+//   deadlock    Every rank finishes every call, and the messages on the wire match one by one.
+//   races       No two accesses to the same memory, one of them a write, are without an order between them (order.hpp),
+//               within a call and across calls. The caller counts, too: it writes the input before the call, reads the
+//               output when the call returns, and then overwrites both.
 //
-// One run is a proof for all schedules. Each wait names one rank and a bound on a word that only grows (the
-// word of a line, a progress, the number of messages in a first-in-first-out channel): once it may pass it may
-// always pass, and what a rank does next never depends on which of several events came first. So every
-// schedule executes the same steps (Kahn, 1974): if this one gets stuck, all do, at the same steps, and if it
-// finishes, all do. The edges of happens-before do not depend on the schedule either: an await is ordered
-// after the post of its very ticket, a wait for progress after the first `done` that reaches the bound, the
-// k-th receive after the k-th send. So the set of unordered pairs is the same in every schedule; where there
-// is none, every read sees the one write that is last before it in that order, and computes the same value.
+// One run is a proof for all schedules. Each wait names one rank and a bound on a word that only grows (the word of a line, a
+// progress, the number of messages in a first-in-first-out channel). Once it may pass, it may always pass, and what a rank
+// does next never depends on which of several events came first. So every schedule executes the same steps (Kahn, 1974). If
+// this one gets stuck, all get stuck at the same steps; if it finishes, all finish.
 //
-// Where the real thing may order less or more, the weaker is assumed. An await may pass on a later post: it
-// is ordered only after its own. A drain blocks until the message was received (rendezvous: the worst case
-// for deadlock), but gives no order (the message may have been buffered: the worst case for races). A line's
-// or slot's content of an earlier ticket conflicts as a whole, since the calls may differ in size.
+// The edges of happens-before do not depend on the schedule either. An await is ordered after the post of exactly its ticket,
+// a wait for progress after the first `done` that reaches the bound, and the k-th receive after the k-th send. So the set of
+// unordered pairs is the same in every schedule. If it is empty, every read sees the one write that is last before it in that
+// order, and computes the same value.
+//
+// Where the real engine may order less or more, the checker assumes the weaker. An await may pass on a later post, but is
+// ordered only after its own. A drain blocks until the message was received (rendezvous, the worst case for deadlock), but
+// gives no order (the message may have been buffered, the worst case for races). The content of a line or slot from an
+// earlier ticket conflicts as a whole, since the calls may differ in size.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,11 @@
 namespace copse::analysis {
 
 enum class Fault : std::uint8_t {
-  illegal,    // a step that may not be: bounds, another rank's line, memory on another node
+  illegal,    // a step that is not allowed: bounds, another rank's line, memory on another node
   unwritten,  // read before anything was written
   stale,      // read of a line, slot or scratch that holds another fragment or call
   mismatch,   // parts of a message that are not the same part
-  wrong,      // the result
+  wrong,      // a wrong result
   race,       // two accesses without an order
   deadlock,
   wire,  // a message that does not match, or is not drained
@@ -54,15 +55,14 @@ struct Finding {
 };
 [[nodiscard]] std::string to_text(const Finding& finding);
 
-// Which waits of the first call's plans ever told their rank something that it did not know. A wait that
-// never does is implied by the others.
+// Which waits of the first call's plans ever told their rank something new. A wait that never does is implied by the others.
 using WaitUse = std::vector<std::vector<std::uint8_t>>;  // [rank][step]: 1 passed, 2 informed
 
 struct Verdict {
   std::vector<Finding> findings;
   std::uint64_t steps = 0;     // executed, all ranks and calls
   std::uint64_t accesses = 0;  // to atoms
-  std::int32_t depth = 0;      // signals on the longest chain that ranks waited for
+  std::int32_t depth = 0;      // number of signals on the longest chain that ranks waited for
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 

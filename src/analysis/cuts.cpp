@@ -30,7 +30,7 @@ Cuts::Cuts(std::span<const plan::Plan* const> plans, int fragments) {
   if (blocks > 0) {
     parts_ = blocks;
     if (data_in_loop) fragments_ = static_cast<std::uint32_t>(fragments);
-    if (data_in_loop && data_in_once && fragments > 1) clash_ = "cut into fragments, and moved as a whole as well";
+    if (data_in_loop && data_in_once && fragments > 1) clash_ = "cut into fragments and also moved as a whole";
     for (const std::uint32_t of : {of_loop, of_once})
       if (of != 1 && of != blocks) clash_ = "made of " + std::to_string(blocks) + " blocks, and cut into " + std::to_string(of);
     return;

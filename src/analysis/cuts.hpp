@@ -1,10 +1,10 @@
-// Atoms: the message of one call, cut wherever a rank's plan cuts it.
+// Atoms: the pieces of one call's message, cut wherever a rank's plan cuts it.
 //
-// A range of a plan is some of `of` even chunks of a fragment, or in a once-section of the message. Where the
-// boundaries lie depends on the message's size, and those of different `of` need not meet, not even where the
-// fractions are equal (shape::Partition rounds each partition by itself). So the plans of one call may cut in
-// one way only; then a chunk is an atom, and two ranges are the same bytes for every size exactly when they
-// are the same atoms. Of a message made of blocks, an atom is a fragment's piece of a block.
+// A range of a plan is some of `of` even chunks of a fragment or, in a once-section, of the message. The boundaries depend on
+// the message's size. Those of different `of` need not meet, not even where the fractions are equal, because shape::Partition
+// rounds each partition by itself. So the plans of one call may cut in one way only. Then a chunk is an atom, and two ranges
+// are the same bytes for every size exactly when they are the same atoms. In a message made of blocks, an atom is a
+// fragment's piece of a block.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ struct AtomSpan {
 
 class Cuts {
  public:
-  // From the ranges of all data operands of all ranks' plans of one call.
+  // Takes the ranges of all data operands of all ranks' plans of one call.
   Cuts(std::span<const plan::Plan* const> plans, int fragments);
 
-  // Empty, or what does not meet.
+  // Returns which cuts do not meet, or nothing if all do.
   [[nodiscard]] const std::string& clash() const { return clash_; }
   [[nodiscard]] bool one_fragment() const { return fragments_ == 1; }
   [[nodiscard]] std::uint32_t fragments() const { return fragments_; }
@@ -36,7 +36,7 @@ class Cuts {
     const auto first = static_cast<std::uint32_t>(number) * parts_;
     return {first, first + parts_};
   }
-  // In a loop: of the given fragment; otherwise of the message.
+  // Returns the span of a range: in a loop, of the given fragment; otherwise, of the message.
   [[nodiscard]] AtomSpan span_of(bool loop, int number, const plan::Range& range) const {
     const AtomSpan whole = loop ? fragment(number) : AtomSpan{0, atoms()};
     if (range.of == 1) return whole;
@@ -44,8 +44,8 @@ class Cuts {
   }
 
  private:
-  std::uint32_t fragments_ = 1;  // 1 also where no data moves in a loop
-  std::uint32_t parts_ = 1;      // of a fragment
+  std::uint32_t fragments_ = 1;  // also 1 if no data moves in a loop
+  std::uint32_t parts_ = 1;      // parts of a fragment
   std::string clash_;
 };
 

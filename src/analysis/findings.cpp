@@ -1,4 +1,4 @@
-// What the judge says of the faults that it finds.
+// How the judge describes the faults that it finds.
 #include "analysis/judge.hpp"
 
 namespace copse::analysis {
@@ -39,7 +39,8 @@ void Judge::find(Fault fault, const Moment& now, std::string explanation) {
   enough_ = verdict_.findings.size() >= most_;
 }
 
-// A rank's clock ticks when it enters a call, at every step and when it returns: so its plans say what it did when.
+// Describes what the rank did at that event. A rank's clock ticks when it enters a call, at every step and when it returns,
+// so its plans tell which step it was.
 std::string Judge::describe(Epoch event) const {
   std::string text = "rank " + std::to_string(event.rank) + " ";
   Cursor cursor;
@@ -65,8 +66,8 @@ std::string Judge::describe(Epoch event) const {
 void Judge::find_race(const Moment& now, const std::string& what, bool writes, Epoch other) {
   find(Fault::race, now,
        what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
-           "; rank " + std::to_string(now.rank) + " needs to learn that it is over, or rank " +
-           std::to_string(other.rank) + " to wait for this");
+           "; either rank " + std::to_string(now.rank) + " must learn that it is over, or rank " +
+           std::to_string(other.rank) + " must wait for this");
 }
 
 void Judge::find_deadlock(const Walk<Judge>& walk) {
@@ -77,7 +78,7 @@ void Judge::find_deadlock(const Walk<Judge>& walk) {
             text_of(each.moment) + "' (call " + std::to_string(each.moment.call) + ", fragment " +
             std::to_string(each.moment.fragment) + ") for rank " + std::to_string(each.waits_for);
   }
-  text += walk.has_returned(chain.back().waits_for) ? ", which has finished" : ", and so round";
+  text += walk.has_returned(chain.back().waits_for) ? ", which has finished" : ", which closes the circle";
   find(Fault::deadlock, chain.front().moment, text);
 }
 

@@ -1,4 +1,4 @@
-// What must hold at every step, and of every result.
+// What must hold at every step, and for every result.
 #include "analysis/judge.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void Judge::abandons(const Moment& now, const Moment& sent) {
   find(Fault::wire, now, "returns before '" + plan::to_text(*now.plan, *sent.step) + "' was drained");
 }
 
-// The caller reads and overwrites its buffers as soon as it has them back.
+// Acts as the caller, which reads and overwrites its buffers as soon as it has them back.
 void Judge::touch_buffer(const Moment& now, Memory& memory, const char* name) {
   for (std::uint32_t i = 0; i < memory.size; ++i) {
     ++verdict_.accesses;
@@ -117,7 +117,7 @@ void Judge::check_result(const Moment& now) {
   });
 }
 
-// What is wrong with a result at a place of the message; empty if nothing is.
+// Returns what is wrong with a result at a place of the message, or nothing if it is right.
 std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::Id value) {
   const int call = static_cast<int>(now.call);
   const Call& each = job(now.call);
@@ -125,14 +125,14 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const algorithms::Traits& traits = algorithms::traits_of(each.collective);
   if (now.plan->together && !is_riding(each.rides, plan::kEveryone))
-    return value == Values::kNothing ? "" : "has been moved, although not all ride";
+    return value == Values::kNothing ? "" : "was moved, although not all values ride";
   if (!traits.reduces) {
     const int source = traits.giver(block, each.root, script_.ranks());
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
   }
   const int last = traits.last_combined(now.rank, script_.ranks());
   if (!values_.complete(value, call, last)) {
-    return "does not have the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
+    return "does not contain the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
   }
   if (each.keeps_order && !values_.in_order(value)) return "does not keep the order of the ranks";
   if (!traits.same_result()) return {};
@@ -140,7 +140,7 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   reference.resize(store_.cuts(now.call).atoms(), Values::kNothing);
   if (reference[place] == Values::kNothing) reference[place] = value;
   if (reference[place] == value) return {};
-  return "is not computed as another rank's " + values_.text(reference[place]);
+  return "is computed differently from another rank's " + values_.text(reference[place]);
 }
 
 // ---- Signals ---------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ Place Judge::locate(const Moment& now, const Operand& operand) {
                 Space::peer_scratch < Space::ride);
   const bool lost = operand.space >= Space::peer_input && operand.rank != now.rank &&
                     !addresses_.has(now.rank, operand.rank, now.call);
-  // Places are made where the caller wants them: copying one is dearer than finding it.
+  // Places are made where the caller wants them, because copying one costs more than finding it.
   Place place = lost ? Place{} : store_.locate(now, operand, wrong_);
   if (lost) wrong_ = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
   if (place.memory == nullptr && !wrong_.empty()) {
@@ -245,7 +245,7 @@ void Judge::write(const Moment& now, const Place& place, const Operand& operand,
                   const std::vector<Values::Id>& values) {
   Memory& memory = *place.memory;
   if (place.reused && (memory.tag != place.tag || memory.size == 0)) {
-    // The whole of what was there goes.
+    // The whole earlier content goes.
     for (std::uint32_t i = 0; i < memory.size; ++i) {
       if (const auto other = order_.conflict_of_write(now.rank, store_.atoms_of(memory)[i].accesses)) {
         find_race(now,
@@ -282,7 +282,7 @@ void Judge::moves(const Moment& now) {
   const Place dst = locate(now, step.dst);
   const Place a = locate(now, step.a);
   if (dst.memory == nullptr || a.memory == nullptr || !same_part(now, dst, a)) return;
-  // The executor leaves alone what is in its place already (in-place calls).
+  // The executor does not copy what is in its place already (in-place calls).
   if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
       step.dst2.space == Space::none)
     return;
@@ -329,11 +329,11 @@ void Judge::receives(const Moment& now, std::size_t number, const Moment& sent) 
   };
   if (sent.call != now.call) return find(Fault::wire, now, "gets the message of another call: " + text());
   if (message.data != (step.dst.space != Space::none) || sent.step->more != step.more)
-    return find(Fault::wire, now, "one has data, or goes on, the other not: " + text());
+    return find(Fault::wire, now, "only one of the two has data, or goes on: " + text());
   if (!message.data) return;
   const Place dst = locate(now, step.dst);
   if (dst.memory == nullptr) return;
-  if (dst.part != message.part) return find(Fault::wire, now, "is another part of the message than " + text());
+  if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
   write(now, dst, step.dst, message.values);
 }
 
@@ -348,7 +348,7 @@ void Judge::drains(const Moment& now, std::size_t number, const Moment& sent) {
                ") was overwritten before it was drained");
       break;
     }
-    // The wire may read the source until now.
+    // Until now, the wire may read the source.
     if (const auto other = order_.read(now.rank, store_.atoms_of(*source.memory)[source.index(i)].accesses)) {
       find_race(now, "the source of '" + plan::to_text({}, *sent.step) + "'", false, *other);
       break;

@@ -1,5 +1,5 @@
-// The judge: the reader of a walk that proves plans right. Its clock is a vector clock for each rank, its memory is
-// symbolic; it holds every step against what the call must achieve, and says what is wrong.
+// The judge is the reader of a walk that proves plans right. Its clock is a vector clock for each rank, and its memory is
+// symbolic. It compares every step with what the call must achieve, and says what is wrong.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace copse::analysis {
 
-// Which calls' addresses of its peers a rank holds. A table for few ranks, where it is faster than anything; of many,
-// those that were ever taken.
+// Which calls' addresses of its peers a rank holds. For few ranks this is a table, which is the fastest. For many ranks it
+// holds only those that were ever taken.
 class Addresses {
  public:
   explicit Addresses(int ranks) : ranks_(at(ranks)), dense_(ranks <= kFew) {
@@ -46,17 +46,17 @@ class Addresses {
   std::vector<std::int32_t> calls_;
 };
 
-// More than ten fields: what a proof consists of (values, order, memory) is a class each, and the rest is what the
-// findings and the verdict are made of.
+// This class has more than ten fields. The parts of a proof (values, order, memory) are classes of their own, and the other
+// fields are what the findings and the verdict are made of.
 class Judge : public Quiet {
  public:
   using Mark = Signal;
 
   Judge(const Script& script, std::size_t most, WaitUse* use);
-  // Walks, and judges.
+  // Walks and judges.
   Verdict run();
 
-  // What the walk says (walk.hpp).
+  // These are the events of the walk (walk.hpp).
   [[nodiscard]] bool enough() const { return enough_; }
   void begins(const Moment& now) {
     clocks_.tick(now.rank);
@@ -80,21 +80,21 @@ class Judge : public Quiet {
   [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
 
  private:
-  struct Line {  // one ring place of lines: the word; the payload is in the store
+  struct Line {  // one place in a ring of lines: the word; the payload is in the store
     Accesses word;
     Ticket posted = -1;
-    int portion = -1;  // of that ticket, the last posted
+    int portion = -1;  // the last portion of that ticket that was posted
   };
-  struct Sent {  // what a message holds
+  struct Sent {  // the contents of a message
     bool data;
     AtomSpan part;
     std::vector<Values::Id> values;
-    std::vector<Epoch> writes;  // of the source when it was sent
+    std::vector<Epoch> writes;  // the writes of the source when it was sent
     Place source;
   };
   struct CallState {
-    std::vector<Values::Id> reference;  // of allreduce: the first result, by place in the message
-    std::vector<Epoch> entries;         // of a barrier
+    std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
+    std::vector<Epoch> entries;         // for a barrier
   };
 
   const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
@@ -113,7 +113,7 @@ class Judge : public Quiet {
   void check_barrier(const Moment& now);
   std::string wrong_result(const Moment& now, std::uint32_t place, Values::Id value);
 
-  // Findings (findings.cpp).
+  // These are in findings.cpp.
   void find(Fault fault, const Moment& now, std::string explanation);
   void find_race(const Moment& now, const std::string& what, bool writes, Epoch other);
   void find_deadlock(const Walk<Judge>& walk);
@@ -130,14 +130,14 @@ class Judge : public Quiet {
   int areas_ = 1;
   std::vector<Line> lines_;  // [rank][area][place in the ring]
   std::vector<CallState> calls_;
-  std::vector<Sent> sent_;  // by number of the message
+  std::vector<Sent> sent_;  // by message number
   std::vector<Values::Id> read_a_, read_b_;
   std::string wrong_;
-  bool enough_ = false;  // findings
+  bool enough_ = false;  // enough findings
   Verdict verdict_;
 };
 
-[[nodiscard]] std::string text_of(const Moment& now);  // the step, or what else it does
+[[nodiscard]] std::string text_of(const Moment& now);  // the step, or what else the rank does
 [[nodiscard]] std::string name_of_place(const plan::Operand& operand, int rank);
 
 }  // namespace copse::analysis

@@ -1,4 +1,4 @@
-// Single-step faults planted in plans, and why those that nobody can notice are harmless (see mutate.hpp).
+// Plants single-step faults in plans, and explains why those that nobody can notice are harmless (see mutate.hpp).
 #include "analysis/mutate.hpp"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ bool is_of_others(const Operand& operand, int rank) {
          operand.space == Space::peer_scratch || (shared && operand.rank != rank);
 }
 
-// What a signal guards: a post, what others may read of what was written before it; a done, what was read of
-// others' before it.
+// Tells whether a signal guards a step. A post guards what was written before it, as far as others may read it. A done guards
+// what was read from others before it.
 bool guards(const Step& signal, const Step& step, int rank) {
   if (signal.kind == Kind::done)
     return step.kind == Kind::await || is_of_others(step.a, rank) || is_of_others(step.b, rank);
@@ -57,7 +57,7 @@ struct Maker {
   const Plan& plan;
   std::vector<Mutant> result;
 
-  // A copy of the plan to be spoilt at `step`.
+  // Returns a copy of the plan to be spoilt at `step`.
   Plan& make(Mutation mutation, int step, const std::string& how) {
     Mutant mutant;
     mutant.mutation = mutation;
@@ -91,7 +91,7 @@ struct Maker {
       signal.lag = passed.lag;  // in the same iteration, or the order of lags would give it away
       spoilt.steps.erase(spoilt.steps.begin() + at);
       spoilt.steps.insert(spoilt.steps.begin() + before, signal);
-      if (passed.lag != plan.steps[static_cast<std::size_t>(at)].lag) result.pop_back();  // that is wrong_lag
+      if (passed.lag != plan.steps[static_cast<std::size_t>(at)].lag) result.pop_back();  // that is a wrong_lag
     }
   }
 
@@ -140,7 +140,7 @@ struct Maker {
         wrong = right;
         if (right.space == Space::ride) {
           wrong.space = Space::slot;
-          put(wrong, "the slot, wherever it rides");
+          put(wrong, "the slot, no matter where it rides");
         } else if (right.space == Space::line || right.space == Space::slot) {
           wrong.area = static_cast<std::uint16_t>((right.area + 1) % std::max<int>(plan.areas, 2));
           put(wrong, "another area");
@@ -213,7 +213,7 @@ bool caught_by(std::vector<NamedCase>& all, const Mutant& mutant) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].subject.replacement = &mutant.replacement;
     if (check(all[i].subject, 1).ok()) continue;
-    std::swap(all[0], all[i]);  // what caught one will catch the next
+    std::swap(all[0], all[i]);  // what caught this mutant will catch the next
     return true;
   }
   return false;

@@ -1,4 +1,4 @@
-// Numbers for keys, from 0 in the order in which they first come: a hash table without an allocation for each key.
+// Numbers keys from 0, in the order in which they first come. It is a hash table that does not allocate for each key.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace copse::analysis {
 
 class Numbers {
  public:
-  // The key's number, and whether it is new.
+  // Returns the key's number, and whether the key is new.
   std::pair<std::uint32_t, bool> of(std::uint64_t key) {
     if (2 * count_ >= entries_.size()) grow();
     Entry& entry = entries_[place_of(key)];
@@ -19,7 +19,7 @@ class Numbers {
     return {entry.number, fresh};
   }
   static constexpr std::uint32_t kNone = 0xffffffff;
-  // The key's number; kNone if it has never come.
+  // Returns the key's number, or kNone if it has never come.
   [[nodiscard]] std::uint32_t find(std::uint64_t key) const {
     return entries_.empty() ? kNone : entries_[place_of(key)].number;
   }
@@ -30,7 +30,7 @@ class Numbers {
     std::uint32_t number = kNone;
   };
 
-  // Where the key stands, or would.
+  // Returns where the key stands, or would stand.
   [[nodiscard]] std::size_t place_of(std::uint64_t key) const {
     const std::size_t mask = entries_.size() - 1;
     std::size_t at = (key * 0x9e3779b97f4a7c15u >> 32) & mask;

@@ -1,11 +1,13 @@
 // Happens-before: vector clocks, and the conflict check of one piece of memory.
 //
-// A rank's clock ticks at every step. A signal carries a snapshot of its sender's clocks; who awaits it joins the
-// snapshot, unless it knows the signal already, and with it all that its sender knew. An access (rank, clock) happened
-// before what rank r does now exactly when r's clock for that rank has reached it (Fidge, Mattern). Per piece of memory
-// the last write and the reads since are kept; reads that happened before a newer read may be forgotten, since whatever
-// is ordered after the newer one is ordered after them too (as FastTrack does). They are, whenever the list has
-// doubled: so it stays as short as the number of concurrent readers, and a read costs the same however many there are.
+// A rank's clock ticks at every step. A signal carries a snapshot of its sender's clocks. A rank that awaits the signal joins
+// the snapshot with its own clocks, unless it knows the signal already, and so learns all that the sender knew. An access
+// (rank, clock) happened before what rank r does now exactly when r's clock for that rank has reached it (Fidge, Mattern).
+//
+// For each piece of memory, the last write and the reads since then are kept. Reads that happened before a newer read may be
+// forgotten, since whatever is ordered after the newer one is ordered after them, too (as in FastTrack). They are forgotten
+// whenever the list has doubled. So the list stays as short as the number of concurrent readers, and a read costs the same
+// however many there are.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +24,10 @@ struct Epoch {
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
-// A signal: what its sender knew, itself included. Signals that a rank gives are also counted along chains: the depth
-// of one is that of the longest chain of signals, each given by a rank that knew the one before, which it ends.
+// A signal holds what its sender knew, itself included. Signals are also counted along chains, in which each signal is given
+// by a rank that knew the one before. The depth of a signal is the length of the longest chain that it ends.
 struct Signal {
-  std::uint32_t snapshot = 0;  // its number
+  std::uint32_t snapshot = 0;  // number of the snapshot
   Epoch at;
 };
 
@@ -40,15 +42,15 @@ class Clocks {
     return event.rank < 0 || row(rank)[event.rank] >= event.clock;
   }
   [[nodiscard]] Signal signal(int rank);
-  // Nobody will join it any more.
+  // Says that nobody will join the signal any more.
   void release(const Signal& signal) { released_.push_back(signal.snapshot); }
-  // Says whether rank learnt anything that it did not know.
+  // Joins the signal. Returns whether the rank learnt anything new.
   bool join(int rank, const Signal& signal) {
-    if (knows(rank, signal.at)) return false;  // and whatever it brings, its depth included
+    if (knows(rank, signal.at)) return false;  // and so knows all that it brings, including its depth
     learn(rank, signal);
     return true;
   }
-  // Of the longest chain of signals that a rank waited for.
+  // Returns the depth of the longest chain of signals that a rank waited for.
   [[nodiscard]] std::int32_t depth() const { return *std::max_element(depths_.begin(), depths_.end()); }
 
  private:
@@ -67,17 +69,17 @@ class Clocks {
 struct Accesses {
   Epoch write;
   std::int32_t reads = -1;  // head of a list in AccessOrder
-  std::uint16_t length = 0, limit = 4;  // of the list; where it is next gone through
+  std::uint16_t length = 0, limit = 4;  // of the list; when it is next shortened
 };
 
 class AccessOrder {
  public:
   explicit AccessOrder(const Clocks& clocks) : clocks_(clocks) {}
 
-  // Each records the access of `rank` now and returns an earlier access that it conflicts with, if any.
+  // Each function records the access of `rank` now, and returns an earlier access that it conflicts with, if any.
   std::optional<Epoch> read(int rank, Accesses& accesses);
   std::optional<Epoch> write(int rank, Accesses& accesses);
-  // What write() would return, without recording.
+  // Returns what write() would return, without recording anything.
   [[nodiscard]] std::optional<Epoch> conflict_of_write(int rank, const Accesses& accesses) const;
   void forget(Accesses& accesses);
 

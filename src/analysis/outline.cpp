@@ -29,7 +29,7 @@ Case one_call(const Variant& variant) {
 }
 
 void refuse_stuck(const Variant& variant, const Moment& waiting) {
-  throw std::logic_error(variant.name() + ": rank " + std::to_string(waiting.rank) + " waits for ever at '" +
+  throw std::logic_error(variant.name() + ": rank " + std::to_string(waiting.rank) + " waits forever at '" +
                          plan::to_text(*waiting.plan, *waiting.step) + "'");
 }
 

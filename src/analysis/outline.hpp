@@ -1,5 +1,5 @@
-// The outline of a call: how many steps all ranks take, how many one takes at most, and how long the longest chain of
-// signals is. The walk that finds them costs the steps themselves, so that it can be had of very many ranks.
+// The outline of a call: how many steps all ranks take, how many one rank takes at most, and how long the longest chain of
+// signals is. The walk that finds this costs no more than the steps themselves, so it can be done for very many ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ struct Outline {
   std::uint64_t most_steps = 0;  // of one rank
   int chain = 0;                // signals on the longest chain that ranks wait for
 };
-// Of one call of one fragment. The variant must have its plans. Throws std::logic_error if ranks wait for ever.
+// Returns the outline of one call of one fragment. The variant must have its plans. Throws std::logic_error if ranks wait
+// forever.
 [[nodiscard]] Outline outline_of(const Variant& variant);
 
-// One call of one fragment, in a case of its own.
+// Returns a case with one call of one fragment.
 [[nodiscard]] Case one_call(const Variant& variant);
-// Throws std::logic_error: `waiting` waits for ever.
+// Throws std::logic_error, because `waiting` waits forever.
 [[noreturn]] void refuse_stuck(const Variant& variant, const Moment& waiting);
 
 template <class Reader>

@@ -42,10 +42,10 @@ struct Rules {
 
   void peer(int peer, bool shares_memory) {
     if (!is_rank(peer)) return illegal("no such rank: " + std::to_string(peer));
-    if (peer == rank) return illegal("a rank has nothing to wait for, or send, to itself");
+    if (peer == rank) return illegal("a rank neither waits for itself nor sends to itself");
     if (shares_memory && !near(peer)) illegal("rank " + std::to_string(peer) + " is on another node");
     if (!shares_memory && near(peer))
-      illegal("rank " + std::to_string(peer) + " is on this node; the wire is for others");
+      illegal("rank " + std::to_string(peer) + " is on this node; the wire is only for other nodes");
   }
 
   void operand(const Operand& operand, bool written) {
@@ -85,17 +85,17 @@ struct Rules {
         if (!is_rank(operand.rank)) return illegal("ride with no rank: " + std::to_string(operand.rank));
         if (!near(operand.rank)) illegal("ride with a rank on another node");
         if (written && operand.rank != rank) illegal("writes another rank's ride");
-        if (plan.contents.blocks == 0) illegal("what rides is made of blocks");
-        if (!plan.one_fragment) illegal("what rides is a whole message");
-        if (operand.area != plan::kPublishArea) illegal("rides go with publications");
-        if (step->kind != Kind::copy) illegal("what rides is copied");
+        if (plan.contents.blocks == 0) illegal("a ride must be made of blocks");
+        if (!plan.one_fragment) illegal("a ride must be a whole message");
+        if (operand.area != plan::kPublishArea) illegal("a ride must be on the area of publications");
+        if (step->kind != Kind::copy) illegal("a ride must be copied");
         break;
       case Space::peer_input:
       case Space::peer_output:
       case Space::peer_scratch:
         if (!is_rank(operand.rank)) return illegal("buffer of no rank: " + std::to_string(operand.rank));
         if (!near(operand.rank)) illegal("buffer of a rank on another node");
-        if (operand.rank == rank) illegal("its own buffer, as if it were a peer's");
+        if (operand.rank == rank) illegal("the rank's own buffer, used as if it were a peer's");
         if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
         if (operand.space == Space::peer_output && !traits().one_buffer &&
             !traits().has_output(operand.rank, job().root))
@@ -104,7 +104,7 @@ struct Rules {
             !traits().has_input(operand.rank, job().root))
           illegal("that rank has no input");
         if (operand.space != Space::peer_scratch) break;
-        if (!plan.whole_scratch) illegal("a peer's scratch that holds no whole message");
+        if (!plan.whole_scratch) illegal("a peer's scratch that does not hold whole messages");
         if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
           illegal("scratch beyond those of that rank");
         break;
@@ -114,9 +114,9 @@ struct Rules {
   void condition() {
     if (step->when == plan::When::always) return;
     if (step->whose == plan::kEveryone) return condition_on_all();
-    if (!is_rank(step->whose)) return illegal("a condition on what no rank gives: " + std::to_string(step->whose));
+    if (!is_rank(step->whose)) return illegal("a condition on the value of no rank: " + std::to_string(step->whose));
     if (step->whose != rank && !published.contains(step->whose))
-      illegal("whether what rank " + std::to_string(step->whose) + " gives rides is not known before its publication");
+      illegal("whether the value of rank " + std::to_string(step->whose) + " rides is not known before its publication");
     if (!lets_ride((*job().plans)[static_cast<std::size_t>(step->whose)]))
       illegal("a condition on rank " + std::to_string(step->whose) + ", which gives nothing that may ride");
   }
@@ -126,11 +126,11 @@ struct Rules {
       if (giver != rank && !published.contains(giver))
         illegal("whether all ride is not known before the publication of rank " + std::to_string(giver));
       if (!lets_ride((*job().plans)[static_cast<std::size_t>(giver)]))
-        illegal("a condition on all ranks, of which rank " + std::to_string(giver) + " gives nothing that may ride");
+        illegal("a condition on all ranks, but rank " + std::to_string(giver) + " gives nothing that may ride");
     }
   }
 
-  // Of a plan whose rank may choose.
+  // Tells whether the plan's rank may choose to ride.
   static bool lets_ride(const plan::Plan& plan) {
     return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
   }
@@ -146,7 +146,7 @@ struct Rules {
         for (int reader : plan.peers_of(*step)) peer(reader, true);
         break;
       case Kind::await_done:
-        if (section->loop) illegal("means the whole call, and so stands in a once-section");
+        if (section->loop) illegal("means the whole call, so it must be in a once-section");
         [[fallthrough]];
       case Kind::await:
         peer(step->peer, true);
@@ -162,13 +162,13 @@ struct Rules {
       case Kind::copy:
       case Kind::reduce:
         if (step->kind == Kind::copy && is_peers(step->dst) && is_peers(step->a))
-          illegal("no data moves between two others");
+          illegal("moves data between two other ranks");
         if (step->dst.space == Space::none || step->a.space == Space::none ||
             (step->kind == Kind::reduce && step->b.space == Space::none))
           illegal("an operand is missing");
         if (plan.contents.blocks > 0)
           for (const Operand* other : {&step->dst2, &step->a, &step->b})
-            if (other->space != Space::none && !(other->range == step->dst.range)) illegal("operands of other blocks");
+            if (other->space != Space::none && !(other->range == step->dst.range)) illegal("the operands are different blocks");
         break;
       default:
         break;
@@ -185,7 +185,7 @@ struct Rules {
     const plan::Plan& first = job().plans->front();
     if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment ||
         plan.whole_scratch != first.whole_scratch || plan.together != first.together)
-      illegal("does not cut messages as rank 0 does");
+      illegal("does not cut messages in the same way as rank 0");
     for (const plan::Section& each : plan.sections) {
       section = &each;
       if (!each.loop && each.max_lag > 0) illegal("a once-section has no lag");
@@ -205,7 +205,7 @@ struct Rules {
       }
       for (const auto& [where, part] : unfinished) {
         step = part;
-        if (part != nullptr) illegal("nothing more comes of this message");
+        if (part != nullptr) illegal("the rest of this message is missing");
       }
       step = nullptr;
     }

@@ -1,4 +1,4 @@
-// What a plan may not contain, whatever the others do: found without running it.
+// What a plan may not contain, whatever the other ranks do. It is found without running the plan.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace copse::analysis {
 
-// Appends what is illegal in rank's plan of that call: its ranges, ranks, areas, nodes, lags, destinations.
+// Appends what is illegal in the rank's plan of that call: its ranges, ranks, areas, nodes, lags, destinations.
 void check_rules(const Case& subject, int call, int rank, const plan::Plan& plan, std::vector<Finding>& findings);
 
 }  // namespace copse::analysis

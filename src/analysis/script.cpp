@@ -1,4 +1,4 @@
-// What a walk needs to know of the plans before the first step.
+// Finds what a walk needs to know about the plans before the first step.
 #include "analysis/script.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::size_t Script::cast_for(const Call& call) {
   return casts_.size() - 1;
 }
 
-// A post that nobody will await any more need not keep what it carries.
+// Counts the awaits of each post. A post that nobody will await any more need not keep what it carries.
 void Script::count_awaits(Cast& cast) const {
   using plan::Turns;
   const std::size_t posts = cast.plans.size() * cast.first_portion.back();

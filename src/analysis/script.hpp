@@ -1,5 +1,5 @@
-// The script: the calls that all ranks make one after the other, and the plans that they run for them. It is what a
-// walk (walk.hpp) goes through.
+// The script has the calls that all ranks make one after the other, and the plans that they run for them. A walk (walk.hpp)
+// goes through it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using Ticket = std::int64_t;
 
 [[nodiscard]] inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-// Where what a rank gives rides in a call (plan.hpp): with its publication in the line, in the slot beside it, or nowhere. The
+// Where a rank's value rides in a call (plan.hpp): with its publication in the line, in the slot beside it, or nowhere. The
 // rank chooses by what others do not know, so a plan must be right for every choice of all ranks.
 enum class Ride : std::uint8_t { stays, line, slot };
 
@@ -30,15 +30,15 @@ struct Call {
   bool keeps_order = true;  // the operator may not commute
   bool in_place = false;    // where it can be; a broadcast always is
   int fragments = 1;
-  std::vector<Ride> rides{};  // by rank; empty: all stays
+  std::vector<Ride> rides{};  // by rank; empty: nothing rides
 };
 
-// One plan in place of another, for mutants: see mutate.hpp. The others keep the rules: those are not looked at again.
+// Replaces one plan by another, for mutants (mutate.hpp). The other plans obey the rules, which are not checked again.
 struct Replacement {
-  const Plans* in = nullptr;  // all calls that run these
+  const Plans* in = nullptr;  // applies to all calls that run these
   int rank = 0;
   plan::Plan plan;
-  int late_step = -1;  // a wait of that plan that waits for `late_by` tickets less than it should
+  int late_step = -1;  // a wait of that plan, for a ticket that is `late_by` lower than it should be
   int late_by = 0;
 };
 
@@ -52,12 +52,13 @@ struct Case {
   [[nodiscard]] bool near(int a, int b) const { return nodes.empty() || nodes[at(a)] == nodes[at(b)]; }
 };
 
-// The plans of a call, which further calls may run as well.
+// The plans of a call. Other calls may run them, too.
 struct Cast {
   std::vector<const plan::Plan*> plans;
-  std::vector<std::uint32_t> first_portion;  // of each area, among all portions of a rank; then their number
-  // [rank][portion]: how often the post is awaited in the first fragment by steps outside loops, and by loops in any
-  // fragment but the last, and in the last. Empty where a plan is replaced: mutants may await what nobody should.
+  std::vector<std::uint32_t> first_portion;  // of each area, among all portions of a rank; the last entry is their number
+  // These are [rank][portion]: how often the post is awaited in the first fragment by steps outside loops, and by loops in
+  // any fragment but the last, and in the last. They are empty if a plan is replaced, because mutants may await what nobody
+  // should.
   std::vector<std::int32_t> awaited_once, awaited, awaited_last;
 };
 
@@ -65,16 +66,16 @@ struct Cast {
 struct Act {
   std::size_t cast = 0;
   int fragments = 1;
-  Ticket first = 0;            // the first of its tickets
-  std::size_t first_post = 0;  // of the call's, [rank][portion][fragment]
+  Ticket first = 0;            // the first ticket of the call
+  std::size_t first_post = 0;  // the first post of the call, [rank][portion][fragment]
 };
 
-// Where a rank is in its calls, and, once it has entered one, before which step.
+// Where a rank is in its calls and, once it has entered one, the step that it is about to take.
 struct Cursor {
   std::size_t call = 0;
   const plan::Plan* plan = nullptr;  // of the call, once entered
   int fragments = 1;
-  Ticket first = 0;  // of the call's tickets
+  Ticket first = 0;  // the first ticket of the call
   const std::vector<Ride>* rides = nullptr;
   std::size_t section = 0;
   std::uint32_t step = 0;
@@ -84,17 +85,17 @@ struct Cursor {
 [[nodiscard]] inline Ride ride_of(const std::vector<Ride>& rides, int rank) {
   return rides.empty() ? Ride::stays : rides[at(rank)];
 }
-// Does what `whose` gives ride, who may be everyone?
+// Tells whether the value of `whose` rides, which may be kEveryone.
 [[nodiscard]] inline bool is_riding(const std::vector<Ride>& rides, int whose) {
   if (whose != plan::kEveryone) return ride_of(rides, whose) != Ride::stays;
   return !rides.empty() && std::find(rides.begin(), rides.end(), Ride::stays) == rides.end();
 }
 
-// The next step in the call that runs, moving there, and the fragment that it works on; null at the end.
+// Moves to the next step of the current call and returns it, with the fragment that it works on. Returns null at the end.
 [[nodiscard]] inline const plan::Step* upcoming(Cursor& cursor, int& fragment) {
   const plan::Plan& plan = *cursor.plan;
   const int fragments = cursor.fragments;
-  // With one fragment the executor runs a loop's steps once, in their order, whatever their lag.
+  // With one fragment, the executor runs a loop's steps once, in their order, whatever their lag.
   const bool straight = fragments == 1;
   while (cursor.section < plan.sections.size()) {
     const plan::Section& section = plan.sections[cursor.section];
@@ -120,7 +121,7 @@ struct Cursor {
 
 class Script {
  public:
-  explicit Script(const Case& subject);  // refers to it
+  explicit Script(const Case& subject);  // keeps a reference to it
 
   [[nodiscard]] const Case& subject() const { return subject_; }
   [[nodiscard]] int ranks() const { return subject_.ranks; }
@@ -133,7 +134,7 @@ class Script {
     return {call, &plan_of(call, rank), acts_[call].fragments, acts_[call].first, &subject_.calls[call].rides};
   }
   [[nodiscard]] Ticket tickets() const { return tickets_; }     // of all calls
-  [[nodiscard]] std::size_t posts() const { return posts_; }  // that all ranks can make in all calls
+  [[nodiscard]] std::size_t posts() const { return posts_; }  // posts that all ranks can make in all calls
 
  private:
   [[nodiscard]] std::size_t cast_for(const Call& call);

@@ -1,4 +1,4 @@
-// Lays out the memory of all calls, and finds what steps name in it.
+// Lays out the memory of all calls, and finds the places that steps name.
 #include "analysis/store.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ Store::Store(const Script& script) : script_(script) {
   messages_.reserve(script.calls());
   for (std::size_t call = 0; call < script.calls(); ++call) {
     const Act& act = script.act(call);
-    std::size_t like = 0;  // an earlier call that is cut alike
+    std::size_t like = 0;  // an earlier call that is cut in the same way
     while (like < call && (script.act(like).cast != act.cast || script.act(like).fragments != act.fragments)) ++like;
     const auto& plans = script.cast_of(call).plans;
     messages_.push_back({like < call ? messages_[like].cuts : Cuts(plans, act.fragments), plans.front()->contents.blocks});
@@ -34,7 +34,7 @@ Store::Store(const Script& script) : script_(script) {
   scratches_.resize(count * at(scratches));
 }
 
-// Where input and output are one, it is the one that holds more.
+// Makes the buffers of a call. If input and output are one buffer, it is the one that holds more.
 void Store::make_buffers(std::size_t call) {
   const Call& each = job(call);
   const int ranks = script_.ranks();
@@ -120,7 +120,7 @@ Place Store::in_scratch(const Moment& now, int owner, const Operand& operand, At
   const Cuts& cuts = messages_[now.call].cuts;
   const std::uint32_t blocks = this->blocks(now.call);
   const auto scratches = scratches_.size() / at(script_.ranks());
-  // A scratch of a whole message is not a scratch of fragments, unless they are the same.
+  // A scratch of whole messages is not a scratch of fragments, unless the two are the same.
   const bool uncut = job(now.call).plans->front().whole_scratch;
   const bool by_ticket = (now.section->loop || cuts.one_fragment()) && !uncut;
   const Ticket tag = by_ticket ? now.ticket : -2 - static_cast<Ticket>(now.call);

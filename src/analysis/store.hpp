@@ -1,11 +1,11 @@
 // The checker's memory: buffers, scratches, lines and slots of all ranks, on symbols.
 //
-// Every memory (buffer, scratch, line payload, slot) is an array of atoms (cuts.hpp); an atom has a value and
-// the accesses that later ones may conflict with. Memory that is reused carries a tag: the ticket it was
-// written for. Buffers are addressed by message, the others by fragment.
+// Every memory (buffer, scratch, line payload, slot) is an array of atoms (cuts.hpp). An atom has a value and the accesses
+// that later ones may conflict with. Memory that is reused carries a tag, which is the ticket that it was written for.
+// Buffers are addressed by message, the others by fragment.
 //
-// Sweeps make millions of short runs: so whatever there is one of for each rank, call or ticket stands in one array
-// for all of them, and is not allocated by itself.
+// Sweeps make millions of short runs. So what exists once for each rank, call or ticket is not allocated separately: one
+// array holds all of them.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ namespace copse::analysis {
 
 struct Atom {
   Values::Id value = Values::kNothing;
-  std::uint32_t block = 0;  // that was written there, where blocks are packed
+  std::uint32_t block = 0;  // the block that was written there, if blocks are packed
   Accesses accesses;
 };
 struct Memory {
   Ticket tag = -1;
-  std::size_t first = 0;             // of the store's atoms
-  std::uint32_t size = 0, room = 0;  // atoms; what they may grow to where they are
+  std::size_t first = 0;             // index in the store's atoms
+  std::uint32_t size = 0, room = 0;  // number of atoms, and how many there may be without a move
 };
 // Some atoms of a memory, for one ticket.
 struct Place {
   Memory* memory = nullptr;  // null: no such place
   std::uint32_t first = 0, count = 0;
   Ticket tag = 0;
-  AtomSpan part{};          // of the message
+  AtomSpan part{};          // part of the message
   std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
   bool reused = false;      // by other tickets
-  std::uint32_t base = 0, around = 0;   // blocks that go round: atom base + (first + i) % around
-  std::uint32_t block = 0, blocks = 1;  // where blocks are packed, the first of them, and how many there are
+  std::uint32_t base = 0, around = 0;   // blocks that wrap around: atom base + (first + i) % around
+  std::uint32_t block = 0, blocks = 1;  // if blocks are packed: the first one, and how many there are
 
   [[nodiscard]] std::uint32_t block_at(std::uint32_t i) const { return (block + i) % blocks; }
   [[nodiscard]] std::uint32_t index(std::uint32_t i) const {
@@ -53,28 +53,28 @@ class Store {
     plan::Extent extent;
   };
 
-  explicit Store(const Script& script);  // refers to it
+  explicit Store(const Script& script);  // keeps a reference to it
 
-  // How the message of a call is cut, and what it is made of.
+  // Returns how the message of a call is cut, and how many blocks it is made of.
   [[nodiscard]] const Cuts& cuts(std::size_t call) const { return messages_[call].cuts; }
   [[nodiscard]] std::uint32_t blocks(std::size_t call) const { return messages_[call].blocks; }
-  // Where an operand lies. No memory: it does not lie where the step says, and `wrong` says why.
+  // Returns where an operand lies. If it does not lie where the step says, the place has no memory, and `wrong` says why.
   [[nodiscard]] Place locate(const Moment& now, const plan::Operand& operand, std::string& wrong);
 
   [[nodiscard]] Buffer& buffer_of(std::size_t call, int rank, bool output) {
     return buffers_[(call * at(script_.ranks()) + at(rank)) * 2 + (output ? 1 : 0)];
   }
   [[nodiscard]] Atom* atoms_of(const Memory& memory) { return atoms_.data() + memory.first; }
-  void resize(Memory& memory, std::uint32_t size);  // what is there stays
+  void resize(Memory& memory, std::uint32_t size);  // keeps the contents
 
-  // What a rank has of the message in its input or output.
+  // Visits what a rank has of the message in its input or output.
   template <class Visit>  // (atom, its place in the message)
   void each_atom(std::size_t call, int rank, bool output, Visit&& visit);
 
  private:
-  struct Message {  // of a call
+  struct Message {  // the message of a call
     Cuts cuts;
-    std::uint32_t blocks;  // that it is made of
+    std::uint32_t blocks;  // blocks that it is made of
   };
   [[nodiscard]] const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
   [[nodiscard]] bool has_one_buffer(std::size_t call, int rank) const;
@@ -91,7 +91,7 @@ class Store {
   std::vector<Message> messages_;  // by call
   std::vector<Atom> atoms_;
   std::vector<Buffer> buffers_;          // [call][rank][input, output]
-  std::vector<Memory> buffer_memories_;  // likewise; where a rank's two are one, one of them is not used
+  std::vector<Memory> buffer_memories_;  // likewise; if a rank's two buffers are one, one of these is not used
   std::vector<Memory> payloads_, slots_, scratches_;
 };
 

@@ -1,9 +1,10 @@
-// The timetable: the reader of a walk that gives each step a start and an end. A step starts when its rank has ended the
-// step before and every signal that it waited for has come; it ends when it has taken what its cost says; a signal comes
-// what its cost says after the step that gave it has ended. Nothing is shared: steps and signals do not slow each other.
+// The timetable is the reader of a walk that gives each step a start and an end. A step starts when its rank has ended the
+// step before and every signal that it waited for has come. It ends after the time that its cost says. A signal comes when
+// the step that gave it has ended and the time that the signal's cost says has passed. Nothing is shared: steps and signals
+// do not slow each other down.
 //
-// With signals that cost one and steps that cost nothing, the last end is the number of signals on the longest chain that
-// ranks wait for (ChainLength).
+// If signals cost one and steps cost nothing, the last end is the number of signals on the longest chain that ranks wait for
+// (ChainLength).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class Timetable : public Quiet {
 
   explicit Timetable(int ranks, Cost cost = {}) : cost_(cost), ends_(at(ranks)) {}
 
-  [[nodiscard]] double end_of(int rank) const { return ends_[at(rank)]; }  // of its last step
+  [[nodiscard]] double end_of(int rank) const { return ends_[at(rank)]; }  // of the rank's last step
   [[nodiscard]] double end() const { return *std::max_element(ends_.begin(), ends_.end()); }
 
   void hears(const Moment& now, double mark) { ends_[at(now.rank)] = std::max(ends_[at(now.rank)], mark); }

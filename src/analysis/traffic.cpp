@@ -1,4 +1,4 @@
-// Counts what the steps of plans move, and the chain of their signals, on a walk through all of them.
+// Walks through all plans and counts what their steps move, and the chain of their signals.
 #include "analysis/traffic.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ int owner_of(const Operand& operand, int rank) {
              : operand.rank;
 }
 
-// Where input and output are one memory, a copy from one to the other does nothing.
+// Tells whether the step does nothing: input and output are one memory, and it copies from one to the other.
 bool does_nothing(const plan::Step& step, bool one_buffer) {
   const auto own = [](const Operand& operand) { return operand.space == Space::input || operand.space == Space::output; };
   return one_buffer && step.kind == Kind::copy && own(step.dst) && own(step.a) && step.dst2.space == Space::none;
@@ -38,7 +38,7 @@ class Counter : public Timetable<ChainLength> {
     for (const Operand* source : {&step.a, &step.b}) move(now, *source, owner_of(*source, now.rank), now.rank);
     for (const Operand* target : {&step.dst, &step.dst2}) move(now, *target, now.rank, owner_of(*target, now.rank));
   }
-  // From the sender's memory, or wherever the wire had it.
+  // The data comes from the sender's memory, or from where the wire had it.
   void receives(const Moment& now, std::size_t, const Moment&) {
     const Operand& target = now.step->dst;
     if (target.space != Space::none) traffic_.copied += bytes(now, target);
@@ -89,7 +89,7 @@ Traffic traffic_of(const Variant& variant) {
 
 std::vector<Division> divisions(const topology::Placement& places) {
   std::vector<Division> result;
-  using Groups = std::vector<std::size_t>;  // each rank's: its first member
+  using Groups = std::vector<std::size_t>;  // for each rank, the first member of its group
   std::vector<Groups> known;
   for (const Level level : topology::kAllLevels) {
     Groups groups;
@@ -98,7 +98,7 @@ std::vector<Division> divisions(const topology::Placement& places) {
                                       [&](const topology::Place& other) { return other.at(level) == place.at(level); });
       groups.push_back(static_cast<std::size_t>(first - places.begin()));
     }
-    if (groups == Groups(places.size())) continue;  // all in one
+    if (groups == Groups(places.size())) continue;  // all ranks are in one group
     const auto alike = std::find(known.begin(), known.end(), groups);
     if (alike != known.end()) {
       result[static_cast<std::size_t>(alike - known.begin())].name.append(", ").append(level_name(level));

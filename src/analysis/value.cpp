@@ -1,4 +1,4 @@
-// Symbolic values: contributions, and what operators made of them.
+// Symbolic values: contributions, and what operators make of them.
 #include "analysis/value.hpp"
 
 namespace copse::analysis {
@@ -51,7 +51,7 @@ bool Values::complete(Id id, int call, int last) const {
   const Node& node = nodes_[id];
   const auto count = static_cast<std::uint32_t>(last) + 1;
   if (id == kNothing || node.call != call || !node.distinct || node.count != count) return false;
-  for (std::uint32_t word = 0; word < words_; ++word) {  // as many as there should be: none may be beyond the last
+  for (std::uint32_t word = 0; word < words_; ++word) {  // the number is right, so check that none is beyond the last
     const std::uint32_t first = word * 64;
     const std::uint64_t allowed = first + 64 <= count ? ~std::uint64_t{0}
                                   : first < count     ? (std::uint64_t{1} << (count - first)) - 1

@@ -1,4 +1,4 @@
-// Combinations of placement, root and radix, in the order in which they are sampled.
+// Makes the combinations of placement, root and radix, in the order in which they are sampled.
 #include "analysis/variants.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRadices[] = {2, 3, 4, 8};
 constexpr int kMostNodes = 3;
-constexpr int kRemembered = 64;  // ranks: plans of more take too much memory to be kept for comparison
+constexpr int kRemembered = 64;  // ranks; plans of more ranks take too much memory to be kept for comparison
 
 }  // namespace
 
@@ -51,7 +51,7 @@ std::string Variant::name() const {
 
 namespace {
 
-// Of rank 0.
+// Makes the request of rank 0.
 algorithms::Request request_for(const Variant& variant, const algorithms::Shared& shared) {
   algorithms::Request request;
   request.shared = &shared;
@@ -75,7 +75,7 @@ std::shared_ptr<const Plans> build_plans(const Variant& variant) {
 }
 
 bool differs(const Variant& variant, int other_radix) {
-  constexpr int kAllOf = 17;  // of so many ranks, all
+  constexpr int kAllOf = 17;  // up to this many ranks, look at all of them
   const algorithms::Shared shared(variant.ranks, variant.places.get());
   algorithms::Request request = request_for(variant, shared);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
@@ -99,8 +99,8 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
       roots_(algorithms::traits_of(row.collective).rooted() ? static_cast<std::uint64_t>(ranks) : 1),
       others_(nodes_ * machines_ * kLayouts * std::size(kRadices)),
       size_(others_ * roots_) {
-  // Steps of the golden ratio of the whole cover it evenly (Weyl); one that has no factor in common with the size
-  // comes everywhere.
+  // Steps of the golden ratio of the whole cover it evenly (Weyl). A step that has no factor in common with the size comes
+  // everywhere.
   stride_ = std::max<std::uint64_t>(1, others_ * 618034 / 1000000);
   while (std::gcd(stride_, others_) != 1) ++stride_;
   const auto which = static_cast<std::uint64_t>(&row - algorithms::all().data());
@@ -108,7 +108,7 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
 }
 
 std::vector<Variant> Combinations::at(std::uint64_t number) const {
-  // Roots go round beside the rest; where both have come back to the beginning together, they are shifted by one.
+  // Roots go round beside the rest. When both have come back to the beginning at the same time, the roots are shifted by one.
   std::uint64_t rest = (first_ + number * stride_) % others_;
   const auto digit = [&rest](std::uint64_t base) {
     const std::uint64_t value = rest % base;

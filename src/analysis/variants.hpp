@@ -1,8 +1,8 @@
 // Variants: the sets of plans that a row of the registry is proved on.
 //
-// A variant is one set of plans: row, ranks, root, carrier, radix and placement. The placements are block, cyclic and
-// random ones on one to three nodes of every recorded machine. These are many combinations; they are gone through in an
-// order in which every beginning is a fair sample, another one for each row and number of ranks, and in which the first P
+// A variant is one set of plans: row, ranks, root, carrier, radix and placement. The placements are block, cyclic and random
+// ones on one to three nodes of every recorded machine. There are many combinations. They are visited in an order of which
+// every beginning is a fair sample. The order is different for each row and number of ranks, and its first P combinations
 // have every root.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace copse::analysis {
 
-// Radices that a user may force: 2 to this.
+// Users may force radices from 2 to this.
 inline constexpr int kMostRadix = 64;
 
 enum class Effort : std::uint8_t {
   quick,  // a sample that changes with the number of ranks, so that a range covers all
-  full,   // all combinations of few ranks, large samples of more
+  full,   // all combinations for few ranks, large samples for more
 };
 
 struct Variant {
@@ -39,10 +39,10 @@ struct Variant {
 };
 
 [[nodiscard]] std::shared_ptr<const Plans> build_plans(const Variant& variant);
-// Whether another radix makes other plans: of a few ranks of many.
+// Tells whether another radix makes other plans. Of many ranks, it looks only at a few.
 [[nodiscard]] bool differs(const Variant& variant, int other_radix);
 
-// The layouts block, cyclic and random, in this order.
+// The layouts are block, cyclic and random, in this order.
 inline constexpr int kLayouts = 3;
 [[nodiscard]] const char* layout_name(int layout);
 [[nodiscard]] topology::Placement make_placement(int layout, const topology::Machine& machine, int nodes, int ranks);
@@ -50,21 +50,21 @@ inline constexpr int kLayouts = 3;
 // All recorded machines.
 [[nodiscard]] const std::vector<topology::Machine>& machines();
 
-// What a row can meet with so many ranks: every combination of placement, root and radix, each for every carrier.
+// What a row can meet with a number of ranks: every combination of placement, root and radix, each with every carrier.
 class Combinations {
  public:
-  // Of one machine's placements only, if given; it must stay.
+  // If `only` is given, uses the placements of that machine alone. The machine must outlive this.
   Combinations(const algorithms::Algorithm& row, int ranks, const topology::Machine* only = nullptr);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] std::uint64_t roots() const { return roots_; }
-  // The `number`-th, below size(), without its plans: one variant for each carrier.
+  // Returns combination `number`, below size(), without its plans: one variant for each carrier.
   [[nodiscard]] std::vector<Variant> at(std::uint64_t number) const;
 
-  // The first, but with this radix.
+  // Returns the first combination, but with this radix.
   [[nodiscard]] std::vector<Variant> with_radix(int radix) const;
 
-  // What they are combinations of, for people.
+  // Describes the combinations for people.
   [[nodiscard]] static std::string placements(const topology::Machine* only = nullptr);
   [[nodiscard]] static std::string radices();
 
@@ -73,22 +73,22 @@ class Combinations {
   int ranks_;
   const topology::Machine* only_;
   std::uint64_t machines_, nodes_, roots_;
-  std::uint64_t others_;  // of everything but roots
+  std::uint64_t others_;  // combinations of everything but roots
   std::uint64_t size_, first_, stride_;
 };
 
-// Variants that were looked at: those whose plans are equal (a radix or placement that the algorithm does not look at)
-// are the same.
+// Variants that were seen already. Variants with equal plans are the same (if the algorithm ignores the radix or the
+// placement).
 class Seen {
  public:
-  // Says whether it is a new one.
+  // Returns whether the variant is a new one.
   bool add(const Variant& variant);
 
  private:
   std::vector<Variant> variants_;
 };
 
-// A beginning of the combinations, with their plans, none twice.
+// Returns the first combinations, with their plans, none twice.
 [[nodiscard]] std::vector<Variant> variants(const algorithms::Algorithm& row, int ranks, std::uint64_t combinations);
 
 }  // namespace copse::analysis

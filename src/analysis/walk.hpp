@@ -1,21 +1,18 @@
-// The walk: goes through all ranks' plans of a script, one schedule of them, and tells a reader what happens.
-//
-// The walk knows what a step waits for and what comes next: the cursors of all ranks, who waits for whom, sections, lags
-// and turns; which post an await takes (area, portion, ticket), which progress, which message of the wire; whose turn it
-// is; and who waits for ever. It knows nothing of time, and nothing of memory. Those are the reader's:
-//
-//   the clock    what a signal carries is a `Mark` of the reader's own making: a vector clock, a time, a depth. `gives`
-//                makes one where a step gives a signal, and whoever waited for that signal `hears` it. Between the two
-//                the walk keeps it. A reader that gives each step a start and an end starts a step at the latest of its
-//                rank's time and of the marks that it hears.
+// The walk goes through all ranks' plans of a script, in one schedule, and tells a reader what happens.
+// The walk knows what a step waits for and what comes next: the cursors of all ranks, who waits for whom, sections, lags and
+// turns. It knows which post an await takes (area, portion, ticket), which progress, and which message of the wire. It knows
+// whose turn it is, and who waits forever. It knows nothing of time and nothing of memory. Those belong to the reader:
+//   the clock    A signal carries a `Mark` that the reader makes: a vector clock, a time, a depth. `gives` makes one when a
+//                step gives a signal, and whoever waited for that signal `hears` it. Between the two, the walk keeps it. A
+//                reader that gives each step a start and an end starts a step at the latest of its rank's time and of the
+//                marks that it hears.
 //   the memory   `moves`, `posts`, `awaits`, `sends`, `receives` and `drains` say which step touches what. A reader
-//                executes it on symbols, counts its bytes, takes its time, or does nothing.
-//   the schedule ranks go as far as they come, in turn. Which schedule that is does not matter to a reader whose clock
-//                goes by marks alone (checker.hpp says why). For one to which it does, because ranks share what makes
-//                them slow, `pauses` stops a rank behind a step, `idles` is asked for events when nobody can go on, and
-//                `wake` lets a rank go on.
-//
-// Calls to the reader are bound when this is compiled, and those that it leaves to Quiet vanish.
+//                executes the step on symbols, counts its bytes, takes its time, or does nothing.
+//   the schedule Ranks go as far as they come, in turn. The schedule does not matter to a reader whose clock goes by marks
+//                alone (checker.hpp says why). It matters to a reader whose ranks share what makes them slow. For such a
+//                reader, `pauses` stops a rank after a step, `idles` asks for events when nobody can go on, and `wake` lets
+//                a rank go on.
+// Calls to the reader are bound at compile time, and those that it leaves to Quiet vanish.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +25,7 @@
 
 namespace copse::analysis {
 
-// A rank, and what it does now. Without a step it enters a call (and has no plan yet), or returns from it.
+// A rank and what it does now. If there is no step, it enters a call (and has no plan yet) or returns from it.
 struct Moment {
   int rank = 0;
   std::size_t call = 0;
@@ -39,7 +36,7 @@ struct Moment {
   Ticket ticket = 0;  // of the fragment
 };
 
-// A reader of which nothing is asked. Readers derive from it and hide what they care for. For each step, the calls come
+// A reader that does nothing. Readers derive from it and hide the functions that they need. For each step, these are called
 // in the order in which they stand here.
 struct Quiet {
   struct Mark {};  // what a signal carries
@@ -49,24 +46,24 @@ struct Quiet {
   template <class AnyMark>
   static void hears(const Moment&, const AnyMark&) {}  // one of the signals that the step waited for
   template <class AnyMark>
-  static void forgets(const AnyMark&) {}            // nobody will hear it any more
-  static void acts(const Moment&) {}                // a step: all that it waited for has come
+  static void forgets(const AnyMark&) {}            // nobody will hear this mark any more
+  static void acts(const Moment&) {}                // a step, once all that it waited for has come
 
   static void enters(const Moment&) {}
   static void moves(const Moment&) {}                             // a copy or reduction
-  static void awaits(const Moment&, Ticket, bool /*published*/) {}  // the post of that ticket; it has addresses
-  static bool posts(const Moment&) { return true; }               // false: it does not count
-  static void goes_back(const Moment&, Ticket) {}                 // a done, to less than the rank's progress
-  // Messages have numbers, which are used again once a message is drained. `sent` is when and what was sent.
-  static bool sends(const Moment&, std::size_t /*message*/) { return true; }  // false: it does not count
+  static void awaits(const Moment&, Ticket, bool /*published*/) {}  // the ticket of the post, and whether it has addresses
+  static bool posts(const Moment&) { return true; }               // false: the post does not count
+  static void goes_back(const Moment&, Ticket) {}                 // a done that goes below the rank's progress
+  // Messages have numbers, which are used again once a message is drained. `sent` says when and what was sent.
+  static bool sends(const Moment&, std::size_t /*message*/) { return true; }  // false: the message does not count
   static void receives(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
   static void drains(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
   static void returns(const Moment&) {}
-  static void abandons(const Moment&, const Moment& /*sent*/) {}  // it returns, and has not drained that message
+  static void abandons(const Moment&, const Moment& /*sent*/) {}  // the rank returns without having drained that message
 
-  static Mark gives(const Moment&) { return {}; }       // what the signal carries that this step gives
+  static Mark gives(const Moment&) { return {}; }       // what the step's signal carries
   static bool pauses(const Moment&) { return false; }   // true: the rank goes no further until it is woken
-  static bool idles() { return false; }                 // nobody can go on. True: somebody was woken
+  static bool idles() { return false; }                 // nobody can go on; true: somebody was woken
 };
 
 template <class Reader>
@@ -76,22 +73,22 @@ class Walk {
 
   Walk(const Script& script, Reader& reader);
 
-  // False: it is stuck, or the reader has enough.
+  // Returns false if the walk is stuck or the reader has enough.
   bool run();
-  // A rank that pauses goes on.
+  // Lets a rank that pauses go on.
   void wake(int rank) { ready_[last_++ % ready_.size()] = rank; }
 
-  // Of a walk that is stuck: the rank that waits, at which step, and for whom.
+  // For a walk that is stuck: a rank that waits, at which step, and for whom.
   struct Waiting {
     Moment moment;
     int waits_for;
   };
-  // From the first rank that has not returned on, each of which waits for the next; to one that has returned, or that
-  // stands in the chain already.
+  // Returns a chain in which each rank waits for the next. It begins with the first rank that has not returned. It ends at a
+  // rank that waits for one that has returned, or that is in the chain already.
   [[nodiscard]] std::vector<Waiting> chain() const;
   [[nodiscard]] bool has_returned(int rank) const { return ranks_[at(rank)].call == calls_; }
-  // Messages that were sent, and never received.
-  template <class Visit>  // (when it was sent, and what)
+  // Visits the messages that were sent and never received.
+  template <class Visit>  // (what was sent, and when)
   void each_lost(Visit&& visit) const {
     for (const Message& message : messages_)
       if (!message.received) visit(message.sent);
@@ -100,41 +97,41 @@ class Walk {
  private:
   struct Post {
     bool posted = false, published = false;
-    std::int32_t awaited = 0;  // how often it was
+    std::int32_t awaited = 0;  // how often it was awaited
     Mark mark{};
   };
   struct Message {
     Moment sent;
     bool received;
-    std::int32_t next;  // of its channel
+    std::int32_t next;  // next message of its channel
     Mark mark;
   };
   struct Channel {
-    std::int32_t first = -1, last = -1;  // of the messages on their way, or parts of them
+    std::int32_t first = -1, last = -1;  // the messages on their way, or parts of them
     std::int32_t unfinished = -1;        // the first part of a message that goes on
   };
   struct Rank : Cursor {
-    int waits_for = -1;  // the rank whose step it needs
-    int passed = 0;      // of an acquire that waits: the peers before this one are done
+    int waits_for = -1;  // the rank whose step this one needs
+    int passed = 0;      // for an acquire that waits: the peers before this one are done
     Ticket progress = 0;
     int first_waiting = -1, last_waiting = -1;  // ranks that wait for this one
-    int next_waiting = -1;                      // for the same
+    int next_waiting = -1;                      // the next rank that waits for the same one
     bool paused = false;
     std::vector<std::size_t> undrained;
   };
-  // The post of that area and portion by a rank, and how often it will be awaited. Null: that call has none.
+  // A rank's post on an area and portion, and how often it will be awaited. It is null if the call has no such post.
   struct Awaited {
     Post* post;
     std::int32_t times;
   };
 
   void go(int rank);
-  // Each returns false where the rank must wait (waits_for says for whom), having done nothing.
+  // Each function does nothing and returns false if the rank must wait (waits_for says for whom).
   bool advance(int rank);
   void enter(Rank& me, const Moment& now);
   void leave(Rank& me, const Moment& now);
   bool execute(Rank& me, const Moment& now);
-  void start(const Moment& now) {  // a step that waits for no signal
+  void start(const Moment& now) {  // takes a step that waits for no signal
     reader_.begins(now);
     reader_.acts(now);
   }
@@ -148,12 +145,12 @@ class Walk {
   void send(Rank& me, const Moment& now);
 
   Awaited post_of(int rank, const plan::Step& step, Ticket ticket, std::size_t call);
-  // What `done` and `await_done` mean here: past this fragment in a loop, past all of them otherwise.
+  // Returns the progress that `done` and `await_done` mean here: past this fragment in a loop, past all of them otherwise.
   [[nodiscard]] Ticket passed(const Moment& now) const {
     const Act& act = script_.act(now.call);
     return now.section->loop ? now.ticket + 1 : act.first + act.fragments;
   }
-  // The signal of the step that brought the rank's progress there; null if none did yet.
+  // Returns the signal of the step that brought the rank's progress this far, or null if no step has done so yet.
   [[nodiscard]] const Mark* progress_of(int rank, Ticket needed) const {
     if (ranks_[at(rank)].progress < needed) return nullptr;
     return &reached_[at(rank) * static_cast<std::size_t>(script_.tickets() + 1) + static_cast<std::size_t>(needed)];
@@ -172,9 +169,9 @@ class Walk {
 
   const Script& script_;
   Reader& reader_;
-  std::size_t calls_;  // how many
+  std::size_t calls_;  // number of calls
   std::vector<Rank> ranks_;
-  std::vector<int> ready_;  // a ring: every rank stands in it once, or waits, or pauses, or has returned
+  std::vector<int> ready_;  // a ring: every rank is in it once, or waits, or pauses, or has returned
   std::size_t first_ = 0, last_ = 0;
   std::vector<Post> posts_;
   std::vector<Mark> reached_;  // [rank][progress]
@@ -325,13 +322,13 @@ bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
                     (space == plan::Space::ride && ride_of(subject.calls[now.call].rides, now.rank) == Ride::slot);
   const int depth = slot ? std::min(subject.line_depth, subject.slot_depth) : subject.line_depth;
   const Ticket previous = now.ticket - depth - lateness(now);
-  // This call's own use has readers that are known; for that of an earlier call every rank of the node may be one.
+  // The readers of this call's own use are known. For the use of an earlier call, every rank of the node may be one.
   const bool own = previous >= me.first;
   const auto readers = now.plan->peers_of(*now.step);
   const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject.ranks;
   const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
   const auto counts = [&](int i) { return own || subject.near(now.rank, i); };
-  for (; me.passed < count; ++me.passed) {  // whoever has passed stays so: no second look while this waits
+  for (; me.passed < count; ++me.passed) {  // a rank that has passed stays so: no second look while this one waits
     if (!counts(me.passed) || progress_of(reader(me.passed), previous + 1) != nullptr) continue;
     me.waits_for = reader(me.passed);
     return false;
@@ -439,7 +436,7 @@ void Walk<Reader>::send(Rank& me, const Moment& now) {
 template <class Reader>
 bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   Channel& channel = channel_of(now.step->peer, now.rank, now.step->area);
-  if (channel.first == channel.unfinished) {  // both -1: none
+  if (channel.first == channel.unfinished) {  // both -1: there is no message
     me.waits_for = now.step->peer;
     return false;
   }

@@ -23,22 +23,24 @@ struct Call {
   std::size_t fragment_count = 0;  // elements of a fragment (the last may have fewer); 0: one fragment
   int slot_class = 0;
   const Combine *combine = nullptr;  // reductions only
-  std::uint64_t number = 0;          // among the calls that all ranks make, from 1 on; those that have no data count, too
+  std::uint64_t number = 0;          // counts the calls that all ranks make, from 1; calls without data count, too
 
-  // Of a message made of blocks, `count` is the size of the largest. Where they differ in size or place, the call is
-  // `ragged`, on all ranks: then the buffers that hold blocks of several ranks have tables of them, in their order, and
-  // `sizes` are the elements of every rank's block, alike on all ranks (null for pairs, whose size both ends know).
-  // Elsewhere a buffer's blocks lie one after the other.
+  // In a call whose message is made of blocks, `count` is the size of the largest block. If the blocks differ in size or
+  // place, the call is `ragged` on all ranks. Then every buffer that holds blocks of several ranks has a table of them, in
+  // the order of the ranks. `sizes` holds the elements of every rank's block and is the same on all ranks. It is null for
+  // blocks of pairs of ranks, whose sizes both ends know. In a call that is not ragged, the blocks of a buffer lie one after
+  // the other.
   bool ragged = false;
   const std::size_t *sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
-  // A ragged call whose sizes nobody knows but the ranks that they concern: `own` is that of this rank's block, `count` that of
-  // the largest it knows of. With its publication it tells the others `told` (docs/decisions/one-way.md).
+  // In a one-way call, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this rank's
+  // block, and `count` is the size of the largest block that this rank knows of. With its publication, the rank tells the
+  // others `told` (docs/decisions/one-way.md).
   bool one_way = false;
   std::size_t own = 0;
   std::uint64_t told = 0;
-  std::size_t ride_bytes = 0;  // values of up to so many bytes ride, where the plan lets them
+  std::size_t ride_bytes = 0;  // values of up to this size ride, where the plan lets them
 
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;

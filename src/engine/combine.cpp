@@ -8,11 +8,11 @@
 namespace copse::engine {
 namespace {
 
-constexpr std::size_t kStripBytes = 8192;  // of each operand: both stay in the first cache
+constexpr std::size_t kStripBytes = 8192;  // of each operand, so that both stay in the first cache
 
-// May the user's function read elements there? It may count on the alignment of its type, which is not known here: at
-// most malloc's (an MPI's own buffers have no more), and no more than elements of that size keep, one after the other.
-// The payload of a line has less, and so may what the program gives.
+// Tells whether the user's function may read elements there. The function may rely on the alignment of its type, which is not
+// known here. That alignment is at most malloc's (an MPI's own buffers have no more), and at most what elements of this size
+// keep when they lie one after the other. The payload of a line is aligned less, and the program's buffers may be, too.
 bool is_aligned(const void *address, std::size_t element_bytes) {
   const std::size_t either = element_bytes | alignof(std::max_align_t);
   return reinterpret_cast<std::uintptr_t>(address) % (either & -either) == 0;

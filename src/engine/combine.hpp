@@ -1,4 +1,4 @@
-// The operator of a reduction as the executor sees it: a kernel of Copse's, or a function of the user's.
+// The operator of a reduction as the executor sees it: one of Copse's kernels, or a function of the user.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace copse::engine {
 
-// dst[i] = a[i] op b[i]; dst may be a or b. A user's function has one form only, (in, inout), and may count on the
-// alignment of its type: it gets copies where dst is not b, and of what lies at addresses that are too odd for it.
+// Computes dst[i] = a[i] op b[i]. dst may be a or b. A user's function has only the form (in, inout) and may rely on the
+// alignment of its type. It gets copies of the operands where dst is not b or where their addresses are not aligned for it.
 struct Combine {
   kernels::Reduce kernel = nullptr;
   kernels::ReduceTwo kernel_two = nullptr;
-  // A user's operator: inout[i] = in[i] op inout[i], `in` being the operand of the lower ranks. It may be
-  // called several times, each with some of the elements.
+  // A user's operator: inout[i] = in[i] op inout[i], where `in` is the operand of the lower ranks. It may be called several
+  // times, each time with some of the elements.
   void (*user)(void *context, const void *in, void *inout, std::size_t count) = nullptr;
   void *context = nullptr;
   bool commutative = true;

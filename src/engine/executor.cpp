@@ -1,4 +1,4 @@
-// The executor's loops, and what an operation asks of the engine's other parts.
+// The executor's loops, and what its operations ask of the engine's other parts.
 #include "engine/executor.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
   const Outcome outcome = signals_.await(op.ring, ticket, op.portion, op.peer);
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses &theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
-  // What another has put into this rank's output is known from here alone: it is one block.
+  // Only here does this rank learn what another rank has put into its output. That is one block.
   if (call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
@@ -47,13 +47,13 @@ void Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
   signals_.post_whole(op.ring, ticket);
 }
 
-// Run by run, until it returns false, calls visit(where), where(ref) being the place of one of op's operands.
+// Calls visit(where) for each run of blocks until it returns false. where(ref) is the place of one of op's operands.
 template <class Visit>
 inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
   if (op.blocks == 0) [[likely]]
     return visit([&](const Ref &ref) { return operands_.place(ref, call, fragment); });
   for (std::uint32_t number = 0; number < op.blocks;) {
-    std::uint32_t run = call.ragged ? 1 : op.blocks - number;  // pieces of blocks do not touch each other
+    std::uint32_t run = call.ragged ? 1 : op.blocks - number;  // the blocks of a ragged call are not contiguous
     if (run > 1)
       for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = operands_.run_of(*ref, call, fragment, number, run);
     if (!visit([&](const Ref &ref) { return operands_.block(ref, call, fragment, number, run); })) return false;
@@ -84,7 +84,7 @@ inline Outcome Executor::move(const Op &op, const Call &call, const Fragment &fr
   return moved ? Outcome::done : Outcome::reach_failed;
 }
 
-// Of a call with tables: one block, between this rank's buffers or a buffer and a ride.
+// In a call with tables, copies one block between this rank's buffers, or between a buffer and a ride.
 void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) {
   if (op.dst.space == plan::Space::ride)
     return operands_.load_ride(op, call, ticket, movement_.slot_stores().past_from());
@@ -96,7 +96,7 @@ void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) 
 
 [[gnu::always_inline]] inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
   if (op.when != plan::When::always && !operands_.holds(op)) return Outcome::done;
-  const auto last = [&] { return signals_.ticket() + fragments_ - 1; };  // of the call's tickets
+  const auto last = [&] { return signals_.ticket() + fragments_ - 1; };  // the call's last ticket
   switch (op.kind) {
     case plan::Kind::acquire: return acquire(op, call, fragment.ticket);
     case plan::Kind::post: signals_.post(op.ring, fragment.ticket, op.portion); return Outcome::done;
@@ -115,8 +115,8 @@ void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) 
 
 // Loops ---------------------------------------------------------------------------------------------------
 
-// A call of one fragment with an operator of Copse's: the frequent one, of which the short ones take no longer than their
-// instructions. It is run_steps with everything else left out.
+// Runs a call of one fragment with one of Copse's operators. Such calls are frequent, and the short ones take no longer than
+// their instructions. This is run_steps with everything else left out.
 Outcome Executor::run_whole(const Program &program, const Call &call) {
   const std::uint64_t ticket = signals_.ticket(), mask = signals_.mask();
   const std::size_t block_bytes = call.count * call.element_bytes;
@@ -150,7 +150,7 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
       const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
       std::byte *const dst = where(op.dst), *const a = where(op.a);
       if (op.kind == plan::Kind::copy) {
-        if (dst != a) kernels::copy(dst, a, blocks * block_bytes);  // in place it may be read at this moment
+        if (dst != a) kernels::copy(dst, a, blocks * block_bytes);  // if they are equal, others may be reading there right now
       } else if (op.dst2.space == plan::Space::none) {
         call.combine->kernel(dst, a, where(op.b), blocks * call.count);
       } else {
@@ -181,7 +181,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
   return end(outcome == Outcome::refused ? signals_.refusals().leave(signals_, signals_.ticket()) : outcome);
 }
 
-// After refused calls: finds the ticket of the next one.
+// Finds the ticket of the next call, after refused calls.
 Outcome Executor::rejoin(const Call &call, bool polling) {
   signals_.poll(polling);
   const Outcome outcome = signals_.refusals().rejoin(signals_, call.number);
@@ -221,7 +221,7 @@ Outcome Executor::end(Outcome outcome) {
   if (outcome == Outcome::reach_failed && movement_.unreached() != nullptr) {
     const int rank = static_cast<int>(movement_.unreached() - here_.peers.data());
     Outcome news = signals_.bad_news(rank);
-    if (news == Outcome::done && error == ESRCH) {  // it is about to have ended
+    if (news == Outcome::done && error == ESRCH) {  // the process is about to have ended
       signals_.blame(rank);
       news = Outcome::peer_lost;
     }
@@ -256,7 +256,7 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
   return end(outcome);
 }
 
-// What is in hand when a wait does not end is done again from this operation on.
+// If a wait does not end, the next run repeats the operation in hand and goes on from there.
 Outcome Executor::run_steps(const Program &program, const Call &call) {
   const Standing before = standing_;
   const Fragment whole{0, call.count, signals_.ticket()};
@@ -282,10 +282,11 @@ Outcome Executor::run_steps(const Program &program, const Call &call) {
 Outcome Executor::run_loop(const Program &program, const Program::Section &section, const Call &call) {
   for (std::uint64_t &iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
     for (std::size_t &op = standing_.op; op < section.ops.size(); ++op) {
-      const std::uint64_t f = iteration - section.ops[op].lag;  // wraps below zero: no such fragment
+      const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around, and there is no such fragment
       if (!plan::has_turn(section.turns, f, fragments_)) continue;
       const std::size_t first = f * call.fragment_count;
-      // Of a message made of blocks, a piece of each: block() cuts those that end before.
+      // In a message made of blocks, the fragment is a piece of each block. block() cuts the pieces of blocks that end
+      // earlier.
       const std::size_t left = program.contents.blocks > 0 ? call.fragment_count : call.count - std::min(call.count, first);
       const Fragment fragment{first, std::min(call.fragment_count, left), signals_.ticket() + f};
       const Outcome outcome = step(section.ops[op], call, fragment, true);

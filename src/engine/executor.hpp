@@ -1,5 +1,6 @@
-// The executor: runs one rank's program in real memory. It is a loop over the program's operations. What they do is elsewhere:
-// signals.hpp waits and posts, operands.hpp says where operands lie, movement.hpp copies and reduces, messages.hpp sends.
+// The executor runs one rank's program in real memory. It is a loop over the program's operations. Other files do their work:
+// signals.hpp waits and posts, operands.hpp locates operands, movement.hpp copies and reduces, and messages.hpp sends and
+// receives.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,8 @@ namespace copse::engine {
 
 class Executor {
  public:
-  // `peers[r]` is rank r; `me` this rank. `wire` may be null when all ranks share the node. `lost` is asked now
-  // and then while waiting long for a local rank, and says whether it has died.
+  // `peers[r]` is rank r, and `me` is this rank. `wire` may be null if all ranks share the node. A long wait for a local rank
+  // calls `lost` now and then, which says whether that rank has died.
   Executor(const Segment &segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire *wire,
            std::function<bool(int rank)> lost);
   Executor(const Executor &) = delete;
@@ -32,53 +33,55 @@ class Executor {
 
   [[nodiscard]] Program prepare(const plan::Plan &plan) const { return compile(plan, here_.segment, here_.peers); }
 
-  // From now on buffers are reached through the shared heap alone (no kernel copies): what a program publishes is
-  // moved there first if it lies elsewhere.
+  // From now on, peers reach buffers through the shared heap alone (no kernel copies). If a buffer that a program publishes
+  // lies elsewhere, its contents are first copied to the heap.
   void publish_from_heap_only() { heap_only_ = true; }
 
-  // From now on results of so many bytes and more are stored past the caches: what the last cache does not hold need
-  // not push out of it what others still read (YHCCL, SC'23). Measured: copse-kernels-bench, delivering.
+  // From now on, results of at least this many bytes are stored past the caches. Results that do not fit in the last cache
+  // need not push out of it what others still read (YHCCL, SC'23). Measured by copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { movement_.stream_from(bytes); }
 
-  // How what goes into a slot is stored from now on.
+  // Sets how data is stored into slots from now on.
   void store_slots(const SlotStores &stores) { movement_.store_slots(stores); }
 
-  // Numbers the calls to come from `ticket` on instead of 0: for tests, and in memory in which calls have run up to there. All
-  // ranks must do so, in memory that is still zero (then up to ticket 2^63), or while none of them is in a call.
+  // Numbers the coming calls from `ticket` instead of 0. This is for tests, and for memory in which calls have already run up
+  // to that ticket. All ranks must do so, either while the memory is still zero (then up to ticket 2^63) or while none of
+  // them is in a call.
   void begin_at(std::uint64_t ticket) { signals_.begin_at(ticket); }
 
-  // From now on called now and then while a call waits long: for what must go on meanwhile.
+  // From now on, a call that waits long calls `idle` now and then, for work that must go on meanwhile.
   void while_waiting(std::function<void()> idle) { signals_.while_waiting(std::move(idle)); }
 
-  // Runs the program from the next ticket on. After anything but `done` and `refused` the executor must not be used again;
-  // the other ranks of the node are told, so that nobody waits for this one for ever.
+  // Runs the program from the next ticket on. If the outcome is neither `done` nor `refused`, the executor must not be used
+  // again. The other ranks of the node are told, so that none of them waits for this one forever.
   Outcome run(const Program &program, const Call &call);
 
-  // Goes on with a call as far as it comes (`polling`: without waiting), from its begin if none has begun. To be
-  // called again with the same arguments as long as it is `pending`; no other call may begin in between.
+  // Continues a call as far as it gets, or begins it. With `polling`, it never waits. As long as the outcome is `pending`,
+  // the caller must call this again with the same arguments, and no other call may begin in between.
   Outcome advance(const Program &program, const Call &call, bool polling);
-  // This rank makes no call of that number, which the others may make: those whose part of it hangs on this one's end it as
-  // `refused`. Without a wire only.
+  // Says that this rank does not make the call with this number, which the others may make. Ranks whose part depends on this
+  // one end the call as `refused`. This works only without a wire.
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
-  // The same for all numbers: this rank makes no call here at all.
+  // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
-  // The next call's ticket.
+  // Returns the ticket of the next call.
   [[nodiscard]] std::uint64_t ticket() const { return signals_.ticket(); }
 
-  // Did the last advance() come further than the one before?
+  // Tells whether the last advance() came further than the one before.
   [[nodiscard]] bool moved() const { return moved_; }
 
-  // Tells the other ranks of the node that this one will not go on, so that nobody waits for it for ever.
+  // Tells the other ranks of the node that this one will not go on, so that none of them waits for it forever.
   void give_up();
 
-  // Whose fault it was that `run` came to peer_lost, peer_failed or refused.
+  // Returns the rank at fault after `run` ended as peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return signals_.lost_rank(); }
 
-  // Of the last call: did what all ranks gave ride? And what did a rank tell the others?
+  // For the last call: all_rode() tells whether the values of all ranks rode, and told_by() returns what a rank told the
+  // others.
   [[nodiscard]] bool all_rode() const { return operands_.all_ride(); }
   [[nodiscard]] std::uint64_t told_by(int rank) const { return operands_.of(rank).told; }
 
-  // The first block that was cut off in the last one-way call; from rank -1: none was.
+  // Returns the first block that was cut off in the last one-way call. If it is from rank -1, none was.
   [[nodiscard]] const CutOff &cut_off() const { return cut_off_; }
   [[nodiscard]] const Geometry &geometry() const { return here_.segment.geometry(); }
 
@@ -111,7 +114,7 @@ class Executor {
   bool heap_only_ = false;
   std::optional<StandIns> stand_ins_;  // of the current call
 
-  // Where the current call stands: it has begun, and came to a wait at this operation.
+  // Where the current call stands: whether it has begun, and the operation at which it waits.
   struct Standing {
     bool begun = false;
     std::size_t section = 0, op = 0;

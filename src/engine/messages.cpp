@@ -1,4 +1,4 @@
-// Sending and receiving.
+// Sends and receives messages.
 #include "engine/messages.hpp"
 
 #include "engine/kernels/kernels.hpp"
@@ -6,7 +6,7 @@
 namespace copse::engine {
 namespace {
 
-constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message
+constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message that are kept for the next call
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void Messages::find_pieces(const std::vector<WirePart> &parts, const Call &call,
   for (const WirePart &part : parts) add_pieces(part, call, fragment);
 }
 
-// Memory of an earlier iteration is free: all was drained at its end.
+// Memory of an earlier iteration is free, because everything was drained at its end.
 Outcome Messages::send(const Op &op, const Call &call, const Fragment &fragment) {
   const auto go = [&](const void *data, std::size_t bytes) {
     return wire_->send(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
@@ -60,7 +60,7 @@ Outcome Messages::send(const Op &op, const Call &call, const Fragment &fragment)
   return go(bytes.data(), bytes.size());
 }
 
-// After a pause it asks for the same message again.
+// After `pending`, the next call asks for the same message again.
 Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragment) {
   Packed &packed = packed_of(op);
   const auto take = [&](void *data, std::size_t bytes) {
@@ -70,7 +70,7 @@ Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragme
   if (begins) {
     find_pieces(op.message, call, fragment);
     if (pieces_.empty()) return take(nullptr, 0);
-    // A later part's place may not be written yet.
+    // The place of a later part may not be written yet.
     if (pieces_.size() == 1 && op.message.size() == 1) return take(pieces_[0].at, pieces_[0].bytes);
     std::size_t bytes = 0;
     for (const Piece &piece : pieces_) bytes += piece.bytes;

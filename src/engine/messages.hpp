@@ -16,24 +16,24 @@ class Messages {
   // `wire` may be null when all ranks share the node.
   Messages(Wire *wire, Signals &signals, Operands &operands) : wire_(wire), signals_(signals), operands_(operands) {}
 
-  // Starts sending all parts of a message as one, packed where they do not lie together: a message costs more than the copy of
-  // many small pieces, and the other side may have them elsewhere.
+  // Starts sending all parts of a message as one. Parts that are not contiguous are packed, because a message costs more than
+  // copying many small pieces, and because the receiver may place them differently.
   Outcome send(const Op &op, const Call &call, const Fragment &fragment);
-  // Waits for the message when its first part is asked for; then puts part after part where it belongs.
+  // Waits for the message when its first part is asked for. Then puts each part where it belongs.
   Outcome receive(const Op &op, const Call &call, const Fragment &fragment);
-  // Waits until what was sent from an area may be overwritten.
+  // Waits until the data sent from an area may be overwritten.
   Outcome drain(int area);
 
-  // Gives back memory that only large messages need.
+  // Frees memory that only large messages need.
   void shrink();
 
  private:
-  // Of a message: memory that begins where the piece before ends only by chance.
+  // A contiguous piece of a message. Adjacent pieces are merged.
   struct Piece {
     std::byte *at = nullptr;
     std::size_t bytes = 0;
   };
-  struct Packed {  // of several pieces
+  struct Packed {  // a message of several pieces
     std::vector<std::byte> bytes;
     std::size_t taken = 0;
   };

@@ -10,11 +10,11 @@
 namespace copse::engine {
 namespace {
 
-constexpr std::size_t kStripBytes = 4096;    // of a reduction that goes past the caches: stays in L1
-constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction: stays in L1/L2
+constexpr std::size_t kStripBytes = 4096;    // strip of a reduction that goes past the caches; stays in L1
+constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time for a reduction; stays in L1/L2
 
-// Before stores to another process's heap: its pages become mapped here at their first touch, by a store one at a time,
-// by a load all that lie around it (the kernel's fault-around).
+// Touches pages of another process's heap before stores to them. Pages become mapped here at their first touch. A store maps
+// one page at a time; a load maps all pages around it (the kernel's fault-around).
 void meet_pages(const Place &place, std::size_t bytes) {
   constexpr std::uintptr_t kAround = 65536;
   if (place.peer == nullptr || place.peer->same_process || bytes == 0) return;
@@ -23,7 +23,8 @@ void meet_pages(const Place &place, std::size_t bytes) {
     static_cast<void>(*static_cast<const volatile std::byte *>(at));
 }
 
-// Into `far`, and into `near` unless that is null: made where it stays in the first cache, and sent on from there.
+// Reduces into `far`, and into `near` unless that is null. Results are made where they stay in the first cache, and are sent
+// on from there.
 void reduce_past_caches(const Combine &combine, std::byte *far, std::byte *near, const std::byte *a, const std::byte *b,
                         std::size_t count, std::size_t element_bytes) {
   alignas(64) std::array<std::byte, kStripBytes> strip;
@@ -66,7 +67,7 @@ bool Movement::copy(const Place &dst, const Place &src, std::size_t element_byte
   }
   if (dst.here != nullptr) return fetch(src, 0, dst.here, bytes);
   if (src.here != nullptr) return store(dst, 0, src.here, bytes);
-  return false;  // no plan moves data between two others
+  return false;  // no plan moves data between two other ranks
 }
 
 bool Movement::copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes) {
@@ -104,7 +105,7 @@ void Movement::reduce_here(const Op &op, const Call &call, const Place &dst, con
   }
 }
 
-// Something is out of reach for loads and stores: it is brought here a cacheful at a time.
+// Reduces operands that loads and stores do not reach. They are brought here a cacheful at a time.
 bool Movement::reduce_by_pieces(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a,
                                 const Place &b) {
   const std::size_t size = call.element_bytes, piece = std::max<std::size_t>(1, kBounceBytes / size);

@@ -14,21 +14,21 @@ namespace copse::engine {
 
 class Movement {
  public:
-  // From now on results of so many bytes and more are stored past the caches: see Executor::stream_from.
+  // From now on, results of at least this many bytes are stored past the caches (see Executor::stream_from).
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
   [[nodiscard]] std::size_t streams_from() const { return stream_from_; }
-  // How what goes into a slot is stored from now on.
+  // Sets how data is stored into slots from now on.
   void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
   [[nodiscard]] const SlotStores &slot_stores() const { return slot_stores_; }
 
-  // Each returns false where it does not reach a peer: then unreached() is that peer.
-  // From `past_from` bytes on the copy is stored past the caches.
+  // These return false if they do not reach a peer. Then unreached() returns that peer. copy() stores `past_from` bytes and
+  // more past the caches.
   bool copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t past_from);
   bool copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes);
-  // dst, and dst2 if the operation has one, become `a` op `b`.
+  // Sets dst, and dst2 if the operation has one, to `a` op `b`.
   bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
 
-  // A peer whose memory the kernel could not reach; null: there is none.
+  // Returns a peer whose memory the kernel could not reach, or null if there is none.
   [[nodiscard]] const Peer *unreached() const { return unreached_; }
 
  private:

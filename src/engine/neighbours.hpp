@@ -1,4 +1,4 @@
-// The ranks of a communicator as one of them reaches them, and the memory that it shares with those of its node.
+// The ranks of a communicator as one of them reaches them, and the memory that it shares with the ranks of its node.
 #pragma once
 
 #include <utility>
@@ -18,9 +18,9 @@ struct Neighbours {
 
   Segment segment;
   std::vector<Peer> peers;         // peers[r] is rank r
-  std::vector<int> rank_of_local;  // of this node
-  int me;                          // this rank,
-  int me_here;                     // and its number on the node
+  std::vector<int> rank_of_local;  // the ranks of this node, by their numbers on it
+  int me;                          // this rank
+  int me_here;                     // this rank's number on the node
 
   [[nodiscard]] const Peer &peer(int rank) const { return peers[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int on_node() const { return static_cast<int>(rank_of_local.size()); }

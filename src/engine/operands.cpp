@@ -1,4 +1,4 @@
-// Operands to places.
+// Finds the places of operands.
 #include "engine/operands.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ Place Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, s
     case plan::Space::peer_output: return published(of(ref.rank).output + in_message);
     case plan::Space::peer_scratch:
       return published(of(ref.rank).scratch + ref.area * of(ref.rank).scratch_stride + in_message);
-    case plan::Space::ride: break;  // made of blocks: ridden()
+    case plan::Space::ride: break;  // always made of blocks: see ridden()
   }
   return {};
 }
@@ -80,7 +80,7 @@ std::uint32_t Operands::run_of(const Ref &ref, const Call &call, const Fragment 
                                std::uint32_t most) const {
   if (ref.space == plan::Space::none) return most;
   if (ref.space == plan::Space::ride) return 1;
-  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks do not touch each other
+  if (call.ragged || fragment.count != call.count) return 1;  // pieces of blocks are not contiguous
   if (ref.places == 0) return most;
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
@@ -106,13 +106,13 @@ Place Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &f
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
-  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // tables say it
+  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // the tables say it
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
-  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // as in a scratch
+  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // as in a scratch, one after the other
   const bool known = look_up(ref, call, place, entry);
-  // Never more than the buffer's owner says there is: what the ranks say may differ.
+  // Never takes more than the buffer's owner says there is. What the ranks say may differ.
   whole = std::min(whole, entry.count);
   const std::size_t count =
       call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
@@ -122,7 +122,7 @@ Place Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &f
   return result;
 }
 
-// The entry of a buffer's table, if it has one. False: the table is a peer's, and could not be read.
+// Finds the entry of a buffer's table, if it has one. Returns false if the table belongs to a peer and could not be read.
 bool Operands::look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const {
   const auto here = [&](const Block *table) {
     if (table != nullptr) entry = table[place];

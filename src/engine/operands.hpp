@@ -1,5 +1,5 @@
-// Where the operands of a plan lie: in this rank's buffers and scratch, in lines and slots, and at the addresses that other ranks
-// have published.
+// Where the operands of a plan lie: in this rank's buffers and scratch, in lines and slots, or at the addresses that other
+// ranks have published.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Fragment {  // what the current step works on
   std::uint64_t ticket;
 };
 
-// An operand, resolved: here, or at an address of a peer that only the kernel reaches.
+// A resolved operand. It lies here, or at an address of a peer that only the kernel reaches.
 struct Place {
   std::byte *here = nullptr;
   std::uintptr_t there = 0;
@@ -31,9 +31,9 @@ struct Addresses {
   std::uintptr_t input = 0, output = 0, scratch = 0;
   std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
   std::size_t scratch_stride = 0;
-  std::int32_t ride = kStays;     // where what this rank gives rides: nowhere, in a slot of that class, or behind this in the line
-  std::uint32_t ride_blocks = 0;  // that it is made of
-  std::size_t given = 0;          // of one block, its elements, wherever it is
+  std::int32_t ride = kStays;     // slot class of this rank's ride; kBehind: behind this in the line; kStays: it does not ride
+  std::uint32_t ride_blocks = 0;  // blocks that the ride is made of
+  std::size_t given = 0;          // elements of the block if there is only one, whether it rides or not
   std::uint64_t told = 0;         // see Call
 
   static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
@@ -44,7 +44,8 @@ class Operands {
  public:
   explicit Operands(const Neighbours &here) : here_(here), addresses_(here.peers.size()) {}
 
-  // A call begins. Where what this rank gives rides in it is decided here: nobody else need know before its publication says it.
+  // Begins a call and decides where this rank's value rides in it. No other rank needs to know that before the publication
+  // says it.
   void begin(const Program &program, const Call &call, bool one_fragment) {
     if (program.scratches > 0) size_scratch(program, call, one_fragment);
     Addresses &mine = addresses_[static_cast<std::size_t>(here_.me)];
@@ -53,36 +54,37 @@ class Operands {
     if (program.ride_blocks > 0) mine.ride = choose_ride(program, call);
     stayed_ = mine.ride == Addresses::kStays ? 1 : 0;
   }
-  // Does it keep memory that only large messages need? Gives that back.
+  // has_much() tells whether there is memory that only large messages need. shrink() frees it.
   [[nodiscard]] bool has_much() const { return scratch_.size() > kScratchKept; }
   void shrink();
 
-  // This rank's publication, and what another's says.
+  // publication() returns what this rank publishes, and take_publication() takes what another rank has published.
   const Addresses &publication(const Call &call);
   const Addresses &take_publication(int rank, const std::byte *payload);
   [[nodiscard]] const Addresses &of(int rank) const { return addresses_[static_cast<std::size_t>(rank)]; }
-  // Does what all ranks give ride in this call? Known once all publications are taken.
+  // Tells whether the values of all ranks ride in this call. This is known once all publications have been taken.
   [[nodiscard]] bool all_ride() const { return stayed_ == 0; }
-  // Does the step's condition hold?
+  // Tells whether the condition of a step holds.
   [[nodiscard]] bool holds(const Op &op) const {
     const bool rides = op.whose == plan::kEveryone ? all_ride() : of(op.whose).ride != Addresses::kStays;
     return rides == (op.when == plan::When::rides);
   }
-  // The slots that an acquire is for, by their class; or kStays or kBehind: there are none.
+  // Returns the class of the slots that an acquire is for. kStays and kBehind mean that there are none.
   [[nodiscard]] std::int32_t slots_of(const Op &op, const Call &call) const {
     return op.slot ? call.slot_class : op.ride ? of(here_.me).ride : Addresses::kStays;
   }
 
-  // An operand in a message that is not made of blocks.
+  // Locates an operand in a message that is not made of blocks.
   [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
-  // The `number`-th block of an operand, and so many after it that lie beside each other (run_of).
+  // block() locates block `number` of an operand and the `run` - 1 blocks that follow it contiguously. run_of() returns such
+  // a `run`.
   [[nodiscard]] Place block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                             std::uint32_t run);
   [[nodiscard]] std::uint32_t run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                      std::uint32_t most) const;
   [[nodiscard]] std::byte *scratch(int number) { return scratch_.data() + static_cast<std::size_t>(number) * scratch_stride_; }
 
-  // Of a call with tables: one block of the input, of the output, or of what rides.
+  // In a call with tables: one block of the input, of the output, or of a ride.
   struct OneBlock {
     std::byte *at;
     std::size_t count;
@@ -90,7 +92,7 @@ class Operands {
   [[nodiscard]] OneBlock one_block(const Ref &ref, const Call &call, std::uint64_t ticket) const {
     return ref.space == plan::Space::ride ? ridden(ref, 0, call.element_bytes, ticket) : own_block(ref, call, 0);
   }
-  // Puts the blocks of op.a where they ride. From `past_from` bytes on they are stored past the caches.
+  // Puts the blocks of op.a where they ride. Blocks of at least `past_from` bytes are stored past the caches.
   void load_ride(const Op &op, const Call &call, std::uint64_t ticket, std::size_t past_from) const;
 
  private:
@@ -99,7 +101,7 @@ class Operands {
                          std::size_t in_message, std::size_t count);
   [[nodiscard]] Place ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number);
   [[nodiscard]] bool look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const;
-  // rides.cpp
+  // These are in rides.cpp.
   [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call);
   [[nodiscard]] std::size_t own_count(const Call &call) const {
     if (call.one_way) return call.own;
@@ -115,7 +117,7 @@ class Operands {
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_;
   std::size_t scratch_stride_ = 0;
-  int stayed_ = 0;  // ranks of which it is known that what they give does not ride
+  int stayed_ = 0;  // ranks whose values are known not to ride
 };
 
 }  // namespace copse::engine

@@ -1,4 +1,4 @@
-// Plans to programs.
+// Compiles plans to programs.
 #include "engine/program.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace copse::engine {
 
 namespace {
 
-// Is the operand where this rank loads and stores, `blocks` (0: all of the message) in a row?
+// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row.
 bool plain(const Ref &ref, std::uint32_t blocks) {
   switch (ref.space) {
     case plan::Space::none: return true;
@@ -42,8 +42,8 @@ class Compiler {
   }
 
  private:
-  // Of a section's messages over the wire, by area and peer: the parts of the one that is being sent, and which operation began
-  // the one that is being received.
+  // The messages of a section over the wire, by area and peer: the parts of the message that is being sent, and the operation
+  // that began the message that is being received.
   struct Underway {
     std::map<std::pair<int, int>, std::vector<WirePart>> sending;
     std::map<std::pair<int, int>, std::size_t> receiving;
@@ -66,7 +66,7 @@ class Compiler {
   std::uint32_t messages_ = 0;
 };
 
-// Where blocks lie: see Ref.
+// Finds where blocks lie (see Ref).
 void Compiler::place_blocks(const plan::Operand &operand, Ref &result) {
   const plan::Range &range = operand.range;
   const auto ranks = static_cast<std::uint32_t>(plan_.ranks);
@@ -130,7 +130,7 @@ Op Compiler::op_of(const plan::Step &step) {
   op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
   op.plain = step.when == plan::When::always;
   for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks);
-  // What rides in several parts is consecutive in the input, after whose last block the first comes again.
+  // The parts that ride are consecutive in the input, where the first block follows the last one again.
   if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
     if (program_.ride_blocks == 0) program_.ride = op.a;
     program_.ride_blocks += op.blocks;
@@ -160,7 +160,7 @@ void Compiler::find_signal(const plan::Step &step, Op &op) {
   }
 }
 
-// False: there is no operation of its own, since the message goes on in a later one.
+// Returns false if the step needs no operation of its own, because the message goes on in a later one.
 bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway, std::vector<Op> &ops) {
   if (step.kind == plan::Kind::send) {
     auto &parts = underway.sending[{step.area, step.peer}];
@@ -179,7 +179,7 @@ bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway
   return true;
 }
 
-// A value that is made in a line and posted at once: one operation does both. False: it is something else.
+// If a value is made in a line and then posted, lets one operation do both. Returns false if `made` is something else.
 bool posts_too(Op &made, const Op &post) {
   const bool makes = made.kind == plan::Kind::copy || made.kind == plan::Kind::reduce;
   if (!makes || made.dst.space != plan::Space::line || made.dst.ring != post.ring || made.lag != post.lag) return false;

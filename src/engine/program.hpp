@@ -1,5 +1,5 @@
-// A plan made ready to run on one communicator: the same steps with every address that does not change from
-// call to call resolved. Made once per plan, kept as long as the plan.
+// A program is a plan made ready to run on one communicator. It has the same steps, and every address that does not change
+// from call to call is resolved. It is made once per plan and kept as long as the plan.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace copse::engine {
 
-// An operand: for lines and slots, where their rings lie.
+// An operand. For lines and slots, it knows where their rings lie.
 struct Ref {
   plan::Space space = plan::Space::none;
   bool whole = false;  // a scratch that holds a message, not a fragment
@@ -20,16 +20,17 @@ struct Ref {
   std::int32_t local = -1;
   Line *ring = nullptr;
   plan::Range range{};
-  // Of a message made of blocks: the first block's place, among those in the buffer or those packed with it; how many
-  // places there are, after which comes the first again (0: no end). Of a pair, where its size is found: in the table
-  // of what this rank sends, or (from `ranks` on) of what it gets.
+  // These fields are for messages made of blocks. `place` is the place of the first block among those in the buffer, or among
+  // those packed with it. `places` is the number of places, after which the first one comes again (0: there is no end).
+  // `pair` says where the size of a pair's block is found: in the table of what this rank sends or, from `ranks` on, in the
+  // table of what it gets.
   std::uint32_t place = 0, places = 0;
   std::uint32_t pair = 0;
 };
 
 struct WirePart {
   Ref where;
-  std::uint32_t blocks = 0;  // as of Op
+  std::uint32_t blocks = 0;  // as in Op
 };
 
 struct Op {
@@ -39,21 +40,21 @@ struct Op {
   bool publication = false;  // an await of addresses
   plan::When when = plan::When::always;
   bool slot = false;         // an acquire of line and slot
-  bool ride = false;         // likewise, if what rides does not fit in the line
+  bool ride = false;         // an acquire of the line, and of the slot if what rides does not fit in the line
   bool last = false;         // a copy of a result that is not read again
-  bool leaves = false;       // writes to a slot what this rank does not read again
-  bool posts = false;        // a copy or reduce into a line that is posted at once: while the line is still mine
-  bool block = false;        // a copy of one block between this rank's buffers, or a buffer and a ride
-  bool plain = false;        // a copy or reduce here, of blocks that lie beside each other if they are alike and whole
+  bool leaves = false;       // writes data to a slot, and this rank does not read it again
+  bool posts = false;        // a copy or reduce into a line that also posts it, while this core still owns the line
+  bool block = false;        // a copy of one block between this rank's buffers, or between a buffer and a ride
+  bool plain = false;        // a copy or reduce within direct reach, whose blocks are contiguous if they are whole and alike
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
-  std::int32_t whose = -1;   // giver that `when` looks at
-  std::uint32_t blocks = 0;  // that are moved; 0: a part of a message that is not made of blocks
-  Line *ring = nullptr;      // of the line that is awaited or posted; of a progress word for await_done
+  std::int32_t whose = -1;   // giver whose choice `when` tests
+  std::uint32_t blocks = 0;  // blocks to move; 0: a part of a message that is not made of blocks
+  Line *ring = nullptr;      // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};
-  std::vector<std::int32_t> locals;  // of acquire: readers, as numbers on this node
-  // Of the last send and the first receive of a message: all its parts, the op's own among them; the other sends are
-  // left out. Messages are numbered, so that each has memory of its own.
+  std::vector<std::int32_t> locals;  // readers of an acquire, by their numbers on this node
+  // All parts of a message, including this op's own. The last send and the first receive of a message have them; the other
+  // sends are left out. Messages are numbered, so that each has memory of its own.
   std::vector<WirePart> message;
   std::uint32_t message_number = 0;
 };
@@ -69,22 +70,24 @@ struct Program {
   plan::Contents contents;
   std::int32_t ranks = 0;
   std::uint16_t scratches = 0;
-  bool scratch_whole = false;  // a once-section uses scratch, or others do: it must hold the whole message
-  std::uint32_t scratch_blocks = 1;  // that a scratch must hold
-  std::uint32_t pack = 1;            // that a slot must hold
-  bool slots = false;          // a fragment must fit in a slot; alike on all ranks
+  bool scratch_whole = false;  // a scratch must hold the whole message, because a once-section or another rank uses it
+  std::uint32_t scratch_blocks = 1;  // blocks that a scratch must hold
+  std::uint32_t pack = 1;            // blocks that a slot must hold
+  bool slots = false;          // a fragment must fit in a slot; the same on all ranks
   bool one_fragment = false;
   bool together = false;       // see Plan
   bool publishes = false;      // others reach this rank's buffers
-  // What may ride with this rank's publication: blocks of its input; none: nothing may.
+  // The blocks of this rank's input that may ride with its publication. There are `ride_blocks` of them; if that is 0,
+  // nothing may ride.
   Ref ride;
   std::uint32_t ride_blocks = 0;
 };
 
-// `peers[r]` says how rank r is reached; `me` is this rank.
+// Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
 [[nodiscard]] Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers);
 
-// The text form: one line an operation, behind it what the executor knows of it. Readers of an acquire are numbers on this node.
+// Returns the text form. Each operation has a line, which ends with what the executor knows about it. The readers of an
+// acquire are numbers on this node.
 [[nodiscard]] std::string to_text(const Program &program);
 
 }  // namespace copse::engine

@@ -1,4 +1,4 @@
-// The text form of programs: what a plan has become on one communicator, with every special case for speed.
+// The text form of programs. It shows what a plan has become on one communicator, with every special case for speed.
 #include <sstream>
 
 #include "engine/program.hpp"
@@ -39,7 +39,8 @@ const char *name_of(plan::Kind kind) {
   return "?";
 }
 
-// A part of a message is {first..last/parts}. Blocks are [place and so many], among the places of the buffer, if it has an end.
+// Writes a part of a message as {first..last/parts}, and blocks as [place and number of further ones], with the number of the
+// buffer's places if it has an end.
 void write(std::ostream &out, const Ref &ref, std::uint32_t blocks) {
   out << name_of(ref.space);
   if (ref.rank >= 0) out << ' ' << ref.rank;

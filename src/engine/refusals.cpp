@@ -1,4 +1,4 @@
-// Refusing calls, leaving those that others refuse, and coming back.
+// Refusing calls, leaving calls that others refuse, and coming back.
 #include "engine/refusals.hpp"
 
 #include <functional>
@@ -29,8 +29,8 @@ int Refusals::refused_by() const {
   return -1;
 }
 
-// The call is over when nobody can touch this rank's buffers any more: when every other rank has come to its end, or has
-// refused it.
+// The call is over when nobody can touch this rank's buffers any more. That is so when every other rank has come to the
+// call's end or has refused it.
 Outcome Refusals::leave(Signals &signals, std::uint64_t last) {
   leaving_ = true;
   here_.own_progress().pass(last);
@@ -46,9 +46,9 @@ Outcome Refusals::leave(Signals &signals, std::uint64_t last) {
   return outcome == Outcome::done ? Outcome::refused : outcome;
 }
 
-// Of the call of that number, as a rank has noted it; none: it has not begun it. A call may have been noted for each of its
-// parts, and the first counts. The rank may note calls while this one reads; but who has seen a word sees those that were noted
-// before it, at the next reading.
+// Returns the ticket of the call with this number, as a rank has noted it, or nothing if that rank has not begun the call. A
+// call may have been noted for each of its parts; the first note counts. The rank may note calls while this one reads. But a
+// reader that has seen a word sees all words that were noted before it at the next reading.
 std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number, std::uint64_t near) const {
   const std::atomic<std::uint64_t> *const journal = here_.segment.journal(local);
   std::optional<std::int64_t> ahead, before;
@@ -64,8 +64,8 @@ std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number
   return near + static_cast<std::uint64_t>(*ahead);
 }
 
-// Whoever has begun the call knows its ticket; or, if all ranks have refused what came before, the one that was the last to do
-// so. By then every other rank is out of the calls that this one has refused, and they can be forgotten.
+// A rank that has begun the call knows its ticket. If all ranks have refused what came before, the last one to do so knows
+// it. By then every other rank is out of the calls that this one has refused, and they can be forgotten.
 Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
   Refusal &mine = own();
   const std::uint64_t near = signals.ticket(), refused = mine.last.load(std::memory_order_relaxed);
@@ -83,7 +83,7 @@ Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
   std::optional<std::uint64_t> begun;
   for (int local = 0; local < here_.on_node(); ++local) {
     const Refusal &theirs = here_.segment.refusal(local);
-    // Before the journal: who has another refusal, or none any more, has noted the call before.
+    // This is read before the journal: a rank that has another refusal, or none any more, has noted the call before.
     const std::uint64_t last = theirs.last.load(std::memory_order_acquire);
     const std::uint64_t first = theirs.first.load(std::memory_order_acquire);
     const std::uint64_t their_ticket = theirs.ticket.load(std::memory_order_acquire);

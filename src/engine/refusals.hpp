@@ -1,4 +1,4 @@
-// Calls that a rank would not make, as its own executor and those of the others see them (docs/decisions/refusals.md).
+// Calls that a rank refuses to make, as its own executor and those of the others see them (docs/decisions/refusals.md).
 #pragma once
 
 #include <atomic>
@@ -17,27 +17,29 @@ class Refusals {
   explicit Refusals(const Neighbours &here)
       : here_(here), journal_(here.segment.journal(here.me_here)), journal_mask_(here.segment.geometry().journal_depth() - 1) {}
 
-  // This rank begins the call of that number at that ticket.
+  // Notes that this rank begins the call with this number at this ticket.
   void note_begun(std::uint64_t number, std::uint64_t ticket) {
     number_ = number;
     journal_[begun_++ & journal_mask_].store(begun_word(number, ticket), std::memory_order_release);
   }
 
-  // This rank makes no call of that number, which would have begun at that ticket; or none at all.
+  // Says that this rank does not make the call with this number, which would have begun at this ticket. refuse_all() says
+  // that this rank makes no call at all.
   void refuse(std::uint64_t number, std::uint64_t ticket);
   void refuse_all(std::uint64_t ticket);
-  // Has this rank refused its last calls?
+  // Tells whether this rank has refused its last calls.
   [[nodiscard]] bool aside() const { return aside_; }
-  // Is it leaving a call that another has refused?
+  // Tells whether this rank is leaving a call that another rank has refused.
   [[nodiscard]] bool leaving() const { return leaving_; }
 
-  // Who has refused the call that this rank is in; -1: nobody.
+  // Returns the rank that has refused the call that this rank is in, or -1 if there is none.
   [[nodiscard]] int refused_by() const;
-  // This rank takes no further part in the call that it is in, which ends with that ticket. `refused` once it is out.
+  // Takes no further part in the current call, which ends with ticket `last`. Returns `refused` once this rank is out of the
+  // call.
   Outcome leave(Signals &signals, std::uint64_t last);
-  // Before the call of that number, after refused ones: finds the ticket that it has.
+  // Finds the ticket of the call with this number, which this rank makes after refused calls.
   Outcome rejoin(Signals &signals, std::uint64_t number);
-  // That call has been noted: whoever finds no refusal finds that.
+  // Forgets the refusals. The call after them has been noted, so a rank that finds no refusal finds that call.
   void forget();
 
  private:

@@ -1,7 +1,7 @@
 // Rides: values that travel with the publication of their giver (plan.hpp), in its line or in the slot beside it.
 //
-// A ride of one block is the block, as long as the giver's publication says. One of several blocks begins with a table that says
-// where each of them ends: 32 bits a block, in elements from the end of the table. The blocks follow in that order.
+// A ride of one block is that block, as long as the giver's publication says. A ride of several blocks begins with a table of
+// the blocks' ends: 32 bits a block, in elements from the end of the table. The blocks follow in that order.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 
 using End = std::uint32_t;
 
-// Of the first `blocks` blocks.
+// Returns where the first `blocks` blocks end.
 End end_of(const std::byte *table, std::size_t blocks) {
   End end = 0;
   if (blocks > 0) std::memcpy(&end, table + (blocks - 1) * sizeof end, sizeof end);

@@ -1,7 +1,7 @@
 // The memory that the ranks of one node share for one communicator: lines, slots and progress words.
 //
-// A segment is zero when made: a line's word of 0 is that of no ticket (plan::word_of), and a progress word of 0 says that
-// ticket 0 is the first that may still be read.
+// A segment is zero when it is made. A line's word of 0 belongs to no ticket (plan::word_of), and a progress word of 0 says
+// that ticket 0 is the first that may still be read.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct Geometry : plan::Rings {
   std::uint32_t areas = 16;
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
-  // Calls in a journal. A rank ends no call whose ticket is further ahead of another's progress than lines are deep, and may
-  // have begun one more.
+  // Returns the number of calls in a journal. A rank ends no call whose ticket is further ahead of another rank's progress
+  // than the lines are deep, and it may have begun one more.
   [[nodiscard]] std::uint32_t journal_depth() const { return 2 * line_depth; }
   [[nodiscard]] std::size_t journal_bytes() const {
     return (journal_depth() * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
@@ -51,7 +51,7 @@ class Segment {
     news_ = base;
     news_stride_ = stride_;
   }
-  // Beside `first`, another segment of the same ranks: whoever gives up in one of them has given up in both.
+  // Makes another segment of the same ranks beside `first`. A rank that gives up in one of them has given up in both.
   Segment(std::byte *base, const Geometry &geometry, const Segment &first) : Segment(base, geometry) {
     news_ = first.news_;
     news_stride_ = first.news_stride_;
@@ -63,17 +63,17 @@ class Segment {
 
   [[nodiscard]] const Geometry &geometry() const { return geometry_; }
   [[nodiscard]] Line &progress(int local) const { return *reinterpret_cast<Line *>(rank_base(local)); }
-  // Why this rank will not go on, told to those who wait for it: 0, or 1 + the rank that it found lost (itself, when
-  // it failed). Lies in the line of the progress word, which has no payload otherwise.
+  // Tells the ranks that wait for this one why it will not go on: 0, or 1 + the rank that it found lost (itself, if it
+  // failed). The word lies in the line of the progress word, which needs no payload.
   [[nodiscard]] std::atomic<std::int32_t> &given_up(int local) const {
     auto *const line = reinterpret_cast<Line *>(news_ + news_stride_ * static_cast<std::size_t>(local));
     return *reinterpret_cast<std::atomic<std::int32_t> *>(line->payload);
   }
-  // The calls that this rank would not make. Lies there, too, but each segment has its own.
+  // The calls that this rank would not make. They lie in the line of the progress word, too, but each segment has its own.
   [[nodiscard]] Refusal &refusal(int local) const {
     return *reinterpret_cast<Refusal *>(progress(local).payload + sizeof(Line) / 2);
   }
-  // The calls that this rank has begun last, a ring of journal_depth() begun_words.
+  // The calls that this rank has begun last, as a ring of journal_depth() begun_words.
   [[nodiscard]] std::atomic<std::uint64_t> *journal(int local) const {
     return reinterpret_cast<std::atomic<std::uint64_t> *>(rank_base(local) + sizeof(Line));
   }
@@ -93,7 +93,7 @@ class Segment {
 
   std::byte *base_ = nullptr;
   std::size_t stride_ = 0;
-  std::byte *news_ = nullptr;  // the first segment's progress words: see given_up
+  std::byte *news_ = nullptr;  // the first segment's progress words (see given_up)
   std::size_t news_stride_ = 0;
   std::array<std::size_t, kSlotClasses> class_offset_{};
   Geometry geometry_;

@@ -8,7 +8,8 @@ namespace copse::engine {
 Signals::Signals(const Neighbours &here, WaitPolicy policy, std::function<bool(int)> lost)
     : here_(here), mask_(here.segment.geometry().line_depth - 1), policy_(policy), lost_(std::move(lost)), refusals_(here) {}
 
-// Whether the other still lives is looked at by the clock, as in wait_until: a poll may take a turn of the processor.
+// The clock decides when to check whether the other rank still lives, as in wait_until: a poll may take a turn of the
+// processor.
 Outcome Signals::poll_again(const std::function<bool()> &ready, int rank) {
   if (++polls_.in_vain % 32 != 0) return Outcome::pending;
   const auto now = std::chrono::steady_clock::now();
@@ -26,20 +27,21 @@ Outcome Signals::wait_long(const std::function<bool()> &ready, int rank, const W
       policy, ready,
       [&] {
         news = bad_news(rank);
-        return news == Outcome::done || ready();  // it may have posted, and then died
+        return news == Outcome::done || ready();  // the rank may have posted and then died
       },
       idle_);
   return came || ready() ? Outcome::done : news;
 }
 
-// A rank has ended, or somebody of this node has given up: whoever waits for a rank that waits for a dead one learns it so.
+// Finds out whether a rank has ended, or a rank of this node has given up. In this way a rank that waits for a rank that
+// waits for a dead one learns of it.
 Outcome Signals::bad_news(int rank) {
   const bool ended = lost_ && [&] {
     const CancelDeferred deferred;
     return lost_(rank);
   }();
-  // After that look: a rank that gives up and then ends has said before whose fault it was. Its own word counts more than
-  // that of a rank that has heard of it, such as this one's from another lane.
+  // This comes after that check: a rank that gives up and then ends has said before whose fault it was. Its own word counts
+  // more than that of a rank that has heard of it, such as this rank's own word from another lane.
   std::int32_t heard_of = -1;
   for (int local = 0; local < here_.on_node(); ++local) {
     const std::int32_t culprit = here_.segment.given_up(local).load(std::memory_order_relaxed) - 1;
@@ -50,7 +52,7 @@ Outcome Signals::bad_news(int rank) {
     return Outcome::peer_failed;
   }
   if (heard_of < 0) {
-    if (const int refuser = refusals_.refused_by(); refuser >= 0) {  // who may end as it likes
+    if (const int refuser = refusals_.refused_by(); refuser >= 0) {  // a refuser may end as it likes
       lost_rank_ = refuser;
       return Outcome::refused;
     }
@@ -77,7 +79,7 @@ bool Signals::all_passed(std::uint64_t ticket) {
 
 Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth) {
   const std::uint64_t previous = ticket - depth;
-  if (static_cast<std::int64_t>(previous - ticket_) >= 0) {  // this call's own use: its readers are known
+  if (static_cast<std::int64_t>(previous - ticket_) >= 0) {  // this call has used it, so its readers are known
     for (const int local : readers) {
       const Outcome outcome = await_passed(here_.segment.progress(local), previous, here_.rank_of(local));
       if (outcome != Outcome::done) return outcome;
@@ -85,8 +87,8 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
     return Outcome::done;
   }
   if (all_passed(previous)) return Outcome::done;
-  // A rank that is so far ahead waits until half of its ring is free. Otherwise it would meet every single step of the others,
-  // and disturb it. All that half belongs to earlier calls, which end whatever this rank does in this one.
+  // A rank that is so far ahead waits until half of its ring is free. Otherwise it would wait for every single step of the
+  // others and disturb it. That half belongs to earlier calls, which end whatever this rank does in this one.
   const std::uint64_t half = previous + std::min(depth / 2, ticket_ - 1 - previous);
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
@@ -97,8 +99,8 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
   return Outcome::done;
 }
 
-// The 48 bits that a line keeps of its ticket must not come round while it still holds them: an area that is seldom used,
-// or never again, would seem to be posted. No rank waits for tickets so old.
+// Zeroes old lines. The 48 bits that a line keeps of its ticket must not wrap around while it still holds them: an area that
+// is seldom used, or never again, would seem to be posted. No rank waits for such old tickets.
 void Signals::forget_old_lines() {
   Line *const lines = here_.segment.lines(here_.me_here, 0);
   const std::size_t count = std::size_t{here_.segment.geometry().areas} * here_.segment.geometry().line_depth;

@@ -1,7 +1,7 @@
-// The signals of one rank: it posts its lines and its progress, and waits for those of the other ranks of its node.
+// The signals of one rank. The rank posts its lines and its progress, and waits for those of the other ranks of its node.
 //
-// A wait polls, as the policy says, and then looks now and then whether the rank that it waits for will ever come. A rank that
-// is only polled for (MPI_Test) never waits: what is not there yet is pending.
+// A wait polls as the policy says, and checks now and then whether the rank that it waits for will ever come. A rank that
+// only polls (MPI_Test) never waits: a signal that is not there yet is `pending`.
 #pragma once
 
 #include <chrono>
@@ -18,31 +18,31 @@ namespace copse::engine {
 
 class Signals {
  public:
-  // `lost` is asked now and then while waiting long for a rank of this node, and says whether it has died.
+  // A long wait for a rank of this node calls `lost` now and then, which says whether that rank has died.
   Signals(const Neighbours &here, WaitPolicy policy, std::function<bool(int rank)> lost);
 
-  // The current call's first ticket; between two calls, the next one's.
+  // Returns the first ticket of the current call or, between two calls, of the next one.
   [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
-  // After a call of so many fragments.
+  // Ends a call of this many fragments.
   void end_call(std::uint64_t fragments) {
     const std::uint64_t first = ticket_;
     ticket_ += fragments;
     if ((first ^ ticket_) >= kForgetEvery) [[unlikely]] forget_old_lines();
   }
-  // Numbers calls from there on: see Executor::begin_at.
+  // Numbers calls from this ticket on (see Executor::begin_at).
   void begin_at(std::uint64_t ticket) {
     passed_ = ticket;
     go_to(ticket);
   }
-  // The next call has that ticket. This rank reads nothing of those before.
+  // Gives this ticket to the next call. This rank reads nothing of earlier tickets.
   void go_to(std::uint64_t ticket) {
     ticket_ = ticket;
     here_.own_progress().pass(ticket - 1);
   }
 
-  // From now on waits are not waited for, or are again.
+  // Sets whether this rank only polls from now on, or waits again.
   void poll(bool polling) { polling_ = polling; }
-  // From now on called now and then while a call waits long.
+  // From now on, a call that waits long calls `idle` now and then.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
 
   [[nodiscard]] static Line &line_of(Line *ring, std::uint64_t ticket, std::uint64_t mask) { return ring[ticket & mask]; }
@@ -52,19 +52,20 @@ class Signals {
     ring[ticket & mask_].post(ticket, portion);
     fetch_to_write(&ring[(ticket + kWrittenAhead) & mask_]);
   }
-  // With a payload that reaches into the line's second half, which post() does not ask for.
+  // Posts a payload that reaches into the second half of the line, which post() does not fetch.
   void post_whole(Line *ring, std::uint64_t ticket) {
     post(ring, ticket, 0);
     fetch_to_write(ring[(ticket + kWrittenAhead) & mask_].payload + sizeof(Line) / 2);
   }
 
-  // Waits until the owner of the ring, `rank`, has posted that portion.
+  // Waits until `rank`, the owner of the ring, has posted this portion.
   [[gnu::always_inline]] Outcome await(const Line *ring, std::uint64_t ticket, std::uint32_t portion, int rank) {
     const Line &line = ring[ticket & mask_];
     const auto reached = [&line, ticket, portion] { return line.reached(ticket, portion); };
     if (reached()) {
-      // A peer that has posted already may be further ahead: its next line is fetched while this one is worked on. Not more of
-      // them, nor from one that is not ahead: it would have to win back what it is about to write.
+      // A peer that has posted already may be further ahead, so its next line is fetched while this rank works on this line.
+      // No further lines are fetched, and none of a peer that is not ahead: the peer would have to win back a line that it is
+      // about to write.
       __builtin_prefetch(&ring[(ticket + 1) & mask_]);
       return Outcome::done;
     }
@@ -77,27 +78,27 @@ class Signals {
     return await_passed(progress, ticket, rank, policy_);
   }
 
-  // Waits until this rank's line or slot of the ticket may be written again, of a ring so deep. `readers`, by their numbers on
-  // the node, read what this call puts there.
+  // Waits until this rank may write its line or slot of the ticket again, in a ring of this depth. `readers` are the ranks
+  // that read what this call puts there, by their numbers on the node.
   Outcome acquire(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth) {
     if (known_passed(ticket - depth)) return Outcome::done;
     return acquire_long(readers, ticket, depth);
   }
 
-  // Waits for whatever else `rank` must have done.
+  // Waits until `ready` holds. It depends on something that `rank` must do.
   Outcome wait_for(const std::function<bool()> &ready, int rank) {
     return ready() ? Outcome::done : wait_long(ready, rank, policy_);
   }
 
-  // Asks until there is an answer, or once if nobody waits. No rank of this node owes it.
+  // Asks until there is an answer, or only once when polling. No rank of this node owes the answer.
   template <class Answered>
   void ask_until(Answered &&answered) {
     if (!answered() && !polling_) wait_until(policy_, answered, [] { return true; }, idle_);
   }
 
-  // Will `rank` never take its part? `done`: no such news.
+  // Tells whether `rank` will never take its part. `done` means that there is no such news.
   [[nodiscard]] Outcome bad_news(int rank);
-  // Whose fault it was that a wait came to peer_lost, peer_failed or refused.
+  // Returns the rank at fault after a wait ended as peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return lost_rank_; }
   void blame(int rank) { lost_rank_ = rank; }
   // Tells the other ranks of the node that this one will not go on, and whose fault it is.
@@ -107,18 +108,18 @@ class Signals {
 
  private:
   static constexpr std::uint64_t kForgetEvery = std::uint64_t{1} << 46;  // tickets: at 60 ns each, 48 days
-  static constexpr std::uint64_t kWrittenAhead = 8;  // so many tickets before its turn a line is made ready to be written
+  static constexpr std::uint64_t kWrittenAhead = 8;  // a line is fetched for writing this many tickets before its turn
 
   Outcome await_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
     const auto passed = [&progress, ticket] { return progress.passed(ticket); };
     if (passed() || (!polling_ && spin_until(policy, passed))) return Outcome::done;
     return wait_long(std::ref(passed), rank, policy);
   }
-  // When spinning was in vain.
+  // Waits after spinning was in vain.
   [[gnu::cold]] Outcome wait_long(const std::function<bool()> &ready, int rank, const WaitPolicy &policy);
   Outcome poll_again(const std::function<bool()> &ready, int rank);
   Outcome acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth);
-  // Is it known that every rank of the node has passed the ticket? If not, all_passed() looks.
+  // Tells whether every rank of the node is known to have passed the ticket. If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const { return static_cast<std::int64_t>(passed_ - ticket) > 0; }
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
   void forget_old_lines();
@@ -133,7 +134,7 @@ class Signals {
   int lost_rank_ = -1;
   struct Polls {
     std::uint32_t in_vain = 0;
-    std::chrono::steady_clock::time_point next_look{};  // at the lives of others
+    std::chrono::steady_clock::time_point next_look{};  // when to check again whether others live
   } polls_;
   bool polling_ = false;
   Refusals refusals_;

@@ -1,8 +1,8 @@
-// How what goes into slots is stored: into the caches, or past them.
+// How data is stored into slots: into the caches, or past them.
 //
-// A trial says what arrives sooner (trial.hpp). But threads move among processors, and those of a virtual machine over the
-// host's cores: so now and then a store into the caches is timed. Where it takes longer than the whole way past the caches
-// did in the trial, the reader's cache has become a far one; each rank may go by that for itself.
+// A trial finds which stores arrive sooner (trial.hpp). But threads move among processors, and the processors of a virtual
+// machine move among the host's cores. So a store into the caches is timed now and then. If it takes longer than the whole
+// way past the caches took in the trial, the reader's cache has become a far one. Each rank may decide this for itself.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,20 @@ namespace copse::engine {
 
 class SlotStores {
  public:
-  // Where there was no trial: no near cache takes so long, and every far one that was measured takes longer (ns a byte).
+  // The limit in ns a byte if there was no trial. No near cache takes so long, and every far one that was measured takes
+  // longer.
   static constexpr float kSlow = 0.25F;
 
-  SlotStores() = default;  // into the caches, and so for ever
-  // `slow`: ns a byte, from which a store into the caches speaks for those past them. 0: it stays as it begins.
+  SlotStores() = default;  // always into the caches
+  // Stores into the caches that take more than `slow` ns a byte speak for stores past them. With 0, the first choice stays.
   SlotStores(bool past, float slow) : past_(past), slow_(slow) {}
 
-  // So many bytes and more go past the caches: for less, the way to memory is longer than what it saves.
+  // Stores of at least this many bytes go past the caches. For fewer bytes, the way to memory is longer than what it saves.
   [[nodiscard]] std::size_t past_from() const { return past_ ? kPastFrom : SIZE_MAX; }
-  // Less than that need not be told to this.
+  // Stores of fewer bytes go into the caches and are not timed.
   [[nodiscard]] std::size_t matters_from() const { return past_ ? kPastFrom : slow_ > 0 ? kTimedFrom : SIZE_MAX; }
 
-  // Is the next store to go into the caches, and to be timed?
+  // Tells whether the next store should go into the caches and be timed.
   [[nodiscard]] bool asks(std::size_t bytes) {
     if (slow_ == 0 || bytes < kTimedFrom) return false;
     return streak_ > 0 || ++stores_ % (past_ ? kEveryPast : kEveryCached) == 0;
@@ -40,9 +41,9 @@ class SlotStores {
 
  private:
   static constexpr std::size_t kPastFrom = 2048, kTimedFrom = 8192;
-  // A look costs little where stores go into the caches, and several times such a store where they do not.
+  // A timed store costs little if stores go into the caches anyway, and several times such a store if they do not.
   static constexpr std::uint32_t kEveryCached = 8, kEveryPast = 128;
-  static constexpr int kStreak = 3;  // one may have met an interrupt
+  static constexpr int kStreak = 3;  // stores in a row that must agree; a single one may have met an interrupt
 
   bool past_ = false;
   float slow_ = 0;

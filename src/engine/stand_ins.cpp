@@ -1,4 +1,4 @@
-// Finding out what lies outside the heap, and copying it there and back.
+// Finds buffers that lie outside the heap, and copies them there and back.
 #include "engine/stand_ins.hpp"
 
 #include <cerrno>
@@ -47,7 +47,7 @@ StandIns::StandIns(const Program &program, const Call &call, int me, const Peer 
 
   const bool one_buffer = call.input == call.output && program.contents.blocks == 0;
   if (!reachable(heap, output_)) {
-    stand_in(output_, one_buffer || call.ragged);  // less may come than there is room for
+    stand_in(output_, one_buffer || call.ragged);  // the result may not fill the buffer
     call_.output = output_.memory.data();
     if (call.output_blocks != nullptr) call_.output_blocks = output_.packed.data();
     if (one_buffer) {

@@ -1,4 +1,5 @@
-// Stand-ins, in the shared heap, for buffers of a call that lie elsewhere: where peers reach nothing but the heap.
+// Stand-ins in the shared heap for buffers of a call that lie elsewhere. They are used where peers reach nothing but the
+// heap.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +11,23 @@
 
 namespace copse::engine {
 
-// Their memory comes from malloc, which the heap's library has replaced. Blocks stand one after the other in them.
+// The memory of the stand-ins comes from malloc, which the heap's library has replaced. Blocks lie one after the other in it.
 class StandIns {
  public:
-  // Copies what the buffers hold. `me` is this rank, `heap` where its own buffers must lie.
+  // Copies what the buffers hold. `me` is this rank, and `heap` is where its own buffers must lie.
   StandIns(const Program &program, const Call &call, int me, const Peer &heap);
 
-  // The call with the stand-ins in it; null, with errno set, if the heap is full.
+  // Returns the call with the stand-ins in it, or null, with errno set, if the heap is full.
   [[nodiscard]] const Call *call() const { return usable_ ? &call_ : nullptr; }
-  // After the call: brings the result to where it belongs.
+  // Brings the result to where it belongs, after the call.
   void deliver() const;
 
  private:
   struct Side {
     std::byte *buffer = nullptr;
-    std::vector<Block> blocks;      // there
+    std::vector<Block> blocks;      // in the buffer
     std::vector<std::byte> memory;  // empty: the original buffer is used
-    std::vector<Block> packed;      // within the memory
+    std::vector<Block> packed;      // in the memory
   };
   [[nodiscard]] bool reachable(const Peer &heap, const Side &side) const;
   void stand_in(Side &side, bool filled) const;

@@ -1,4 +1,4 @@
-// What it costs to bring bytes to another rank of the node: the trial itself.
+// The trial that measures the cost of bringing bytes to another rank of the node.
 #include "engine/trial.hpp"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ using Clock = std::chrono::steady_clock;
 using Nanoseconds = std::chrono::duration<float, std::nano>;
 
 constexpr std::chrono::milliseconds kPatience{8};
-constexpr int kTurns = 5;              // that count
-constexpr std::size_t kBytes = 32768;  // of a slot
+constexpr int kTurns = 5;              // turns that count
+constexpr std::size_t kBytes = 32768;  // bytes of a slot
 constexpr int kClass = kSlotClasses - 1;
 
-// What a rank writes for the other to see lies in slots of its own: lines are left as they were.
+// What a rank writes for the other to see. It lies in slots of the rank's own, so lines are left as they were.
 struct Words {
-  std::uint64_t told = 0;        // turns, counted
+  std::uint64_t told = 0;        // number of turns
   std::uintptr_t given = 0;      // where this rank's buffer lies
 };
 
@@ -33,14 +33,15 @@ class Trial {
     mine_.given = reinterpret_cast<std::uintptr_t>(here_.data());
   }
 
-  [[nodiscard]] bool failed() const { return failed_; }    // the other did not come
-  [[nodiscard]] bool refused() const { return refused_; }  // by the kernel
+  [[nodiscard]] bool failed() const { return failed_; }    // the other rank did not come
+  [[nodiscard]] bool refused() const { return refused_; }  // the kernel refused
 
   struct Given {
-    float store = 1e9F, all = 1e9F;  // ns a byte, least: the stores; until the news that the other has read them
+    // The least times in ns a byte: of the stores, and until the news that the other rank has read them.
+    float store = 1e9F, all = 1e9F;
   };
-  // `store` and `load` get a slot of the giver's, one after the other as in the calls to come. Only the last turns count:
-  // `first` of them bring the caches to the state in which later rounds will find them.
+  // `store` and `load` get a slot of the giver, one after the other as in the calls to come. Only the last turns count. The
+  // first `first` turns bring the caches to the state in which later rounds will find them.
   template <class Store>
   Given give(int first, Store &&store) {
     Given least;
@@ -71,7 +72,7 @@ class Trial {
     return least;
   }
 
-  // The turns that use each slot once; the first slot holds the words.
+  // Returns how many turns use each slot once. The first slot holds the words.
   [[nodiscard]] int round() const { return static_cast<int>(segment_.geometry().slots[kClass].depth) - 1; }
 
   void fill(std::byte *slot, void (*store)(void *, const void *, std::size_t) noexcept) {

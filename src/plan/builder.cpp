@@ -107,7 +107,7 @@ Operand Builder::scratch_of_peer(int number, Range range) {
   return {Space::scratch, static_cast<std::uint16_t>(number), -1, range};
 }
 
-// The blocks in the input of `owner`.
+// Returns the blocks in the input of `owner`.
 Range Builder::whole_input(int owner) const {
   const auto all = static_cast<std::uint32_t>(plan_.ranks), first = static_cast<std::uint32_t>(owner);
   switch (plan_.contents.input) {
@@ -119,7 +119,7 @@ Range Builder::whole_input(int owner) const {
 }
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
-  // One acquire for all portions of a value, and for all their readers.
+  // All portions of a value, and all their readers, share one acquire.
   auto &acquires = part().acquires;
   auto own = std::find_if(acquires.begin(), acquires.end(),
                           [&](const auto &each) { return part().steps[each.first].area == area; });
@@ -192,7 +192,7 @@ std::vector<Operand> parts_of(Operand whole, std::span<const Range> parts) {
 
 void Builder::give(int area, std::span<const std::int32_t> readers, Operand value) {
   if (carrier_ == Carrier::get && value.space == Space::input) {
-    publishes_ |= !locals(readers).empty();  // the input is ready when its address is
+    publishes_ |= !locals(readers).empty();  // the input is ready as soon as its address is
     send_to_remote(area, readers, std::vector<Operand>(readers.size(), value));
     return;
   }
@@ -264,7 +264,7 @@ Operand Builder::take_part(int area, int from, Range part, Operand home) {
 
 namespace {
 
-// Could a write to `target` change what is being sent from `source`? Input and output may be the same memory.
+// Tells whether a write to `target` could change what is being sent from `source`. Input and output may be the same memory.
 bool overlaps(const Operand &source, const Operand &target) {
   const auto mine = [](Space space) { return space == Space::input || space == Space::output; };
   if (!(mine(source.space) && mine(target.space)) &&
@@ -272,7 +272,7 @@ bool overlaps(const Operand &source, const Operand &target) {
     return false;
   const Range &x = source.range, &y = target.range;
   if (x.of != y.of) return true;
-  // How far after the other each begins, of what may go round, or is packed from some chunk on.
+  // How far after the other each range begins. Ranges may wrap around, or be packed from some chunk on.
   const std::uint32_t here = x.first + x.of - source.origin, there = y.first + y.of - target.origin;
   return (there + x.of - here % x.of) % x.of < x.count || (here + x.of - there % x.of) % x.of < y.count;
 }
@@ -293,7 +293,7 @@ void Builder::drain_before_writing(const Operand &target) {
 
 void Builder::touch(int peer) { touched_.add(peer); }
 
-// A rank that takes from many would look through all its steps each time: those of a long section are indexed.
+// A rank that takes from many others would search all its steps each time, so the steps of a long section are indexed.
 bool Builder::awaited(int area, int from) {
   constexpr std::size_t kShort = 64;
   auto &steps = part().steps;
@@ -325,7 +325,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
     touch(from);
     return {Space::peer_input, kPublishArea, from, as.range};
   }
-  // One await for all parts of a value.
+  // All parts of a value share one await.
   if (!awaited(area, from)) emit(Kind::await, area, from);
   if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::slot || as.space == Space::slot)
@@ -339,7 +339,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
   return {Space::peer_output, kPublishArea, from, as.range};
 }
 
-// What a peer calls its output or scratch.
+// Returns what this rank calls the output or scratch of a peer.
 Operand Builder::at_peer(int peer, Operand home) {
   touch(peer);
   if (home.space == Space::scratch) return {Space::peer_scratch, home.area, peer, home.range, home.origin};
@@ -365,7 +365,7 @@ void Builder::copy(Operand dst, Operand src) {
       return;
     }
   }
-  // Where input and output are one memory, that copy does nothing.
+  // If input and output are one memory, that copy does nothing.
   const bool own = dst.space == Space::output && src.space == Space::input && dst.range == src.range;
   if (!own) drain_before_writing(dst);
   Step &step = emit(Kind::copy);
@@ -418,7 +418,7 @@ Step &only(When when, int whose, Step &step) {
 
 }  // namespace
 
-// Publishes, with blocks of the input where they ride.
+// Publishes this rank's addresses and, if they ride, blocks of its input.
 void Builder::publish_with(std::span<const Range> blocks, std::span<const std::int32_t> readers) {
   const While own(publishing_);
   acquire(kPublishArea, readers, Space::ride);
@@ -495,7 +495,7 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
   if (carrier_ == Carrier::get) copy_from(When::stays, {Space::peer_input, kPublishArea, from, block});
 }
 
-// A copy to the output is the last word on it if neither this rank nor another reads it there.
+// Marks the copies to the output whose result neither this rank nor another reads there.
 void Builder::mark_last_copies() {
   std::vector<Operand> read = read_in_place_;
   for (const Part &part : parts_)
@@ -508,8 +508,8 @@ void Builder::mark_last_copies() {
                   std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlaps(each, step.dst); });
 }
 
-// What a rank gives another as one portion of an area's value crosses the wire as one message. It is complete when its
-// last part is given, and taken as a whole when its first part is.
+// What a rank gives another as one portion of an area's value crosses the wire as one message. The message is complete when
+// its last part is given. It is taken as a whole when its first part is taken.
 void Builder::join_messages() {
   const auto has_data = [](const Step &step) { return step.a.space != Space::none || step.dst.space != Space::none; };
   for (Part &part : parts_) {
@@ -529,8 +529,8 @@ Plan Builder::finish() {
   if (!if_all_ride_.empty()) part().steps.insert(part().steps.end(), if_all_ride_.begin(), if_all_ride_.end());
   mark_last_copies();
   join_messages();
-  // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
-  // takes the addresses into private memory, so that the line is not read again.
+  // Addresses are exchanged in a once-section of their own, before anything else. An await of a publication takes the
+  // addresses into private memory, so the line is not read again.
   if (publishes_ || !touched_.empty()) {
     std::vector<Part> rest;
     rest.swap(parts_);
@@ -544,7 +544,7 @@ Plan Builder::finish() {
     for (auto &later : rest) parts_.push_back(std::move(later));
   }
   part();
-  // Sent memory may be overwritten by the next iteration, and by the caller.
+  // Sent memory may be overwritten by the next iteration and by the caller.
   std::size_t last = parts_.size() - 1;
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

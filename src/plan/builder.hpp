@@ -1,16 +1,16 @@
-// The builder: algorithms say who gives what to whom; the builder lowers it to steps.
+// The builder: an algorithm says who gives what to whom, and the builder lowers this to steps.
 //
-// An algorithm speaks of values given on areas: `give` (or `open`, reduce into it, `post`) on one side, `take`
-// on the other, `reclaim` where a buffer must not be touched by others after return. How a value travels is
-// the carrier's business:
+// An algorithm speaks of values that are given on areas. One side calls `give` (or `open`, then reduces into the value, then
+// `post`), and the other side calls `take`. `reclaim` is for buffers that others must not touch after the return. The carrier
+// decides how a value travels:
 //
 //   line   in the payload of the signal itself (messages up to kLinePayloadBytes)
-//   slot   copied through a slot of the giver (staged; double copy, both sides work at once)
+//   slot   through a slot of the giver (staged: a double copy, but both sides work at once)
 //   get    the taker reads the giver's own buffer (pull, one-sided: NUMACol 3; KNEM IV)
 //   put    the giver writes the taker's output (push)
 //
-// A giver and taker on different nodes use the wire instead, whatever the carrier, so that every algorithm
-// is right across nodes.
+// A giver and a taker on different nodes use the wire instead, whatever the carrier, so that every algorithm works across
+// nodes.
 #pragma once
 
 #include <algorithm>
@@ -28,128 +28,132 @@
 
 namespace copse::plan {
 
-inline constexpr int kScratches = 65535;  // numbers of scratches
+inline constexpr int kScratches = 65535;  // scratches are numbered below this
 
 enum class Carrier : std::uint8_t { line, slot, get, put };
 inline constexpr int kCarriers = 4;
 [[nodiscard]] const char *name_of(Carrier carrier);
 
-// An algorithm wants more of something, areas say, than the language has numbers for.
+// Thrown if an algorithm wants more of something, areas for instance, than the language has numbers for.
 struct Exhausted : std::invalid_argument {
   Exhausted(const char *what, std::size_t there_are);
 };
 
 class Builder {
  public:
-  // `nodes[r]` is the node of rank r; ranks share memory exactly when their nodes are equal. Empty: one node. They are
-  // not copied.
+  // `nodes[r]` is the node of rank r. Ranks share memory exactly when their nodes are equal. If `nodes` is empty, there is
+  // one node. The list is not copied.
   Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents = {});
 
-  // Sections. Steps before the first call of either are a once-section.
+  // These begin a section. Steps before the first call of either are a once-section.
   void once();
   void loop(Turns turns = Turns::all);
-  // Steps that follow in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). Does nothing
-  // where ranks sit on several nodes: what is sent in an iteration is drained in it.
+  // The following steps in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). This does nothing if
+  // the ranks are on several nodes, because what is sent in an iteration is drained in it.
   void lag(int iterations);
-  // What is given or taken from now on, until a lag or section begins, is portion `number` (0 and up) of its area's
-  // value: portions are posted in their order, and have different chunks of the fragment.
+  // What is given or taken from now on, until a lag or section begins, is portion `number` (0 and up) of its area's value.
+  // Portions are posted in their order and have different chunks of the fragment.
   void portion(int number);
 
-  // Says, on every rank alike, that some ranks keep partial results in slots, whatever the carrier.
+  // Says that some ranks keep partial results in slots, whatever the carrier. All ranks must say so.
   void keep_in_slots() { plan_.slots = true; }
-  // Likewise, that some ranks give from their scratch (under get it is read there, as long as the readers like), or
-  // that some are given into it (under put): it holds whole messages.
+  // Says that some ranks give from their scratch, which then holds whole messages: under get, readers read it there for as
+  // long as they like. All ranks must say so.
   void give_from_scratch() { plan_.whole_scratch |= carrier_ == Carrier::get; }
-  // `scratches`: how many the rank with the most of them needs.
+  // Says that some ranks are given values into their scratch, which under put then holds whole messages. All ranks must say
+  // so. `scratches` is how many the rank with the most of them needs.
   void put_into_scratch(int scratches = 1) {
     if (carrier_ != Carrier::put) return;
     plan_.whole_scratch = true;
     if (scratches > kScratches) throw Exhausted("scratches", kScratches);
   }
-  // Likewise, how many areas the plan of some rank needs, where that grows with the number of ranks: so all ranks find
-  // out together that there are not so many. Throws Exhausted.
+  // Says how many areas the plan of some rank needs, where that grows with the number of ranks. All ranks must say so, and
+  // thus find out together if there are not enough. Throws Exhausted.
   static void need_areas(int areas);
-  // Likewise, and alike for every root, that values of up to so many blocks are given at a time.
+  // Says that values of up to this many blocks are given at a time. All ranks must say so, with the same number for every
+  // root.
   void pack(std::uint32_t blocks) { plan_.pack = std::max(plan_.pack, blocks); }
 
   // Operands.
   [[nodiscard]] static Operand input(Range range = {}) { return {Space::input, 0, -1, range}; }
   [[nodiscard]] static Operand output(Range range = {}) { return {Space::output, 0, -1, range}; }
   [[nodiscard]] Operand scratch(int number, Range range = {});
-  // What a peer calls its scratch.
+  // Returns an operand for the scratch of a peer.
   [[nodiscard]] static Operand scratch_of_peer(int number, Range range);
-  // Blocks of a scratch that begins with block `origin`.
+  // Returns blocks of a scratch that begins with block `origin`.
   [[nodiscard]] Operand scratch(int number, Range range, std::uint32_t origin);
 
-  // Giving. `open` waits until the value of this ticket may be written and says where: in the line, in the
-  // slot, or (get) in `home`: the output, or a slot or scratch where a rank has no output to spare. `post` then
-  // lets `readers` have it. An input is never copied when its takers can read it in place.
+  // Giving. `open` waits until the value of this ticket may be written and says where: in the line, in the slot, or (get) in
+  // `home`. That is the output or, if a rank has no output to spare, a slot or scratch. `post` then lets `readers` have the
+  // value. An input is never copied when its takers can read it in place.
   [[nodiscard]] Operand open(int area, std::span<const std::int32_t> readers, Operand home);
   void post(int area, std::span<const std::int32_t> readers, Operand value);
-  // Several parts at once, packed in one line or slot: values[i] is for readers[i], who may be named for several.
-  // `homes[i]` is where it is put there, which its taker says too: the output, if there are none, or a scratch.
+  // Gives several parts at once, packed in one line or slot. values[i] is for readers[i], and a reader may be named for
+  // several. `homes[i]` is where it is put at the reader, which the taker must say, too: a scratch, or the output if there
+  // are no homes.
   void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values,
             std::span<const Operand> homes = {});
   void give(int area, std::span<const std::int32_t> readers, Operand value);
-  // To one rank, who takes it to `there`.
+  // Gives to one rank, which takes the value to `there`.
   void give_to(int area, std::int32_t reader, Operand value, Operand there);
-  // Likewise, computed into its place: under put, that is there.
+  // Opens a value for one rank that is computed into its place. Under put, that is `there`.
   [[nodiscard]] Operand open_for(int area, std::int32_t reader, Operand home, Operand there);
 
-  // Giving in parts: reader i gets parts[i] of `value`, and takes it as that part; a reader may be named for several.
-  // The value is all that the area gives: a line or slot keeps the parts of earlier portions. `homes` as above.
+  // Giving in parts. Reader i gets parts[i] of `value` and takes it as that part. A reader may be named for several. The
+  // value is all that the area gives: a line or slot keeps the parts of earlier portions. `homes` are as above.
   void give_parts(int area, std::span<const std::int32_t> readers, std::span<const Range> parts, Operand value,
                   std::span<const Operand> homes = {});
 
-  // Sharing the input in parts, likewise; but under get and put it is read where it lies, so that `take_part` waits for
-  // no more than the address.
+  // Shares the input in parts. Under get and put it is read where it lies, so `take_part` waits for nothing but the address.
   void share_input(int area, std::span<const std::int32_t> readers, std::span<const Range> parts);
   [[nodiscard]] Operand take_part(int area, int from, Range part, Operand home);
 
-  // One-sided access, whatever the carrier, between ranks that share memory: an owner exposes its output, and a
-  // peer writes there. The owner learns by a signal or a post when that is done.
+  // One-sided access, whatever the carrier, between ranks that share memory. An owner exposes its output, and a peer writes
+  // there. The owner learns from a signal or a post when that is done.
   [[nodiscard]] bool shares_memory_with(int peer) const { return local(peer); }
   void expose_output() { publishes_ = true; }
   [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
-  // Do values between this rank and `peer` lie in their taker's memory when they are posted?
+  // Tells whether a value between this rank and `peer` lies in its taker's memory when it is posted.
   [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
 
-  // Taking: waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave
-  // (input, output, scratch or slot; its range the part wanted); `home` is where the wire, or a put, shall leave it.
-  // `given`: all the blocks that were given together, where they are more than those wanted. Parts of a value are taken
-  // one after the other.
+  // Taking. Waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave (input, output,
+  // scratch or slot); its range is the part wanted. `home` is where the wire, or a put, shall leave the value. `given` is all
+  // blocks that were given together, if they are more than those wanted. Parts of a value are taken one after the other.
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) {
     return take(area, from, as, home, as.range);
   }
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home, Range given);
 
-  // Before returning: nobody may read my buffers any more. Needed where takers are not known to be done in
-  // another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
+  // Waits before the return until nobody reads this rank's buffers any more. It is needed where takers are not known to be
+  // done in another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
   void reclaim(std::span<const std::int32_t> readers);
-  // The same for a shared input, which put reads in place too.
+  // Does the same for a shared input, which put reads in place, too.
   void reclaim_input(std::span<const std::int32_t> readers);
 
-  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put: a value that does not
-  // ride is read where it lies by each of its takers, or written by its giver into the output of its only taker.
-  // By get: `readers`, who share memory with this rank, take their parts of these blocks of the input, which ride in that order.
+  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. A value that does not
+  // ride is read where it lies by each of its takers, or its giver writes it into the output of its only taker.
+  // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
+  // blocks ride in that order.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
-  // By slot: a value that does not ride stays where it is, and then nothing is moved on any rank. All ranks give, and take.
+  // These are for slot: a value that does not ride stays where it is, and then nothing is moved on any rank. All ranks give
+  // and take.
   void ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks);
   void copy_if_all_ride(Operand dst, Operand src);
   void take_if_all_ride(int from, Range block, std::uint32_t number);
-  // By put: `reader`, who calls expose_output(), takes that block to its output; on another node, by the wire.
+  // This is for put: `reader`, which calls expose_output(), takes that block to its output. A reader on another node gets it
+  // by the wire.
   void ride_to(std::int32_t reader, Range block);
-  // Takes a block that `from` gives to the output; it comes behind `number` others.
+  // Takes a block that `from` gives to the output. The block follows `number` others.
   void take_ride(int from, Range block, std::uint32_t number = 0);
 
-  void copy(Operand dst, Operand src);  // nothing is emitted when they are the same place
+  void copy(Operand dst, Operand src);  // emits nothing if they are the same place
   void reduce(Operand dst, Operand a, Operand b, Operand dst2 = {});
 
-  // Signals without data (barriers), whatever the carrier.
+  // Signals without data, for barriers, whatever the carrier.
   void signal(int area, std::span<const std::int32_t> readers);
   void await_signal(int area, int from);
 
-  // The plan; done and, where anything was sent, drain steps are put in their places.
+  // Returns the plan. Puts done in its place and, where anything was sent, drain steps.
   [[nodiscard]] Plan finish();
 
  private:
@@ -159,11 +163,11 @@ class Builder {
     std::uint8_t max_lag = 0;
     bool takes = false;
     std::vector<Step> steps;
-    std::vector<Step> undrained;  // sends whose source has not been waited for
-    std::vector<std::pair<std::size_t, RankList>> acquires;  // their steps, and who reads what they guard
-    std::unordered_set<std::uint64_t> awaits;                // what is awaited by the first `indexed` steps; see awaited()
+    std::vector<Step> undrained;  // sends that were not waited for
+    std::vector<std::pair<std::size_t, RankList>> acquires;  // acquire steps, and who reads what they guard
+    std::unordered_set<std::uint64_t> awaits;                // what the first `indexed` steps await (see awaited())
     std::size_t indexed = 0;
-    std::array<std::vector<bool>, kAreas> staged;  // by area, the chunks given in parts that lie in my line or slot
+    std::array<std::vector<bool>, kAreas> staged;  // by area, the chunks given in parts that lie in this rank's line or slot
   };
 
   Step &emit(Kind kind, int area = 0, int peer = -1);
@@ -191,13 +195,13 @@ class Builder {
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
-  bool publishes_ = false;             // somebody touches my buffers
-  bool publishing_ = false;            // steps on the area of publications are the builder's own now
-  RankList touched_;                   // whose buffers I touch
+  bool publishes_ = false;             // others touch this rank's buffers
+  bool publishing_ = false;            // from now on, steps on the area of publications are the builder's own
+  RankList touched_;                   // ranks whose buffers this rank touches
   RankList reclaim_from_;
   std::vector<std::int32_t> reclaim_unless_ride_;
-  std::vector<Step> if_all_ride_;      // copies that come behind all awaits
-  std::vector<Operand> read_in_place_;  // of my output, by others
+  std::vector<Step> if_all_ride_;      // copies that follow all awaits
+  std::vector<Operand> read_in_place_;  // parts of this rank's output that others read
 };
 
 }  // namespace copse::plan

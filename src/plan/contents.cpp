@@ -1,4 +1,4 @@
-// Where blocks lie in buffers.
+// Finds the blocks in buffers.
 #include "plan/plan.hpp"
 
 namespace copse::plan {

@@ -1,33 +1,33 @@
 // The plan language: what one rank does in one collective call.
 //
-// A plan is a short typed program. It does not depend on the message's size: counts, addresses, the operator
-// and the number of fragments are bound when it runs. The same plan is run by the executor, proved by the
-// checker, priced by the cost model and printed; none of these knows which algorithm made it.
+// A plan is a short typed program. It does not depend on the message's size: counts, addresses, the operator and the number
+// of fragments are bound when it runs. The executor runs a plan, the checker proves it, and the cost model prices it; it can
+// also be printed. None of these knows which algorithm made it.
 //
-// Tickets. All ranks of a communicator number its calls' fragments with one counter, the ticket: a call that
-// starts at ticket t and has F fragments owns tickets t .. t+F-1 on every rank. Nothing in shared memory is
-// ever reset; everything is compared with a ticket.
+// Tickets. All ranks of a communicator number the fragments of its calls with one counter, the ticket. A call that starts at
+// ticket t and has F fragments owns tickets t .. t+F-1 on every rank. Nothing in shared memory is ever reset; everything is
+// compared with a ticket.
 //
 // Shared memory of a rank. Only its owner writes it (except through a published address):
-//   line (rank, area)   a ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload.
-//                       The line of ticket T lies at T mod depth; portion 0 is posted once its word says
-//                       word_of(T, 0), which is also all there is of a value that is given as a whole.
-//   slot (rank, area)   a ring of bulk slots, likewise by ticket; filled before the line of the same ticket
-//                       is posted.
-//   progress (rank)     the first ticket of which the rank may still read somebody's line, slot or buffer.
+//   line (rank, area)   A ring of cache-line pairs: a sequence word and up to kLinePayloadBytes of payload. The line of ticket
+//                       T lies at T mod depth. Portion 0 is posted once the line's word says word_of(T, 0). A value that is
+//                       given as a whole has only portion 0.
+//   slot (rank, area)   A ring of bulk slots, also indexed by ticket. A slot is filled before the line of the same ticket is
+//                       posted.
+//   progress (rank)     The first ticket of which the rank may still read somebody's line, slot or buffer.
 //
-// A value may ride with the publication of its giver (a "ride"): it lies behind the addresses in that line, or in the slot
-// beside it if it does not fit there. Whether it rides is the giver's choice, made anew in every call from what it alone
-// knows: how long the value is. Its publication says what it chose. Steps of the giver, and of whoever has awaited that
-// publication, may carry a condition on the choice.
+// A value may ride with the publication of its giver (a "ride"). Then it lies behind the addresses in that line, or in the
+// slot beside it if it does not fit in the line. The giver chooses anew in every call whether its value rides. It goes by
+// what it alone knows, the length of the value, and its publication says what it chose. Steps of the giver, and of ranks that
+// have awaited that publication, may carry a condition on the choice.
 //
 // A message may be made of blocks, which belong to ranks or to pairs of ranks (gather, alltoall, ...). Then a chunk is a
-// block, a fragment is a piece of every block, and what lies in a line, slot or scratch is packed.
+// block, a fragment is a piece of every block, and lines, slots and scratches hold their blocks packed.
 //
-// An area is one value that a rank gives per ticket: a rank that gives something up a tree and something else
-// down it uses two areas. Areas are numbered alike on all ranks. A value may be given in portions, one post for each,
-// in their order: a ring of P ranks gives the P-1 tiles of one value one after the other. They share the line or slot
-// of their ticket, where each has its own chunks.
+// An area is one value that a rank gives per ticket. A rank that gives one thing up a tree and another thing down it uses two
+// areas. All ranks number areas in the same way. A value may be given in portions, with one post for each, in their order: a
+// ring of P ranks gives the P-1 tiles of one value one after the other. The portions share the line or slot of their ticket,
+// and each has its own chunks there.
 #pragma once
 
 #include <cstddef>
@@ -38,11 +38,11 @@
 
 namespace copse::plan {
 
-inline constexpr std::size_t kLineBytes = 128;         // adjacent-line prefetch makes pairs of 64 the unit
+inline constexpr std::size_t kLineBytes = 128;         // the adjacent-line prefetcher makes pairs of 64 the unit
 inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
 
-// What a line's word says once portion `portion` of ticket `ticket` is posted. The word holds the last 48 bits of the
-// ticket. The last 16 bits are never 0, so that 0 is the word of no ticket.
+// Returns what a line's word says once portion `portion` of ticket `ticket` is posted. The word holds the last 48 bits of the
+// ticket. Its last 16 bits are never 0, so that 0 is the word of no ticket.
 inline constexpr int kPortionBits = 16;
 inline constexpr int kPortions = (1 << kPortionBits) - 1;
 [[nodiscard]] constexpr std::uint64_t word_of(std::uint64_t ticket, std::uint32_t portion = 0) {
@@ -52,29 +52,29 @@ inline constexpr int kPortions = (1 << kPortionBits) - 1;
 inline constexpr int kAreas = 16;
 inline constexpr int kPublishArea = kAreas - 1;  // for addresses; algorithms number theirs from 0 below it
 
-// What a rank's buffer holds of the message.
+// Which part of the message a rank's buffer holds.
 enum class Extent : std::uint8_t {
   none,
   message,  // all of a message that is not made of blocks
-  own,      // of a block for each rank, that of this rank
-  all,      // every rank's
-  row,      // of a block for each pair of ranks (block i * P + j goes from i to j), those from this rank
-  column,   // those to this rank
+  own,      // this rank's block, of one block for each rank
+  all,      // the blocks of all ranks
+  row,      // the blocks from this rank, of one for each pair of ranks (block i * P + j goes from i to j)
+  column,   // the blocks to this rank, of one for each pair of ranks
 };
 struct Contents {
   Extent input = Extent::message, output = Extent::message;
-  std::uint32_t blocks = 0;  // that the message is made of; 0: it is not
+  std::uint32_t blocks = 0;  // blocks in the message; 0: it is not made of blocks
   friend bool operator==(const Contents &, const Contents &) = default;
 };
-// Where block `block` comes among those in a buffer of rank `owner`, from 0; -1: it is not there.
+// Returns the index, from 0, of block `block` in a buffer of rank `owner`, or -1 if it is not there.
 [[nodiscard]] int index_in(Extent extent, int owner, std::uint32_t block, int ranks);
 [[nodiscard]] int blocks_in(Extent extent, int ranks);
-// The block that comes `index`-th.
+// Returns the block with this index.
 [[nodiscard]] std::uint32_t block_at(Extent extent, int owner, int index, int ranks);
 
-// Chunks [first, first + count) of `of` even chunks of the current fragment (in a once-section: of the whole
-// message). shape::Partition defines the boundaries. Of a message made of blocks: those blocks, `of` being their
-// number; after the last one comes block 0 again.
+// Chunks [first, first + count) of `of` even chunks of the current fragment (in a once-section: of the whole message).
+// shape::Partition defines the boundaries. In a message made of blocks, the chunks are blocks, `of` is their number, and
+// block 0 follows the last one.
 struct Range {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
@@ -111,8 +111,8 @@ struct Operand {
 
 enum class Kind : std::uint8_t {
   acquire,     // wait until my line (and, if dst is a slot, or a ride in one, my slot) of this ticket may be written again: the
-               // readers of its previous use are done. Previous use in this call: `peers`; in an earlier
-               // call, whose readers may be others: every rank of the node.
+               // readers of its previous use are done. If that use was in this call, they are `peers`; if it was in an
+               // earlier call, whose readers may be others, they are all ranks of the node.
   post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
   publish,     // the same, with the addresses of my input and output as payload
   await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
@@ -126,8 +126,8 @@ enum class Kind : std::uint8_t {
   drain,       // wait until what was sent from `area` may be overwritten
 };
 
-// Of a step: always, or where what `whose` gives rides with its publication, or where it does not. kEveryone: what every rank of
-// the communicator gives.
+// When a step applies: always, if the value of `whose` rides with its publication, or if it does not. kEveryone stands for
+// the values of all ranks of the communicator.
 enum class When : std::uint8_t { always, rides, stays };
 inline constexpr std::int32_t kEveryone = -2;
 
@@ -136,20 +136,20 @@ struct Step {
   When when = When::always;
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
-  std::uint16_t portion = 0;  // of post and await; of send and receive, that of the value
-  bool last = false;        // of a copy to the output: nobody reads that in this call any more
-  bool more = false;        // of send and receive: the message goes on in the next one of this area and peer
+  std::uint16_t portion = 0;  // for post and await; for send and receive, that of the value
+  bool last = false;        // for a copy to the output: nobody reads that result in this call any more
+  bool more = false;        // for send and receive: the message continues in the next step of this area and peer
   std::int32_t peer = -1;
-  std::int32_t whose = -1;  // giver that `when` looks at: this rank, or one whose publication it has awaited
+  std::int32_t whose = -1;  // giver whose choice `when` tests: this rank, or one whose publication it has awaited
   Operand dst{}, dst2{}, a{}, b{};
-  std::uint32_t peers_first = 0, peers_count = 0;  // into Plan::peers
+  std::uint32_t peers_first = 0, peers_count = 0;  // range in Plan::peers
   friend bool operator==(const Step &, const Step &) = default;
 };
 
-// A once-section runs its steps one time, on the whole message, with the call's first ticket; its done and
-// await_done mean the call's last ticket. A loop runs for iteration 0 .. F-1+max_lag; a step of lag g works
-// on fragment (iteration - g) and is skipped where there is no such fragment. A loop may be for the last fragment
-// alone, or for those before it: something may stand between.
+// A once-section runs its steps once, on the whole message, with the call's first ticket. Its done and await_done mean the
+// call's last ticket. A loop runs for iterations 0 .. F-1+max_lag. A step of lag g works on fragment (iteration - g), and is
+// skipped if there is no such fragment. A loop may be for the last fragment alone, or for those before it; other sections may
+// stand between the two.
 enum class Turns : std::uint8_t { all, but_last, last };
 [[nodiscard]] constexpr bool has_turn(Turns turns, std::uint64_t fragment, std::uint64_t fragments) {
   return fragment < fragments && (turns == Turns::all || (turns == Turns::last) == (fragment + 1 == fragments));
@@ -158,20 +158,20 @@ struct Section {
   bool loop = false;
   Turns turns = Turns::all;
   std::uint8_t max_lag = 0;
-  std::uint32_t first = 0, count = 0;  // into Plan::steps
+  std::uint32_t first = 0, count = 0;  // range in Plan::steps
   friend bool operator==(const Section &, const Section &) = default;
 };
 
 struct Plan {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
-  std::uint8_t areas = 0;     // areas used by this rank, lines and slots alike
+  std::uint8_t areas = 0;     // areas that this rank uses, for lines and slots alike
   std::uint16_t scratches = 0;
-  bool whole_scratch = false;  // scratches hold whole messages; alike on all ranks, as are the next two
+  bool whole_scratch = false;  // scratches hold whole messages; the same on all ranks, as are the next two
   bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one
   bool together = false;      // if some rank's value does not ride, nothing is moved; all ranks know it at the end
-  std::uint32_t pack = 1;     // blocks that a line or slot must hold, at most
+  std::uint32_t pack = 1;     // the most blocks that a line or slot must hold
   Contents contents{};
   std::vector<Section> sections;
   std::vector<Step> steps;
@@ -183,7 +183,8 @@ struct Plan {
   friend bool operator==(const Plan &, const Plan &) = default;
 };
 
-// The text form: one line a step, made to be read and diffed. Stable: golden plans in tests/ depend on it.
+// Returns the text form: one line per step, made to be read and diffed. It is stable, because golden plans in tests/ depend
+// on it.
 [[nodiscard]] std::string to_text(const Plan &plan);
 [[nodiscard]] std::string to_text(const Plan &plan, const Step &step);
 

@@ -1,4 +1,4 @@
-// Ranks in the order in which they came, each once. A short list is searched; beside a long one stands a set.
+// A list of ranks in the order in which they came, each once. A short list is searched; a long one has a set beside it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class RankList {
  private:
   static constexpr std::size_t kShort = 32;
   std::vector<std::int32_t> ranks_;
-  std::unordered_set<std::int32_t> known_;  // empty: the list is short
+  std::unordered_set<std::int32_t> known_;  // empty while the list is short
 };
 
 }  // namespace copse::plan

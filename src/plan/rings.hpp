@@ -1,5 +1,5 @@
 // How much memory every area of a rank has for values that are on their way: a ring of lines, and rings of slots in some
-// classes of size. Whoever cuts messages goes by it, and whoever lays out the memory.
+// classes of size. The code that cuts messages and the code that lays out the memory both go by it.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace copse::plan {
 
-// A class of slots: all areas of a rank have a ring of `depth` slots of `bytes` in each class. Small messages
-// get many small slots, so that a rank can run far ahead of the others; large ones fewer.
+// A class of slots. In each class, every area of a rank has a ring of `depth` slots of `bytes`. Small messages get many small
+// slots, so that a rank can run far ahead of the others; large messages get fewer.
 struct SlotClass {
   std::uint32_t depth = 0;  // power of two
   std::uint32_t bytes = 0;
@@ -17,7 +17,7 @@ struct SlotClass {
 inline constexpr int kSlotClasses = 3;
 using SlotClasses = std::array<SlotClass, kSlotClasses>;
 
-// The smallest class whose slots hold `bytes`, or -1.
+// Returns the smallest class whose slots hold `bytes`, or -1.
 [[nodiscard]] constexpr int class_for(const SlotClasses &slots, std::size_t bytes) {
   for (int c = 0; c < kSlotClasses; ++c)
     if (bytes <= slots[static_cast<std::size_t>(c)].bytes) return c;

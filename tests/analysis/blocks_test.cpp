@@ -60,7 +60,7 @@ TEST(Blocks, AnotherBlockThanWanted) {
 TEST(Blocks, OneBlockIntoThePlaceOfAnother) {
   Plans plans = plans_of(Collective::gather, "flat", plan::Carrier::get, 3);
   moves(plans, 0).back()->dst.range.first = 1;
-  expect_found(plans, Collective::gather, Fault::illegal, "operands of other blocks");
+  expect_found(plans, Collective::gather, Fault::illegal, "operands are different blocks");
 }
 
 TEST(Blocks, PackedFromAnotherBlockOn) {

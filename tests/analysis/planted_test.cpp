@@ -317,7 +317,7 @@ TEST(Planted, RanksThatRoundDifferently) {
     }
     own.push_back(builder.finish());
   }
-  expect_found(own, {Collective::allreduce}, Fault::wrong, {"is not computed as another rank"});
+  expect_found(own, {Collective::allreduce}, Fault::wrong, {"is computed differently from another rank"});
 }
 
 TEST(Planted, Deadlock) {
@@ -328,7 +328,7 @@ TEST(Planted, Deadlock) {
     plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(post));
     plan.steps.insert(plan.steps.end() - 1, step);
   }
-  expect_found(plans, {Collective::barrier}, Fault::deadlock, {"rank 0 waits at 'await", "and so round"});
+  expect_found(plans, {Collective::barrier}, Fault::deadlock, {"rank 0 waits at 'await", "which closes the circle"});
 }
 
 TEST(Planted, WaitForASignalThatNobodyGives) {
@@ -367,7 +367,7 @@ TEST(Planted, UnmatchedMessage) {
 
   plans = broadcast_plans(2, Carrier::slot, nodes);
   plans[0].steps[index_of(plans[0], Kind::send)].a = {};
-  expect_found(plans, setting, Fault::wire, {"one has data, or goes on, the other not"});
+  expect_found(plans, setting, Fault::wire, {"only one of the two has data, or goes on"});
 
   // Two parts form one message.
   const auto in_parts = [&] {
@@ -385,10 +385,10 @@ TEST(Planted, UnmatchedMessage) {
   expect_sound(plans = in_parts(), setting);
   EXPECT_TRUE(plans[0].steps[index_of(plans[0], Kind::send)].more);
   plans[0].steps[index_of(plans[0], Kind::send)].more = false;
-  expect_found(plans, setting, Fault::wire, {"one has data, or goes on, the other not"});
+  expect_found(plans, setting, Fault::wire, {"only one of the two has data, or goes on"});
   plans = in_parts();
   plans[0].steps[index_of(plans[0], Kind::send) + 1].more = true;
-  expect_found(plans, setting, Fault::illegal, {"nothing more comes of this message"});
+  expect_found(plans, setting, Fault::illegal, {"the rest of this message is missing"});
   plans = in_parts();
   plans[0].steps[index_of(plans[0], Kind::send) + 1].portion = 1;
   expect_found(plans, setting, Fault::illegal, {"begins before another message has ended"});
@@ -404,7 +404,7 @@ TEST(Planted, UnmatchedMessage) {
     builder.await_signal(0, 1 - rank);
     both.push_back(builder.finish());
   }
-  expect_found(both, {Collective::barrier, 1, 1, false, nodes}, Fault::deadlock, {"drain", "and so round"});
+  expect_found(both, {Collective::barrier, 1, 1, false, nodes}, Fault::deadlock, {"drain", "which closes the circle"});
 }
 
 TEST(Planted, SourceOverwrittenBeforeItIsDrained) {

@@ -1,5 +1,6 @@
-// The copies that std::memcpy does not do best. (It was never clearly behind `rep movsb`, or AVX-512 loops with and without
-// prefetching, for data in cache, or in another core's cache, or with a cold destination, but in the case below.)
+// Copies for the cases in which std::memcpy is not the best. (It was compared with `rep movsb` and with AVX-512 loops with
+// and without prefetching, for data in cache, in another core's cache, and with a cold destination. It was clearly behind
+// only in the case below.)
 //
 // The order of includes matters to Highway.
 // clang-format off
@@ -16,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace copse::kernels::HWY_NAMESPACE {
 
-// By loads and stores, whatever the C library would do.
+// Copies by loads and stores, whatever the C library would do.
 void copy_by_vectors_here(void* dst, const void* src, std::size_t bytes) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::uint8_t> d;
@@ -33,7 +34,7 @@ void copy_by_vectors_here(void* dst, const void* src, std::size_t bytes) {
     hn::StoreU(c, d, to + at + 2 * step);
     hn::StoreU(e, d, to + at + 3 * step);
   };
-  four(0);  // and on from where stores do not cross a line
+  four(0);  // the loop starts where stores do not cross a line
   for (std::size_t at = 4 * step - reinterpret_cast<std::uintptr_t>(to) % step; at + 4 * step < bytes; at += 4 * step) four(at);
   four(bytes - 4 * step);
 }
@@ -55,8 +56,8 @@ void copy_by_vectors(void* dst, const void* src, std::size_t bytes) noexcept {
 
 #if defined(__SSE2__)
 
-// 16-byte stores are combined into full lines before they leave the core: wider ones measured no faster, and these need
-// no dispatch.
+// 16-byte stores are combined into full lines before they leave the core. Wider ones measured no faster, and these need no
+// dispatch.
 void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept {
   constexpr std::size_t kLine = 64;
   auto* to = static_cast<unsigned char*>(dst);
@@ -86,7 +87,7 @@ void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept {
 
 #else
 
-// Elsewhere processors notice long runs of full-line stores by themselves.
+// Other processors notice long runs of full-line stores by themselves.
 void copy_streaming(void* dst, const void* src, std::size_t bytes) noexcept { copy(dst, src, bytes); }
 
 #endif

@@ -1,8 +1,8 @@
 // The two 16-bit floating types, widened to float exactly and narrowed by rounding to nearest, ties to even.
 //
-// Nothing here depends on whether the processor flushes denormal floats to zero (as programs built with -ffast-math
-// make it do). A NaN stays a NaN, made quiet, with as much of its payload as fits: what the hardware's own conversions
-// do, so that scalar and vector paths agree bit for bit.
+// Nothing here depends on whether the processor flushes denormal floats to zero (as programs built with -ffast-math make it
+// do). A NaN stays a NaN. It is made quiet and keeps as much of its payload as fits. The hardware's own conversions do the
+// same, so that scalar and vector paths agree bit for bit.
 #ifndef COPSE_ENGINE_KERNELS_HALF_HPP
 #define COPSE_ENGINE_KERNELS_HALF_HPP
 

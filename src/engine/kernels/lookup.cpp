@@ -1,4 +1,4 @@
-// From (operator, type) to kernels for this processor.
+// Finds the kernels of (operator, type) for this processor.
 #include "engine/kernels/kernels.hpp"
 #include "engine/kernels/table.hpp"
 

@@ -1,4 +1,4 @@
-// What can be said of types and operators without touching data.
+// The sizes and names of types and operators.
 #include <algorithm>
 #include <cctype>
 

@@ -20,7 +20,7 @@ namespace {
 
 using Bytes = unsigned char;
 
-// Only MIN and MAX see an integer's sign: one kernel serves both kinds otherwise.
+// Only MIN and MAX depend on an integer's sign. Otherwise one kernel serves both kinds.
 template <copse_op Op, class E>
 struct Representative {
   using type = E;
@@ -35,7 +35,7 @@ HWY_INLINE hn::Vec<D> reduce_vector(D d, const Bytes* a, const Bytes* b) {
   return apply_lanes<Op, E>(d, Format<E>::load(d, a), Format<E>::load(d, b));
 }
 
-// Assigned, not copied: a long double's padding is then neither read nor written.
+// Values are assigned, not copied, so that a long double's padding is neither read nor written.
 template <class E>
 struct [[gnu::packed, gnu::may_alias]] Unaligned {
   E value;
@@ -64,7 +64,7 @@ HWY_INLINE void reduce_one(const Bytes* a, const Bytes* b, Dst*... dst) {
   }
 }
 
-// Less than a full vector: two overlapping vectors of 2^k lanes cover every count from 2^k to 2^(k+1). Both are
+// Reduces less than a full vector. Two overlapping vectors of 2^k lanes cover every count from 2^k to 2^(k+1). Both are
 // computed before either is stored, so that dst may be a or b.
 template <copse_op Op, class E, size_t kLanes, class... Dst>
 HWY_INLINE void reduce_few(size_t lanes, const Bytes* a, const Bytes* b, Dst*... dst) {
@@ -85,8 +85,8 @@ HWY_INLINE void reduce_few(size_t lanes, const Bytes* a, const Bytes* b, Dst*...
   }
 }
 
-// The first and the last vector are computed first and stored last; between them runs a loop whose stores are aligned.
-// Where they overlap, both write the same values, computed before anything was overwritten.
+// The first and the last vector are computed first and stored last. Between them runs a loop whose stores are aligned. Where
+// stores overlap, they write the same values, computed before anything was overwritten.
 template <copse_op Op, class E, class... Dst>
 HWY_INLINE void reduce_vectors(size_t count, const Bytes* a, const Bytes* b, Bytes* dst0, Dst*... dst) {
   using F = Format<E>;
@@ -106,7 +106,7 @@ HWY_INLINE void reduce_vectors(size_t count, const Bytes* a, const Bytes* b, Byt
     F::store(d, v, dst0 + i);
     (F::store(d, v, dst + i), ...);
   };
-  // A step from the first vector to the next aligned address, in whole elements (which lets it stay unaligned).
+  // The step from the first vector to the next aligned address, in whole elements. (These may leave it unaligned.)
   constexpr size_t kElement = F::kLanes * F::kLaneBytes;
   size_t i = (kStep - reinterpret_cast<uintptr_t>(dst0) % kStep) / kElement * kElement;
   for (; i + 4 * kStep <= last; i += 4 * kStep) {

@@ -1,8 +1,8 @@
 // One element at a time: what each operator means, for every type. The vector code computes the same bits.
 //
-// MIN and MAX of floating types are `a < b ? a : b` and `a > b ? a : b`: if either is a NaN, or the two are zeros of
+// MIN and MAX of floating types are `a < b ? a : b` and `a > b ? a : b`. If either is a NaN, or the two are zeros of
 // different sign, the result is b. MINLOC and MAXLOC prefer the lower index among equal values. Integers wrap. Complex
-// products are the textbook formula, without C Annex G's recovery of infinities (as Fortran multiplies).
+// products use the textbook formula, without C Annex G's recovery of infinities (as Fortran multiplies).
 #ifndef COPSE_ENGINE_KERNELS_SCALAR_HPP
 #define COPSE_ENGINE_KERNELS_SCALAR_HPP
 
@@ -13,7 +13,7 @@
 
 namespace copse::kernels {
 
-// Integers are added and multiplied unsigned and at least 32 bits wide, where overflow is defined.
+// Integers are added and multiplied as unsigned integers of at least 32 bits, where overflow is defined.
 template <class T>
 using Wrapping = std::conditional_t<(sizeof(T) < sizeof(uint32_t)), uint32_t, std::make_unsigned_t<T>>;
 
@@ -54,7 +54,7 @@ template <copse_op Op, class E>
   }
 }
 
-// Pairs are chosen between, not computed, so that padding travels with its pair.
+// One of the two pairs is chosen, not computed, so that padding travels with its pair.
 template <copse_op Op, class E>
 [[gnu::always_inline]] inline bool prefers_first(const E& a, const E& b) {
   static_assert(Op == COPSE_MINLOC || Op == COPSE_MAXLOC);

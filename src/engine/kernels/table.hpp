@@ -1,4 +1,4 @@
-// The kernels of one instruction set, as a table; each translation unit fills the rows of its own classes of type.
+// The kernels of one instruction set, as a table. Each translation unit fills the rows of its own classes of types.
 #ifndef COPSE_ENGINE_KERNELS_TABLE_HPP
 #define COPSE_ENGINE_KERNELS_TABLE_HPP
 
@@ -15,7 +15,7 @@ struct Entry {
 };
 using Table = std::array<std::array<Entry, COPSE_OP_COUNT>, COPSE_TYPE_COUNT>;
 
-// For this processor. Two translation units, so that they compile side by side.
+// The tables for this processor. They are in two translation units, which compile side by side.
 const Table& integer_table() noexcept;   // INTEGER, LOGICAL, BYTE
 const Table& floating_table() noexcept;  // FLOATING, COMPLEX, PAIR
 

@@ -1,4 +1,4 @@
-// Which of the instruction sets that the kernels are compiled for this processor has.
+// Finds which of the instruction sets that the kernels are compiled for this processor has.
 #include "engine/kernels/targets.hpp"
 
 #include "hwy/detect_targets.h"

@@ -1,9 +1,8 @@
-// Which instruction sets the kernels are compiled for; include before any Highway header.
+// The instruction sets that the kernels are compiled for. Include this before any Highway header.
 //
-// x86: plain scalar code, SSE4, AVX2 and AVX-512. SSSE3 alone and AVX3_DL would add compile time and no speed: no
-// server of the last fifteen years stops at SSSE3, and nothing here uses what AVX3_DL adds. Arm: NEON only, since the
-// vectors of today's server cores (Neoverse V2, N2) are 128 bits wide in SVE too, and fixed sizes let small counts be
-// unrolled.
+// x86: plain scalar code, SSE4, AVX2 and AVX-512. SSSE3 alone and AVX3_DL would add compile time and no speed: no server of
+// the last fifteen years stops at SSSE3, and nothing here uses what AVX3_DL adds. Arm: NEON only. The vectors of today's
+// server cores (Neoverse V2, N2) are 128 bits wide in SVE, too, and fixed sizes let small counts be unrolled.
 #ifndef COPSE_ENGINE_KERNELS_TARGETS_HPP
 #define COPSE_ENGINE_KERNELS_TARGETS_HPP
 
@@ -13,12 +12,12 @@
 
 namespace copse::kernels {
 
-// Of Highway's targets, those that this processor can run beside the one that every processor can; tests may leave some
-// out. Highway's own answer is in libhwy.so, whose constructors time clocks for 4 ms in every process that loads it:
-// Copse uses Highway's headers only.
+// Those of Highway's targets that this processor can run, besides the one that every processor can run. Tests may leave some
+// out. Highway's own answer is in libhwy.so, whose constructors time clocks for 4 ms in every process that loads it. So Copse
+// uses Highway's headers only.
 extern std::int64_t usable_targets;
 
-// The best usable version of a function for which foreach_target.h has been through this file.
+// Selects the best usable version of a function in a file that foreach_target.h has compiled for each target.
 #if defined(__x86_64__)
 #define COPSE_BEST(function)                                                \
   (usable_targets & HWY_TARGETS & HWY_AVX3   ? HWY_CHOOSE_AVX3(function)    \

@@ -14,15 +14,15 @@ namespace copse::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Highway's fallback targets gain nothing over scalar loops, which the compiler sees through.
+// Highway's fallback targets gain nothing over scalar loops, which the compiler can see through.
 inline constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128;
 // Before F16C, Highway emulates the conversions without rounding to nearest.
 inline constexpr bool kConvertsFloat16 = HWY_ARCH_X86 ? HWY_TARGET <= HWY_AVX2 : HWY_ARCH_ARM_A64;
 
-// Format<E> says how an array of E is read into vectors: Lane is the type computed in, kLanes how many an element
-// takes, kLaneBytes what one occupies in memory.
+// Format<E> says how an array of E is read into vectors. Lane is the type used for computing, kLanes is the number of lanes
+// per element, and kLaneBytes is the size of a lane in memory.
 template <class E>
-struct Format {  // integers, float, double: as they are
+struct Format {  // integers, float and double, as they are
   static_assert(std::is_arithmetic_v<E>);
   using Lane = E;
   static constexpr bool kVectorised = kHasVectors && !std::is_same_v<E, long double>;
@@ -91,14 +91,15 @@ struct Format<Complex<R>> : Format<R> {
   static constexpr size_t kLanes = 2;
 };
 
-// Two lanes of half the pair's size each; a short member's padding stays in its lane and is shifted out to compare.
+// A pair has two lanes, each half the size of the pair. The padding of a short member stays in its lane and is shifted out to
+// compare.
 template <class V, class I>
 struct Format<Pair<V, I>> : Format<std::conditional_t<sizeof(Pair<V, I>) == 8, uint32_t, uint64_t>> {
   static constexpr bool kVectorised = kHasVectors && sizeof(Pair<V, I>) <= 16;
   static constexpr size_t kLanes = 2;
 };
 
-// Highway has no 8-bit multiplication: the even and the odd bytes' products, each modulo 256, within 16-bit lanes.
+// Highway has no 8-bit multiplication. The even and the odd bytes are multiplied separately, modulo 256, within 16-bit lanes.
 template <class D>
 HWY_INLINE hn::Vec<D> multiply_bytes(D d, hn::Vec<D> a, hn::Vec<D> b) {
   const hn::Repartition<uint16_t, D> d16;
@@ -110,7 +111,8 @@ HWY_INLINE hn::Vec<D> multiply_bytes(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::BitCast(d, hn::Or(even, odd));
 }
 
-// 64-bit products from 32-bit ones: measured twice as fast as AVX-512's own instruction, and SSE4 and AVX2 have none.
+// Makes 64-bit products from 32-bit ones. This measured twice as fast as AVX-512's own instruction, and SSE4 and AVX2 have
+// none.
 template <class D>
 HWY_INLINE hn::Vec<D> multiply_words(D, hn::Vec<D> a, hn::Vec<D> b) {
   const hn::Repartition<uint32_t, D> d32;
@@ -120,7 +122,7 @@ HWY_INLINE hn::Vec<D> multiply_words(D, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::Add(low(a, b), hn::ShiftLeft<32>(crossed));
 }
 
-// DupOdd below is found by argument, for the scalar target has none.
+// DupOdd below is found by argument-dependent lookup, because the scalar target has none.
 
 // (a + bi)(c + di) in interleaved lanes: a·(c, d) ∓ b·(d, c).
 template <class D>
@@ -130,7 +132,7 @@ HWY_INLINE hn::Vec<D> multiply_complex(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::OddEven(hn::Add(by_real, by_imaginary), hn::Sub(by_real, by_imaginary));
 }
 
-// The lanes of v as numbers of type T, which may be shorter than the lane.
+// Returns the lanes of v as numbers of type T, which may be shorter than the lane.
 template <class T, class D>
 HWY_INLINE auto as_numbers(D, hn::Vec<D> v) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -156,7 +158,7 @@ HWY_INLINE hn::Vec<D> choose_pair(D d, hn::Vec<D> a, hn::Vec<D> b) {
   return hn::IfThenElse(hn::Or(better, hn::And(earlier, equal)), a, b);
 }
 
-// As apply<Op>(E, E) in scalar.hpp, on vectors of Format<E>'s lanes.
+// Does the same as apply<Op>(E, E) in scalar.hpp, on vectors of Format<E>'s lanes.
 template <copse_op Op, class E, class D>
 HWY_INLINE hn::Vec<D> apply_lanes(D d, hn::Vec<D> a, hn::Vec<D> b) {
   using T = hn::TFromD<D>;

@@ -1,4 +1,4 @@
-// Lives of processes on Linux: pidfd, and /proc/<pid>/stat.
+// The lives of processes on Linux: pidfd, and /proc/<pid>/stat.
 #include "engine/reach/process.hpp"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ std::int64_t coarse_now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// The beginning of a small file; empty, with errno set, when that fails.
+// Returns the beginning of a small file. On failure, it is empty and errno is set.
 std::string text_of(const std::string &path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
@@ -51,7 +51,7 @@ struct Stat {
   std::uint64_t started = 0;
 };
 
-// Of proc(5), fields 1, 3, 20 and 22; all 0 when it cannot be read. The name in field 2 may hold anything.
+// Reads fields 1, 3, 20 and 22 of proc(5). All are 0 if they cannot be read. The name in field 2 may contain anything.
 Stat stat_of(const std::string &process) {
   Stat result;
   const std::string text = text_of("/proc/" + process + "/stat");
@@ -64,11 +64,11 @@ Stat stat_of(const std::string &process) {
   return read == 3 ? result : Stat{};
 }
 
-// A number above those that programs use and close by the handful; select() still takes it.
+// A number above those that programs use and close by the handful. select() still accepts it.
 constexpr int kOutOfTheWay = 512;
 
-// Descriptors belong to the program: pidfds get a quarter of them at most, and the other processes are known by the
-// time of their start alone.
+// Descriptors belong to the program. Pidfds get at most a quarter of them; the remaining processes are known by their start
+// times alone.
 std::atomic<rlim_t> held{0};
 bool one_more() {
   rlimit files{};
@@ -85,12 +85,12 @@ bool readable(int fd) {
 ProcessId this_process() {
   const Stat mine = stat_of("self");
   const pid_t pid = getpid();
-  return {pid, mine.pid == pid ? mine.started : 0};  // else /proc is that of another PID namespace
+  return {pid, mine.pid == pid ? mine.started : 0};  // otherwise /proc belongs to another PID namespace
 }
 
 std::shared_ptr<Process> Process::find(ProcessId id) {
   static std::mutex mutex;
-  static auto &known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // calls may come late
+  static auto &known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
   std::weak_ptr<Process> &entry = known[{id.pid, id.started}];
@@ -106,7 +106,7 @@ Process::~Process() {
   if (fd_ >= 0) held.fetch_sub(1);
 }
 
-// The id may have gone to another process before, but then the time of the start is another.
+// The id may already belong to another process, but then the start time differs.
 void Process::open() {
   if (id_.pid <= 0 || !one_more()) return;
   const int low = static_cast<int>(syscall(SYS_pidfd_open, id_.pid, 0));  // close-on-exec
@@ -124,8 +124,8 @@ void Process::open() {
   held.fetch_add(1);
 }
 
-// A program may close descriptors that it has not opened, and open files under their numbers. Until Linux 6.9 all
-// pidfds share one inode: then only fdinfo tells whose this is.
+// A program may close descriptors that it has not opened, and open files under their numbers. Until Linux 6.9, all pidfds
+// share one inode, and only fdinfo tells whose this one is.
 bool Process::holds_descriptor() const {
   struct stat file {};
   if (fstat(fd_, &file) != 0 || file.st_dev != device_ || file.st_ino != inode_) return false;
@@ -134,7 +134,7 @@ bool Process::holds_descriptor() const {
   if (fstatfs(fd_, &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
   const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_));
   const std::size_t at = info.find("\nPid:\t");
-  if (at == std::string::npos) return info.empty() && errno == EMFILE;  // no descriptor to look with
+  if (at == std::string::npos) return info.empty() && errno == EMFILE;  // no descriptor is left to check with
   const long pid = std::strtol(info.c_str() + at + 6, nullptr, 10);
   return pid == id_.pid || pid == -1;  // -1: it has ended
 }
@@ -160,7 +160,7 @@ bool Process::ended_by_number() const {
   if (id_.pid <= 0) return true;
   if (id_.started != 0) {
     const Stat now = stat_of(std::to_string(id_.pid));
-    // The first thread of a process stays as a zombie until the last has ended.
+    // The first thread of a process stays as a zombie until the last thread has ended.
     if (now.pid != 0) return now.started != id_.started || (std::strchr("ZX", now.state) != nullptr && now.threads <= 1);
     if (errno == ENOENT || errno == ESRCH) return kill(id_.pid, 0) != 0;
   }

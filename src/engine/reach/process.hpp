@@ -1,8 +1,8 @@
-// Another process of this machine, and whether it still lives: the contract with the operating system.
+// Another process of this machine, and whether it is still alive: the contract with the operating system.
 //
-// A process id is a number that the system gives away again. So a process is known by its id and the time of its
-// start, and it is watched through a pidfd, which stays with the process that it was opened for. Where no pidfd is to
-// be had (no descriptors left, a sandbox), the time of the start is read again at every look.
+// The system reuses process ids. So a process is identified by its id and its start time, and it is watched through a pidfd,
+// which stays with the process that it was opened for. If no pidfd can be had (no descriptors left, a sandbox), the start
+// time is read again at every check.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ struct ProcessId {
 
 class Process {
  public:
-  // Whoever asks for the same process gets the same object, so that a process holds one descriptor for each of its
-  // peers. Never null.
+  // Returns the same object to everyone who asks for the same process, so that a process holds one descriptor for each of its
+  // peers. The result is never null.
   [[nodiscard]] static std::shared_ptr<Process> find(ProcessId id);
 
   explicit Process(ProcessId id);
@@ -33,11 +33,12 @@ class Process {
 
   [[nodiscard]] pid_t pid() const { return id_.pid; }
 
-  // True once it has ended, whether or not its parent has taken note. Costs a few system calls; threads may ask at once.
+  // Returns true once the process has ended, whether or not its parent has taken note. Costs a few system calls. Several
+  // threads may call it at once.
   [[nodiscard]] bool ended();
 
-  // Before the system is asked to do something to the process by its number. It lets an answer stand that is a few
-  // milliseconds old: the system gives out all other numbers before it gives out one again.
+  // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a
+  // few milliseconds old: the system gives out all other numbers before it gives out one again.
   [[nodiscard]] bool ended_lately();
 
  private:
@@ -46,11 +47,11 @@ class Process {
   [[nodiscard]] bool ended_by_number() const;
 
   const ProcessId id_;
-  std::mutex mutex_;  // of the descriptor
+  std::mutex mutex_;  // protects the descriptor
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  std::atomic<std::int64_t> seen_{0};  // alive, by the coarse clock in ns
+  std::atomic<std::int64_t> seen_{0};  // when it was last alive, in ns of the coarse clock
 };
 
 }  // namespace copse::engine

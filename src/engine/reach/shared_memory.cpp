@@ -23,7 +23,7 @@ Descriptor::~Descriptor() {
 }
 
 Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes), process_(getpid()) {
-  // After mlockall(MCL_FUTURE), mmap allocates every page of what it makes accessible; mprotect does not.
+  // After mlockall(MCL_FUTURE), mmap allocates every page that it makes accessible. mprotect does not.
   void *base = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) return;
   munlock(base, bytes);
@@ -37,12 +37,12 @@ Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes), process_(getpid()) 
 }
 
 Mapping::~Mapping() {
-  // In a forked child, something else may lie there by now.
+  // In a forked child, something else may be mapped there by now.
   if (base_ != nullptr && process_ == getpid()) munmap(base_, bytes_);
 }
 
 Descriptor make_shared_memory(const char *name, std::size_t bytes) {
-  rlimit file_size{};  // a file that would grow past it does not merely fail to: SIGXFSZ ends the process
+  rlimit file_size{};  // growing a file past this limit does not merely fail: SIGXFSZ ends the process
   if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < bytes) {
     errno = EFBIG;
     return Descriptor{};
@@ -58,7 +58,7 @@ bool is_shared_memory(int fd, std::size_t bytes, Size size) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return false;
   errno = ESTALE;
-  const int seals = S_ISREG(status.st_mode) ? fcntl(fd, F_GET_SEALS) : -1;  // of a file that is no memfd: an error
+  const int seals = S_ISREG(status.st_mode) ? fcntl(fd, F_GET_SEALS) : -1;  // an error if the file is no memfd
   if (seals < 0 || status.st_size < 0) return false;
   if (status.st_uid != geteuid()) {
     errno = EPERM;
@@ -76,7 +76,7 @@ FileId file_id(int fd) {
 
 Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_t bytes, Size size) {
   const std::string path = "/proc/" + std::to_string(owner) + "/fd/" + std::to_string(owner_fd);
-  // A path alone can be looked at: a FIFO, a device or a file that is opened notices.
+  // O_PATH only looks at the file. A FIFO, a device or a file would notice that it is opened.
   const Descriptor seen(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!seen) return Descriptor{};
   if (file_id(seen.get()) != file) {

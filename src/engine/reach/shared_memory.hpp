@@ -1,9 +1,9 @@
 // Memory that several processes of one node share: the contract with the operating system.
 //
-// It has no name: it is a memfd, which others open through its owner's /proc entry, or receive over a socket. So
-// nothing is left behind however a process ends, and the size of /dev/shm does not matter.
+// The memory has no name. It is a memfd, which others open through its owner's /proc entry or receive over a socket. So
+// nothing is left behind, however a process ends, and the size of /dev/shm does not matter.
 //
-// A descriptor's number may by now belong to a file of the program. So the owner says which file it means, and nobody
+// The number of a descriptor may by now belong to a file of the program. So the owner says which file it means, and nobody
 // opens or maps anything else.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace copse::engine {
 
-// A file descriptor, closed at the end.
+// A file descriptor that is closed at the end of its scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -34,12 +34,13 @@ class Descriptor {
   int fd_;
 };
 
-// A shared mapping, unmapped at the end. It is the memory of several processes, and large: core dumps leave it out, and
-// a forked child does not have it.
+// A shared mapping that is unmapped at the end of its scope. It is memory of several processes, and large. So core dumps
+// leave it out, and a forked child does not have it.
 class Mapping {
  public:
   Mapping() = default;
-  // Maps `bytes` of `fd` for reading and writing; empty when that fails. Allocates nothing, not even after mlockall.
+  // Maps `bytes` of `fd` for reading and writing. If that fails, the mapping is empty. Allocates nothing, not even after
+  // mlockall.
   Mapping(int fd, std::size_t bytes);
   Mapping(Mapping &&other) noexcept
       : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), process_(other.process_) {}
@@ -57,7 +58,7 @@ class Mapping {
  private:
   std::byte *base_ = nullptr;
   std::size_t bytes_ = 0;
-  pid_t process_ = 0;  // that mapped it
+  pid_t process_ = 0;  // the process that mapped it
 };
 
 // A file, whatever the numbers under which it is open.
@@ -67,19 +68,21 @@ struct FileId {
 };
 [[nodiscard]] FileId file_id(int fd);
 
-// `bytes` of zeroed memory that is charged when touched, and whose size cannot be changed; empty when the system refuses.
+// Returns `bytes` of zeroed memory, or an empty descriptor if the system refuses. The memory is charged when it is touched,
+// and its size cannot be changed.
 [[nodiscard]] Descriptor make_shared_memory(const char *name, std::size_t bytes);
 
-// Is it a memfd of this user and of `bytes`? Sealed ones have this size for ever, so that nobody takes away what is mapped
-// here; a heap's may be larger. False, with errno set.
+// Tells whether `fd` is a memfd of this user and of `bytes`. If not, errno is set. A sealed memfd has this size forever, so
+// that nobody can take away what is mapped here. A heap's memfd may be larger.
 enum class Size : std::uint8_t { sealed, at_least };
 [[nodiscard]] bool is_shared_memory(int fd, std::size_t bytes, Size size);
 
-// Memory of another process, named by its own descriptor number; empty, with errno set, when that is refused or is not
-// `file`, of this size. A file that the number has gone to is not opened, neither for reading nor for writing.
+// Opens memory of another process by the number of that process's descriptor. Returns an empty descriptor, with errno set, if
+// that is refused or the number is not that of `file`, of this size. A different file under that number is opened neither for
+// reading nor for writing.
 [[nodiscard]] Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_t bytes, Size size);
 
-// What an errno of these means.
+// Returns what an errno of these functions means.
 [[nodiscard]] const char *memory_trouble(int error);
 
 }  // namespace copse::engine

@@ -1,8 +1,8 @@
 // Threads that are cancelled (pthread_cancel) while they are in Copse.
 //
-// Many system calls are cancellation points: there a cancelled thread ends, by an unwinding of its stack. Copse makes such
-// calls where it must not be left in the middle of its work, and in destructors, where an unwinding would end the program.
-// So a cancellation is put off during them.
+// Many system calls are cancellation points. There, a cancelled thread ends by unwinding its stack. Copse makes such calls
+// where it must not be left in the middle of its work, and in destructors, where unwinding would end the program. So
+// cancellation is deferred during these calls.
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ class CancelDeferred {
   CancelDeferred &operator=(const CancelDeferred &) = delete;
   ~CancelDeferred() { pthread_setcancelstate(before_, nullptr); }
 
-  // Where the stack may be unwound: ends the thread if it has been cancelled, and had allowed that.
+  // Ends the thread if it has been cancelled and had allowed that. This is for places where the stack may be unwound.
   void cancel_here() {
     pthread_setcancelstate(before_, nullptr);
     pthread_testcancel();

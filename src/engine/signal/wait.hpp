@@ -1,9 +1,9 @@
 // Waiting as a policy: poll, stay a while, then yield, then sleep.
 //
-// A rank that waits while others want its processor must get out of the way; a rank alone on its processor
-// must not. So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit,
-// never a wait for a wake-up call: a poster does no more than a store, and a nap that ends for nothing costs
-// a waiter little. The slow path is where bad news is noticed: a peer that died, or that has given up.
+// A rank that waits while others want its processor must get out of the way; a rank that is alone on its processor must not.
+// So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit, never a wait for a wake-up
+// call. So a poster does no more than a store, and a nap that ends for nothing costs a waiter little. The slow path also
+// notices bad news: a peer that died or has given up.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,17 @@ namespace copse::engine {
 
 struct WaitPolicy {
   std::uint32_t spins = 1000;    // polls one right after the other
-  std::uint32_t pauses = 1;      // between two of them
+  std::uint32_t pauses = 1;      // pause instructions between two polls
   std::uint32_t stays = 4000;    // polls a quarter of a microsecond or more apart, before the first yield
   std::uint32_t yields = 20000;  // yields before naps begin
   std::uint32_t nap_us = 100;    // length of a nap
   bool cancellable = false;      // a cancelled thread leaves the wait between two naps, by unwinding
 
-  // A yield costs a time slice where other programs want the processor: staying pays for waits of up to a millisecond.
+  // A yield costs a time slice if other programs want the processor. Staying pays for waits of up to a millisecond.
   static WaitPolicy dedicated() { return {}; }
-  // Any pause would be taken from those who have work (bench: copse-hardware crowded).
+  // Any pause would take time from those who have work (bench: copse-hardware crowded).
   static WaitPolicy oversubscribed() { return {0, 0, 0, 200000, 50, false}; }
-  // For a rank that has run far ahead: every poll of a word costs its owner a miss at the next store.
+  // This is for a rank that has run far ahead: every poll of a word costs its owner a miss at the next store.
   [[nodiscard]] WaitPolicy patient() const { return {spins / 16, pauses * 16, stays, yields, nap_us, cancellable}; }
 };
 
@@ -45,8 +45,8 @@ inline constexpr std::chrono::milliseconds kWatchEvery{50};
 
 inline constexpr std::uint64_t kIdleEvery = 8;  // rounds of the slow path
 
-// The first phase of a wait: polls one right after the other. Inlined where it matters: what lies between the poll that sees the
-// word and what waits for it is on every call's way.
+// The first phase of a wait: polls one right after the other. It is inlined where it matters, because the code between the
+// poll that sees the word and the code that waits for it is on the path of every call.
 template <class Ready>
 [[gnu::always_inline]] inline bool spin_until(const WaitPolicy &policy, const Ready &ready) {
   const std::uint32_t spins = policy.spins, pauses = policy.pauses;
@@ -57,10 +57,10 @@ template <class Ready>
   return false;
 }
 
-// The phases behind it, the slow path: polls `ready` until it holds. `watch` is called about every kWatchEvery (by the clock: how
-// long a yield takes is other processes' affair) and may end the wait by returning false; then the result is false. `idle` is
-// called every few rounds and before every nap: for what must go on meanwhile. No cancellation takes effect in them, nor in a
-// nap.
+// The slow path, which has the phases after spinning. It polls `ready` until it holds. It calls `watch` about every
+// kWatchEvery by the clock, since other processes decide how long a yield takes. If `watch` returns false, the wait ends with
+// the result false. It calls `idle` every few rounds and before every nap, for work that must go on meanwhile. No
+// cancellation takes effect in `watch`, in `idle` or in a nap.
 template <class Ready, class Watch, class Idle>
 bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   std::chrono::steady_clock::time_point next{};
@@ -81,7 +81,7 @@ bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch
     wait_slowly(policy, round);
   }
 }
-// All phases.
+// Runs all phases.
 template <class Ready, class Watch, class Idle>
 bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
   return spin_until(policy, ready) || wait_beyond_spinning(policy, ready, watch, idle);

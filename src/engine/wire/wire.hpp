@@ -1,5 +1,5 @@
-// The wire: how ranks on different nodes exchange messages. One implementation per carrier of messages; the
-// MPI faces put MPI point-to-point behind it.
+// The wire: how ranks on different nodes exchange messages. There is one implementation for each carrier of messages; the MPI
+// faces use MPI point-to-point.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace copse::engine {
 
 enum class Wired : std::uint8_t { done, pending, failed };
 
-// Nothing here waits: who gets `pending` asks again, with the same arguments, before it asks for anything else.
+// No function here waits. A caller that gets `pending` asks again with the same arguments before it asks for anything else.
 class Wire {
  public:
   virtual ~Wire() = default;
-  // Starts sending; `data` must stay as it is until drain. Messages of one (sender, receiver, tag) keep order. False when
-  // the wire failed.
+  // Starts sending. `data` must stay as it is until drain. Messages with the same (sender, receiver, tag) keep their order.
+  // Returns false if the wire failed.
   virtual bool send(const void *data, std::size_t bytes, int peer, int tag) = 0;
   // Receives exactly `bytes`.
   virtual Wired receive(void *data, std::size_t bytes, int peer, int tag) = 0;
-  // May everything sent with the tag be overwritten?
+  // Tells whether everything sent with the tag may be overwritten.
   virtual Wired drain(int tag) = 0;
 
-  // The same wire for the calls of another stream, number `lane` from 0, whose messages meet none of this one's. It must
-  // not outlive this one. There are lanes_most() of them, on all ranks alike.
+  // Returns the same wire for the calls of another stream, whose `number` counts from 0. The messages of the two wires do not
+  // meet. The result must not outlive this wire. There are lanes_most() lanes, the same number on all ranks.
   [[nodiscard]] virtual std::unique_ptr<Wire> lane(int number) = 0;
   [[nodiscard]] virtual std::size_t lanes_most() const = 0;
 };
