@@ -69,7 +69,8 @@ Elements for_user(const Datatype &type, bool commutative, UserReduction &user) {
 }
 
 bool overlap(const Site &site, const Operands &operands, std::size_t given, std::size_t got) {  // both in bytes
-  const auto input = reinterpret_cast<std::uintptr_t>(operands.input), output = reinterpret_cast<std::uintptr_t>(operands.output);
+  const auto input = reinterpret_cast<std::uintptr_t>(operands.input);
+  const auto output = reinterpret_cast<std::uintptr_t>(operands.output);
   if (input >= output + got || output >= input + given || (kTwiceIsInPlace && input == output)) [[likely]] return false;
   std::vector<communicator::Span> spans{{input, input + given, false, kSent}, {output, output + got, true, kReceived}};
   return site.overlap(spans);
@@ -97,10 +98,12 @@ void set_apart(const Site &site, Arguments &arguments, std::size_t given) {
 
 // Gives a call memory for packed data.
 Operation packed(const Site &site, const Operands &operands, const Datatype &type, Arguments &arguments) {
-  const auto given = static_cast<std::size_t>(operands.given), got = static_cast<std::size_t>(operands.has_result ? operands.got : 0);
+  const auto given = static_cast<std::size_t>(operands.given);
+  const auto got = static_cast<std::size_t>(operands.has_result ? operands.got : 0);
   Operation operation{&type, arguments.input, operands.output, given, got};
   operation.packed = site.input_memory().packed.reserve(given * type.size);
-  if (operands.has_result) operation.result = site.output_memory().packed.reserve(std::max<std::size_t>(1, got * type.size));
+  if (operands.has_result)
+    operation.result = site.output_memory().packed.reserve(std::max<std::size_t>(1, got * type.size));
   if (operation.packed == nullptr || (operands.has_result && operation.result == nullptr))
     site.fail("no memory to pack the operands in");
   arguments.input = operation.packed;

@@ -10,88 +10,122 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_tiled_hierarchical(const Request &request) {
-  using plan::Builder;
-  using plan::Operand;
-  Builder builder = request.builder();
-  const int rank = request.rank;
+namespace {
+
+using plan::Builder;
+using plan::Operand;
+
+// Where a rank stands. The ranks at places 0 to `tiles` - 1 of each region reduce the tile of that number.
+struct Standing {
+  const Groups &regions;
+  const Group &region;
+  std::size_t place, tiles;
+
+  [[nodiscard]] bool reduces() const { return place < tiles; }
+  [[nodiscard]] plan::Range tile(std::size_t number) const {
+    return {static_cast<std::uint32_t>(number), 1, static_cast<std::uint32_t>(tiles)};
+  }
+  // The places before `end`, but not this rank's own.
+  [[nodiscard]] std::vector<std::size_t> others(std::size_t end) const {
+    std::vector<std::size_t> result(end);
+    std::iota(result.begin(), result.end(), std::size_t{0});
+    std::erase(result, place);
+    return result;
+  }
+};
+
+Standing standing_of(const Request &request) {
   const Groups &regions = request.shared->groups(topology::Level::numa);
   std::size_t tiles = regions.front().size();  // the smallest region says how many; the others' surplus only takes
   for (const auto &region : regions) tiles = std::min(tiles, region.size());
-  const Group &region = regions.of(rank);
-  const auto my_index = static_cast<std::size_t>(std::find(region.begin(), region.end(), rank) - region.begin());
-  const auto tile = [&](std::size_t index) {
-    return plan::Range{static_cast<std::uint32_t>(index), 1, static_cast<std::uint32_t>(tiles)};
-  };
+  const Group &region = regions.of(request.rank);
+  const auto place = std::find(region.begin(), region.end(), request.rank) - region.begin();
+  return {regions, region, static_cast<std::size_t>(place), tiles};
+}
 
-  builder.loop();
+// The ranks of the other regions to which a rank is linked. All have its place.
+struct Links {
+  int parent;
+  std::vector<int> children;
+};
+
+Links links_over_regions(const Request &request, const Standing &here) {
+  const auto &tree = request.shared->tree({"tiles of regions", {request.radix}}, [&] {
+    const int count = static_cast<int>(here.regions.size());
+    shape::Tree linked = shape::unlinked(count, 0);
+    std::vector<int> all(here.regions.size());
+    std::iota(all.begin(), all.end(), 0);
+    shape::link(linked, {shape::Form::k_nomial, request.radix}, all, 0);
+    return shape::SurveyedTree(std::move(linked));
+  });
+  const auto reducer_in = [&](int region) { return here.regions[static_cast<std::size_t>(region)][here.place]; };
+  const std::size_t home_region = here.regions.index_of(request.rank);
+  const int above = tree.parent[home_region];
+  Links links{above == shape::kNoParent ? above : reducer_in(above), {}};
+  for (const int below : tree.children[home_region]) links.children.push_back(reducer_in(below));
+  return links;
+}
+
+// The tile of this rank goes up the tree of regions and comes down, finished, to the region. Returns who reads it here.
+std::vector<int> reduce_tile(Builder &builder, const Request &request, const Standing &here) {
+  const plan::Range mine = here.tile(here.place);
+  const Operand home = Builder::output(mine);
+  const Links links = links_over_regions(request, here);
+  std::vector<int> takers = links.children;
+  for (const std::size_t place : here.others(here.region.size())) takers.push_back(here.region[place]);
+
+  std::vector<Fetch> items{[mine] { return Builder::input(mine); }};
+  for (int member : here.region)
+    if (member != request.rank)
+      items.emplace_back([&builder, member, mine] {
+        return builder.take_part(0, member, mine, builder.scratch(0, mine));
+      });
+  for (int child : links.children)
+    items.emplace_back([&builder, child, home, mine] {
+      return builder.take(1, child, home, builder.scratch(0, mine));
+    });
+  if (links.parent == shape::kNoParent) {
+    const Operand result = builder.open(2, takers, home);
+    fold(builder, result, items, 0);
+    builder.copy(home, result);
+    builder.post(2, takers, result);
+    builder.lag(1);
+    return takers;
+  }
+  const std::vector<int> up{links.parent};
+  const Operand partial = builder.open(1, up, home);
+  fold(builder, partial, items, 0);
+  builder.post(1, up, partial);
+  builder.lag(1);
+  builder.copy(home, builder.take(2, links.parent, home, home));
+  builder.give(2, takers, home);
+  takers.push_back(links.parent);
+  return takers;
+}
+
+}  // namespace
+
+plan::Plan allreduce_tiled_hierarchical(const Request &request) {
+  Builder builder = request.builder();
+  const Standing here = standing_of(request);
   std::vector<int> reducers;  // of my region, but not I
   std::vector<plan::Range> parts;
-  std::vector<int> takers;  // of what I finish
-  for (std::size_t index = 0; index < region.size(); ++index) {
-    if (index == my_index) continue;
-    takers.push_back(region[index]);
-    if (index >= tiles) continue;
-    reducers.push_back(region[index]);
-    parts.push_back(tile(index));
+  for (const std::size_t place : here.others(here.tiles)) {
+    reducers.push_back(here.region[place]);
+    parts.push_back(here.tile(place));
   }
+
+  builder.loop();
   builder.share_input(0, reducers, parts);
-
   std::vector<int> readers = reducers;
-  if (my_index < tiles) {
-    const plan::Range mine = tile(my_index);
-    // Over regions, for the ranks that have my index in theirs.
-    const auto &tree = request.shared->tree({"tiles of regions", {request.radix}}, [&] {
-      const int count = static_cast<int>(regions.size());
-      shape::Tree linked = shape::unlinked(count, 0);
-      std::vector<int> all(regions.size());
-      std::iota(all.begin(), all.end(), 0);
-      shape::link(linked, {shape::Form::k_nomial, request.radix}, all, 0);
-      return shape::SurveyedTree(std::move(linked));
-    });
-    const auto mine_in = [&](int number) { return regions[static_cast<std::size_t>(number)][my_index]; };
-    const std::size_t home_region = regions.index_of(rank);
-    const int above = tree.parent[home_region];
-    const int parent = above == shape::kNoParent ? above : mine_in(above);
-    std::vector<int> children;
-    for (const int below : tree.children[home_region]) children.push_back(mine_in(below));
-    takers.insert(takers.begin(), children.begin(), children.end());
-    readers = takers;
-
-    const Operand home = Builder::output(mine);
-    std::vector<Fetch> items{[mine] { return Builder::input(mine); }};
-    for (int member : region)
-      if (member != rank)
-        items.emplace_back([&builder, member, mine] {
-          return builder.take_part(0, member, mine, builder.scratch(0, mine));
-        });
-    for (int child : children)
-      items.emplace_back([&builder, child, home, mine] {
-        return builder.take(1, child, home, builder.scratch(0, mine));
-      });
-    if (parent == shape::kNoParent) {
-      const Operand result = builder.open(2, takers, home);
-      fold(builder, result, items, 0);
-      builder.copy(home, result);
-      builder.post(2, takers, result);
-      builder.lag(1);
-    } else {
-      const std::vector<int> up{parent};
-      readers.push_back(parent);
-      const Operand partial = builder.open(1, up, home);
-      fold(builder, partial, items, 0);
-      builder.post(1, up, partial);
-      builder.lag(1);
-      builder.copy(home, builder.take(2, parent, home, home));
-      builder.give(2, takers, home);
-    }
+  if (here.reduces()) {
+    readers = reduce_tile(builder, request, here);
   } else {
     builder.lag(1);
   }
-  for (std::size_t index = 0; index < tiles; ++index) {
-    if (index == my_index) continue;
-    const Operand home = Builder::output(tile(index));
-    builder.copy(home, builder.take(2, region[index], home, home));
+  for (const std::size_t place : here.others(here.tiles)) {
+    const Operand home = Builder::output(here.tile(place));
+    builder.copy(home, builder.take(2, here.region[place], home, home));
   }
   builder.reclaim(readers);
   return builder.finish();

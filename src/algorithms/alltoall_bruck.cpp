@@ -18,6 +18,84 @@ int in_round(int ranks, int step) {
   return count;
 }
 
+using plan::Builder;
+using plan::Operand;
+using plan::Range;
+
+std::uint32_t index_in_round(int distance, int step) {  // among those that go `step` in its round
+  return static_cast<std::uint32_t>(distance / (2 * step) * step + distance % step);
+}
+
+// The distances of the blocks of a round, in the order in which they go. What starts in this round lies in the input,
+// and goes over the wire from there, before the rest.
+std::vector<int> order_of_round(int ranks, int step) {
+  std::vector<int> order;
+  for (const bool starts : {true, false})
+    for (int distance = step; distance < ranks; ++distance)
+      if ((distance & step) != 0 && (distance % step == 0) == starts) order.push_back(distance);
+  return order;
+}
+
+// What this rank does in the rounds. A round's area is the number of its step's bit.
+class Bruck {
+ public:
+  Bruck(Builder &builder, const Request &request) : builder_(builder), request_(request) {}
+
+  void give(int area, int step, const std::vector<int> &order) {
+    const int to = at(request_.rank + step);
+    std::vector<Operand> values;
+    for (const int distance : order) {
+      const Range range = block(request_.rank, distance, distance % step);
+      if (distance % step != 0) {
+        values.push_back(place(area, step, distance, range));
+      } else if (!builder_.shares_memory_with(to)) {
+        builder_.give(area, std::vector{to}, Builder::input(range));
+      } else {
+        values.push_back(place(area, step, distance, range));
+        builder_.copy(values.back(), Builder::input(range));
+      }
+    }
+    builder_.post(area, std::vector<int>(values.size(), to), values);
+  }
+
+  void take(int area, int step, const std::vector<int> &order) {
+    const int from = at(request_.rank - step);
+    for (const int distance : order) {
+      const Range range = block(from, distance, distance % step);
+      const int rest = distance / (2 * step) * (2 * step);
+      const int next = rest & -rest;  // the step that it goes after this one
+      int next_area = area;
+      for (int skipped = step; skipped < next; skipped *= 2) ++next_area;
+      const Operand home = rest == 0 ? Builder::output(range) : place(next_area, next, distance, range);
+      const Operand given = distance % step == 0 ? Builder::input(range) : in_scratch(step, distance, range);
+      Operand theirs = builder_.take(area, from, given, home);
+      if (builder_.shares_memory_with(from)) theirs = placed(theirs, index_in_round(distance, step));
+      builder_.copy(home, theirs);
+    }
+  }
+
+ private:
+  [[nodiscard]] int at(int number) const { return (number + 2 * request_.ranks) % request_.ranks; }
+  // The block that has `distance` to go in all, and has gone `gone` of it when it is at rank `here`.
+  [[nodiscard]] Range block(int here, int distance, int gone) const {
+    return request_.pair(at(here - gone), at(here - gone + distance));
+  }
+  // For the wire, what is on its way lies in a scratch, behind those of earlier rounds.
+  [[nodiscard]] Operand in_scratch(int step, int distance, Range range) {
+    int before = 0;  // blocks of earlier rounds
+    for (int earlier = 1; earlier < step; earlier *= 2) before += in_round(request_.ranks, earlier);
+    return placed(builder_.scratch(0, range), static_cast<std::uint32_t>(before) + index_in_round(distance, step));
+  }
+  [[nodiscard]] Operand place(int area, int step, int distance, Range range) {
+    const Operand opened =
+        builder_.open(area, std::vector{at(request_.rank + step)}, in_scratch(step, distance, range));
+    return opened.space == plan::Space::scratch ? opened : placed(opened, index_in_round(distance, step));
+  }
+
+  Builder &builder_;
+  const Request &request_;
+};
+
 }  // namespace
 
 std::uint32_t alltoall_bruck_pack(const Request &request) {
@@ -27,71 +105,17 @@ std::uint32_t alltoall_bruck_pack(const Request &request) {
 }
 
 plan::Plan alltoall_bruck(const Request &request) {
-  using plan::Builder;
-  using plan::Operand;
-  using plan::Range;
   Builder builder = request.builder();
-  const int rank = request.rank, ranks = request.ranks;
-  const auto at = [ranks](int number) { return (number + 2 * ranks) % ranks; };
-  // The block that has `distance` to go in all, and has gone `gone` of it when it is at rank `here`.
-  const auto block = [&](int here, int distance, int gone) {
-    return request.pair(at(here - gone), at(here - gone + distance));
-  };
-  const auto index_in_round = [](int distance, int step) {  // among those that go `step` in its round
-    return static_cast<std::uint32_t>(distance / (2 * step) * step + distance % step);
-  };
-  // For the wire, what is on its way lies in a scratch, behind those of earlier rounds.
-  const auto held_before = [&](int step) {
-    int count = 0;
-    for (int earlier = 1; earlier < step; earlier *= 2) count += in_round(ranks, earlier);
-    return static_cast<std::uint32_t>(count);
-  };
-  const auto in_scratch = [&](int step, int distance, Range range) {
-    return placed(builder.scratch(0, range), held_before(step) + index_in_round(distance, step));
-  };
-  const auto place = [&](int area, int step, int distance, Range range) {
-    const Operand opened = builder.open(area, std::vector{at(rank + step)}, in_scratch(step, distance, range));
-    return opened.space == plan::Space::scratch ? opened : placed(opened, index_in_round(distance, step));
-  };
-
   builder.pack(alltoall_bruck_pack(request));
   builder.loop();
-  builder.copy(Builder::output(request.pair(rank, rank)), Builder::input(request.pair(rank, rank)));
+  const Range own = request.pair(request.rank, request.rank);
+  builder.copy(Builder::output(own), Builder::input(own));
+  Bruck bruck(builder, request);
   int area = 0;
-  for (int step = 1; step < ranks; step *= 2, ++area) {
-    const int to = at(rank + step), from = at(rank - step);
-    // What starts in this round lies in the input, and goes over the wire from there, before the rest.
-    std::vector<int> order;
-    for (const bool starts : {true, false})
-      for (int distance = step; distance < ranks; ++distance)
-        if ((distance & step) != 0 && (distance % step == 0) == starts) order.push_back(distance);
-
-    std::vector<Operand> values;
-    for (const int distance : order) {
-      const Range range = block(rank, distance, distance % step);
-      if (distance % step != 0) {
-        values.push_back(place(area, step, distance, range));
-      } else if (!builder.shares_memory_with(to)) {
-        builder.give(area, std::vector{to}, Builder::input(range));
-      } else {
-        values.push_back(place(area, step, distance, range));
-        builder.copy(values.back(), Builder::input(range));
-      }
-    }
-    builder.post(area, std::vector<int>(values.size(), to), values);
-
-    for (const int distance : order) {
-      const Range range = block(from, distance, distance % step);
-      const int rest = distance / (2 * step) * (2 * step);
-      const int next = rest & -rest;  // the step that it goes after this one
-      int next_area = area;
-      for (int skipped = step; skipped < next; skipped *= 2) ++next_area;
-      const Operand home = rest == 0 ? Builder::output(range) : place(next_area, next, distance, range);
-      const Operand given = distance % step == 0 ? Builder::input(range) : in_scratch(step, distance, range);
-      Operand theirs = builder.take(area, from, given, home);
-      if (builder.shares_memory_with(from)) theirs = placed(theirs, index_in_round(distance, step));
-      builder.copy(home, theirs);
-    }
+  for (int step = 1; step < request.ranks; step *= 2, ++area) {
+    const std::vector<int> order = order_of_round(request.ranks, step);
+    bruck.give(area, step, order);
+    bruck.take(area, step, order);
   }
   return builder.finish();
 }

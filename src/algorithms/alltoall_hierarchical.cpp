@@ -47,6 +47,117 @@ class Nodes {
   const Groups &groups_;
 };
 
+// One rank of a node, and its part.
+class Member {
+ public:
+  Member(Builder &builder, const Request &request, const Nodes &nodes)
+      : builder_(builder),
+        request_(request),
+        nodes_(nodes),
+        here_(nodes.groups().of(request.rank)),
+        home_(nodes.groups().index_of(request.rank)) {
+    for (const int other : request.others())
+      if (builder.shares_memory_with(other)) others_.push_back(other);
+  }
+
+  [[nodiscard]] const std::vector<int> &others() const { return others_; }  // of the node
+  [[nodiscard]] std::vector<Talk> talks(int member) const {
+    auto talks = nodes_.talks(home_, member);
+    talks.pop_back();
+    return talks;
+  }
+
+  // Every other rank of the node gets its block, and those that it talks about.
+  void share() {
+    std::vector<int> readers;
+    std::vector<Range> parts;
+    for (const int other : others_) {
+      parts.push_back(request_.pair(request_.rank, other));
+      for (const Talk &talk : talks(other))
+        for (const Range &run : pair_runs(request_, request_.rank, nodes_.groups()[talk.node])) parts.push_back(run);
+      readers.resize(parts.size(), other);
+    }
+    builder_.share_input(0, readers, parts);
+  }
+
+  // Packs what the ranks of this node have for the other, and sends it.
+  void send(const Talk &talk) {
+    std::vector<Operand> values;
+    std::uint32_t index = talk.base;
+    for (const int from : here_) {
+      for (const Range &run : pair_runs(request_, from, nodes_.groups()[talk.node])) {
+        const Operand place = packs() ? placed(builder_.scratch(1, run), index) : Builder::input(run);
+        builder_.copy(place, from == request_.rank ? Builder::input(run) : builder_.take_part(0, from, run, place));
+        values.push_back(place);
+        index += run.count;
+      }
+    }
+    builder_.post(2, std::vector<int>(values.size(), nodes_.speaker(talk.node, home_)), values);
+  }
+
+  void take_inside() {
+    const Range own = request_.pair(request_.rank, request_.rank);
+    builder_.copy(Builder::output(own), Builder::input(own));
+    for (const int other : others_) {
+      const Range theirs = request_.pair(other, request_.rank);
+      builder_.copy(Builder::output(theirs), builder_.take_part(0, other, theirs, Builder::output(theirs)));
+    }
+  }
+
+  // Receives what the ranks of the other node have for this one's, and gives it to them.
+  void receive(const Talk &talk) {
+    const int there = nodes_.speaker(talk.node, home_);
+    std::vector<int> to;
+    std::vector<Operand> values, kept;
+    std::uint32_t index = talk.base;
+    for (const int from : nodes_.groups()[talk.node]) {
+      const std::uint32_t begin = index;
+      for (const Range &run : pair_runs(request_, from, nodes_.groups()[home_])) {
+        static_cast<void>(builder_.take(2, there, Builder::input(run), received(run, index)));
+        index += run.count;
+      }
+      for (std::size_t i = 0; i < here_.size(); ++i) {
+        const Operand value = received(request_.pair(from, here_[i]), begin + static_cast<std::uint32_t>(i));
+        if (here_[i] == request_.rank) {
+          kept.push_back(value);
+          continue;
+        }
+        to.push_back(here_[i]);
+        values.push_back(value);
+      }
+    }
+    builder_.post(1, to, values);
+    for (const Operand &value : kept) builder_.copy(Builder::output(value.range), value);
+  }
+
+  // Takes this rank's blocks of what `other` has received in a talk.
+  void take_received(int other, const Talk &talk) {
+    const auto me = static_cast<std::uint32_t>(std::find(here_.begin(), here_.end(), request_.rank) - here_.begin());
+    std::uint32_t index = talk.base + me;
+    for (const int from : nodes_.groups()[talk.node]) {
+      const Range block = request_.pair(from, request_.rank);
+      const Operand given = placed(builder_.scratch(0, block), index);
+      const Operand theirs = builder_.take(1, other, given, Builder::output(block));
+      const bool staged = theirs.space == plan::Space::line || theirs.space == plan::Space::slot;
+      builder_.copy(Builder::output(block), staged ? placed(theirs, index) : theirs);
+      index += static_cast<std::uint32_t>(here_.size());
+    }
+  }
+
+ private:
+  [[nodiscard]] bool packs() const { return here_.size() > 1; }
+  [[nodiscard]] Operand received(Range blocks, std::uint32_t index) {
+    return packs() ? placed(builder_.open(1, others_, builder_.scratch(0, blocks)), index) : Builder::output(blocks);
+  }
+
+  Builder &builder_;
+  const Request &request_;
+  const Nodes &nodes_;
+  const Group &here_;
+  std::size_t home_;
+  std::vector<int> others_;
+};
+
 }  // namespace
 
 // What a rank shares inside its node, or packs for others.
@@ -61,99 +172,29 @@ std::uint32_t alltoall_hierarchical_pack(const Request &request) {
 
 plan::Plan alltoall_hierarchical(const Request &request) {
   Builder builder = request.builder();
-  const int rank = request.rank;
   const Nodes nodes(request);
-  const auto &groups = nodes.groups();
-  const Group &here = groups.of(rank);
-  const std::size_t home = groups.index_of(rank);
-  std::vector<int> others;
-  for (const int other : request.others())
-    if (builder.shares_memory_with(other)) others.push_back(other);
+  Member me(builder, request, nodes);
   builder.pack(alltoall_hierarchical_pack(request));
-  if (groups.size() > 1) builder.give_from_scratch();
-  auto mine = nodes.talks(home, rank);
-  mine.pop_back();
+  if (nodes.groups().size() > 1) builder.give_from_scratch();
+  const std::vector<Talk> mine = me.talks(request.rank);
 
   builder.loop();
-  std::vector<int> readers;
-  std::vector<Range> parts;
-  for (const int other : others) {
-    parts.push_back(request.pair(rank, other));
-    auto talks = nodes.talks(home, other);
-    talks.pop_back();
-    for (const Talk &talk : talks)
-      for (const Range &run : pair_runs(request, rank, groups[talk.node])) parts.push_back(run);
-    readers.resize(parts.size(), other);
-  }
-  builder.share_input(0, readers, parts);
-
-  for (const Talk &talk : mine) {
-    std::vector<Operand> values;
-    std::uint32_t index = talk.base;
-    for (const int from : here) {
-      for (const Range &run : pair_runs(request, from, groups[talk.node])) {
-        const Operand place = here.size() > 1 ? placed(builder.scratch(1, run), index) : Builder::input(run);
-        builder.copy(place, from == rank ? Builder::input(run) : builder.take_part(0, from, run, place));
-        values.push_back(place);
-        index += run.count;
-      }
-    }
-    builder.post(2, std::vector<int>(values.size(), nodes.speaker(talk.node, home)), values);
-  }
-
-  const Range own = request.pair(rank, rank);
-  builder.copy(Builder::output(own), Builder::input(own));
-  for (const int other : others) {
-    const Range theirs = request.pair(other, rank);
-    builder.copy(Builder::output(theirs), builder.take_part(0, other, theirs, Builder::output(theirs)));
-  }
-
+  me.share();
+  for (const Talk &talk : mine) me.send(talk);
+  me.take_inside();
   for (std::size_t number = 0; number < mine.size(); ++number) {
     builder.portion(static_cast<int>(number));
-    const int there = nodes.speaker(mine[number].node, home);
-    const auto place = [&](Range blocks, std::uint32_t index) {
-      return here.size() > 1 ? placed(builder.open(1, others, builder.scratch(0, blocks)), index)
-                             : Builder::output(blocks);
-    };
-    std::vector<int> to;
-    std::vector<Operand> values, kept;
-    std::uint32_t index = mine[number].base;
-    for (const int from : groups[mine[number].node]) {
-      const std::uint32_t begin = index;
-      for (const Range &run : pair_runs(request, from, here)) {
-        static_cast<void>(builder.take(2, there, Builder::input(run), place(run, index)));
-        index += run.count;
-      }
-      for (std::size_t i = 0; i < here.size(); ++i) {
-        const Operand value = place(request.pair(from, here[i]), begin + static_cast<std::uint32_t>(i));
-        if (here[i] == rank) kept.push_back(value);
-        if (here[i] == rank) continue;
-        to.push_back(here[i]);
-        values.push_back(value);
-      }
-    }
-    builder.post(1, to, values);
-    for (const Operand &value : kept) builder.copy(Builder::output(value.range), value);
+    me.receive(mine[number]);
   }
-  for (const int other : others) {
-    auto talks = nodes.talks(home, other);
-    talks.pop_back();
+  for (const int other : me.others()) {
+    const std::vector<Talk> talks = me.talks(other);
     for (std::size_t number = 0; number < talks.size(); ++number) {
       builder.portion(static_cast<int>(number));
-      std::uint32_t index = talks[number].base;
-      const auto me = static_cast<std::uint32_t>(std::find(here.begin(), here.end(), rank) - here.begin());
-      for (const int from : groups[talks[number].node]) {
-        const Range block = request.pair(from, rank);
-        const Operand given = placed(builder.scratch(0, block), index + me);
-        const Operand theirs = builder.take(1, other, given, Builder::output(block));
-        const bool staged = theirs.space == plan::Space::line || theirs.space == plan::Space::slot;
-        builder.copy(Builder::output(block), staged ? placed(theirs, index + me) : theirs);
-        index += static_cast<std::uint32_t>(here.size());
-      }
+      me.take_received(other, talks[number]);
     }
   }
   builder.portion(0);
-  builder.reclaim_input(others);
+  builder.reclaim_input(me.others());
   return builder.finish();
 }
 

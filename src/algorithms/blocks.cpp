@@ -137,66 +137,80 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
   builder.reclaim(children);
 }
 
+namespace {
+
+int after_root(const Request &request, std::size_t position) {  // the ranks after the root, in their order
+  return (request.root + 1 + static_cast<int>(position)) % request.ranks;
+}
+
+// The root's part: ranks of its own node copy by themselves, as the token comes to them.
+void serve_tokens(Builder &builder, const Request &request, bool up) {
+  std::vector<int> order;
+  for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(request.ranks); ++i) order.push_back(after_root(request, i));
+  builder.loop();
+  builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
+  if (up) builder.expose_output();
+  for (int other : order) {
+    if (builder.shares_memory_with(other)) {
+      if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+      continue;
+    }
+    builder.loop();  // the wire: one rank after the other, as the token comes to them
+    if (up) {
+      const Operand home = Builder::output(request.block(other));
+      builder.copy(home, builder.take(0, other, Builder::input(request.block(other)), home));
+    } else {
+      builder.give(0, std::vector{other}, Builder::input(request.block(other)));
+    }
+  }
+  builder.once();
+  for (int other : order)
+    if (up && builder.shares_memory_with(other)) builder.await_signal(0, other);
+  builder.reclaim(order);
+}
+
+// The neighbours of a rank in the ring of its token. -1: none.
+struct RingPlace {
+  int before = -1, after = -1;
+
+  RingPlace(const Request &request, int tokens) {
+    const auto others = static_cast<std::size_t>(request.ranks - 1);
+    const auto position = static_cast<std::size_t>((request.rank + request.ranks - request.root - 1) % request.ranks);
+    const std::size_t rings = std::min(static_cast<std::size_t>(tokens), others);
+    const auto ring_of = [&](std::size_t at) { return at * rings / others; };
+    if (position > 0 && ring_of(position - 1) == ring_of(position)) before = after_root(request, position - 1);
+    if (position + 1 < others && ring_of(position + 1) == ring_of(position)) after = after_root(request, position + 1);
+  }
+};
+
+}  // namespace
+
 void pass_tokens(Builder &builder, const Request &request, int tokens) {
   const bool up = traits_of(request.collective).output_at_root;
-  const auto block = [&](int of) {
-    return up ? Builder::input(request.block(of)) : Builder::output(request.block(of));
-  };
-  const int ranks = request.ranks;
-  const auto after_root = [&](std::size_t position) {  // the ranks after the root, in their order
-    return (request.root + 1 + static_cast<int>(position)) % ranks;
-  };
-  const auto others = static_cast<std::size_t>(ranks - 1);
+  if (request.rank == request.root) return serve_tokens(builder, request, up);
+
   const std::vector<int> root{request.root};
-
-  if (request.rank == request.root) {
-    std::vector<int> order;
-    for (std::size_t i = 0; i < others; ++i) order.push_back(after_root(i));
-    builder.loop();
-    builder.copy(Builder::output(request.block(request.root)), Builder::input(request.block(request.root)));
-    if (up) builder.expose_output();
-    for (int other : order) {
-      if (builder.shares_memory_with(other)) {
-        if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
-        continue;
-      }
-      builder.loop();  // the wire: one rank after the other, as the token comes to them
-      if (up) {
-        const Operand home = Builder::output(request.block(other));
-        builder.copy(home, builder.take(0, other, block(other), home));
-      } else {
-        builder.give(0, std::vector{other}, Builder::input(request.block(other)));
-      }
+  const bool local = builder.shares_memory_with(request.root);
+  const auto move = [&] {
+    const plan::Range block = request.block(request.rank);
+    if (!up) {
+      const Operand home = Builder::output(block);
+      builder.copy(home, builder.take(0, request.root, Builder::input(block), home));
+    } else if (local) {
+      builder.copy(builder.output_of(request.root, block), Builder::input(block));
+    } else {
+      builder.give(0, root, Builder::input(block));
     }
-    builder.once();
-    for (int other : order)
-      if (up && builder.shares_memory_with(other)) builder.await_signal(0, other);
-    return builder.reclaim(order);
-  }
-
-  const auto position = static_cast<std::size_t>((request.rank + ranks - request.root - 1) % ranks);
-  const std::size_t rings = std::min(static_cast<std::size_t>(tokens), others);
-  const auto ring_of = [&](std::size_t at) { return at * rings / others; };
-  const bool first = position == 0 || ring_of(position - 1) != ring_of(position);
-  const bool last = position + 1 == others || ring_of(position + 1) != ring_of(position);
+  };
+  const RingPlace place(request, tokens);
   const auto pass_on = [&] {
-    if (!last) builder.signal(1, std::vector{after_root(position + 1)});
+    if (place.after >= 0) builder.signal(1, std::vector{place.after});
   };
   const Groups &regions = request.shared->groups(topology::Level::numa);
   const bool beside_root = regions.index_of(request.rank) == regions.index_of(request.root);
-  const bool local = builder.shares_memory_with(request.root);
-  const auto move = [&] {
-    const Operand mine = block(request.rank);
-    if (!up) {
-      builder.copy(mine, builder.take(0, request.root, Builder::input(mine.range), mine));
-    } else if (local) {
-      builder.copy(builder.output_of(request.root, mine.range), mine);
-    } else {
-      builder.give(0, root, mine);
-    }
-  };
+
   builder.once();
-  if (!first) builder.await_signal(1, after_root(position - 1));
+  if (place.before >= 0) builder.await_signal(1, place.before);
   if (beside_root) pass_on();
   builder.loop(plan::Turns::but_last);
   move();

@@ -337,51 +337,91 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
   builder.reclaim(readers);
 }
 
+namespace {
+
+// What this rank has of a reduce-scatter. A block is its input until something has been combined with it.
+class Partials {
+ public:
+  // `all`: where the partial results lie. `result`: where this rank's own block lies when it is finished.
+  Partials(Builder &builder, const Request &request, int area, const Rounds &rounds, Operand all, Operand result)
+      : builder_(builder),
+        request_(request),
+        area_(area),
+        readers_(ranks_of(rounds, &Round::taken)),
+        all_(all),
+        result_(result),
+        touched_(request.ranks) {}
+
+  // Gives, in a round, what others take in the allgather that the round is from.
+  void give(const std::vector<Parcel> &parcels) {
+    std::vector<int> to;
+    std::vector<Operand> values;
+    for (const Parcel &parcel : parcels) {
+      // First what has not been combined with anything: it need not be copied where the reader can have the input.
+      for (const Range &blocks : touched_.select(parcel.blocks, false)) {
+        const bool in_place = request_.carrier == plan::Carrier::get || !builder_.shares_memory_with(parcel.rank);
+        if (in_place) {
+          builder_.give(area_, std::vector{parcel.rank}, Builder::input(blocks));
+          continue;
+        }
+        builder_.copy(place(blocks), Builder::input(blocks));
+        to.push_back(parcel.rank);
+        values.push_back(place(blocks));
+      }
+      for (const Range &blocks : touched_.select(parcel.blocks, true)) {
+        to.push_back(parcel.rank);
+        values.push_back(place(blocks));
+      }
+    }
+    builder_.post(area_, to, values);
+  }
+
+  // Combines these blocks with another rank's. `last`: this rank's own block takes nothing more.
+  void combine(Range with, Operand theirs, bool last) {
+    for (const bool again : {false, true}) {
+      for (const Range &blocks : touched_.select({with}, again)) {
+        const bool end = last && blocks == tile_of(request_, request_.rank);
+        builder_.reduce(end ? result_ : place(blocks), now(blocks), part_of(theirs, blocks));
+        finished_ |= end;
+      }
+    }
+  }
+  void note_combined(const Parcel &parcel) { touched_.add({parcel}); }
+
+  // Where these blocks lie now.
+  [[nodiscard]] Operand now(Range blocks) {
+    if (finished_) return result_;
+    return touched_.has(blocks.first) ? place(blocks) : Builder::input(blocks);
+  }
+
+ private:
+  [[nodiscard]] Operand place(Range blocks) { return part_of(builder_.open(area_, readers_, all_), blocks); }
+
+  Builder &builder_;
+  const Request &request_;
+  int area_;
+  std::vector<int> readers_;
+  Operand all_, result_;
+  Blocks touched_;         // combined with something
+  bool finished_ = false;  // this rank's own block lies in `result_`
+};
+
+}  // namespace
+
 void reduce_scatter_in(Builder &builder, const Request &request, int area,
                        const std::function<Rounds(int)> &rounds_of, From from, plan::Space home, Operand result) {
   const auto whole = [&](int owner) { return range(from == From::own ? owner : 0, request.ranks, request.ranks); };
-  const Range mine = tile_of(request, request.rank);
   const Rounds rounds = rounds_of(request.rank);
-  const auto readers = ranks_of(rounds, &Round::taken);
   builder.pack(whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
   std::size_t last = rounds.size();  // the last round, backwards, in which something is taken
   for (std::size_t i = rounds.size(); i-- > 0;)
     if (!rounds[i].given.empty()) last = i;
-  Blocks touched(request.ranks);  // combined with something
-  const auto place = [&](Range blocks) {
-    return part_of(builder.open(area, readers, {home, 0, -1, whole(request.rank)}), blocks);
-  };
-  bool finished = false;  // mine lies in `result`
-  const auto partial = [&](Range blocks) {
-    if (finished) return result;
-    return touched.has(blocks.first) ? place(blocks) : Builder::input(blocks);
-  };
-
+  Partials mine(builder, request, area, rounds, {home, 0, -1, whole(request.rank)}, result);
   for (std::size_t i = rounds.size(); i-- > 0;) {
     builder.portion(static_cast<int>(rounds.size() - 1 - i));
-    std::vector<int> to;
-    std::vector<Operand> values;
-    for (const Parcel &parcel : rounds[i].taken) {
-      // First what has not been combined with anything: it need not be copied where the reader can have the input.
-      for (const Range &blocks : touched.select(parcel.blocks, false)) {
-        const bool in_place = request.carrier == plan::Carrier::get || !builder.shares_memory_with(parcel.rank);
-        if (in_place) {
-          builder.give(area, std::vector{parcel.rank}, Builder::input(blocks));
-          continue;
-        }
-        builder.copy(place(blocks), Builder::input(blocks));
-        to.push_back(parcel.rank);
-        values.push_back(place(blocks));
-      }
-      for (const Range &blocks : touched.select(parcel.blocks, true)) {
-        to.push_back(parcel.rank);
-        values.push_back(place(blocks));
-      }
-    }
-    builder.post(area, to, values);
-
+    mine.give(rounds[i].taken);
     for (const Parcel &parcel : rounds[i].given) {
       Blocks theirs(request.ranks);  // that the other has combined with something
       const Rounds before = rounds_of(parcel.rank);
@@ -390,93 +430,120 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
         for (const Range &run : theirs.select(parcel.blocks, combined)) {
           const Operand value = combined ? Operand{home, 0, -1, run} : Builder::input(run);
           const Operand item = builder.take(area, parcel.rank, value, builder.scratch(0, run), whole(parcel.rank));
-          for (const bool again : {false, true}) {
-            for (const Range &blocks : touched.select({run}, again)) {
-              const bool end = i == last && blocks == mine;
-              builder.reduce(end ? result : place(blocks), partial(blocks), part_of(item, blocks));
-              finished |= end;
-            }
-          }
+          mine.combine(run, item, i == last);
         }
       }
-      touched.add({parcel});
+      mine.note_combined(parcel);
     }
   }
   builder.portion(0);
-  builder.copy(result, partial(mine));
+  builder.copy(result, mine.now(tile_of(request, request.rank)));
 }
 
-void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Space home, Operand result) {
-  const int rank = request.rank;
-  const Groups &sockets = request.shared->groups(topology::Level::package);
-  const Group &here = sockets.of(rank);
-  const auto position_in = [](const Group &socket, int of) {
-    return static_cast<std::size_t>(std::find(socket.begin(), socket.end(), of) - socket.begin());
-  };
-  const std::size_t size = here.size(), me = position_in(here, rank);
-  const auto tiles_of = [&](std::size_t position) {  // that end there, in this socket
-    std::vector<Range> tiles;
-    for (const Group &socket : sockets)
-      for (std::size_t i = position; i < socket.size(); i += size) tiles.push_back(tile_of(request, socket[i]));
-    return tiles;
-  };
-  const Range whole = range(0, request.ranks, request.ranks), mine = tile_of(request, rank);
-  builder.pack(whole.count);
-  if (home == plan::Space::slot) builder.keep_in_slots();
-  const auto offered = [&](bool untouched, Range tile) {
-    return untouched ? Builder::input(tile) : Operand{home, 0, -1, tile};
-  };
+namespace {
 
-  std::vector<int> readers;  // of this socket's part of their tiles
-  std::vector<Range> parts;
-  for (const Range &tile : tiles_of(me)) {
-    if (tile == mine) continue;
-    readers.push_back(static_cast<int>(tile.first));
-    parts.push_back(tile);
-  }
-  Operand at_hand = Builder::input(mine);
-  if (size == 1) {
-    builder.give_parts(2, readers, parts, Builder::input(whole));
-  } else {
-    const int next = here[(me + 1) % size], previous = here[(me + size - 1) % size];
-    const auto first = tiles_of((me + size - 1) % size);
-    builder.give_parts(0, std::vector<int>(first.size(), next), first, Builder::input(whole));
+// A rank among those of its socket, which stand in a ring. `home` is where partial results lie (exchange.hpp).
+class SocketRing {
+ public:
+  SocketRing(Builder &builder, const Request &request, plan::Space home)
+      : builder_(builder),
+        request_(request),
+        sockets_(request.shared->groups(topology::Level::package)),
+        here_(sockets_.of(request.rank)),
+        me_(static_cast<std::size_t>(std::find(here_.begin(), here_.end(), request.rank) - here_.begin())),
+        home_(home),
+        whole_(range(0, request.ranks, request.ranks)),
+        mine_(tile_of(request, request.rank)) {}
+
+  // Combines the tiles of this socket: they go round, and end at their places. Returns where this rank's own tile lies
+  // then, which may be `result`.
+  [[nodiscard]] Operand go_round(Operand result) {
+    std::vector<int> readers;  // of this socket's part of their tiles
+    std::vector<Range> parts;
+    for (const Range &tile : tiles_of(me_)) {
+      if (tile == mine_) continue;
+      readers.push_back(static_cast<int>(tile.first));
+      parts.push_back(tile);
+    }
+    const std::size_t size = here_.size();
+    if (size == 1) {
+      builder_.give_parts(2, readers, parts, Builder::input(whole_));
+      return Builder::input(mine_);
+    }
+    const int next = here_[(me_ + 1) % size], previous = here_[(me_ + size - 1) % size];
+    const auto first = tiles_of((me_ + size - 1) % size);
+    builder_.give_parts(0, std::vector<int>(first.size(), next), first, Builder::input(whole_));
+    Operand at_hand = Builder::input(mine_);
     std::vector<Operand> values;
     for (std::size_t step = 0; step + 1 < size; ++step) {
       const bool last = step + 2 == size;
-      builder.portion(static_cast<int>(step));
+      builder_.portion(static_cast<int>(step));
       values.clear();
-      for (const Range &tile : tiles_of((me + 2 * size - 2 - step) % size)) {
-        const Operand theirs = builder.take(0, previous, offered(step == 0, tile), builder.scratch(0, tile), whole);
-        if (last && tile == mine) {
-          builder.reduce(result, theirs, Builder::input(tile));
+      for (const Range &tile : tiles_of((me_ + 2 * size - 2 - step) % size)) {
+        const Operand theirs = builder_.take(0, previous, offered(step == 0, tile), builder_.scratch(0, tile), whole_);
+        if (last && tile == mine_) {
+          builder_.reduce(result, theirs, Builder::input(tile));
           at_hand = result;
           continue;
         }
-        const Operand all{home, 0, -1, whole};
+        const Operand all{home_, 0, -1, whole_};
         values.push_back(
-            part_of(last ? builder.open(2, readers, all) : builder.open(0, std::vector{next}, all), tile));
-        builder.reduce(values.back(), theirs, Builder::input(tile));
+            part_of(last ? builder_.open(2, readers, all) : builder_.open(0, std::vector{next}, all), tile));
+        builder_.reduce(values.back(), theirs, Builder::input(tile));
       }
-      builder.portion(last ? 0 : static_cast<int>(step) + 1);
-      if (!last) builder.post(0, std::vector<int>(values.size(), next), values);
+      builder_.portion(last ? 0 : static_cast<int>(step) + 1);
+      if (!last) builder_.post(0, std::vector<int>(values.size(), next), values);
     }
-    builder.post(2, readers, values);
+    builder_.post(2, readers, values);
+    return at_hand;
   }
 
-  std::vector<Fetch> items;
-  for (const Group &socket : sockets) {
-    if (&socket == &here) {
-      items.emplace_back([at_hand] { return at_hand; });
-      continue;
+  // Combines this rank's tile of all sockets; that of its own lies at `at_hand`.
+  void fold_sockets(Operand at_hand, Operand result) {
+    std::vector<Fetch> items;
+    for (const Group &socket : sockets_) {
+      if (&socket == &here_) {
+        items.emplace_back([at_hand] { return at_hand; });
+        continue;
+      }
+      const int from = socket[me_ % socket.size()];
+      const Operand given = offered(socket.size() == 1, mine_);
+      items.emplace_back([this, from, given] {
+        return builder_.take(2, from, given, builder_.scratch(0, mine_), whole_);
+      });
     }
-    const int from = socket[me % socket.size()];
-    const Operand given = offered(socket.size() == 1, mine);
-    items.emplace_back([&builder, from, given, mine, whole] {
-      return builder.take(2, from, given, builder.scratch(0, mine), whole);
-    });
+    fold(builder_, result, items, sockets_.index_of(request_.rank));
   }
-  fold(builder, result, items, sockets.index_of(rank));
+
+ private:
+  [[nodiscard]] std::vector<Range> tiles_of(std::size_t position) const {  // that end there, in this socket
+    std::vector<Range> tiles;
+    for (const Group &socket : sockets_)
+      for (std::size_t i = position; i < socket.size(); i += here_.size())
+        tiles.push_back(tile_of(request_, socket[i]));
+    return tiles;
+  }
+  [[nodiscard]] Operand offered(bool untouched, Range tile) const {
+    return untouched ? Builder::input(tile) : Operand{home_, 0, -1, tile};
+  }
+
+  Builder &builder_;
+  const Request &request_;
+  const Groups &sockets_;
+  const Group &here_;
+  std::size_t me_;
+  plan::Space home_;
+  Range whole_, mine_;
+};
+
+}  // namespace
+
+void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Space home, Operand result) {
+  builder.pack(static_cast<std::uint32_t>(request.ranks));
+  if (home == plan::Space::slot) builder.keep_in_slots();
+  SocketRing ring(builder, request, home);
+  const Operand at_hand = ring.go_round(result);
+  ring.fold_sockets(at_hand, result);
 }
 
 std::vector<Range> pair_runs(const Request &request, int from, const Group &to) {
