@@ -39,7 +39,7 @@ class Branches {
   }
 
  private:
-  [[nodiscard]] const shape::Extent &extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] const shape::RankSpan &extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
   [[nodiscard]] plan::Range blocks(int first, int last) const {
     return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
             static_cast<std::uint32_t>(tree_.size())};

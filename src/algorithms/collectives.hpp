@@ -25,7 +25,7 @@ enum class Collective : std::uint8_t {
 // The ranks that have a buffer.
 enum class Holders : std::uint8_t { all, root, permuted };
 // Whether a rank's input and output may be the same memory.
-enum class Place : std::uint8_t {
+enum class Sharing : std::uint8_t {
   never,
   same,   // they may: the same part of the message lies in the same place
   moved,  // they may, but the same place means a different part in each: Copse copies one of them first
@@ -109,8 +109,8 @@ inline constexpr Traits kTraits[] = {
    plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                \
    plan::Extent::output != plan::Extent::none && Holders::takers != Holders::root &&                             \
        Combined::combined != Combined::before_own,                                                              \
-   Holders::givers == Holders::root, Holders::takers == Holders::root, Place::place == Place::always,           \
-   Place::place == Place::same || Place::place == Place::always, Place::place == Place::moved,                  \
+   Holders::givers == Holders::root, Holders::takers == Holders::root, Sharing::place == Sharing::always,           \
+   Sharing::place == Sharing::same || Sharing::place == Sharing::always, Sharing::place == Sharing::moved,                  \
    Combined::combined != Combined::nothing, Holders::takers == Holders::permuted, Combined::combined, c, mpi, summary},
 #include "algorithms/collectives.def"
 #undef COLLECTIVE

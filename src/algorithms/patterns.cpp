@@ -214,7 +214,7 @@ namespace {
 // Those of the ranks below each rank of a tree, of which every subtree is an interval of ranks.
 Held tiles_below(const shape::SurveyedTree &tree) {
   Held tiles;
-  for (const shape::Extent &extent : tree.extents)
+  for (const shape::RankSpan &extent : tree.extents)
     tiles.push_back({static_cast<std::uint32_t>(extent.low), static_cast<std::uint32_t>(extent.size),
                      static_cast<std::uint32_t>(tree.size())});
   return tiles;

@@ -91,7 +91,7 @@ std::string text_of(const Bounds &bounds, const char *what) {
 // Returns what slots cost for each byte that the kernel would copy instead. In a broadcast, gather or scatter one side
 // writes slots while the other reads them. In other collectives each rank does both. Two ranks that each reduce half of
 // a message read all of it and write half.
-float cost_by_slots(const Costs &costs, Collective collective) {
+float cost_by_slots(const CopyCosts &costs, Collective collective) {
   const float slower = std::max(costs.write, costs.read);
   switch (collective) {
     case Collective::broadcast: return 2 * slower;

@@ -98,7 +98,7 @@ struct Reader {
   }
 
   void slots(std::string_view name, std::string_view value) {
-    settings.slots = static_cast<SlotStores>(one_of(name, value, "way to store", {"measured", "cached", "streamed"}));
+    settings.slots = static_cast<Stores>(one_of(name, value, "way to store", {"measured", "cached", "streamed"}));
   }
 
   void fragment(std::string_view name, std::string_view value) {

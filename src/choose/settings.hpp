@@ -29,7 +29,7 @@ struct Fragmentation {
 enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 
 // Whether slots are written past the caches: if a trial finds that faster, never, or always.
-enum class SlotStores : unsigned char { measured, cached, streamed };
+enum class Stores : unsigned char { measured, cached, streamed };
 
 struct Settings {
   bool disable = false;
@@ -39,7 +39,7 @@ struct Settings {
   std::vector<Forced> forced;
   Fragmentation fragment;
   ReachLimit reach = ReachLimit::any;
-  SlotStores slots = SlotStores::measured;
+  Stores slots = Stores::measured;
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";

@@ -9,7 +9,7 @@ namespace copse::choose {
 
 // The costs of filling a slot, of reading one, and of a copy by the kernel, in any unit. The values here apply if
 // nothing was measured. They suit the rules, which come from a machine on which the kernel's copy was worth its round.
-struct Costs {
+struct CopyCosts {
   float write = 1, read = 1, kernel = 0.7F;
 };
 
@@ -20,7 +20,7 @@ struct Situation {
   bool direct = false;          // loads and stores reach most buffers too (threads; shared heap)
   bool anywhere = false;        // addressable wherever it lies, without a copy to the shared heap first
   bool oversubscribed = false;
-  Costs costs;
+  CopyCosts costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
   const topology::Placement *places = nullptr;  // one per rank, if known
 };

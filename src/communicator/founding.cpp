@@ -146,7 +146,7 @@ class Pledge {
 // What the group goes by from now on.
 void describe(Group &group, const Census &census, const Reach &reach, const Agreed &agreed) {
   const choose::Settings &settings = group.settings;
-  using Stores = choose::SlotStores;
+  using Stores = choose::Stores;
   const bool measured = settings.slots == Stores::measured;
   const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
   group.terms.capabilities = {census.nodes,
@@ -232,7 +232,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   if (memory.mapping()) {
     segment = engine::Segment(memory.mapping()->base(), geometry);
     const bool kernel_allowed = settings.reach == choose::ReachLimit::any || settings.reach == choose::ReachLimit::kernel;
-    if (!census->crowded && settings.slots == choose::SlotStores::measured)
+    if (!census->crowded && settings.slots == choose::Stores::measured)
       tried.costs = costs_between(segment, *census, reach.peers, kernel_allowed);
     pledge.emplace(segment, reach.peers[static_cast<std::size_t>(census->rank)].local, census->rank);
   }

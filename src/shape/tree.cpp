@@ -223,13 +223,13 @@ int depth(const Tree& tree) {
   return deepest;
 }
 
-std::vector<Extent> extents(const Tree& tree) {
-  std::vector<Extent> result(tree.parent.size());
+std::vector<RankSpan> extents(const Tree& tree) {
+  std::vector<RankSpan> result(tree.parent.size());
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
-    Extent& whole = result[as_index(*rank)] = {*rank, *rank, 1};
+    RankSpan& whole = result[as_index(*rank)] = {*rank, *rank, 1};
     for (const int child : tree.children[as_index(*rank)]) {
-      const Extent& part = result[as_index(child)];
+      const RankSpan& part = result[as_index(child)];
       whole = {std::min(whole.low, part.low), std::max(whole.high, part.high), whole.size + part.size};
     }
   }
@@ -237,8 +237,8 @@ std::vector<Extent> extents(const Tree& tree) {
 }
 
 bool preserves_rank_order(const Tree& tree) {
-  const std::vector<Extent> all = extents(tree);
-  return std::all_of(all.begin(), all.end(), [](const Extent& each) { return each.unbroken(); });
+  const std::vector<RankSpan> all = extents(tree);
+  return std::all_of(all.begin(), all.end(), [](const RankSpan& each) { return each.unbroken(); });
 }
 
 SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
@@ -249,7 +249,7 @@ SurveyedTree::SurveyedTree(Tree tree) : Tree(std::move(tree)) {
     for (std::size_t i = 0; i < siblings.size(); ++i) place[as_index(siblings[i])] = static_cast<int>(i);
   }
   depth = shape::depth(*this);
-  keeps_order = std::all_of(extents.begin(), extents.end(), [](const Extent& each) { return each.unbroken(); });
+  keeps_order = std::all_of(extents.begin(), extents.end(), [](const RankSpan& each) { return each.unbroken(); });
 }
 
 std::vector<int> combining_order(const Tree& tree, int rank) {

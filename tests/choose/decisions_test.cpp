@@ -31,7 +31,7 @@ std::vector<std::size_t> sizes() {
 struct Reach {
   const char *name;
   bool addressable, direct;
-  choose::Costs costs;
+  choose::CopyCosts costs;
 };
 constexpr std::array kReaches = {Reach{"staged", false, false, {}},
                                  Reach{"forbidden", false, true, {}},  // forbids what could be reached directly

@@ -52,7 +52,7 @@ bool one_line(const std::string &text) {
 
 choose::Settings quick_settings() {
   choose::Settings settings;
-  settings.slots = choose::SlotStores::cached;  // no trial, because the other rank would not come
+  settings.slots = choose::Stores::cached;  // no trial, because the other rank would not come
   return settings;
 }
 

@@ -113,7 +113,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
       settings.fragment = fragmentation;
       settings.topology = machine_for(ranks);
       settings.nodes = nodes;
-      settings.slots = ranks % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
+      settings.slots = ranks % 2 == 0 ? choose::Stores::streamed : choose::Stores::cached;
       if (test_reach() == "heap_only") settings.reach = choose::ReachLimit::direct;
       const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
         if (test_reach() != "" && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;

@@ -46,7 +46,7 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
   std::vector<choose::Settings> result(kCommunicators);
   for (choose::Settings &each : result) {
     // The choice is not measured: a late rank may still read what another rank writes.
-    each.slots = random() % 2 == 0 ? choose::SlotStores::streamed : choose::SlotStores::cached;
+    each.slots = random() % 2 == 0 ? choose::Stores::streamed : choose::Stores::cached;
     each.first_ticket = draw_first_ticket(random);
   }
   for (std::size_t c = 1; c < result.size(); ++c) {

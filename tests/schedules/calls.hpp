@@ -25,7 +25,7 @@ class Ranks {
   Ranks(int ranks, int communicators, Body body) : body_(std::move(body)) {
     for (int i = 0; i < communicators; ++i) meetings_.push_back(std::make_unique<communicator::Meeting>(ranks));
     settings_.topology = "core:4 pu:1";
-    settings_.slots = choose::SlotStores::cached;  // no trial
+    settings_.slots = choose::Stores::cached;  // no trial
   }
   void set_up(Execution &execution) {
     for (int rank = 0; rank < meetings_.front()->ranks(); ++rank) execution.actor([this, rank] { run(rank); });
