@@ -120,6 +120,20 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
   }
 }
 
+// Every other rank of the node gets its block of this rank's input, and the leader also gets those for other nodes.
+void share_inside(Builder &builder, const Request &request, const Bundles &bundles, const std::vector<int> &others) {
+  const int home = bundles.node_of(request.rank), leader = bundles.leader(home);
+  std::vector<int> readers;
+  std::vector<Range> parts;
+  for (const int other : others) {
+    parts.push_back(request.pair(request.rank, other));
+    for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
+      for (const Range &run : pair_runs(request, request.rank, bundles.ranks_of(home + ahead))) parts.push_back(run);
+    readers.resize(parts.size(), other);
+  }
+  builder.share_input(0, readers, parts);
+}
+
 }  // namespace
 
 // What a rank shares inside its node, or a leader has got for its node.
@@ -143,15 +157,7 @@ plan::Plan alltoall_prop(const Request &request) {
   if (bundles.nodes() > 1) builder.give_from_scratch();
 
   builder.loop();
-  std::vector<int> readers;
-  std::vector<Range> parts;
-  for (const int other : others) {
-    parts.push_back(request.pair(rank, other));
-    for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
-      for (const Range &run : pair_runs(request, rank, bundles.ranks_of(home + ahead))) parts.push_back(run);
-    readers.resize(parts.size(), other);
-  }
-  builder.share_input(0, readers, parts);
+  share_inside(builder, request, bundles, others);
 
   // Where a block that has come from another node lies at the leader, as the leader and its readers name it.
   const auto in_scratch = [&](Range blocks, std::uint32_t index) { return placed(builder.scratch(2, blocks), index); };

@@ -359,8 +359,7 @@ class Partials {
     for (const Parcel &parcel : parcels) {
       // First what has not been combined with anything: it need not be copied where the reader can have the input.
       for (const Range &blocks : touched_.select(parcel.blocks, false)) {
-        const bool in_place = request_.carrier == plan::Carrier::get || !builder_.shares_memory_with(parcel.rank);
-        if (in_place) {
+        if (builder_.gives_in_place(parcel.rank)) {
           builder_.give(area_, std::vector{parcel.rank}, Builder::input(blocks));
           continue;
         }
@@ -579,7 +578,7 @@ void Turns::give(int round, int reader, Operand value) {
   await_turn(round);
   builder_.portion(round / 2);
   builder_.give(area(round), std::vector{reader}, value);
-  const bool copied = request_.carrier == plan::Carrier::line || request_.carrier == plan::Carrier::slot;
+  const bool copied = builder_.stages();
   if (copied && builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
 }
 

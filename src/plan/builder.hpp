@@ -118,6 +118,10 @@ class Builder {
   [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
   // Tells whether a value between this rank and `peer` lies in its taker's memory when it is posted.
   [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
+  // Tells whether `peer` takes a value out of this rank's own buffer, or the wire does.
+  [[nodiscard]] bool gives_in_place(int peer) const { return carrier_ == Carrier::get || !local(peer); }
+  // Tells whether values inside a node are copied into lines or slots.
+  [[nodiscard]] bool stages() const { return carrier_ == Carrier::line || carrier_ == Carrier::slot; }
 
   // Taking. Waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave (input, output,
   // scratch or slot); its range is the part wanted. `home` is where the wire, or a put, shall leave the value. `given` is all
