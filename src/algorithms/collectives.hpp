@@ -33,7 +33,7 @@ enum class Place : std::uint8_t {
 // Which ranks' inputs are combined in a rank's output.
 enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
 
-// What distinguishes the collectives.
+// What distinguishes the collectives. Many fields: they say what a row of collectives.def says.
 struct Traits {
   std::string_view name;
   plan::Extent input, output;
