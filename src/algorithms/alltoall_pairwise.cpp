@@ -15,7 +15,7 @@ plan::Plan alltoall_pairwise(const Request &request) {
   Builder builder = request.builder();
   const int rank = request.rank, ranks = request.ranks;
   const bool exchange = std::has_single_bit(static_cast<unsigned>(ranks));
-  Turns turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, request, 0, ranks - 1);
   builder.loop();
   builder.copy(Builder::output(request.pair(rank, rank)), Builder::input(request.pair(rank, rank)));
   for (int round = 0; round + 1 < ranks; ++round) {

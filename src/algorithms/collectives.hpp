@@ -45,7 +45,7 @@ using Permutation = std::span<const int>;
 // Why these are no permutation, in words that name an entry. Empty: they are one.
 [[nodiscard]] std::string not_a_permutation(std::span<const int> entries);
 
-// What distinguishes the collectives.
+// What distinguishes the collectives. Many fields: they say what a row of collectives.def says.
 struct Traits {
   std::string_view name;
   plan::Extent input, output;

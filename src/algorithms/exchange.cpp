@@ -563,18 +563,18 @@ Operand placed(Operand place, std::uint32_t index) {
   return place;
 }
 
-// Turns -------------------------------------------------------------------------------------------------------
+// TwoPlaces -------------------------------------------------------------------------------------------------------
 
-Turns::Turns(Builder &builder, const Request &request, int area, int rounds)
+TwoPlaces::TwoPlaces(Builder &builder, const Request &request, int area, int rounds)
     : builder_(builder), request_(request), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
 
-void Turns::await_turn(int round) {
+void TwoPlaces::await_turn(int round) {
   if (round < 2 || waits_for_[static_cast<std::size_t>(round - 2)] < 0) return;
   builder_.portion(round - 2);
   builder_.await_signal(area_ + 2, waits_for_[static_cast<std::size_t>(round - 2)]);
 }
 
-void Turns::give(int round, int reader, Operand value) {
+void TwoPlaces::give(int round, int reader, Operand value) {
   await_turn(round);
   builder_.portion(round / 2);
   builder_.give(area(round), std::vector{reader}, value);
@@ -582,24 +582,24 @@ void Turns::give(int round, int reader, Operand value) {
   if (copied && builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
 }
 
-Operand Turns::open(int round, int reader, Range block) {
+Operand TwoPlaces::open(int round, int reader, Range block) {
   await_turn(round);
   const Operand place = builder_.open(area(round), std::vector{reader}, opened(block));
   if (builder_.shares_memory_with(reader)) waits_for_[static_cast<std::size_t>(round)] = reader;
   return place;
 }
 
-void Turns::post(int round, int reader, Operand value) {
+void TwoPlaces::post(int round, int reader, Operand value) {
   builder_.portion(round / 2);
   builder_.post(area(round), std::vector{reader}, value);
 }
 
-Operand Turns::take(int round, int from, Operand as, Operand home) {
+Operand TwoPlaces::take(int round, int from, Operand as, Operand home) {
   builder_.portion(round / 2);
   return builder_.take(area(round), from, as, home);
 }
 
-void Turns::taken(int round, int from, Operand value) {
+void TwoPlaces::taken(int round, int from, Operand value) {
   if (!staged(value) || static_cast<std::size_t>(round) + 2 >= waits_for_.size()) return;
   builder_.portion(round);
   builder_.signal(area_ + 2, std::vector{from});

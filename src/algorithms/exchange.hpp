@@ -71,9 +71,9 @@ void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan
 
 // Blocks that are given one in each round, to a rank of the round: they take turns in two places, and whoever has
 // taken one says so, so that a line or slot holds but one block, whatever their number. Areas from `area` on: three.
-class Turns {
+class TwoPlaces {
  public:
-  Turns(plan::Builder &builder, const Request &request, int area, int rounds);
+  TwoPlaces(plan::Builder &builder, const Request &request, int area, int rounds);
 
   void give(int round, int reader, plan::Operand value);
   // Opens a block that is computed into its place. Without a line, that is a slot, whatever the carrier, so this tells the

@@ -15,7 +15,7 @@ plan::Plan reduce_scatter_pairwise(const Request &request) {
   const plan::Range mine = request.block(rank);
   const Operand result = Builder::output(mine);
   Operand low = Builder::input(mine), high;  // of the ranks up to mine; of those after it
-  Turns turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, request, 0, ranks - 1);
   builder.loop();
   for (int round = 0; round + 1 < ranks; ++round) {
     const int to = (rank + round + 1) % ranks, from = (rank + ranks - round - 1) % ranks;

@@ -19,11 +19,11 @@ plan::Plan reduce_scatter_ring(const Request &request) {
     builder.copy(result, Builder::input(request.block(rank)));
     return builder.finish();
   }
-  Turns turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, request, 0, ranks - 1);
   turns.give(0, next, Builder::input(request.block(previous)));
   for (int round = 0; round + 1 < ranks; ++round) {
     const plan::Range block = request.block((rank + 2 * ranks - 2 - round) % ranks);
-    const Operand given = round == 0 ? Builder::input(block) : Turns::opened(block);
+    const Operand given = round == 0 ? Builder::input(block) : TwoPlaces::opened(block);
     const Operand partial = turns.take(round, previous, given, builder.scratch(0, block));
     const bool last = round + 2 == ranks;
     const Operand place = last ? result : turns.open(round + 1, next, block);

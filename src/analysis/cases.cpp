@@ -152,119 +152,166 @@ Call call_of(const Variant& variant, int fragments, bool in_place) {
           in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant)};
 }
 
-std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
-  const int depth = std::max(2, most_lag(*variant.plans) + 1);
-  std::vector<NamedCase> result;
-  const bool all = effort == Effort::full && variant.ranks <= kFewRanks, riding = rides(*variant.plans);
-  const std::vector<RidePattern> patterns = ride_patterns(variant.ranks, effort == Effort::full);
-  const auto add_one = [&](const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth, bool mixed) {
-    result.push_back({variant.name() + "; " + name,
-                      {variant.ranks, variant.nodes, line_depth, slot_depth, std::move(calls), nullptr},
-                      mixed});
-  };
-  const auto add = [&](const std::string& name, const std::vector<Call>& calls, int line_depth, int slot_depth,
-                       bool mixed = false) {
-    if (!riding) return add_one(name, calls, line_depth, slot_depth, mixed);
-    for (const RidePattern& pattern : patterns) {
-      std::vector<Call> chosen = calls;
-      for (std::size_t call = 0; call < chosen.size(); ++call) chosen[call].rides = pattern.of(variant.ranks, call);
-      add_one(name + "; " + pattern.name, std::move(chosen), line_depth, slot_depth, mixed);
-    }
-  };
-  const auto& traits = algorithms::traits_of(variant.row->collective);
-  const bool may_be_in_place = traits.in_place && !traits.one_buffer;
+namespace {
+
+// Makes the cases of a variant.
+class Maker {
+ public:
+  Maker(const Variant& variant, Effort effort)
+      : variant_(variant),
+        depth_(std::max(2, most_lag(*variant.plans) + 1)),
+        all_(effort == Effort::full && variant.ranks <= kFewRanks) {
+    if (rides(*variant.plans)) patterns_ = ride_patterns(variant.ranks, effort == Effort::full);
+  }
 
   // The same plans run again and again, until the rings have wrapped around.
-  std::vector<int> counts{1};
-  if (!one_fragment(variant)) counts = {1, 2, 3, depth + 2};
-  std::vector<std::vector<int>> sequences;  // for each sequence of calls: their fragments
-  for (const int fragments : counts)
-    sequences.emplace_back(static_cast<std::size_t>(std::max(2, (depth + 2 + fragments - 1) / fragments)), fragments);
-  if (variant.ranks > 2 * kManyRanks && counts.size() > 1) sequences = {counts};
-  for (const std::vector<int>& sequence : sequences) {
-    std::string name = std::to_string(sequence.size()) + " calls of " + std::to_string(sequence.front());
-    if (sequence.back() != sequence.front()) name.append(" to ").append(std::to_string(sequence.back()));
-    name += " fragments";
-    for (int turn = 0; turn < (may_be_in_place && all ? 2 : 1); ++turn) {
-      std::vector<Call> calls;
-      bool in_place = (turn + sequence.front()) % 2 == 0;
-      for (const int fragments : sequence) {
-        calls.push_back(call_of(variant, fragments, in_place));
-        in_place = !in_place;
-      }
-      add(name, calls, depth, depth);
-      if (all || (sequence.front() == depth + 2 && variant.ranks <= kManyRanks)) {
-        add(name + ", deeper slots", calls, depth, 2 * depth);
-        add(name + ", deeper lines", calls, 2 * depth, depth);
+  void repeat() {
+    const auto& traits = algorithms::traits_of(variant_.row->collective);
+    const bool may_be_in_place = traits.in_place && !traits.one_buffer;
+    const std::vector<int> counts = fragment_counts();
+    std::vector<std::vector<int>> sequences;  // for each sequence of calls: their fragments
+    for (const int fragments : counts)
+      sequences.emplace_back(static_cast<std::size_t>(std::max(2, (depth_ + 2 + fragments - 1) / fragments)), fragments);
+    if (variant_.ranks > 2 * kManyRanks && counts.size() > 1) sequences = {counts};
+    for (const std::vector<int>& sequence : sequences) {
+      std::string name = std::to_string(sequence.size()) + " calls of " + std::to_string(sequence.front());
+      if (sequence.back() != sequence.front()) name.append(" to ").append(std::to_string(sequence.back()));
+      name += " fragments";
+      for (int turn = 0; turn < (may_be_in_place && all_ ? 2 : 1); ++turn) {
+        std::vector<Call> calls;
+        bool in_place = (turn + sequence.front()) % 2 == 0;
+        for (const int fragments : sequence) {
+          calls.push_back(call_of(variant_, fragments, in_place));
+          in_place = !in_place;
+        }
+        add(name, calls, depth_, depth_);
+        if (all_ || (sequence.front() == depth_ + 2 && variant_.ranks <= kManyRanks)) {
+          add(name + ", deeper slots", calls, depth_, 2 * depth_);
+          add(name + ", deeper lines", calls, 2 * depth_, depth_);
+        }
       }
     }
   }
 
-  // The worst neighbours. No rank may take a line or slot that the slow one still reads, whichever place of the ring it used,
-  // and the hasty ones leave no time. No rank may be done while it still reads, because hasty ones come afterwards, too.
-  int areas = 1;
-  for (const auto& plan : *variant.plans)
-    for (const auto& step : plan.steps)
-      if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
-  const Call slow{neighbour(variant, areas, true, riding), Collective::reduce, -1, false, false, 1};
-  const Call hasty{neighbour(variant, areas, false, riding), Collective::reduce, -1, false, false, 1};
-  const bool few = variant.ranks > kManyRanks;
-  if (few && counts.size() > 1) counts.erase(counts.begin() + 1, counts.end() - (variant.ranks > 2 * kManyRanks ? 0 : 1));
-  for (int fragments : counts) {
-    for (int place = few ? (variant.ranks + fragments) % depth : 0; place < depth; place += few ? depth : 1) {
-      std::vector<Call> sequence(static_cast<std::size_t>(depth), hasty);
-      sequence[static_cast<std::size_t>(place)] = slow;
-      sequence.push_back(call_of(variant, fragments, fragments % 2 == 0));
-      sequence.insert(sequence.end(), static_cast<std::size_t>(depth) + 1, hasty);
-      add(std::to_string(fragments) + " fragments, a slow neighbour " + std::to_string(depth - place) +
-              " calls before, hasty ones around",
-          std::move(sequence), depth, depth);
+  // The worst neighbours. No rank may take a line or slot that the slow one still reads, whichever place of the ring it
+  // used, and the hasty ones leave no time. No rank may be done while it still reads, because hasty ones come afterwards,
+  // too.
+  void put_between_neighbours() {
+    int areas = 1;
+    for (const auto& plan : *variant_.plans)
+      for (const auto& step : plan.steps)
+        if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
+    const bool riding = !patterns_.empty();
+    const Call slow{neighbour(variant_, areas, true, riding), Collective::reduce, -1, false, false, 1};
+    const Call hasty{neighbour(variant_, areas, false, riding), Collective::reduce, -1, false, false, 1};
+    const bool few = variant_.ranks > kManyRanks;
+    std::vector<int> counts = fragment_counts();
+    if (few && counts.size() > 1)
+      counts.erase(counts.begin() + 1, counts.end() - (variant_.ranks > 2 * kManyRanks ? 0 : 1));
+    for (int fragments : counts) {
+      for (int place = few ? (variant_.ranks + fragments) % depth_ : 0; place < depth_; place += few ? depth_ : 1) {
+        std::vector<Call> sequence(static_cast<std::size_t>(depth_), hasty);
+        sequence[static_cast<std::size_t>(place)] = slow;
+        sequence.push_back(call_of(variant_, fragments, fragments % 2 == 0));
+        sequence.insert(sequence.end(), static_cast<std::size_t>(depth_) + 1, hasty);
+        add(std::to_string(fragments) + " fragments, a slow neighbour " + std::to_string(depth_ - place) +
+                " calls before, hasty ones around",
+            std::move(sequence), depth_, depth_);
+      }
     }
   }
 
-  // Another root or permutation between.
-  if ((traits.rooted() || traits.permutes) && variant.ranks > 1) {
-    Variant other = variant;
-    other.root = (variant.root + 1 + variant.ranks / 3) % variant.ranks;
-    if (other.root == variant.root) other.root = (variant.root + 1) % variant.ranks;
+  // Another root or permutation in between.
+  void change_root() {
+    const auto& traits = algorithms::traits_of(variant_.row->collective);
+    if (!(traits.rooted() || traits.permutes) || variant_.ranks == 1) return;
+    Variant other = variant_;
+    other.root = (variant_.root + 1 + variant_.ranks / 3) % variant_.ranks;
+    if (other.root == variant_.root) other.root = (variant_.root + 1) % variant_.ranks;
     other.plans = build_plans(other);
     for (int fragments : {1, 2}) {
       add(std::to_string(fragments) + (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
-          {call_of(variant, fragments, false), call_of(other, fragments, false), call_of(variant, fragments, true),
+          {call_of(variant_, fragments, false), call_of(other, fragments, false), call_of(variant_, fragments, true),
            call_of(other, 1, false)},
-          depth, depth);
-      if (one_fragment(variant)) break;
+          depth_, depth_);
+      if (one_fragment(variant_)) break;
     }
   }
 
   // Other algorithms in between, on the same lines and slots.
-  const auto rows = algorithms::all();
-  Random random(static_cast<std::uint64_t>(variant.ranks * 1000 + variant.root * 10 + variant.radix) +
-                static_cast<std::uint64_t>(variant.row - rows.data()) * 100000);
-  for (int sample = 0; sample < (all ? 4 : 1); ++sample) {
-    std::vector<Call> sequence{call_of(variant, 1 + sample % 3, false)};
-    std::string names = "between ";
-    int deep = depth;
-    const int others = variant.ranks > 2 * kManyRanks ? 1 : 3;
-    for (int i = 0; i < others; ++i) {
-      Variant other = variant;
-      other.row = &rows[random.below(rows.size())];
-      other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant.ranks)));
-      do {
-        other.carrier = static_cast<plan::Carrier>(random.below(plan::kCarriers));
-      } while (!other.row->carries(other.carrier));
-      other.plans = build_plans(other);
-      deep = std::max(deep, most_lag(*other.plans) + 1);
-      sequence.push_back(call_of(other, 1 + static_cast<int>(random.below(3)), random.below(2) == 0));
-      if (i == 1) sequence.push_back(call_of(variant, 2, true));
-      if (i > 0) names.append(", ");
-      names.append(name_of(other.row->collective)).append(" ").append(other.row->name).append(" by ");
-      names.append(plan::name_of(other.carrier)).append(" root ").append(std::to_string(other.root));
+  void change_algorithms() {
+    const auto rows = algorithms::all();
+    Random random(static_cast<std::uint64_t>(variant_.ranks * 1000 + variant_.root * 10 + variant_.radix) +
+                  static_cast<std::uint64_t>(variant_.row - rows.data()) * 100000);
+    for (int sample = 0; sample < (all_ ? 4 : 1); ++sample) {
+      std::vector<Call> sequence{call_of(variant_, 1 + sample % 3, false)};
+      std::string names = "between ";
+      int deep = depth_;
+      const int others = variant_.ranks > 2 * kManyRanks ? 1 : 3;
+      for (int i = 0; i < others; ++i) {
+        const Variant other = any_algorithm(random);
+        deep = std::max(deep, most_lag(*other.plans) + 1);
+        sequence.push_back(call_of(other, 1 + static_cast<int>(random.below(3)), random.below(2) == 0));
+        if (i == 1) sequence.push_back(call_of(variant_, 2, true));
+        if (i > 0) names.append(", ");
+        names.append(name_of(other.row->collective)).append(" ").append(other.row->name).append(" by ");
+        names.append(plan::name_of(other.carrier)).append(" root ").append(std::to_string(other.root));
+      }
+      sequence.push_back(call_of(variant_, 1, true));
+      add(names, std::move(sequence), deep, deep, true);
     }
-    sequence.push_back(call_of(variant, 1, true));
-    add(names, std::move(sequence), deep, deep, true);
   }
-  return result;
+
+  [[nodiscard]] std::vector<NamedCase> take() { return std::move(result_); }
+
+ private:
+  [[nodiscard]] std::vector<int> fragment_counts() const {
+    if (one_fragment(variant_)) return {1};
+    return {1, 2, 3, depth_ + 2};
+  }
+
+  [[nodiscard]] Variant any_algorithm(Random& random) const {
+    const auto rows = algorithms::all();
+    Variant other = variant_;
+    other.row = &rows[random.below(rows.size())];
+    other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant_.ranks)));
+    do {
+      other.carrier = static_cast<plan::Carrier>(random.below(plan::kCarriers));
+    } while (!other.row->carries(other.carrier));
+    other.plans = build_plans(other);
+    return other;
+  }
+
+  // Adds a case, or one for each pattern of rides.
+  void add(const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth, bool mixed = false) {
+    const auto add_one = [&](const std::string& full_name) {
+      result_.push_back({variant_.name() + "; " + full_name,
+                         {variant_.ranks, variant_.nodes, line_depth, slot_depth, calls, nullptr},
+                         mixed});
+    };
+    if (patterns_.empty()) return add_one(name);
+    for (const RidePattern& pattern : patterns_) {
+      for (std::size_t call = 0; call < calls.size(); ++call) calls[call].rides = pattern.of(variant_.ranks, call);
+      add_one(name + "; " + pattern.name);
+    }
+  }
+
+  const Variant& variant_;
+  int depth_;
+  bool all_;
+  std::vector<RidePattern> patterns_;  // none if nothing rides
+  std::vector<NamedCase> result_;
+};
+
+}  // namespace
+
+std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
+  Maker maker(variant, effort);
+  maker.repeat();
+  maker.put_between_neighbours();
+  maker.change_root();
+  maker.change_algorithms();
+  return maker.take();
 }
 
 std::vector<int> full_ranks() {

@@ -34,9 +34,8 @@ std::string name_of_place(const plan::Operand& operand, int rank) {
 }
 
 void Judge::find(Fault fault, const Moment& now, std::string explanation) {
-  verdict_.findings.push_back(
+  report_.verdict.findings.push_back(
       {fault, now.rank, text_of(now), static_cast<int>(now.call), now.fragment, std::move(explanation)});
-  enough_ = verdict_.findings.size() >= most_;
 }
 
 // Describes what the rank did at that event. A rank's clock ticks when it enters a call, at every step and when it returns,

@@ -10,44 +10,46 @@ using plan::Kind;
 using plan::Operand;
 using plan::Space;
 
+Lines::Lines(const Script& script) : depth_(at(script.subject().line_depth)) {
+  for (const Cast& cast : script.casts())
+    for (const plan::Plan* plan : cast.plans) areas_ = std::max<std::size_t>(areas_, plan->areas);
+  lines_.resize(at(script.ranks()) * areas_ * depth_);
+}
+
 Judge::Judge(const Script& script, std::size_t most, WaitUse* use)
     : script_(script),
-      most_(most),
-      use_(use),
       values_(script.ranks(), static_cast<int>(script.calls())),
       clocks_(script.ranks()),
       order_(clocks_),
       store_(script),
-      addresses_(script.ranks()),
-      calls_(script.calls()) {
+      posts_{Lines(script), Addresses(script.ranks())},
+      calls_(script.calls()),
+      report_{most, use} {
   for (std::size_t call = 0; call < script.calls(); ++call) {
     if (store_.cuts(call).clash().empty()) continue;
-    verdict_.findings.push_back({Fault::mismatch, 0, "plan", static_cast<int>(call), 0,
+    report_.verdict.findings.push_back({Fault::mismatch, 0, "plan", static_cast<int>(call), 0,
                                  "the message is " + store_.cuts(call).clash()});
   }
-  for (const Cast& cast : script.casts())
-    for (const plan::Plan* plan : cast.plans) areas_ = std::max<int>(areas_, plan->areas);
-  lines_.resize(at(script.ranks()) * at(areas_) * at(script.subject().line_depth));
-  if (use_ == nullptr) return;
-  use_->resize(at(script.ranks()));
-  for (int rank = 0; rank < script.ranks(); ++rank) (*use_)[at(rank)].resize(script.plan_of(0, rank).steps.size());
+  if (use == nullptr) return;
+  use->resize(at(script.ranks()));
+  for (int rank = 0; rank < script.ranks(); ++rank) (*use)[at(rank)].resize(script.plan_of(0, rank).steps.size());
 }
 
 Verdict Judge::run() {
-  if (!verdict_.ok()) return std::move(verdict_);
+  if (!report_.verdict.ok()) return std::move(report_.verdict);
   Walk<Judge> walk(script_, *this);
   const bool finished = walk.run();
-  if (enough()) return std::move(verdict_);
-  verdict_.depth = clocks_.depth();
+  if (enough()) return std::move(report_.verdict);
+  report_.verdict.depth = clocks_.depth();
   if (!finished) {
     find_deadlock(walk);
   } else {
     walk.each_lost([&](const Moment& sent) {
-      verdict_.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step),
+      report_.verdict.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step),
                                    static_cast<int>(sent.call), sent.fragment, "sent, but never received"});
     });
   }
-  return std::move(verdict_);
+  return std::move(report_.verdict);
 }
 
 // ---- Calls -----------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ void Judge::abandons(const Moment& now, const Moment& sent) {
 // Acts as the caller, which reads and overwrites its buffers as soon as it has them back.
 void Judge::touch_buffer(const Moment& now, Memory& memory, const char* name) {
   for (std::uint32_t i = 0; i < memory.size; ++i) {
-    ++verdict_.accesses;
+    ++report_.verdict.accesses;
     if (const auto other = order_.write(now.rank, store_.atoms_of(memory)[i].accesses)) {
       find_race(now, "the caller has its " + std::string(name) + " back", true, *other);
       return;
@@ -147,18 +149,18 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
 
 void Judge::note(const Moment& now, bool news) {
   if (now.plan != &script_.plan_of(0, now.rank)) return;
-  auto& mark = (*use_)[at(now.rank)][static_cast<std::size_t>(now.step - now.plan->steps.data())];
+  auto& mark = (*report_.use)[at(now.rank)][static_cast<std::size_t>(now.step - now.plan->steps.data())];
   mark = std::max<std::uint8_t>(mark, news ? 2 : 1);
 }
 
 void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
   const int peer = now.step->peer, area = now.step->area;
-  ++verdict_.accesses;
-  if (const auto other = order_.read(now.rank, line_of(peer, area, ticket).word))
+  ++report_.verdict.accesses;
+  if (const auto other = order_.read(now.rank, posts_.lines.of(peer, area, ticket).word))
     find_race(now, "line " + std::to_string(peer) + "." + std::to_string(area), false, *other);
   if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
   if (published) {
-    addresses_.take(now.rank, peer, now.call);
+    posts_.addresses.take(now.rank, peer, now.call);
   } else {
     find(Fault::illegal, now, "what was posted there has no addresses");
   }
@@ -166,14 +168,14 @@ void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
 
 bool Judge::posts(const Moment& now) {
   const plan::Step& step = *now.step;
-  Line& line = line_of(now.rank, step.area, now.ticket);
+  Lines::Line& line = posts_.lines.of(now.rank, step.area, now.ticket);
   if (line.posted > now.ticket || (line.posted == now.ticket && line.portion >= step.portion)) {
     find(Fault::illegal, now,
          "portion " + std::to_string(line.portion) + " of ticket " + std::to_string(line.posted) +
              " was already posted on this area");
     return false;
   }
-  ++verdict_.accesses;
+  ++report_.verdict.accesses;
   if (line.posted != now.ticket) {  // further portions take nothing from those who still look at the first
     if (const auto other = order_.write(now.rank, line.word))
       find_race(now, "line " + std::to_string(now.rank) + "." + std::to_string(step.area), true, *other);
@@ -193,14 +195,12 @@ Place Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
                 Space::peer_scratch < Space::ride);
   const bool lost = operand.space >= Space::peer_input && operand.rank != now.rank &&
-                    !addresses_.has(now.rank, operand.rank, now.call);
+                    !posts_.addresses.has(now.rank, operand.rank, now.call);
+  std::string wrong;
   // Places are made where the caller wants them, because copying one costs more than finding it.
-  Place place = lost ? Place{} : store_.locate(now, operand, wrong_);
-  if (lost) wrong_ = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
-  if (place.memory == nullptr && !wrong_.empty()) {
-    find(Fault::illegal, now, wrong_);
-    wrong_.clear();
-  }
+  Place place = lost ? Place{} : store_.locate(now, operand, wrong);
+  if (lost) wrong = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
+  if (place.memory == nullptr && !wrong.empty()) find(Fault::illegal, now, wrong);
   return place;
 }
 
@@ -220,7 +220,7 @@ bool Judge::read(const Moment& now, const Place& place, const Operand& operand, 
       return false;
     }
     Atom& atom = store_.atoms_of(memory)[place.index(i)];
-    ++verdict_.accesses;
+    ++report_.verdict.accesses;
     if (const auto other = order_.read(now.rank, atom.accesses)) {
       find_race(now, name_of_place(operand, now.rank), false, *other);
       return false;
@@ -261,7 +261,7 @@ void Judge::write(const Moment& now, const Place& place, const Operand& operand,
   if (place.reused && memory.size < place.whole) store_.resize(memory, place.whole);
   for (std::uint32_t i = 0; i < place.count; ++i) {
     Atom& atom = store_.atoms_of(memory)[place.index(i)];
-    ++verdict_.accesses;
+    ++report_.verdict.accesses;
     atom.value = values[i];
     atom.block = place.block_at(i);
     if (const auto other = order_.write(now.rank, atom.accesses)) {
@@ -286,16 +286,16 @@ void Judge::moves(const Moment& now) {
   if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
       step.dst2.space == Space::none)
     return;
-  if (!read(now, a, step.a, read_a_)) return;
+  if (!read(now, a, step.a, read_.a)) return;
   if (step.kind == Kind::reduce) {
     const Place b = locate(now, step.b);
-    if (b.memory == nullptr || !same_part(now, a, b) || !read(now, b, step.b, read_b_)) return;
-    for (std::size_t i = 0; i < read_a_.size(); ++i) read_a_[i] = values_.combine(read_a_[i], read_b_[i]);
+    if (b.memory == nullptr || !same_part(now, a, b) || !read(now, b, step.b, read_.b)) return;
+    for (std::size_t i = 0; i < read_.a.size(); ++i) read_.a[i] = values_.combine(read_.a[i], read_.b[i]);
   }
-  write(now, dst, step.dst, read_a_);
+  write(now, dst, step.dst, read_.a);
   if (step.dst2.space == Space::none) return;
   const Place dst2 = locate(now, step.dst2);
-  if (dst2.memory != nullptr && same_part(now, a, dst2)) write(now, dst2, step.dst2, read_a_);
+  if (dst2.memory != nullptr && same_part(now, a, dst2)) write(now, dst2, step.dst2, read_.a);
 }
 
 // ---- The wire --------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ bool Judge::sends(const Moment& now, std::size_t message) {
   Place source;
   if (now.step->a.space != Space::none) {
     source = locate(now, now.step->a);
-    if (source.memory == nullptr || !read(now, source, now.step->a, read_a_)) return false;
+    if (source.memory == nullptr || !read(now, source, now.step->a, read_.a)) return false;
   }
   if (message >= sent_.size()) sent_.resize(message + 1);
   Sent& sent = sent_[message];
@@ -314,7 +314,7 @@ bool Judge::sends(const Moment& now, std::size_t message) {
   sent.values.clear();
   sent.writes.clear();
   if (!sent.data) return true;
-  sent.values.swap(read_a_);
+  sent.values.swap(read_.a);
   for (std::uint32_t i = 0; i < source.count; ++i)
     sent.writes.push_back(store_.atoms_of(*source.memory)[source.index(i)].accesses.write);
   return true;

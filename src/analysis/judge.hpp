@@ -46,8 +46,25 @@ class Addresses {
   std::vector<std::int32_t> calls_;
 };
 
-// This class has more than ten fields. The parts of a proof (values, order, memory) are classes of their own, and the other
-// fields are what the findings and the verdict are made of.
+// The words of all lines, and what was posted last on each. The payloads are in the store.
+class Lines {
+ public:
+  struct Line {  // one place in a ring of lines
+    Accesses word;
+    Ticket posted = -1;
+    int portion = -1;  // the last portion of that ticket that was posted
+  };
+
+  explicit Lines(const Script& script);
+  [[nodiscard]] Line& of(int rank, int area, Ticket ticket) {
+    return lines_[(at(rank) * areas_ + at(area)) * depth_ + static_cast<std::size_t>(ticket) % depth_];
+  }
+
+ private:
+  std::size_t areas_ = 1, depth_;
+  std::vector<Line> lines_;  // [rank][area][place in the ring]
+};
+
 class Judge : public Quiet {
  public:
   using Mark = Signal;
@@ -57,14 +74,14 @@ class Judge : public Quiet {
   Verdict run();
 
   // These are the events of the walk (walk.hpp).
-  [[nodiscard]] bool enough() const { return enough_; }
+  [[nodiscard]] bool enough() const { return report_.verdict.findings.size() >= report_.most; }
   void begins(const Moment& now) {
     clocks_.tick(now.rank);
-    ++verdict_.steps;
+    ++report_.verdict.steps;
   }
   void hears(const Moment& now, const Signal& signal) {
     const bool news = clocks_.join(now.rank, signal);
-    if (use_ != nullptr) note(now, news);
+    if (report_.use != nullptr) note(now, news);
   }
   void forgets(const Signal& signal) { clocks_.release(signal); }
   void enters(const Moment& now);
@@ -80,10 +97,9 @@ class Judge : public Quiet {
   [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
 
  private:
-  struct Line {  // one place in a ring of lines: the word; the payload is in the store
-    Accesses word;
-    Ticket posted = -1;
-    int portion = -1;  // the last portion of that ticket that was posted
+  struct Posts {  // what posts have told
+    Lines lines;
+    Addresses addresses;
   };
   struct Sent {  // the contents of a message
     bool data;
@@ -96,12 +112,16 @@ class Judge : public Quiet {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
     std::vector<Epoch> entries;         // for a barrier
   };
+  struct Read {  // the values of a step's operands; kept, so that a step need not allocate
+    std::vector<Values::Id> a, b;
+  };
+  struct Report {
+    std::size_t most;  // findings
+    WaitUse* use;      // null: nobody asks which waits bring news
+    Verdict verdict{};
+  };
 
   const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
-  Line& line_of(int rank, int area, Ticket ticket) {
-    const auto depth = at(script_.subject().line_depth);
-    return lines_[(at(rank) * at(areas_) + at(area)) * depth + static_cast<std::size_t>(ticket) % depth];
-  }
   void note(const Moment& now, bool news);
   Place locate(const Moment& now, const plan::Operand& operand);
   bool read(const Moment& now, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
@@ -120,21 +140,15 @@ class Judge : public Quiet {
   std::string describe(Epoch event) const;
 
   const Script& script_;
-  std::size_t most_;
-  WaitUse* use_;
   Values values_;
   Clocks clocks_;
   AccessOrder order_;
   Store store_;
-  Addresses addresses_;
-  int areas_ = 1;
-  std::vector<Line> lines_;  // [rank][area][place in the ring]
+  Posts posts_;
   std::vector<CallState> calls_;
   std::vector<Sent> sent_;  // by message number
-  std::vector<Values::Id> read_a_, read_b_;
-  std::string wrong_;
-  bool enough_ = false;  // enough findings
-  Verdict verdict_;
+  Read read_;
+  Report report_;
 };
 
 [[nodiscard]] std::string text_of(const Moment& now);  // the step, or what else the rank does

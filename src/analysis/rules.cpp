@@ -48,14 +48,56 @@ struct Rules {
       illegal("rank " + std::to_string(peer) + " is on this node; the wire is only for other nodes");
   }
 
-  void operand(const Operand& operand, bool written) {
-    if (operand.space == Space::none) return;
-    const auto& range = operand.range;
+  void range(const plan::Range& range) {
     const bool around = plan.contents.blocks > 0 && range.of == plan.contents.blocks && range.first < range.of;
     if (range.of == 0 || range.count == 0 || range.count > range.of ||
         (std::uint64_t{range.first} + range.count > range.of && !around))
       illegal("range out of bounds: first " + std::to_string(range.first) + ", count " + std::to_string(range.count) +
               " of " + std::to_string(range.of));
+  }
+
+  void line_or_slot(const Operand& operand, bool written) {
+    if (!is_rank(operand.rank)) return illegal("line or slot of no rank: " + std::to_string(operand.rank));
+    if (!near(operand.rank)) illegal("line or slot of a rank on another node");
+    if (written && operand.rank != rank) illegal("writes another rank's line or slot");
+    if (operand.area >= plan.areas) illegal("area beyond the plan's " + std::to_string(plan.areas));
+    if (operand.range.of > 0 && plan.contents.blocks > 0 &&
+        (operand.range.first + operand.range.of - operand.origin) % operand.range.of + operand.range.count > plan.pack)
+      illegal("more blocks than the plan's pack, " + std::to_string(plan.pack));
+    if (!section->loop && job().fragments > 1)
+      illegal("a whole message of several fragments does not fit a line or slot");
+  }
+
+  void ride(const Operand& operand, bool written) {
+    if (!is_rank(operand.rank)) return illegal("ride with no rank: " + std::to_string(operand.rank));
+    if (!near(operand.rank)) illegal("ride with a rank on another node");
+    if (written && operand.rank != rank) illegal("writes another rank's ride");
+    if (plan.contents.blocks == 0) illegal("a ride must be made of blocks");
+    if (!plan.one_fragment) illegal("a ride must be a whole message");
+    if (operand.area != plan::kPublishArea) illegal("a ride must be on the area of publications");
+    if (step->kind != Kind::copy) illegal("a ride must be copied");
+  }
+
+  void peers_buffer(const Operand& operand, bool written) {
+    if (!is_rank(operand.rank)) return illegal("buffer of no rank: " + std::to_string(operand.rank));
+    if (!near(operand.rank)) illegal("buffer of a rank on another node");
+    if (operand.rank == rank) illegal("the rank's own buffer, used as if it were a peer's");
+    if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
+    if (operand.space == Space::peer_output && !traits().one_buffer &&
+        !traits().has_output(operand.rank, job().root))
+      illegal("that rank has no output");
+    if (operand.space == Space::peer_input && !traits().one_buffer &&
+        !traits().has_input(operand.rank, job().root))
+      illegal("that rank has no input");
+    if (operand.space != Space::peer_scratch) return;
+    if (!plan.whole_scratch) illegal("a peer's scratch that does not hold whole messages");
+    if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
+      illegal("scratch beyond those of that rank");
+  }
+
+  void operand(const Operand& operand, bool written) {
+    if (operand.space == Space::none) return;
+    range(operand.range);
     switch (operand.space) {
       case Space::none:
         break;
@@ -71,43 +113,13 @@ struct Rules {
         break;
       case Space::line:
       case Space::slot:
-        if (!is_rank(operand.rank)) return illegal("line or slot of no rank: " + std::to_string(operand.rank));
-        if (!near(operand.rank)) illegal("line or slot of a rank on another node");
-        if (written && operand.rank != rank) illegal("writes another rank's line or slot");
-        if (operand.area >= plan.areas) illegal("area beyond the plan's " + std::to_string(plan.areas));
-        if (range.of > 0 && plan.contents.blocks > 0 &&
-            (range.first + range.of - operand.origin) % range.of + range.count > plan.pack)
-          illegal("more blocks than the plan's pack, " + std::to_string(plan.pack));
-        if (!section->loop && job().fragments > 1)
-          illegal("a whole message of several fragments does not fit a line or slot");
-        break;
+        return line_or_slot(operand, written);
       case Space::ride:
-        if (!is_rank(operand.rank)) return illegal("ride with no rank: " + std::to_string(operand.rank));
-        if (!near(operand.rank)) illegal("ride with a rank on another node");
-        if (written && operand.rank != rank) illegal("writes another rank's ride");
-        if (plan.contents.blocks == 0) illegal("a ride must be made of blocks");
-        if (!plan.one_fragment) illegal("a ride must be a whole message");
-        if (operand.area != plan::kPublishArea) illegal("a ride must be on the area of publications");
-        if (step->kind != Kind::copy) illegal("a ride must be copied");
-        break;
+        return ride(operand, written);
       case Space::peer_input:
       case Space::peer_output:
       case Space::peer_scratch:
-        if (!is_rank(operand.rank)) return illegal("buffer of no rank: " + std::to_string(operand.rank));
-        if (!near(operand.rank)) illegal("buffer of a rank on another node");
-        if (operand.rank == rank) illegal("the rank's own buffer, used as if it were a peer's");
-        if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
-        if (operand.space == Space::peer_output && !traits().one_buffer &&
-            !traits().has_output(operand.rank, job().root))
-          illegal("that rank has no output");
-        if (operand.space == Space::peer_input && !traits().one_buffer &&
-            !traits().has_input(operand.rank, job().root))
-          illegal("that rank has no input");
-        if (operand.space != Space::peer_scratch) break;
-        if (!plan.whole_scratch) illegal("a peer's scratch that does not hold whole messages");
-        if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
-          illegal("scratch beyond those of that rank");
-        break;
+        return peers_buffer(operand, written);
     }
   }
 

@@ -88,8 +88,7 @@ Place Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part,
   if (buffer.extent == plan::Extent::message) return place;
   const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, script_.ranks()));
   const std::uint32_t number = messages_[now.call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(now.fragment);
-  place.base = number * held;
-  place.around = held;
+  place.wrap = {number * held, held};
   for (std::uint32_t i = 0; i < range.count; ++i) {
     const std::uint32_t block = (range.first + i) % range.of;
     const int index = plan::index_in(buffer.extent, owner, block, script_.ranks());
@@ -111,8 +110,7 @@ Place Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, 
   if (blocks == 0) return place;
   place.first = (operand.range.first + blocks - operand.origin) % blocks;
   place.whole = place.first + part.size();
-  place.block = operand.range.first;
-  place.blocks = blocks;
+  place.packed = {operand.range.first, blocks};
   return place;
 }
 

@@ -31,18 +31,25 @@ struct Memory {
 };
 // Some atoms of a memory, for one ticket.
 struct Place {
+  struct Wrap {  // blocks that wrap around: atom base + (first + i) % around
+    std::uint32_t base = 0, around = 0;
+  };
+  struct Packed {  // if blocks are packed: the first one, and how many there are
+    std::uint32_t first = 0, number = 1;
+  };
+
   Memory* memory = nullptr;  // null: no such place
   std::uint32_t first = 0, count = 0;
   Ticket tag = 0;
   AtomSpan part{};          // part of the message
   std::uint32_t whole = 0;  // atoms of the memory, if it must be renewed
   bool reused = false;      // by other tickets
-  std::uint32_t base = 0, around = 0;   // blocks that wrap around: atom base + (first + i) % around
-  std::uint32_t block = 0, blocks = 1;  // if blocks are packed: the first one, and how many there are
+  Wrap wrap{};
+  Packed packed{};
 
-  [[nodiscard]] std::uint32_t block_at(std::uint32_t i) const { return (block + i) % blocks; }
+  [[nodiscard]] std::uint32_t block_at(std::uint32_t i) const { return (packed.first + i) % packed.number; }
   [[nodiscard]] std::uint32_t index(std::uint32_t i) const {
-    return around == 0 ? first + i : base + (first + i) % around;
+    return wrap.around == 0 ? first + i : wrap.base + (first + i) % wrap.around;
   }
 };
 

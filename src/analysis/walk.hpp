@@ -76,7 +76,7 @@ class Walk {
   // Returns false if the walk is stuck or the reader has enough.
   bool run();
   // Lets a rank that pauses go on.
-  void wake(int rank) { ready_[last_++ % ready_.size()] = rank; }
+  void wake(int rank) { ready_.add(rank); }
 
   // For a walk that is stuck: a rank that waits, at which step, and for whom.
   struct Waiting {
@@ -90,7 +90,7 @@ class Walk {
   // Visits the messages that were sent and never received.
   template <class Visit>  // (what was sent, and when)
   void each_lost(Visit&& visit) const {
-    for (const Message& message : messages_)
+    for (const Message& message : wire_.messages())
       if (!message.received) visit(message.sent);
   }
 
@@ -106,9 +106,68 @@ class Walk {
     std::int32_t next;  // next message of its channel
     Mark mark;
   };
-  struct Channel {
-    std::int32_t first = -1, last = -1;  // the messages on their way, or parts of them
-    std::int32_t unfinished = -1;        // the first part of a message that goes on
+  // The messages on their way, and those that were sent and not yet drained. A message has a number.
+  class Wire {
+   public:
+    explicit Wire(int ranks) : ranks_(at(ranks)) {}
+
+    [[nodiscard]] std::size_t next_number() const { return free_.empty() ? messages_.size() : free_.back(); }
+    [[nodiscard]] Message& message(std::size_t number) { return messages_[number]; }
+    [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+    void add(const Moment& now, const Mark& mark) {  // under the next number
+      const std::size_t index = next_number();
+      if (free_.empty()) {
+        messages_.emplace_back();
+      } else {
+        free_.pop_back();
+      }
+      messages_[index] = {now, false, -1, mark};
+      Channel& channel = channel_of(now.rank, now.step->peer, now.step->area);
+      const auto number = static_cast<std::int32_t>(index);
+      (channel.first < 0 ? channel.first : messages_[at(channel.last)].next) = number;
+      channel.last = number;
+      if (!now.step->more) channel.unfinished = -1;
+      if (now.step->more && channel.unfinished < 0) channel.unfinished = number;
+    }
+    // Returns the number of the next message of this channel, or -1 if none has come as a whole.
+    [[nodiscard]] std::int32_t take(int from, int to, int area) {
+      Channel& channel = channel_of(from, to, area);
+      const std::int32_t number = channel.first;
+      if (number == channel.unfinished) return -1;  // both -1: there is no message
+      channel.first = messages_[at(number)].next;
+      messages_[at(number)].received = true;
+      return number;
+    }
+    void free(std::size_t number) { free_.push_back(number); }
+
+   private:
+    struct Channel {
+      std::int32_t first = -1, last = -1;  // the messages on their way, or parts of them
+      std::int32_t unfinished = -1;        // the first part of a message that goes on
+    };
+    [[nodiscard]] Channel& channel_of(int from, int to, int area) {
+      const auto [number, fresh] = channel_numbers_.of((at(from) * ranks_ + at(to)) * plan::kAreas + at(area));
+      if (fresh) channels_.emplace_back();
+      return channels_[number];
+    }
+
+    std::size_t ranks_;
+    std::vector<Message> messages_;
+    std::vector<std::size_t> free_;  // numbers of messages that were received and drained
+    Numbers channel_numbers_;
+    std::vector<Channel> channels_;
+  };
+  // A ring: every rank is in it once, or waits, or pauses, or has returned.
+  class Ready {
+   public:
+    explicit Ready(std::size_t ranks) : ranks_(ranks) {}
+    [[nodiscard]] bool empty() const { return first_ == last_; }
+    void add(int rank) { ranks_[last_++ % ranks_.size()] = rank; }
+    int take() { return ranks_[first_++ % ranks_.size()]; }
+
+   private:
+    std::vector<int> ranks_;
+    std::size_t first_ = 0, last_ = 0;
   };
   struct Rank : Cursor {
     int waits_for = -1;  // the rank whose step this one needs
@@ -161,24 +220,15 @@ class Walk {
     if (now.plan != &replacement->plan || now.step - now.plan->steps.data() != replacement->late_step) return 0;
     return replacement->late_by;
   }
-  [[nodiscard]] Channel& channel_of(int from, int to, int area) {
-    const auto [number, fresh] = channel_numbers_.of((at(from) * ranks_.size() + at(to)) * plan::kAreas + at(area));
-    if (fresh) channels_.emplace_back();
-    return channels_[number];
-  }
 
   const Script& script_;
   Reader& reader_;
   std::size_t calls_;  // number of calls
   std::vector<Rank> ranks_;
-  std::vector<int> ready_;  // a ring: every rank is in it once, or waits, or pauses, or has returned
-  std::size_t first_ = 0, last_ = 0;
+  Ready ready_;
   std::vector<Post> posts_;
   std::vector<Mark> reached_;  // [rank][progress]
-  std::vector<Message> messages_;
-  std::vector<std::size_t> free_messages_;  // received and drained
-  Numbers channel_numbers_;
-  std::vector<Channel> channels_;
+  Wire wire_;
 };
 
 template <class Reader>
@@ -189,7 +239,8 @@ Walk<Reader>::Walk(const Script& script, Reader& reader)
       ranks_(at(script.ranks())),
       ready_(ranks_.size()),
       posts_(script.posts()),
-      reached_(ranks_.size() * static_cast<std::size_t>(script.tickets() + 1)) {}
+      reached_(ranks_.size() * static_cast<std::size_t>(script.tickets() + 1)),
+      wire_(script.ranks()) {}
 
 // ---- Whose turn it is ------------------------------------------------------------------------------------
 
@@ -197,7 +248,7 @@ template <class Reader>
 bool Walk<Reader>::run() {
   for (int rank = 0; rank < script_.ranks(); ++rank) wake(rank);
   do {
-    while (first_ != last_ && !reader_.enough()) go(ready_[first_++ % ready_.size()]);
+    while (!ready_.empty() && !reader_.enough()) go(ready_.take());
   } while (!reader_.enough() && reader_.idles());
   return !reader_.enough() &&
          std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == calls_; });
@@ -254,7 +305,7 @@ void Walk<Reader>::enter(Rank& me, const Moment& now) {
 template <class Reader>
 void Walk<Reader>::leave(Rank& me, const Moment& now) {
   reader_.begins(now);
-  if (!me.undrained.empty()) reader_.abandons(now, messages_[me.undrained.front()].sent);
+  if (!me.undrained.empty()) reader_.abandons(now, wire_.message(me.undrained.front()).sent);
   me.undrained.clear();
   reader_.returns(now);
   static_cast<Cursor&>(me) = Cursor{now.call + 1};
@@ -416,48 +467,34 @@ void Walk<Reader>::done(Rank& me, const Moment& now) {
 
 template <class Reader>
 void Walk<Reader>::send(Rank& me, const Moment& now) {
-  const std::size_t index = free_messages_.empty() ? messages_.size() : free_messages_.back();
-  if (!reader_.sends(now, index)) return;
-  if (free_messages_.empty()) {
-    messages_.emplace_back();
-  } else {
-    free_messages_.pop_back();
-  }
-  messages_[index] = {now, false, -1, reader_.gives(now)};
-  Channel& channel = channel_of(now.rank, now.step->peer, now.step->area);
-  const auto number = static_cast<std::int32_t>(index);
-  (channel.first < 0 ? channel.first : messages_[at(channel.last)].next) = number;
-  channel.last = number;
-  if (!now.step->more) channel.unfinished = -1;
-  if (now.step->more && channel.unfinished < 0) channel.unfinished = number;
-  me.undrained.push_back(index);
+  const std::size_t number = wire_.next_number();
+  if (!reader_.sends(now, number)) return;
+  wire_.add(now, reader_.gives(now));
+  me.undrained.push_back(number);
 }
 
 template <class Reader>
 bool Walk<Reader>::receive(Rank& me, const Moment& now) {
-  Channel& channel = channel_of(now.step->peer, now.rank, now.step->area);
-  if (channel.first == channel.unfinished) {  // both -1: there is no message
+  const std::int32_t number = wire_.take(now.step->peer, now.rank, now.step->area);
+  if (number < 0) {
     me.waits_for = now.step->peer;
     return false;
   }
-  const auto index = at(channel.first);
-  Message& message = messages_[index];
-  channel.first = message.next;
-  message.received = true;
+  Message& message = wire_.message(at(number));
   reader_.begins(now);
   reader_.hears(now, message.mark);
   reader_.forgets(message.mark);
   reader_.acts(now);
-  reader_.receives(now, index, message.sent);
+  reader_.receives(now, at(number), message.sent);
   return true;
 }
 
 template <class Reader>
 bool Walk<Reader>::drain(Rank& me, const Moment& now) {
-  const auto drains = [&](std::size_t index) { return messages_[index].sent.step->area == now.step->area; };
+  const auto drains = [&](std::size_t index) { return wire_.message(index).sent.step->area == now.step->area; };
   for (const std::size_t index : me.undrained) {
-    if (!drains(index) || messages_[index].received) continue;
-    me.waits_for = messages_[index].sent.step->peer;
+    if (!drains(index) || wire_.message(index).received) continue;
+    me.waits_for = wire_.message(index).sent.step->peer;
     return false;
   }
   start(now);
@@ -467,8 +504,8 @@ bool Walk<Reader>::drain(Rank& me, const Moment& now) {
       me.undrained[kept++] = index;
       continue;
     }
-    free_messages_.push_back(index);
-    reader_.drains(now, index, messages_[index].sent);
+    wire_.free(index);
+    reader_.drains(now, index, wire_.message(index).sent);
   }
   me.undrained.resize(kept);
   return true;

@@ -15,6 +15,7 @@
 
 namespace copse::choose {
 
+// Many fields: the answer to one question, with its reasons.
 struct Decision {
   const algorithms::Algorithm *algorithm = nullptr;
   plan::Carrier carrier = plan::Carrier::slot;

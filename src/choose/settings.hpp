@@ -31,6 +31,7 @@ enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 // Whether slots are written past the caches: if a trial finds that faster, never, or always.
 enum class Stores : unsigned char { measured, cached, streamed };
 
+// Many fields: one for each COPSE_ variable.
 struct Settings {
   bool disable = false;
   bool check = false;
