@@ -147,7 +147,7 @@ void Compiler::find_signal(const plan::Step &step, Op &op) {
       break;
     case plan::Kind::post:
     case plan::Kind::publish:
-      program_.publishes |= step.kind == plan::Kind::publish;
+      program_.publishes |= step.kind == plan::Kind::publish && !plan_.together;  // what rides is read from there
       op.ring = ring_of(plan_.rank, step.area);
       break;
     case plan::Kind::await:
