@@ -3,7 +3,7 @@
 // first gives its block to a neighbour, and gets all blocks from it at the end.
 // Cost: ceil(log2 P) a + (P-1) n b; beyond a power of two 2 a and P n b more.
 // Wins: between nodes of a network that thins out, with ranks in the order of nodes.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // et al. 1997).
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b.
 // Wins: small blocks on many ranks; any number of ranks is as good as a power of two.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

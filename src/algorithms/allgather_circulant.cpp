@@ -2,7 +2,7 @@
 // more than what the rank had before it (Traeff 2024).
 // Cost: ceil(log2 P) a + (P-1) n b.
 // Wins: where Bruck's does, on numbers of ranks a little above a power of two.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // this is the form to beat: flat has no root to wait for.
 // Cost: 2 a + 2 (P-1) n b at the root.
 // Wins: nowhere; the others are compared with it.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // of the others come down the tree again (the trees of NUMACol 3).
 // Cost: 2 D a + (P-1) n b at each of D levels of a node, and a + (P-1) n b between nodes.
 // Wins: small blocks on several nodes: each node hears from every other once.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // down.
 // Cost: (2 + n/m) (a + P m b) with fragments of m bytes; P-1 blocks enter the memory of rank 0, and R-1 leaders read it
 // Wins: against gather_broadcast, where there are several NUMA regions: all blocks cross each link between two of them once
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

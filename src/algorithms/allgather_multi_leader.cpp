@@ -2,7 +2,7 @@
 // each region takes the rest from its leader (Kandalla et al. 2009).
 // Cost: 3 a + (2P + P/R) n b at each of R leaders.
 // Wins: small blocks on several regions: every link between leaders is crossed once each way.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

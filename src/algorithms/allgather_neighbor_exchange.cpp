@@ -3,7 +3,7 @@
 // number runs a ring.
 // Cost: P/2 a + (P-1) n b.
 // Wins: where a ring does, for blocks of middle size.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // node it is flat.
 // Cost: a + (r-1) n b inside nodes of r ranks, ceil(log_k N) (k-1) a + (P-r) n b between N nodes, and a + (P-r) n b inside
 // Wins: small blocks on many nodes: a node sends ceil(log_k N) (k-1) messages, where hierarchical sends N-1
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

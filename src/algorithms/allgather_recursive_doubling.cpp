@@ -4,7 +4,7 @@
 // readers.
 // Cost: ceil(log2 P) a + (P-1) n b.
 // Wins: small blocks on many ranks in rank order.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

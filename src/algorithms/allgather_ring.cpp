@@ -2,7 +2,7 @@
 // neighbours talk to each other (Thakur et al. 2005).
 // Cost: (P-1) (a + n b).
 // Wins: large blocks where far links are few and neighbours in rank order sit next to each other.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

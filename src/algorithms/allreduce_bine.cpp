@@ -2,7 +2,7 @@
 // ranks, taken as a ring, meet a third of the way round, not half of it.
 // Cost: 2 ceil(log2 P) a + ceil(log2 P) n (2 b + c); the sum of the distances between ranks is a third below binomial's
 // Wins: short messages on a machine or network of unknown shape, where ranks with close numbers are close neighbours
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

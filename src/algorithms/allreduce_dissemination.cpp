@@ -6,7 +6,7 @@
 // Wins: short messages over several equal regions: far exchanges only in the last rounds, and no way back down
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

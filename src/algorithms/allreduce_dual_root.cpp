@@ -4,7 +4,7 @@
 // ranks, so the order of the ranks is kept.
 // Cost: for binary trees and fragments of m bytes (4 log2 P + 3 n/m) (a + m (b + c)); the single tree pays 4 n/m
 // Wins: medium messages on many ranks, where latency and bandwidth both count
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

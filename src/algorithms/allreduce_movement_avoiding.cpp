@@ -4,7 +4,7 @@
 // All ranks take the finished tiles from where they lie. The flat form, one ring of all ranks, is `ring` by slot.
 // Cost: (r-1) a + n (b + c) in sockets of r ranks, a + (s-1)/P n c across s of them, a + n b back
 // Wins: long messages over several sockets, staged: as few copies as the ring, in fewer rounds
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // recursive doubling, and each node takes the result from its root (HMPI 2.5).
 // Cost: ceil(log2 Q) (a + n (b + c)) inside a node of Q ranks, log2 N (a + n (b + c)) over N nodes, a + n b back
 // Wins: clusters, short and medium messages: the wire carries each message once per round and node, without a way back
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // rank meet first, while the parts are large. To keep the order of the ranks, the tiles would have to be scattered.
 // Cost: 2 ceil(log2 P) a + (P-1)/P n (2 b + c); if P is not a power of two, a rank serves two in a round
 // Wins: long messages of many equally near ranks, above all between nodes: the bytes of a ring in few rounds
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // one-stage broadcast). HMPI's n-ary tree, whose inner nodes are the first of their leaves, is the k-nomial tree with k = n.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then a + n b, shared by all readers
 // Wins: short messages over several NUMA regions whose links can carry all readers of the root: two sockets in HMPI
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // region takes it from the leader (HMPI 2.2).
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then 2 (a + n b)
 // Wins: short messages over four regions and more, where one reader for each link pays for the second stage
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // read from the cache and meets the input where it lies, so nothing but the first tile of each is copied in.
 // Cost: 2 (P-1) a + (P-1)/P n (2 b + c)
 // Wins: long messages where far links are few and shared, and neighbours in rank order sit next to each other
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

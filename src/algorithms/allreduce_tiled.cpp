@@ -3,7 +3,7 @@
 // its own input and goes down from there, then up, so that rank order is kept. The strips of HMPI 2 are fragments.
 // Cost: 2 a + n (b + c) + 2 (P-1)/P n b through slots; 2 a + n c + (P-1)/P n b by get and put
 // Wins: long messages inside a NUMA region; operators that do not commute anywhere
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

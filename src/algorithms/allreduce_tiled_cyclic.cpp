@@ -4,7 +4,7 @@
 // Wins: long messages of many ranks that share few memories, with an operator that commutes
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

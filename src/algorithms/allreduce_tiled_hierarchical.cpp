@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

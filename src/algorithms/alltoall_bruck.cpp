@@ -5,7 +5,7 @@
 // Wins: very small blocks on many ranks.
 #include <algorithm>
 
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

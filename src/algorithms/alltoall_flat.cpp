@@ -2,7 +2,7 @@
 // same rank at a time (the rotated order of KNEM IV.C). There is one round: a rank packs its blocks for all the others.
 // Cost: a + (P-1) n b; staged twice the copies.
 // Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (Bruck).
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

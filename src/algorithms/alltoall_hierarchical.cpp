@@ -4,7 +4,7 @@
 // Inside a node all blocks go directly, as in flat. Ranks handle blocks of other ranks, so all must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: (N-1)/r messages a rank, and not P-r.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -6,7 +6,7 @@
 // Wins: short blocks whose sizes not all ranks know
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // Wins: large blocks between nodes, where all links are busy in every round; put where writing is cheaper than reading.
 #include <bit>
 
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -15,7 +15,7 @@ plan::Plan alltoall_pairwise(const Request &request) {
   Builder builder = request.builder();
   const int rank = request.rank, ranks = request.ranks;
   const bool exchange = std::has_single_bit(static_cast<unsigned>(ranks));
-  TwoPlaces turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, 0, ranks - 1);
   builder.loop();
   builder.copy(Builder::output(request.pair(rank, rank)), Builder::input(request.pair(rank, rank)));
   for (int round = 0; round + 1 < ranks; ++round) {

@@ -7,7 +7,7 @@
 // Wins: very small blocks on many nodes: a node sends ceil(log_k N) (k-1) messages, where hierarchical sends N-1
 #include <algorithm>
 
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // Cost: 2 a + (P-1) loads of a line by rank 0
 // Wins: few ranks, where rank 0 is there first; more ranks than processors: rank 0 leaves first, so what it then gives (a
 // broadcast, a scatter) is there when the others get their turn
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // Wins: several regions of equal size: far signals only in the last rounds, and no way back down
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

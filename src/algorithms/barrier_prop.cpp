@@ -1,7 +1,7 @@
 // barrier, prop: flat inside the node, k-nomial between nodes, up and down (UPC PROP, Section 5).
 // Cost: 2 a inside a node, 2 ceil(log_k N) (k-1) a over N nodes
 // Wins: clusters of small nodes with one memory each; on a single node it is central
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

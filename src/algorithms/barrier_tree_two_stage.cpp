@@ -2,7 +2,7 @@
 // each region reads the root's signal, and its region reads the leader's (HMPI 2.6 with the two-stage broadcast of 2.2).
 // Cost: ceil(log_k Q) (k-1) a inside a region of Q ranks, as much for each level above it, and 2 a for the release
 // Wins: four regions and more: HMPI found two stages best on four sockets
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

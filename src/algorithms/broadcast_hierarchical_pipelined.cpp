@@ -5,7 +5,7 @@
 // like all others.
 // Cost: (1 + n/m) (a + m b) with fragments of m bytes; of R regions, R-1 leaders and a region read the root's memory
 // Wins: a few NUMA regions of many ranks: two steps deep, and every link between regions is crossed once
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // passed on in the scatter.
 // Cost: 2 ceil(log2 P) a + 2 n b (P-1)/P for a power of two; otherwise a rank may serve two in a round
 // Wins: messages of tens to hundreds of KiB on many equally near ranks: as many bytes as the ring, but few rounds
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // owes them.
 // Cost: 2 ceil(log2 P) (a + n (b + c)); 2 P messages in all.
 // Wins: middle messages on many ranks, where recursive doubling saturates the memory.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // alone pulls them all, which is the contrast. Line and slot are in between: the ranks fill them, and the root empties them.
 // Cost: 2 a + n b for every rank with put, as far as the root's memory goes; a + (P-1) n b at the root with the others
 // Wins: with put for large blocks on any number of ranks, with line on few
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // Cost: (P-1) (a + n b) at the root, and half of it on average for the others
 // Wins: against flat by get, for large blocks of ranks that have other things to do, and where one stream from one memory is
 // faster than many in turn. Against token_ring (by put) where a rank cannot write into the root's memory.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // machine of one region nobody is held up. Under get the root has the token all the time: that is pull_ring.
 // Cost: (P-1) (a + (n-m) b) + m b for fragments of m bytes; without the token P-1 copies share one link
 // Wins: very large blocks if one rank fills the link into the root's memory, and many slow it down
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // a time. NUMACol 3.2 leaves this open, for links that one rank does not fill.
 // Cost: (P-1)/k (a + (n-m) b) + m b for fragments of m bytes, as far as the link feeds k copies
 // Wins: very large blocks if it takes a few ranks, but not all, to fill the link into the root's memory
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

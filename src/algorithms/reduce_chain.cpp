@@ -3,7 +3,7 @@
 // wraps around, so only root 0 gets rank order.
 // Cost: (P - 2 + F) (a + n/F (b + c)) for F fragments
 // Wins: very long messages over few ranks, where one reader at a time per memory is best
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -1,7 +1,7 @@
 // reduce, flat: the root takes every rank's message (UPC REF).
 // Cost: a + (P-1) n (b + c) through lines and slots, a + (P-1) n c by get
 // Wins: two to four ranks; short messages of ranks that share too few processors
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // HMPI 2.6, from which their parents pull them. By put, they push them into a scratch that the parent has for them.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for the Q ranks of a region, then likewise for each level above it
 // Wins: several NUMA regions or nodes, up to where tiles are better: every far link is crossed once
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // of HMPI 2.2, whose inner nodes are the first of their leaves, is this tree with k = n.
 // Cost: ceil(log_k P) (k-1) (a + n (b + c))
 // Wins: short messages, especially with an operator that does not commute
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

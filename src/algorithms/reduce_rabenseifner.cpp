@@ -3,7 +3,7 @@
 // their number is not a power of two.
 // Cost: 2 ceil(log2 P) a + (P-1)/P n (3 b + c)
 // Wins: long messages between nodes, if every rank has a link of its own
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // third less far than in recursive halving (De Sensi et al. 2025).
 // Cost: ceil(log2 P) a + (P-1) n (b + c); beyond a power of two 2 a and P n (b + c) more.
 // Wins: between nodes of a network that thins out, with ranks in the order of nodes.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // of the blocks that it still holds (Traeff 2024).
 // Cost: ceil(log2 P) a + (P-1) n (b + c).
 // Wins: small blocks on many ranks, on numbers of ranks a little above a power of two.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

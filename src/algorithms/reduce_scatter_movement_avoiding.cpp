@@ -3,7 +3,7 @@
 // that end with a rank belong to the ranks that have its position in their sockets; those combine what all sockets have.
 // Cost: (r-1) a + P n (b + c) in sockets of r ranks, and a + (s-1) n (b + c) across s of them, n being a block
 // Wins: large blocks over several sockets, staged
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

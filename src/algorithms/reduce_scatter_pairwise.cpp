@@ -3,7 +3,7 @@
 // that the order of the ranks is kept. A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large elements and operators that do not commute; large blocks between nodes.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -15,7 +15,7 @@ plan::Plan reduce_scatter_pairwise(const Request &request) {
   const plan::Range mine = request.block(rank);
   const Operand result = Builder::output(mine);
   Operand low = Builder::input(mine), high;  // of the ranks up to mine; of those after it
-  TwoPlaces turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, 0, ranks - 1);
   builder.loop();
   for (int round = 0; round + 1 < ranks; ++round) {
     const int to = (rank + round + 1) % ranks, from = (rank + ranks - round - 1) % ranks;

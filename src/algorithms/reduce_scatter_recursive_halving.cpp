@@ -3,7 +3,7 @@
 // two images there.
 // Cost: ceil(log2 P) a + (P-1) n (b + c).
 // Wins: small blocks on many ranks.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 

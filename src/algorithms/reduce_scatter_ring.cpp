@@ -2,7 +2,7 @@
 // 2005; Patarasuk and Yuan 2009). A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large blocks where far links are few, and neighbours in rank order sit next to each other.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -19,7 +19,7 @@ plan::Plan reduce_scatter_ring(const Request &request) {
     builder.copy(result, Builder::input(request.block(rank)));
     return builder.finish();
   }
-  TwoPlaces turns(builder, request, 0, ranks - 1);
+  TwoPlaces turns(builder, 0, ranks - 1);
   turns.give(0, next, Builder::input(request.block(previous)));
   for (int round = 0; round + 1 < ranks; ++round) {
     const plan::Range block = request.block((rank + 2 * ranks - 2 - round) % ranks);

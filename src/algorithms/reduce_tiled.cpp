@@ -2,7 +2,7 @@
 // reduce-scatter whose tiles the root takes. By put, the ranks write them into the root's output.
 // Cost: 2 a + n (b + c) + (P-1)/P n b through slots; a + (P-1)/P n c by put
 // Wins: long messages of ranks that share memory: all processors reduce
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 // does most of the work.
 // Cost: a + (P-1) n (b + c) at the last rank.
 // Wins: short messages on few ranks, and on ranks that take turns on few processors.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

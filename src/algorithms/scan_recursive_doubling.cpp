@@ -2,7 +2,7 @@
 // and Steele 1986).
 // Cost: ceil(log2 P) (a + n (b + c)).
 // Wins: short messages on many ranks with a processor each.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

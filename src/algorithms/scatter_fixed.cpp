@@ -3,7 +3,7 @@
 // buffer there.
 // Cost: that of hierarchical, and a + P n b for the way to the tree's root if that is another rank
 // Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than one for each
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // all, which is the contrast. Line and slot are in between: the root packs the blocks of all, and each rank takes its own.
 // Cost: a + n b for every rank with get, as far as the root's memory goes; a + P n b with the others
 // Wins: with get for large blocks on any number of ranks, with line on few
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -3,7 +3,7 @@
 // tree over the ranks in order (knomial). Here it costs copies of single blocks, and gaps.
 // Cost: sum over L levels of ceil(log_k g) (k-1) a, g being a level's groups in one above, and (P-1) n b at the root
 // Wins: small blocks over several NUMA regions or nodes, with the ranks in blocks: each boundary is crossed once
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -4,7 +4,7 @@
 // (NUMACol's static and dynamic) overlap the levels.
 // Cost: ceil(log_k P) (k-1) a + (P-1) n b for k = 2: half the blocks, a quarter, ... on the longest way
 // Wins: blocks of up to some hundred bytes on many ranks: the root serves few
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

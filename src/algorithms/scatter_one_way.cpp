@@ -6,7 +6,7 @@
 // Wins: blocks of different lengths, wherever all buffers can be reached
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -5,7 +5,7 @@
 // Cost: (P-1) (a + n b) at the root, and half of it on average for the others
 // Wins: against flat by put, for large blocks that ranks want to work on at once, and where one stream into one memory is
 // faster than many in turn. Against token_ring (by get) where a rank cannot read the root's memory.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

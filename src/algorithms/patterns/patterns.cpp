@@ -1,5 +1,5 @@
 // Patterns of trees, folds and tiles.
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 
@@ -73,7 +73,7 @@ void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan
 // taken one says so, so that a line or slot holds but one block, whatever their number. Areas from `area` on: three.
 class TwoPlaces {
  public:
-  TwoPlaces(plan::Builder &builder, const Request &request, int area, int rounds);
+  TwoPlaces(plan::Builder &builder, int area, int rounds);
 
   void give(int round, int reader, plan::Operand value);
   // Opens a block that is computed into its place. Without a line, that is a slot, whatever the carrier, so this tells the
@@ -90,7 +90,6 @@ class TwoPlaces {
   [[nodiscard]] int area(int round) const { return area_ + round % 2; }
 
   plan::Builder &builder_;
-  const Request &request_;
   int area_;
   std::vector<int> waits_for_;  // by round: the rank that says when the block has been taken; -1: none
 };

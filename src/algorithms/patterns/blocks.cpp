@@ -1,7 +1,7 @@
 // Blocks that go up and down trees, and blocks that are copied in turn.
 #include <algorithm>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "algorithms/patterns.hpp"
+#include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
 

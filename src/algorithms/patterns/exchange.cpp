@@ -1,5 +1,5 @@
 // Schedules, and the code that runs them.
-#include "algorithms/exchange.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -565,8 +565,8 @@ Operand placed(Operand place, std::uint32_t index) {
 
 // TwoPlaces -------------------------------------------------------------------------------------------------------
 
-TwoPlaces::TwoPlaces(Builder &builder, const Request &request, int area, int rounds)
-    : builder_(builder), request_(request), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
+TwoPlaces::TwoPlaces(Builder &builder, int area, int rounds)
+    : builder_(builder), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
 
 void TwoPlaces::await_turn(int round) {
   if (round < 2 || waits_for_[static_cast<std::size_t>(round - 2)] < 0) return;
