@@ -64,7 +64,7 @@ enum Carriers : std::uint8_t {
   kPacks = 1 << (plan::kCarriers + 1),
   // Some ranks keep partial results in slots, whatever the carrier (Builder::keep_in_slots).
   kKeeps = 1 << (plan::kCarriers + 2),
-  // In gather and scatter: short blocks ride with a signal if their giver so chooses (docs/decisions/one-way.md).
+  // Short blocks ride with a signal if their giver so chooses (docs/decisions/one-way.md).
   kRides = 1 << (plan::kCarriers + 3),
 };
 

@@ -221,6 +221,8 @@ struct Rules {
       }
       step = nullptr;
     }
+    for (int giver = 0; plan.together && giver < subject.ranks; ++giver)
+      if (giver != rank && !published.contains(giver)) illegal("does not learn whether what rank " + std::to_string(giver) + " gives rides");
   }
 };
 

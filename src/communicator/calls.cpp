@@ -31,8 +31,12 @@ inline Outcome Communicator::State::run_now(Collective collective, const Route &
   if (!traced) [[likely]] return seat.executor->run(program, call);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = seat.executor->run(program, call);
-  route.tally->add(call.count * call.element_bytes,
-                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (program.together && !seat.executor->all_rode()) {
+    spare.seconds = seconds;  // another program follows
+  } else {
+    route.tally->add(call.count * call.element_bytes, seconds);
+  }
   return outcome;
 }
 
@@ -63,7 +67,6 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
     spare.number = calls;
     spare.outcome = Outcome::pending;
     spare.cut_off = {};
-    spare.seconds = 0;
     read_letters(spare);
     return spare.stage == Job::Stage::over ? spare.outcome : advance(spare, false);
   }

@@ -172,7 +172,6 @@ void Communicator::State::bind(Job &job) {
   Route &route = routes.find(arguments, job.now.call.count);
   job.now.route = &route;
   job.now.program = &routes.program(route, arguments, started.empty());
-  job.now.call.ride_bytes = route.decision.ride_bytes;
   routes.set_cut(job.now.call, route);
 }
 
@@ -219,8 +218,8 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
     job.stage = Job::Stage::over;
     if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.aside.memory.empty())
       std::memcpy(arguments.output, job.aside.memory.data(), job.aside.memory.size());
-    if (job.aside.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.aside.memory);
   }
+  if (job.aside.memory.size() > kMemoryKept) std::vector<std::byte>().swap(job.aside.memory);
   return job.outcome = verdict(job);
 }
 

@@ -34,7 +34,7 @@ choose::Needs Routes::needs_of(const Arguments &arguments) const {
 
 void Routes::decide(const Arguments &arguments, Recent &recent) {
   Route &route = find(arguments, arguments.count);
-  const engine::Program &chosen = program(route, arguments, false);
+  const engine::Program &chosen = program(route, arguments, true);
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   const int root = arguments.permutation == nullptr ? arguments.root : -1;  // the next permutation may be another
   recent = {arguments.count,
@@ -48,7 +48,6 @@ void Routes::decide(const Arguments &arguments, Recent &recent) {
             traits.has_output(group_->rank, arguments.root)};
   recent.call.count = arguments.count;
   recent.call.element_bytes = arguments.element_bytes;
-  recent.call.ride_bytes = route.decision.ride_bytes;
   set_cut(recent.call, route);
 }
 
@@ -77,15 +76,16 @@ void Routes::open(Route &route, Collective collective) {
 }
 
 Route *Routes::without_sizes(Collective collective) {
-  std::unique_ptr<Route> &route = without_sizes_[static_cast<std::size_t>(collective)];
-  if (!route) {
+  std::unique_ptr<Route> &known = without_sizes_[static_cast<std::size_t>(collective)];
+  if (!known) {
     const auto decision = choose::without_sizes(group_->settings, group_->terms.situation, collective);
     if (!decision) return nullptr;
-    route = std::make_unique<Route>();
+    auto route = std::make_unique<Route>();
     route->decision = *decision;
     open(*route, collective);
+    known = std::move(route);
   }
-  return route.get();
+  return known.get();
 }
 
 engine::Program Routes::prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const {
@@ -132,6 +132,7 @@ void Routes::set_cut(engine::Call &call, const Route &route) const {
   const choose::Cut cut = choose::cut(executor_->geometry().slots, route.decision, call.count, call.element_bytes);
   call.fragment_count = cut.fragment_count;
   call.slot_class = cut.slot_class;
+  call.ride_bytes = route.decision.ride_bytes;
 }
 
 }  // namespace copse::communicator

@@ -41,7 +41,7 @@ class Routes {
   void begin(const Group &group, const engine::Executor &executor, Trace &trace) noexcept;
 
   [[nodiscard]] Recent &recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
-  // Fills it for a call without tables.
+  // Fills it for a call without tables, while no call is under way.
   void decide(const Arguments &arguments, Recent &recent);
 
   // What runs a message, or blocks, of so many bytes.
@@ -59,7 +59,7 @@ class Routes {
     return program(route, arguments.root);
   }
   const engine::Program &program(Route &route, int root);
-  // Says in the call how the message is cut.
+  // Says in the call how the message is cut, and what may ride.
   void set_cut(engine::Call &call, const Route &route) const;
 
  private:

@@ -327,6 +327,18 @@ TEST(Permute, TakesAnyNumberOfPermutations) {
   EXPECT_EQ(with_processes(5, body), "");
 }
 
+// The round in which ranks whose sizes differ compare them is an alltoall, too: a forced algorithm must run it.
+TEST(Requests, SizesThatDifferAreComparedByAForcedAlgorithm) {
+  for (const char *algorithm : {"alltoall=letters", "alltoall=flat", "alltoall=pairwise"}) {
+    setenv("COPSE_ALGORITHM", algorithm, 1);
+    for (const bool start : {false, true})
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{3000}, std::size_t{100000}})
+        EXPECT_EQ(with_processes(3, [=](copse_comm *comm) { return cut_off_pair(comm, bytes, start); }), "")
+            << algorithm << ", " << bytes << " bytes" << (start ? ", started" : "");
+    unsetenv("COPSE_ALGORITHM");
+  }
+}
+
 // An alltoall in place needs a copy of its input; rank 1 has no memory for one.
 TEST(Requests, AllEndWhenARankHasNoMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
