@@ -205,3 +205,12 @@ def test_the_threat_model_names_tests_that_exist():
     assert len(named) > 15 and named - existing == set()
     rows = [row for row in table.splitlines() if row.startswith("| ")][2:]
     assert [row for row in rows if not re.search(r"`[A-Z]\w+\.[A-Z]\w+`", row.split("|")[3])] == []
+
+
+def test_the_guide_names_every_verb_of_the_builder():
+    header = (paths.ROOT / "src/plan/builder.hpp").read_text()
+    public = header[header.index("class Builder {") : header.index(" private:", header.index("class Builder {"))]
+    verbs = set(re.findall(r"^  (?:\[\[nodiscard\]\] )?(?:static )?(?:void|bool|Operand|Plan) (\w+)\(", public, re.MULTILINE))
+    guide = (paths.ROOT / "docs/adding-an-algorithm.md").read_text()
+    assert len(verbs) > 30
+    assert [verb for verb in sorted(verbs) if f"`{verb}`" not in guide] == []
