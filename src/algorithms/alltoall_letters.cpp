@@ -10,15 +10,13 @@
 
 namespace copse::algorithms {
 
-plan::Plan alltoall_flat(const Request &request);
-
 plan::Plan alltoall_letters(const Request &request) {
   using plan::Builder;
   Builder builder = request.builder();
   const std::vector<int> others = request.others();
   // There must be somebody to write to, and nobody whom a letter does not reach.
   if (others.empty() || !std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); }))
-    return alltoall_flat(request);
+    return find(Collective::alltoall, "flat")->build(request);
   const int rank = request.rank, ranks = request.ranks;
   builder.pack(static_cast<std::uint32_t>(ranks));
   // The next rank's block comes first, as it does where it is taken.

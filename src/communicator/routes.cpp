@@ -33,14 +33,15 @@ choose::Needs Routes::needs_of(const Arguments &arguments) const {
 }
 
 void Routes::decide(const Arguments &arguments, Recent &recent) {
-  Route &route = find(arguments, arguments.count);
+  const choose::Needs needs = needs_of(arguments);
+  Route &route = find(arguments.collective, needs, arguments.count * arguments.element_bytes);
   const engine::Program &chosen = program(route, arguments, true);
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   const int root = arguments.permutation == nullptr ? arguments.root : -1;  // the next permutation may be another
   recent = {arguments.count,
             arguments.element_bytes,
             root,
-            needs_of(arguments).strict,
+            needs.strict,
             &route,
             &chosen,
             {},

@@ -85,14 +85,7 @@ void write_message(std::ostream &out, const Op &op) {
 }
 
 void write_flags(std::ostream &out, const Op &op) {
-  if (op.when != plan::When::always) {
-    out << (op.when == plan::When::rides ? " if " : " unless ");
-    if (op.whose == plan::kEveryone) {
-      out << "all ride";
-    } else {
-      out << op.whose << " rides";
-    }
-  }
+  out << plan::condition_text(op.when, op.whose);
   if (op.portion > 0) out << " portion " << op.portion;
   if (op.posts) out << "; and posts";
   if (op.publication) out << "; takes addresses";

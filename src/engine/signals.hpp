@@ -45,7 +45,6 @@ class Signals {
   // From now on, a call that waits long calls `idle` now and then.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
 
-  [[nodiscard]] static Line &line_of(Line *ring, std::uint64_t ticket, std::uint64_t mask) { return ring[ticket & mask]; }
   [[nodiscard]] std::uint64_t mask() const { return mask_; }
 
   void post(Line *ring, std::uint64_t ticket, std::uint32_t portion) {

@@ -190,5 +190,7 @@ struct Plan {
 // on it.
 [[nodiscard]] std::string to_text(const Plan &plan);
 [[nodiscard]] std::string to_text(const Plan &plan, const Step &step);
+// Returns the condition of a step as it stands behind it, with a blank before it. Without a condition it is empty.
+[[nodiscard]] std::string condition_text(When when, std::int32_t whose);
 
 }  // namespace copse::plan

@@ -33,6 +33,12 @@ void write_operand(std::ostream &out, const Operand &operand) {
 
 }  // namespace
 
+std::string condition_text(When when, std::int32_t whose) {
+  if (when == When::always) return {};
+  const std::string what = whose == kEveryone ? "all ride" : std::to_string(whose) + " rides";
+  return (when == When::rides ? " if " : " unless ") + what;
+}
+
 std::string to_text(const Plan &plan, const Step &step) {
   std::ostringstream out;
   const int area = step.area;
@@ -77,14 +83,7 @@ std::string to_text(const Plan &plan, const Step &step) {
       break;
     case Kind::drain: out << "drain " << area; break;
   }
-  if (step.when != When::always) {
-    out << (step.when == When::rides ? " if " : " unless ");
-    if (step.whose == kEveryone) {
-      out << "all ride";
-    } else {
-      out << step.whose << " rides";
-    }
-  }
+  out << condition_text(step.when, step.whose);
   if (step.last) out << " last";
   if (step.more) out << " more";
   if (step.lag > 0) out << " lag " << int{step.lag};
