@@ -1,4 +1,4 @@
-// The arguments of a collective call, alike for all collectives.
+// The arguments of a collective call. One structure serves all collectives.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@ namespace copse::communicator {
 
 using engine::Block;
 
-// What a collective does not have stays as it is. Counts are in elements of `element_bytes`; where nothing is reduced an
-// element is a byte.
+// Fields that a collective does not have keep their default values. Counts are in elements of `element_bytes` bytes. If nothing
+// is reduced, an element is a byte.
 //
-// `input` may equal `output` (MPI_IN_PLACE). Where one of them holds this rank's block alone and the other every rank's
-// (gather, scatter, allgather), in place means that it is that block there: a pointer into the other.
+// `input` may equal `output` (MPI_IN_PLACE). In a gather, scatter or allgather, one of the two holds only this rank's block,
+// and the other holds every rank's. In place then means that the one points to this rank's block in the other.
 struct Arguments {
   algorithms::Collective collective{};
   const void *input = nullptr;
   void *output = nullptr;
-  std::size_t count = 0;  // of the message; of every block; of this rank's block in a ragged gather or scatter
+  std::size_t count = 0;  // elements of the message, of every block, or (ragged gather, scatter) of this rank's block
   std::size_t element_bytes = 1;
   const engine::Combine *combine = nullptr;
   int root = 0;
-  const int *permutation = nullptr;  // of all ranks (algorithms::Permutation); it need not stay until the call is over
+  const int *permutation = nullptr;  // one entry for each rank (algorithms::Permutation); need not stay until the call is over
 
-  // The v-variants: on all ranks alike. Every buffer that holds blocks of several ranks has a table of them, in the order
-  // of ranks; every rank's tables must agree on the sizes.
+  // `ragged` marks the v-variants. It is the same on all ranks. Then every buffer that holds blocks of several ranks has a
+  // table of them, in the order of the ranks. The tables of all ranks must agree on the sizes.
   bool ragged = false;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };

@@ -1,4 +1,4 @@
-// How the ranks of a communicator meet before they share memory: the one thing a face must bring.
+// The bootstrap is how the ranks of a communicator meet before they share memory. It is the one thing that a face must provide.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ class Bootstrap {
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
-  // Gathers `bytes` from every rank into all[rank * bytes] on every rank. Collective. False on failure.
+  // Gathers `bytes` bytes from every rank into all[rank * bytes] on every rank. This is collective. Returns false on failure.
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
-  // The ranks share memory now. From here on a rank may be late by any time: allgather waits for it as long as it lives,
-  // and calls `idle` meanwhile, for what else must go on. `all_live` tells whether no rank of this node has ended. A
-  // bootstrap that sees to these things by itself need not listen.
+  // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
+  // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
+  // bootstrap that does all this by itself may ignore both.
   virtual void settle(std::function<void()> idle, std::function<bool()> all_live) {
     static_cast<void>(idle);
     static_cast<void>(all_live);

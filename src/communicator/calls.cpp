@@ -1,4 +1,4 @@
-// Calls as they are made: run at once, or started and moved on.
+// Makes calls: runs them at once, or starts them and moves them on.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ using algorithms::Collective;
 
 namespace {
 
-// A short call waits for its buffers most, where they are cold. (Not inlined, the compiler takes it for nothing.)
+// Fetches the beginnings of the buffers. If they are cold, a short call spends most of its time waiting for them. The function
+// is inlined because otherwise the compiler takes it to do nothing.
 [[gnu::always_inline]] inline void fetch_ahead(const engine::Call &call) {
   constexpr std::size_t kLine = 64, kShort = 512;
   const std::size_t bytes = std::min(call.count * call.element_bytes, kShort);
@@ -24,7 +25,7 @@ namespace {
 
 }  // namespace
 
-// A blocking call, all in one go.
+// Runs a program of a blocking call from beginning to end.
 inline Outcome Communicator::State::run_now(Collective collective, const Route &route, const engine::Program &program,
                                             const engine::Call &call) {
   running = collective;
@@ -33,14 +34,14 @@ inline Outcome Communicator::State::run_now(Collective collective, const Route &
   const Outcome outcome = seat.executor->run(program, call);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (program.together && !seat.executor->all_rode()) {
-    spare.seconds = seconds;  // another program follows
+    spare.seconds = seconds;  // another program of this call follows, and adds its time
   } else {
     route.tally->add(call.count * call.element_bytes, seconds);
   }
   return outcome;
 }
 
-// A call without tables, which is all there is to most of them.
+// Runs a call without tables. Most calls do no more than this.
 inline Outcome Communicator::State::run(const Arguments &arguments) {
   Recent &known = routes.recent(arguments.collective);
   const bool strict = arguments.combine != nullptr && !arguments.combine->commutative;
@@ -56,7 +57,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   return run_now(arguments.collective, *known.route, *known.program, call);
 }
 
-// A call in which every rank tells only those whom it concerns how long its blocks are.
+// Runs a call in which every rank tells the sizes of its blocks only to those whom they concern.
 Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &arguments) {
   engine::Call call = call_without_sizes(route, arguments);
   call.number = calls;
@@ -75,8 +76,8 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
   return Outcome::truncated;
 }
 
-// In a function of its own, so that the way without exceptions is short. A cancelled thread's unwinding has no object: the
-// reference to it is null.
+// This is a function of its own, so that the path without exceptions is short. The unwinding of a cancelled thread has no
+// exception object, so the reference to it is null.
 __attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State::caught() {
   try {
     throw;
@@ -87,7 +88,7 @@ __attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State
     failure.outcome = Outcome::peer_failed;
     seat.executor->give_up();
     throw;
-  } catch (...) {  // whoever moves this call on may be in a call on another communicator, or Copse's own thread
+  } catch (...) {  // not thrown on: the thread that moves this call may be in another communicator's call, or be Copse's own
     seat.executor->give_up();
     return Outcome::threw;
   }
@@ -108,8 +109,8 @@ template <class Body>
   return outcome;
 }
 
-// Calls that were started run one after the other, in the order in which all ranks have started them: so nothing that
-// plans rely on is different for them.
+// Started calls run one after the other, in the order in which all ranks have started them. So what plans rely on holds for
+// them, too.
 Progress::Went Communicator::State::go_on(bool helper) {
   auto went = Progress::Went::nowhere;
   while (!started.empty()) {
@@ -125,13 +126,14 @@ Progress::Went Communicator::State::go_on(bool helper) {
   return Progress::Went::over;
 }
 
-// A user's operator expects to be called in the user's threads; and the MPI, perhaps, in one of them alone.
+// Tells whether Copse's own thread may move this job on. A user's operator expects to be called in the user's threads, and the
+// MPI may expect to be called in only one of them.
 bool Communicator::State::is_for_helper(const Job &job) const {
   const bool users = job.arguments.combine != nullptr && job.arguments.combine->user != nullptr;
   return !users && (group->wire == nullptr || group->progress->any_thread_may_send());
 }
 
-// Moves the job on, if nobody else does at the moment, and says whether it has ended.
+// Moves the job on unless another thread does so at the moment, and tells whether it has ended.
 bool Communicator::State::has_ended(const Job &job) {
   const auto ended = [&] { return job.over.load(std::memory_order_acquire); };
   if (!ended()) group->progress->move(*this);
@@ -165,7 +167,7 @@ Outcome Communicator::run(const Arguments &arguments) {
 }
 
 Outcome Communicator::State::enqueue(const std::shared_ptr<Job> &job) {
-  started.push_back(job);  // may throw: then it is over
+  started.push_back(job);  // if this throws, `over` is still true
   job->over.store(false, std::memory_order_relaxed);
   return Outcome::pending;
 }

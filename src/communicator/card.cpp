@@ -1,4 +1,4 @@
-// Filling in a card, and reading the pack.
+// Fills in this rank's card, and draws conclusions from the cards of all ranks.
 #include "communicator/card.hpp"
 
 #include <dlfcn.h>
@@ -22,8 +22,8 @@
 namespace copse::communicator {
 namespace {
 
-// The word that proves which process one has reached: half of it by chance, half its process id. Not constant: a
-// forked child must draw its own, once for all its threads.
+// Returns the word that proves which process a reader has reached. Half of it is random, and half is the process id. It is no
+// constant, because a forked child must draw its own, once for all its threads.
 std::atomic<std::uint64_t> &process_token() {
   static std::atomic<std::uint64_t> token{0};
   const auto pid = static_cast<std::uint32_t>(getpid());
@@ -34,7 +34,7 @@ std::atomic<std::uint64_t> &process_token() {
 }
 
 const topology::Machine &this_machine() {
-  // Never destroyed: calls may come from the destructors of the program's libraries, which run after this library's.
+  // This is never destroyed. Calls may come from destructors of the program's libraries, which run after this library's.
   static const auto &machine = *new topology::Machine(topology::Machine::discover());
   return machine;
 }
@@ -66,7 +66,7 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
   card.neighbours = std::max(ranks_by_launcher(), settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
-  // What hwloc sees is what the container may use.
+  // hwloc sees only the processors that the container may use.
   card.online = static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)),
                                                                 this_machine().processors().size()));
   card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
@@ -102,7 +102,7 @@ topology::Placement placement_of(const std::vector<Card> &cards, const choose::S
   for (const Card &card : cards) observations.push_back(card.place);
   topology::Placement seen = topology::place_observed(observations);
   if (settings.topology.empty()) return seen;
-  // A described machine says where ranks sit inside their nodes; which node that is stays what it is.
+  // A described machine says where ranks sit inside their nodes. It does not change which node a rank is on.
   const topology::Machine machine = topology::Machine::from(settings.topology);
   std::map<std::uint64_t, std::vector<std::size_t>> hosts;
   for (int rank = 0; rank < ranks; ++rank)
@@ -130,7 +130,7 @@ bool oversubscribed(const std::vector<Card> &cards) {
   return std::any_of(hosts.begin(), hosts.end(), [&](const auto &entry) {
     int cpus = 0;
     for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
-    if (cpus == 0) cpus = entry.second.online;  // the system did not tell
+    if (cpus == 0) cpus = entry.second.online;  // the system did not tell where the ranks may run
     return entry.second.ranks > cpus || entry.second.by_launcher > entry.second.online;
   });
 }

@@ -1,5 +1,5 @@
-// What the ranks tell one another when a communicator is made, and what everyone concludes from it. The same cards
-// lie before every rank, so that conclusions need no further agreement.
+// A card is what a rank tells the others when a communicator is made. This file also has what every rank concludes from the
+// cards. All ranks see the same cards, so their conclusions need no further agreement.
 #pragma once
 
 #include <array>
@@ -16,43 +16,45 @@ namespace copse::communicator {
 
 inline constexpr std::size_t kCpusMax = 4096;
 
-// Many fields: it is one message, so that the ranks meet once.
+// Many fields: they make one message, so that the ranks need to meet only once.
 struct Card {
   topology::Observation place;
-  std::uint64_t process = 0;  // drawn by chance once per process: equal for its threads
+  std::uint64_t process = 0;  // drawn at random once per process, so the same for all its threads
   std::uint64_t probe = 0;    // address of a word that holds `process`
   std::uint64_t heap_base = 0, heap_bytes = 0;
-  std::uint64_t settings = 0;  // fingerprint
+  std::uint64_t settings = 0;  // Settings::fingerprint
   engine::FileId heap_file;
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
-  std::uint64_t started = 0;    // as in engine::ProcessId
-  std::int32_t neighbours = 0;  // ranks that share its processors, as the launcher or COPSE_NODES says
+  std::uint64_t started = 0;    // see engine::ProcessId
+  std::int32_t neighbours = 0;  // ranks that share this node's processors, as the launcher or COPSE_NODES says
   std::int32_t online = 0;      // processors of this node
-  std::array<std::uint64_t, kCpusMax / 64> cpus{};  // where this rank may run
+  std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run
 };
 
-// The same for all processes that can share memory by /proc/<pid>: one boot of one kernel, one PID namespace.
+// Returns a number that is the same for all processes that can share memory through /proc/<pid>. These are processes of one
+// boot of one kernel, in one PID namespace.
 [[nodiscard]] std::uint64_t host_id();
 
-// This rank's. `rank` and `ranks` matter for COPSE_NODES only.
+// Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
-// Ranks of one node have equal node ids in the placement.
-// Bytes of the cache that is shared last on the way to memory, of the described machine if there is one; empty if not
-// known.
+// Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, it is that machine's.
+// Empty if the size is not known.
 [[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings);
+// Returns the places of all ranks. Ranks of one node have equal node ids there.
 [[nodiscard]] topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings);
 
-// Are there nodes with more ranks than processors that they may use?
+// Tells whether some node has more ranks than processors that they may use.
 [[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
 
-// Is the shared heap's library in this process, whether or not it is active?
+// Tells whether the shared heap's library is in this process, active or not.
 [[nodiscard]] bool heap_preloaded();
-// Why this process has no shared heap, in words; empty if it has one.
+// Says why this process has no shared heap. The text is empty if it has one.
 [[nodiscard]] std::string heap_why_not();
 
-// Reads and writes back the neighbour's probe word through the kernel: true if both work.
+// Reads the neighbour's probe word through the kernel and writes it back. Returns true if both work and the word is the
+// neighbour's.
 [[nodiscard]] bool probe_kernel_reach(const Card &neighbour, const engine::Peer &peer);
 
 }  // namespace copse::communicator

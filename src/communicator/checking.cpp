@@ -1,4 +1,4 @@
-// What went wrong, in words; and COPSE_CHECK: what the ranks are about to call, compared.
+// Says in words what went wrong. For COPSE_CHECK, compares what the ranks are about to call.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -20,10 +20,10 @@ struct Announcement {
   std::int32_t root = 0;
   std::uint64_t count = 0, element_bytes = 0;
   std::uint64_t ragged = 0;
-  std::uint64_t refused = 0;         // this rank cannot call at all
-  std::array<char, 160> operation{};  // or why it was refused
+  std::uint64_t refused = 0;         // 1: this rank's call was refused
+  std::array<char, 160> operation{};  // operator and type, or why the call was refused
 
-  // Sizes of ragged calls differ from rank to rank, and are compared by tables.
+  // The sizes of ragged calls differ from rank to rank. They are compared by their tables, not here.
   [[nodiscard]] bool agrees_with(const Announcement &other) const {
     return collective == other.collective && root == other.root && ragged == other.ragged &&
            element_bytes == other.element_bytes && operation == other.operation &&
@@ -47,8 +47,8 @@ struct Announcement {
   }
 };
 
-// The first two ranks that see a block differently, in words; `tables`: per rank, what it gives to each and what it gets
-// from each, kUnknown where it does not say.
+// Says which two ranks are the first to see a block differently. The text is empty if there are none. `tables` has two rows for
+// each rank: what it gives to each rank, and what it gets from each. An entry is kUnknown if the rank does not say it.
 constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 std::string first_difference(const std::vector<std::uint64_t> &tables, std::size_t ranks, bool all_alike,
                              const std::string &unit) {
@@ -115,7 +115,7 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
     if (combined) table[ranks + other] = arguments.input_blocks[other].count;
     if (gathered) table[other] = arguments.output_blocks[me].count;
   }
-  // A rank says itself how long its block is that goes to the root or comes from it.
+  // Every rank says how long its own block is that goes to the root or comes from it.
   const auto root = static_cast<std::size_t>(arguments.root);
   if (traits.output_at_root) table[root] = arguments.count;
   if (traits.input_at_root) table[ranks + root] = arguments.count;

@@ -1,4 +1,4 @@
-// Making memory, and mapping what others made.
+// Makes memory, and maps memory that others have made.
 #include "communicator/common_memory.hpp"
 
 #include <unistd.h>
@@ -15,13 +15,14 @@ using engine::Mapping;
 
 std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file, std::size_t bytes, engine::Size size) {
   static std::mutex mutex;
-  // As in this_machine(). What the parent of a fork has mapped may not be here.
+  // This is never destroyed, for the same reason as the machine in card.cpp: calls may come from destructors that run later.
+  // The keys have a process id, because what the parent of a fork has mapped may not be mapped in the child.
   static auto &known = *new std::map<std::pair<pid_t, engine::FileId>, std::weak_ptr<Mapping>>;
   const std::lock_guard lock(mutex);
   std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
   std::weak_ptr<Mapping> &entry = known[{getpid(), file}];
   std::shared_ptr<Mapping> mapping = entry.lock();
-  const bool own = owner == getpid();  // then /proc is not needed
+  const bool own = owner == getpid();  // /proc is not needed for memory of this process
   if (mapping ? mapping->bytes() != bytes : own && engine::file_id(owner_fd) != file) {
     errno = ESTALE;
     return nullptr;

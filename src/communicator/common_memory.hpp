@@ -1,4 +1,4 @@
-// Memory that the ranks of a node have in common: made by one of them, opened by the others.
+// Common memory of the ranks of a node. One of them makes it, and the others open it.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,23 @@
 
 namespace copse::communicator {
 
-// Memory that others made is mapped once in this process, for all its threads and communicators. Null, with errno set, when
-// that is refused, or the owner's descriptor is not `file` any longer.
+// Maps `file`, which process `owner` has open as `owner_fd`. It is mapped once in this process, for all its threads and
+// communicators. Returns null, with errno set, if that is refused or if the owner's descriptor is no longer `file`.
 [[nodiscard]] std::shared_ptr<engine::Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file, std::size_t bytes,
                                                         engine::Size size);
 
 class CommonMemory {
  public:
-  // `leader` is the first rank of this node, which makes the memory; `leads`: it is this one.
+  // `leader` is the card of the first rank of this node, which makes the memory. `leads` says that this rank is the first.
   CommonMemory(const Card &leader, bool leads, std::size_t bytes);
 
-  // Collective: opens what the first rank of this node, number `leader`, has made. False if the ranks could not be gathered.
+  // Opens what the first rank of this node has made, which is rank `leader`. This is collective. Returns false if the ranks
+  // could not be gathered.
   [[nodiscard]] bool meet(Bootstrap &bootstrap, int leader);
-  // Null if this rank has none; then error() says why.
+  // Returns null if this rank has no such memory. Then error() says why.
   [[nodiscard]] const std::shared_ptr<engine::Mapping> &mapping() const { return mapping_; }
   [[nodiscard]] int error() const { return error_; }
-  // The rank that could not make any, in words; empty if all could.
+  // Says which rank could not make memory, and why. The text is empty if all could.
   [[nodiscard]] std::string why_not_made() const;
 
  private:
@@ -38,7 +39,7 @@ class CommonMemory {
   };
   Card leader_;
   std::size_t bytes_;
-  engine::Descriptor made_;  // must live until all ranks have met once more
+  engine::Descriptor made_;  // must stay open until all ranks have met once more
   Offer offer_;
   std::vector<Offer> offers_;
   std::shared_ptr<engine::Mapping> mapping_;

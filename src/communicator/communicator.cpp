@@ -1,4 +1,4 @@
-// Making a communicator.
+// Makes communicators, and lanes beside them.
 #include "communicator/communicator.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace copse::communicator {
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() {
-  const engine::CancelDeferred deferred;  // descriptors are closed, and a thread of Copse's own is waited for
+  const engine::CancelDeferred deferred;  // descriptors are closed, and the end of Copse's own thread may be waited for
   state_.reset();
 }
 
@@ -33,7 +33,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
                                                    const choose::Settings &settings, std::string &why_not,
                                                    std::shared_ptr<Progress> progress) {
   const engine::CancelDeferred deferred;
-  // First: when the ranks have agreed, none may fail any more.
+  // This comes first, because no rank may fail once the ranks have agreed.
   std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
   Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));
   if (!founded.group) return nullptr;
@@ -77,7 +77,7 @@ Communicator::State::~State() {
   if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, seat.executor->ticket());
   try {
     group->ended.add(trace);
-  } catch (const std::bad_alloc &) {  // then the trace lacks this one
+  } catch (const std::bad_alloc &) {  // the trace then lacks this lane's calls
   }
 }
 
