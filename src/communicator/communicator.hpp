@@ -1,5 +1,4 @@
-// A communicator: what the faces call. It binds a call's arguments, asks the chooser, finds or builds the plan,
-// and runs it.
+// A communicator is what the faces call. It binds a call's arguments, asks the chooser, finds or builds the plan, and runs it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,8 @@ using engine::Outcome;
 
 struct Job;
 
-// What was agreed when the communicator was made, and what was lost and why: for `info`, `--trace` and errors.
+// What the ranks agreed on when the communicator was made, and what does not work and why. `info`, `--trace` and errors show
+// it.
 struct Capabilities {
   int nodes = 1;                // nodes that the ranks sit on
   int ranks_here = 1;           // ranks on this node
@@ -34,10 +34,10 @@ struct Capabilities {
 
 class Communicator {
  public:
-  // Collective over the bootstrap's ranks. Null, with the reason, when Copse cannot help these ranks: every rank
-  // then gets null. `wire` may be null; then all ranks must sit on one node. `bootstrap` and `wire` are kept.
-  // `settings` must be the same on all ranks (it comes from the environment; differences are found and refused).
-  // `progress` is what this rank's communicators share.
+  // Makes a communicator of the bootstrap's ranks. This is collective. If Copse cannot help these ranks, every rank gets null
+  // and the reason. `wire` may be null if all ranks sit on one node. `bootstrap` and `wire` are kept. `settings` must be the
+  // same on all ranks; it comes from the environment, and differences are found and refused. `progress` is what this rank's
+  // communicators share.
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                                               const choose::Settings &settings, std::string &why_not,
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
@@ -49,43 +49,47 @@ class Communicator {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities &capabilities() const;
 
-  // Blocking. Reductions hand `combine` operands in rank order unless it is commutative. After an outcome of which
-  // engine::is_over is false the communicator is unusable: all later calls end alike.
+  // Makes a blocking call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is
+  // false for the outcome, the communicator is unusable from then on, and all later calls end with the same outcome.
   Outcome run(const Arguments &arguments);
 
-  // Non-blocking: everything that the arguments point to, tables and operator apart, must stay until the call is over.
-  // All ranks start calls, blocking ones included, in the same order. They go on in any call on any communicator with the
-  // same Progress; test says Outcome::pending as long as there is something left. Several threads may test and wait.
+  // Starts a call that does not block. Everything that the arguments point to must stay until the call is over, except tables,
+  // operator and permutation. All ranks must start their calls in the same order, blocking calls included. A started call goes
+  // on in any call on any communicator with the same Progress. test() returns Outcome::pending as long as something is left.
+  // Several threads may test and wait.
   std::shared_ptr<Job> start(const Arguments &arguments);
-  // A job whose last call is over may be started again.
+  // make_job() makes a job for start(). A job whose last call is over may be started again.
   static std::shared_ptr<Job> make_job();
   void start(const std::shared_ptr<Job> &job, const Arguments &arguments);
   Outcome test(const Job &job);
-  Outcome poll(const Job &job);  // as test, but moves no other communicator on
+  Outcome poll(const Job &job);  // like test(), but moves no other communicator on
   Outcome wait(const Job &job);
 
-  // Instead of a call that all ranks make elsewhere, or that has nothing to do. Returns the call's number.
+  // Counts a call that this rank does not make here, because all ranks make it elsewhere or because it has nothing to do.
+  // Returns the call's number.
   std::uint64_t pass();
-  // After that: the other ranks may make the call of that number here, and this one does not. Theirs end as refused if they need
-  // this rank for it, and the next call of each is matched with the next of all. Between nodes it does nothing.
+  // Says that this rank does not make the call with this number, which pass() has returned. The other ranks may make it here.
+  // Their calls end as `refused` if they need this rank. After that, the next calls of all ranks match again. Between nodes
+  // this does nothing.
   void refuse(std::uint64_t number);
-  // The same for all calls of this stream: it is a lane, for a call that this rank could not describe.
+  // Refuses all calls of this stream. The stream is a lane for a call that this rank could not describe.
   void refuse_all();
 
-  // A stream of calls beside this one, among the same ranks: its calls need no order with those of others. Collective, as
-  // create is. Null, on all ranks, with the reason, if there cannot be another. Of its methods, only start, test, poll,
-  // wait and explain; when it dies, no call of it may be under way.
+  // Makes a stream of calls beside this one, among the same ranks. Its calls need no common order with those of other streams.
+  // This is collective, as create() is. If there cannot be another stream, all ranks get null and the reason. Of its methods,
+  // only start, test, poll, wait, explain and refuse_all may be called. None of its calls may be under way when it is
+  // destroyed.
   std::unique_ptr<Communicator> lane(std::string &why_not);
-  // Collective, as create is: do all ranks say so? No if the ranks cannot be gathered.
+  // Tells whether all ranks say `yes`. This is collective, as create() is. Returns false if the ranks cannot be gathered.
   bool all_say(bool yes);
 
-  // Are calls that were started under way, in this stream or one beside it?
+  // Tells whether started calls are under way in this stream or one beside it.
   [[nodiscard]] bool under_way() const;
 
-  // This rank makes no more calls: those of ranks of its node that wait for it end with peer_failed.
+  // Says that this rank makes no more calls. If ranks of its node wait for it in a call, the call ends as `peer_failed`.
   void give_up();
 
-  // The commonest, spelt out.
+  // Shorthands for the most common calls.
   Outcome barrier();
   Outcome broadcast(void *buffer, std::size_t bytes, int root);
   Outcome reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
@@ -93,22 +97,23 @@ class Communicator {
   Outcome allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
                     const engine::Combine &combine);
 
-  // Elements larger than this cannot be cut into fragments: such calls are the caller's to pass on.
+  // Returns the largest size of an element. Larger elements cannot be cut into fragments, so the caller must pass on calls with
+  // them.
   [[nodiscard]] static std::size_t element_bytes_max();
 
-  // COPSE_CHECK: compares what all ranks are about to call; collective, before the call itself. `operation`
-  // names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names the two ranks that
-  // differ and what each called.
+  // For COPSE_CHECK: compares what all ranks are about to call. This is collective and comes before the call itself.
+  // `operation` names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names two ranks that differ
+  // and what each of them called.
   std::string compare(const Arguments &arguments, const char *operation);
-  // In its stead on a rank whose call was refused, so that the others do not wait for it: they are told why.
-  // Were those of all ranks?
+  // A rank whose call was refused calls this in place of compare(). So the others do not wait for it, and they are told why.
+  // Returns whether the calls of all ranks were refused.
   bool compare_refused(const char *why);
 
-  // In a line. Of a call that was started, with its job; else of the last one.
+  // Explains an outcome in a line. `job` is that of a started call. Without a job, the line is about the last call.
   [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
-  // Names a rank of this node whose process has ended; empty if there is none.
+  // Names a rank of this node whose process has ended. The text is empty if there is none.
   [[nodiscard]] std::string who_has_ended() const;
-  [[nodiscard]] Trace trace() const;  // its own, and of lanes that are gone
+  [[nodiscard]] Trace trace() const;  // of its own calls, and of lanes that are gone
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-// A moment by which something must have happened.
+// A deadline is a moment by which something must have happened.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace copse::communicator {
 class Deadline {
  public:
   static Deadline never() { return Deadline(); }
-  // A time that no clock can hold is as good as for ever.
+  // A time that no clock can hold counts as forever.
   static Deadline after(double seconds) {
     Deadline deadline;
     if (!(seconds < kLongest)) return deadline;
@@ -17,7 +17,7 @@ class Deadline {
   }
 
   [[nodiscard]] bool passed() const { return end_ != Clock::time_point::max() && Clock::now() >= end_; }
-  // For poll(): what is left, but not more than an hour.
+  // Returns the time that is left, for poll(), but not more than an hour.
   [[nodiscard]] int milliseconds() const {
     constexpr std::chrono::milliseconds kMost = std::chrono::hours(1);
     const auto now = Clock::now();

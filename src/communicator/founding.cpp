@@ -1,4 +1,4 @@
-// Founding a group: the ranks show one another their cards, share memory, try what will be relied on, and agree.
+// Founds a group. The ranks show one another their cards, share memory, try what will be relied on, and agree.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char *kNotGathered = "the ranks could not be gathered";
 
-// 1. Everybody's card.
+// Step 1: the ranks gather the cards of all.
 std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &settings, std::string &why_not) {
   Census census;
   census.rank = bootstrap.rank();
@@ -45,13 +45,14 @@ std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &
   return census;
 }
 
-// 2. What each rank finds when it tries what will be relied on.
+// Step 2: each rank tries what will be relied on. This is what it finds.
 struct Tried {
   std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
   engine::Costs costs;
 };
 
-// What a trial says, with the rank half the node away, and once among the same ranks; all 0 without one.
+// Returns what a trial says about this rank and the rank half the node away. There is one trial among the same processes.
+// Without a trial, all costs are 0.
 engine::Costs costs_between(const engine::Segment &segment, const Census &census, const std::vector<engine::Peer> &peers,
                             bool kernel) {
   const std::vector<int> &here = census.here;
@@ -74,7 +75,7 @@ engine::Costs costs_between(const engine::Segment &segment, const Census &census
   return known[key] = costs.value_or(engine::Costs{});
 }
 
-// What all ranks go by: the majority's stores, and the middle of what they found each thing to cost.
+// Returns the costs that all ranks go by: the stores that the majority found faster, and the median of each cost.
 engine::Costs common(const std::vector<engine::Costs> &found) {
   engine::Costs result;
   std::ptrdiff_t sooner = 0;
@@ -91,11 +92,12 @@ engine::Costs common(const std::vector<engine::Costs> &found) {
   return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
 
-// 3. What works for all. `reach` learns why something does not, and forgets what others cannot do.
+// Step 3: the ranks agree on what works for all.
 struct Agreed {
   bool memory = true, heap = true, kernel = true, threads = true;
   engine::Costs costs;
 };
+// `reach` learns why something does not work. What does not work for others is removed from it.
 Agreed agree(const std::vector<Tried> &all, Reach &reach) {
   Agreed agreed;
   std::vector<engine::Costs> found;
@@ -126,7 +128,8 @@ std::string why_no_memory(const CommonMemory &memory, const std::vector<Tried> &
   return {};
 }
 
-// The other ranks begin to call when they have agreed: where this one fails after that, they must not wait for it.
+// Once the ranks have agreed, the others begin to make calls. If this rank fails after that, its pledge is not kept. That tells
+// the others not to wait for it.
 class Pledge {
  public:
   Pledge(const engine::Segment &segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
@@ -143,7 +146,7 @@ class Pledge {
   bool kept_ = false;
 };
 
-// What the group goes by from now on.
+// Fills in what the group goes by from now on.
 void describe(Group &group, const Census &census, const Reach &reach, const Agreed &agreed) {
   const choose::Settings &settings = group.settings;
   using Stores = choose::Stores;
@@ -228,7 +231,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   tried.kernel = reach.kernel_why_not.empty() ? 1 : 0;
   tried.threads = reach.threads ? 1 : 0;
   engine::Segment segment;
-  std::optional<Pledge> pledge;  // before the last word of the others: whatever follows may lack memory
+  std::optional<Pledge> pledge;  // made before the ranks gather for the last time, because what follows may run out of memory
   if (memory.mapping()) {
     segment = engine::Segment(memory.mapping()->base(), geometry);
     const bool kernel_allowed = settings.reach == choose::ReachLimit::any || settings.reach == choose::ReachLimit::kernel;

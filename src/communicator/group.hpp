@@ -1,5 +1,5 @@
-// A group: what the ranks of a communicator have found out about one another and agreed on. It lies beneath every stream of
-// calls among them.
+// A group is what the ranks of a communicator have found out about one another and agreed on. All streams of calls among them
+// share it.
 #pragma once
 
 #include <sys/types.h>
@@ -43,15 +43,15 @@ struct Terms {
 struct Reached {
   std::vector<pid_t> pids;
   std::vector<engine::Peer> peers;
-  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which the peers lie in
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // the shared heaps in which `peers` locates buffers
 };
 
 // The memory that the ranks of this node share.
 struct Ground {
-  Card leader;          // of the first rank of this node,
-  int leader_rank = 0;  // which is this one
-  std::shared_ptr<engine::Mapping> memory;  // of the communicator's own stream,
-  engine::Segment segment;                  // which lies there
+  Card leader;          // card of the first rank of this node
+  int leader_rank = 0;  // number of that rank
+  std::shared_ptr<engine::Mapping> memory;  // memory of the communicator's own stream
+  engine::Segment segment;                  // segment of that stream, in `memory`
 };
 
 struct Group {
@@ -63,14 +63,16 @@ struct Group {
   Terms terms;
   Reached reached;
   Ground ground;
-  Lanes lanes;        // beside the ground
-  EndedTraces ended;  // of lanes
+  Lanes lanes;        // streams beside the communicator's own
+  EndedTraces ended;  // traces of lanes that are gone
 
-  // Has the process of that rank ended, as far as this node can tell? Of which rank first; -1: of none.
+  // has_ended() tells whether the process of a rank has ended, as far as this node can tell. first_ended() returns the first
+  // such rank, or -1 if there is none.
   [[nodiscard]] bool has_ended(int other) const;
   [[nodiscard]] int first_ended() const;
 
-  // For calls in memory of their own, over a wire of their own, numbered from `ticket` on: see Executor::begin_at.
+  // Makes an executor for calls in memory of their own, over a wire of their own, numbered from `ticket` on (see
+  // Executor::begin_at).
   [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &where, engine::Wire *over,
                                                               std::uint64_t ticket) const;
 };
@@ -80,7 +82,8 @@ struct Founded {
   std::shared_ptr<Group> group;
   std::unique_ptr<engine::Executor> executor;
 };
-// Collective over the bootstrap's ranks; as Communicator::create. An empty one, with the reason, where they cannot be one.
+// Founds a group of the bootstrap's ranks. This is collective, as Communicator::create() is. If they cannot be a group, the
+// result is empty, and `why_not` is the reason.
 [[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                             const choose::Settings &settings, std::string &why_not, std::shared_ptr<Progress> progress);
 

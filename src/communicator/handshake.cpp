@@ -1,4 +1,4 @@
-// Writing and reading the messages, and judging them.
+// Writes, reads and judges the messages of ranks that meet by name.
 #include "communicator/handshake.hpp"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// A call under way that needs more than its arguments: one that was started, one with tables of blocks, or one that is in place
-// where plans cannot be.
+// A job is a call under way that needs more than its arguments. It was started, has tables of blocks, or is in place where
+// plans cannot work in place.
 #pragma once
 
 #include <array>
@@ -12,21 +12,22 @@
 
 namespace copse::communicator {
 
-// What a rank tells all others before a call whose sizes are not known to all.
+// What a rank tells all others before a call if not all ranks know its sizes.
 struct Size {
-  std::size_t elements : 48 = 0;  // of its block; of pairs, of the largest. Addresses have as many bits.
-  std::size_t check : 16 = 0;     // of pairs: see sizes.cpp
+  std::size_t elements : 48 = 0;  // of its block or, for pairs of ranks, of the largest one; an address has as many bits
+  std::size_t check : 16 = 0;     // for pairs of ranks: see sizes.cpp
 };
-// What a rank tells another of an alltoall if they do not mean the same: elements that it gives it, and takes of it at most.
+// What a rank tells another rank in an alltoall if some ranks mean different sizes: the elements that it gives to that rank,
+// and those that it takes from it at most.
 struct Pair {
   std::size_t gives = 0, takes = 0;
 };
 
 struct Job {
   Arguments arguments;
-  std::uint64_t number = 0;  // of the call: see engine::Call
+  std::uint64_t number = 0;  // see engine::Call
   enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
-  struct Running {  // in this stage
+  struct Running {  // what runs in this stage
     engine::Call call;
     const Route *route = nullptr;
     const engine::Program *program = nullptr;
@@ -36,19 +37,19 @@ struct Job {
     std::array<std::vector<Block>, 2> tables;
   } kept;
   struct Sizes {
-    std::vector<std::size_t> known;  // of all ranks' blocks
+    std::vector<std::size_t> known;  // elements of every rank's block
     Size mine;
-    std::vector<Size> told;          // by all
-    std::vector<Pair> pairs;         // what all tell this rank; then what it tells them
+    std::vector<Size> told;          // what all ranks tell
+    std::vector<Pair> pairs;         // what all ranks tell this one, then what it tells them
   } sizes;
-  struct Aside {  // memory instead of the input of an alltoall, or of the output of a reduce_scatter
+  struct Aside {  // memory for a call in place: instead of its input or, in a reduction, instead of its output
     std::vector<std::byte> memory;
     std::vector<Block> blocks;
   } aside;
   Outcome outcome = Outcome::done;
-  engine::CutOff cut_off;        // of a call that was truncated
-  double seconds = 0;            // spent on it so far; under COPSE_TRACE
-  std::atomic<bool> over{true};  // of a call that was started: the outcome stands
+  engine::CutOff cut_off;        // the block that was too long, if the call was truncated
+  double seconds = 0;            // time spent on the call so far, under COPSE_TRACE
+  std::atomic<bool> over{true};  // false while a started call has no final outcome
 };
 
 }  // namespace copse::communicator

@@ -1,4 +1,4 @@
-// Jobs: from the arguments of a call, over what the ranks must tell one another first, to programs that run.
+// Runs jobs. A job begins with the arguments of a call. The ranks may have to tell one another sizes first. Then programs run.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
 
-// What MPI calls not significant means nothing, and may be anything.
+// An argument that MPI calls not significant may have any value, so it is not used.
 inline bool has_input(const Arguments &arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_input_buffer(rank, arguments.root);
 }
@@ -33,14 +33,14 @@ inline engine::Call call_of(const Arguments &arguments, int rank) {
   return call;
 }
 
-// A communicator of one rank: its only block is where it belongs, or is copied there.
+// Makes a call on a communicator of one rank. Its only block is where it belongs, or is copied there.
 void run_alone(const Arguments &arguments) {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   if (!traits.has_output(0, arguments.root)) return;
   const auto *from = static_cast<const std::byte *>(arguments.input);
   auto *to = static_cast<std::byte *>(arguments.output);
   std::size_t count = arguments.count;
-  if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // tables say it
+  if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // the tables say how many
   if (arguments.input_blocks != nullptr) {
     count = std::min(count, arguments.input_blocks->count);
     from += arguments.input_blocks->place;
@@ -74,7 +74,8 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
     return;
   }
   if (!arguments.ragged) return bind(job);
-  // What is known to all as it is, and what must be told: sizes of blocks, or, of pairs, the largest.
+  // Either all ranks know the sizes already, or each rank tells the size of its block. For blocks of pairs, it tells the size
+  // of the largest.
   const auto known = [&](const Block *blocks) {
     for (int i = 0; i < ranks; ++i) job.sizes.known.push_back(blocks[i].count);
   };
@@ -92,7 +93,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   tell_size(job);
 }
 
-// A round of a job's own before it can run.
+// Makes the job run a collective of its own, in which the ranks tell one another what it needs before the call can run.
 void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective, const void *input, void *output,
                               std::size_t bytes) {
   job.stage = stage;
@@ -107,7 +108,8 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
   routes.set_cut(job.now.call, route);
 }
 
-// A call in which every rank tells those whom it concerns, and nobody else, how long the blocks are that it gives.
+// Returns a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
+// else.
 engine::Call Communicator::State::call_without_sizes(const Route &route, const Arguments &arguments) const {
   engine::Call call = call_of(arguments, rank);
   call.ragged = call.one_way = true;
@@ -123,7 +125,8 @@ engine::Call Communicator::State::call_without_sizes(const Route &route, const A
   return call;
 }
 
-// In place where input and output hold other blocks: a reduction's result gets memory of its own, or else the input does.
+// Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
+// own; in other calls, the input does.
 void Communicator::State::set_aside(Job &job) const {
   const Arguments &arguments = job.arguments;
   const std::size_t size = arguments.element_bytes;
@@ -134,7 +137,7 @@ void Communicator::State::set_aside(Job &job) const {
     return;
   }
   job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks)));
-  std::size_t total = 0;  // where a block goes, one after the other
+  std::size_t total = 0;  // where the next block goes; blocks lie one after the other
   for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
     job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total), arguments.ragged ? arguments.input_blocks[i].count : job.now.call.count};
     total += job.aside.blocks[i].count * size;
@@ -175,7 +178,7 @@ void Communicator::State::bind(Job &job) {
   routes.set_cut(job.now.call, route);
 }
 
-// A job goes on as far as it comes (`polling`: without waiting).
+// Moves a job on as far as it gets. With `polling`, it never waits.
 Outcome Communicator::State::advance(Job &job, bool polling) {
   if (job.stage == Job::Stage::refusing) {
     seat.executor->refuse(job.number);
@@ -223,8 +226,8 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
   return job.outcome = verdict(job);
 }
 
-// How a call that came to its end has ended: of a gather or scatter the root alone sees what a rank gives and what the other
-// has room for.
+// Returns the outcome of a call that came to its end. In a gather or scatter, only the root sees both what is given and how
+// much room there is for it.
 Outcome Communicator::State::verdict(Job &job) const {
   const Arguments &arguments = job.arguments;
   if (job.now.call.one_way) {
