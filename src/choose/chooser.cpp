@@ -12,7 +12,7 @@ using algorithms::Algorithm;
 using algorithms::Collective;
 using plan::Carrier;
 
-// Narrows the sizes to which a decision applies to those with the same answer: whether the bounds hold `bytes`.
+// Tells whether the bounds hold `bytes`. Narrows the sizes to which a decision applies to those with the same answer.
 bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
   if (bounds.hold(bytes)) {
     decision.from = std::max(decision.from, bounds.from);
@@ -55,8 +55,9 @@ algorithms::Footprint footprint_of(const Situation &situation, const Decision &d
   return decision.algorithm->footprint(request_for(situation, decision));
 }
 
-// A value rides as long as the rules would not have its blocks read or written where they lie. One that does not fit in a slot
-// cannot ride: it has to go by the kernel even where that is dearer. Blocks that are packed ride together.
+// Returns the size up to which values ride. A value rides as long as the rules would not have its blocks read or written where
+// they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
+// packed ride together.
 std::size_t longest_ride(const Situation &situation, Collective collective, std::uint32_t pack) {
   std::size_t bytes = 0;
   while (bytes < kLargestSlot) {
@@ -67,20 +68,21 @@ std::size_t longest_ride(const Situation &situation, Collective collective, std:
   return bytes * pack;
 }
 
-// Blocks of so many bytes ride for certain, with a table of their ends, where a rank's blocks ride together.
+// Returns the size up to which blocks ride for certain. A rank's blocks may ride together, with a table of their ends.
 std::size_t longest_of_all(const Decision &decision) {
   const std::size_t most = std::min(decision.ride_bytes, kLargestSlot) / decision.footprint.pack;
   return most - std::min(most, sizeof(std::uint32_t));
 }
 
-// Settles the carrier: the one wanted, or else one that the algorithm has, for `bytes`. Without any it cannot run.
+// Settles the carrier for `bytes`. It is the wanted one, or otherwise one that the algorithm has. Returns false if there is
+// none, because the algorithm cannot run then.
 bool settle_carrier(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
   const std::array carriers = {decision.carrier, Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
   return std::any_of(carriers.begin(), carriers.end(), [&](Carrier carrier) {
     decision.carrier = carrier;
     if (!decision.algorithm->carries(carrier)) return false;
     decision.footprint = footprint_of(situation, decision);
-    const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
+    const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // bytes of an element
     if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
     if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
     if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);

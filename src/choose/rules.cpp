@@ -67,8 +67,8 @@ constexpr bool is_for_all(const Rule &rule) {
   return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
 }
 
-// Returns whether some row applies to every call. For that, the rows of a collective stand together, and only the last
-// of them is for all remaining cases.
+// Tells whether every call has a row that applies. For that, the rows of a collective stand together, and only the last of them
+// is for all remaining cases.
 consteval bool is_complete() {
   int collectives = 0;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {

@@ -1,4 +1,4 @@
-// Taking lanes and giving them back.
+// Takes lanes and gives them back.
 #include "communicator/lanes.hpp"
 
 #include <algorithm>
@@ -10,12 +10,13 @@
 namespace copse::communicator {
 namespace {
 
-constexpr std::size_t kFirstBlock = 16, kBlockMost = 64;  // lanes
-constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // sparse, but addresses are not endless
-constexpr std::size_t kFreeShare = 4;  // where fewer than this part of the lanes are free, there must be more of them
+constexpr std::size_t kFirstBlock = 16, kBlockMost = 64;  // lanes in the first block, and in any
+constexpr std::size_t kBlockBytesMost = std::size_t{8} << 30;  // the memory is sparse, but addresses are not unlimited
+constexpr std::size_t kFreeShare = 4;  // if at most one in this many lanes is free, a block is added
 
-// A lane has one call at a time. Its lines are deep enough for a root to run ahead of the others by some calls. Its slots are
-// the communicator's own: with fewer a long call takes twice the time, and what it does not touch costs nothing.
+// A lane has one call at a time. Its rings of lines are deep enough for a root to run some calls ahead of the others. It has
+// the same slots as the communicator's own stream: with fewer, a long call takes twice the time, and slots that are not
+// touched cost nothing.
 engine::Geometry lane_geometry(const engine::Geometry &main) {
   engine::Geometry geometry = main;
   geometry.line_depth = 16;
@@ -71,7 +72,7 @@ bool Lanes::reclaim(Group &group) {
   return true;
 }
 
-// `why_not` says why there are not more.
+// Adds a block of lanes. If that is not possible, `why_not` says why.
 void Lanes::grow(Group &group, std::string &why_not) {
   const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
   const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);

@@ -1,9 +1,9 @@
-// Lanes: streams of calls beside a communicator's own. Calls of different lanes need no common order, because each lane has
+// Lanes are streams of calls beside a communicator's own. Calls of different lanes need no common order, because each lane has
 // tickets, lines, slots and progress words of its own.
 //
-// The memory comes in blocks of lanes. The first rank of each node makes a block, and the others map it. All ranks take
-// lanes in the same order, so that they agree on the numbers without a word, as long as there are lanes left. A lane that
-// this rank has given back is free when all ranks have given it back; they find that out when they run out of lanes.
+// The memory comes in blocks of lanes. The first rank of each node makes a block, and the others map it. All ranks take lanes
+// in the same order, so they agree on the numbers without a message as long as lanes are left. A lane that this rank has given
+// back is free once all ranks have given it back. The ranks find that out when they run out of lanes.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,17 @@ struct Group;
 
 struct Lane {
   int number = 0;
-  std::uint64_t ticket = 0;  // of its next call: alike on all ranks
+  std::uint64_t ticket = 0;  // of its next call; the same on all ranks
   std::shared_ptr<engine::Mapping> memory;
   engine::Segment segment;
 };
 
 class Lanes {
  public:
-  // Collective over the group's ranks, which may wait for one another. Empty, on all ranks, if there is none left; then
-  // `why_not` says why.
+  // Takes a lane. This is collective over the group's ranks, which may wait for one another. If no lane is left, the result is
+  // empty on all ranks, and `why_not` says why.
   std::optional<Lane> take(Group &group, std::string &why_not);
-  // `ticket`: of the call that would come next. From any thread.
+  // Gives a lane back. `ticket` is that of the call that would come next. Any thread may call this.
   void give_back(int number, std::uint64_t ticket);
 
  private:
@@ -45,13 +45,13 @@ class Lanes {
   struct Entry {
     std::uint64_t ticket = 0;
     std::uint32_t block = 0;
-    std::uint32_t place = 0;  // in the block
+    std::uint32_t place = 0;  // its number in the block
     bool given_back = false;  // by this rank
   };
-  std::mutex mutex_;            // of the entries: whoever takes a lane is alone
-  std::vector<Entry> entries_;  // by number
+  std::mutex mutex_;            // protects the entries; only one thread at a time takes lanes
+  std::vector<Entry> entries_;  // one for each lane, by its number
   std::vector<std::shared_ptr<engine::Mapping>> blocks_;
-  std::deque<int> free_;  // on all ranks alike
+  std::deque<int> free_;  // numbers of free lanes; the same on all ranks
 };
 
 }  // namespace copse::communicator

@@ -1,4 +1,4 @@
-// Looking, napping, sleeping; and what a fork leaves behind.
+// Looks, naps and sleeps. Gives a forked child a mover of its own.
 #include "communicator/mover.hpp"
 
 #include <pthread.h>
@@ -18,7 +18,8 @@ constexpr std::chrono::microseconds kShortestNap{10}, kLongestNap{1000};
 
 Mover *mover = nullptr;
 
-// Signals are the program's: none of its handlers runs in a thread that it does not know.
+// Blocks all signals in threads that are created meanwhile. Signals are for the program, and none of its handlers may run in a
+// thread that it does not know.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -40,7 +41,7 @@ Mover &Mover::here() {
   static const bool made = [] {
     mover = new Mover;  // never destroyed: its thread may outlive this library's other statics
     pthread_atfork([] { mover->mutex_.lock(); }, [] { mover->mutex_.unlock(); },
-                   [] { mover = new Mover; });  // the parent's has waiters that are not here, and would wait for them
+                   [] { mover = new Mover; });  // the parent's has waiters that the child lacks, and would wait for them
     return true;
   }();
   static_cast<void>(made);
@@ -54,7 +55,7 @@ bool Mover::join(Progress &progress) {
     const SignalsBlocked guard;
     try {
       thread_ = std::thread([this, era = era_] { run(era); });
-    } catch (const std::system_error &) {  // no more threads: calls alone move calls on
+    } catch (const std::system_error &) {  // the system has no more threads, so only calls move calls on
       return false;
     }
   }
@@ -75,7 +76,8 @@ void Mover::leave(Progress &progress) {
   last.join();
 }
 
-// While it is awake it will look before it sleeps; and before it looks, it counts as asleep.
+// The thread looks before it sleeps, and it counts as asleep before it looks. So as long as it does not count as asleep, it
+// need not be woken.
 void Mover::wake() {
   while (asleep_.load() != 0) {
     if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) return wanted_.notify_all();
@@ -95,7 +97,7 @@ bool Mover::sweep() {
 }
 
 void Mover::run(std::uint64_t era) {
-  prctl(PR_SET_TIMERSLACK, 1UL);  // else the shortest nap takes 60 us
+  prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise the shortest nap takes 60 us
   std::unique_lock lock(mutex_);
   auto nap = kShortestNap;
   while (era == era_) {

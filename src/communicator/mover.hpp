@@ -1,8 +1,9 @@
-// The thread that moves started calls on while their rank is not in any call: one for all of a process's communicators.
+// The mover is a thread that moves started calls on while their rank is not in any call. A process has one for all its
+// communicators.
 //
-// It sleeps while nothing is under way. While something is, it looks, and naps: shortly after a look that brought a call on,
-// and up to a millisecond after many in vain. So it costs a rank that computes on the same processor next to nothing.
-// A forked child has no such thread, and a new one only if it asks for it.
+// It sleeps while nothing is under way. While something is, it looks, and then naps. A nap is short after a look that brought a
+// call on, and takes up to a millisecond after many looks in vain. So the mover costs a rank that computes on the same
+// processor next to nothing. A forked child has no such thread until it asks for one.
 #pragma once
 
 #include <atomic>
@@ -18,14 +19,16 @@ class Progress;
 
 class Mover {
  public:
-  // This process's.
+  // Returns the mover of this process.
   static Mover &here();
 
-  // From now on, until leave(), it moves on what wants it (Progress::helped). False if there can be no thread.
+  // From now on, until leave(), the thread moves on what is under way in `progress`, whenever that wants it (Progress::helped).
+  // Returns false if there can be no thread.
   bool join(Progress &progress);
-  // Returns when nobody looks at it any more. With the last one the thread ends.
+  // Ends what join() began, and returns when the thread does not look at `progress` any more. When the last one leaves, the
+  // thread ends.
   void leave(Progress &progress);
-  // There is more to do than there was. Does not wait for calls that it moves.
+  // Tells the thread that there is more to do. Does not wait for calls that the thread moves.
   void wake();
 
  private:
@@ -33,11 +36,11 @@ class Mover {
   [[nodiscard]] bool sweep();
   [[nodiscard]] bool any() const;
 
-  std::mutex mutex_;  // held while it moves calls, so that a fork finds none half moved
+  std::mutex mutex_;  // held while the thread moves calls, so that a fork finds none half moved
   std::condition_variable wanted_;
   std::vector<Progress *> joined_;
   std::thread thread_;
-  std::uint64_t era_ = 0;  // of threads; one ends when another's has begun
+  std::uint64_t era_ = 0;  // era of the current thread; a thread of an older era ends
   std::atomic<int> asleep_{0};
 };
 

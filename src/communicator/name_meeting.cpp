@@ -1,4 +1,4 @@
-// Meeting by name: rank 0 invites, the others call.
+// Ranks meet by name: rank 0 invites, and the others call.
 #include "communicator/name_meeting.hpp"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ struct Address {
   socklen_t length = 0;
   explicit Address(const std::string &name) {
     socket.sun_family = AF_UNIX;
-    const std::string path = "copse-" + name;  // behind a zero byte: abstract, no file
+    const std::string path = "copse-" + name;  // comes after a zero byte: the name is abstract and makes no file
     std::memcpy(socket.sun_path + 1, path.data(), path.size());
     length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
   }
@@ -39,8 +39,8 @@ struct Address {
 
 Descriptor make_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
-// Who is at the other end: for a caller, whoever listens; as the kernel says. A process of another PID namespace has the
-// id 0.
+// Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. A process of
+// another PID namespace has the id 0.
 std::optional<ucred> partner_of(const Descriptor &line) {
   ucred partner{};
   socklen_t bytes = sizeof partner;
@@ -72,8 +72,8 @@ bool send_answer(const Descriptor &line, const Answer &answer, int memory) {
   return sendmsg(line.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof answer);
 }
 
-// Appends what has come to `bytes`, and takes the descriptors that came with it: the first is kept. 0: the other end is
-// closed; below: nothing is there, or, with errno, it failed.
+// Appends what has come to `bytes`, and takes the descriptors that came with it. The first one is kept in `first`. Returns 0 if
+// the other end is closed. Returns less, with errno, if nothing is there or it failed.
 ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
   std::array<char, 1024> room{};
   iovec content{room.data(), room.size()};
@@ -81,7 +81,7 @@ ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
   msghdr message{};
   message.msg_iov = &content;
   message.msg_iovlen = 1;
-  if (first != nullptr) {  // else the kernel drops them
+  if (first != nullptr) {  // otherwise the kernel drops the descriptors
     message.msg_control = control.data();
     message.msg_controllen = control.size();
   }
@@ -100,12 +100,12 @@ ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
   return got;
 }
 
-// Rank 0's side.
+// The side of rank 0.
 class Host {
  public:
   Host(Descriptor listener, const Hello &mine) : listener_(std::move(listener)), mine_(mine) {}
 
-  // Until all have come: empty; else why not.
+  // Waits until all have come. Returns an empty text then, and otherwise the reason.
   std::string gather(const Deadline &deadline) {
     while (came() < mine_.ranks - 1) {
       if (deadline.passed()) return give_up();
@@ -121,7 +121,7 @@ class Host {
     return {};
   }
 
-  // Gives every rank the memory. False: one has just left.
+  // Gives every rank the memory. Returns false if one has just left.
   bool admit(int memory) {
     const Answer welcome = make_answer({});
     bool all = true;
@@ -143,11 +143,11 @@ class Host {
     return static_cast<int>(std::count_if(callers_.begin(), callers_.end(), [](const Caller &caller) { return caller.come; }));
   }
 
-  // False: this line is of no use any longer.
+  // Returns false if this line is of no more use.
   bool listen_to(Caller &caller) {
     const ssize_t got = receive(caller.line, caller.bytes, nullptr);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
-    if (got == 0 || caller.come) return false;  // who has come has nothing more to say
+    if (got == 0 || caller.come) return false;  // a rank that has come has nothing more to say
     switch (read_hello(caller.bytes, caller.hello)) {
       case Reading::more: return true;
       case Reading::foreign: return false;
@@ -169,9 +169,10 @@ class Host {
     return false;
   }
 
-  // Takes in who waits at the door. What went wrong, if that is for good.
+  // Takes in the callers that wait at the door. Returns what went wrong if that is permanent.
   std::string take_in() {
-    // Strangers may come as fast as they are turned away: those on the line have their turn, too.
+    // Strangers may come as fast as they are turned away. So only some are taken in at a time, and those on the line get their
+    // turn.
     for (int i = 0; i < 64; ++i) {
       Descriptor line(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!line) {
@@ -186,7 +187,7 @@ class Host {
         turned_away_ = text(*process) + ", which is another user's";
         continue;
       }
-      // A rank speaks as soon as it has called; if it is not heard in time, it calls again.
+      // A rank speaks as soon as it has called. If it is dropped before it is heard, it calls again.
       if (callers_.size() >= static_cast<std::size_t>(mine_.ranks) + kSilentMost) drop_a_silent_one();
       callers_.push_back({std::move(line), *process, {}, {}, false});
     }
@@ -218,17 +219,17 @@ class Host {
   Descriptor listener_;
   Hello mine_;
   std::vector<Caller> callers_;
-  std::string turned_away_;  // the last who could not come in
+  std::string turned_away_;  // the last caller that could not come in
 };
 
-// The others' side: one call.
+// The side of the other ranks: one call.
 class Call {
  public:
   enum class End : std::uint8_t { joined, refused, in_vain };
 
   Call(const Address &address, const Hello &mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
 
-  // In vain: with `trouble`, if somebody was there. It may go better the next time.
+  // Calls once. If that is in vain, `trouble` says what went wrong if somebody was there, and the next call may go better.
   End make(const Deadline &deadline) {
     memory = Descriptor{};
     const Descriptor line = make_socket();
@@ -286,7 +287,7 @@ class Call {
   std::size_t bytes_;
 };
 
-// Who listens under this name, in words; empty if that cannot be learned.
+// Says who listens under this name. The text is empty if that cannot be learned.
 std::string owner_of(const Address &address) {
   const Descriptor line = make_socket();
   if (!line || connect(line.get(), address.generic(), address.length) != 0) return {};
@@ -294,7 +295,7 @@ std::string owner_of(const Address &address) {
   return owner ? " by " + text(*owner) : "";
 }
 
-// Makes the memory and gives it to all who come. Empty, with a reason, if that fails.
+// Makes the memory and gives it to all ranks that come. If that fails, the result is empty, and `why` is the reason.
 Descriptor invite(const Address &address, const Hello &mine, std::size_t bytes, const Deadline &deadline, std::string &why) {
   Descriptor memory = engine::make_shared_memory("copse-meeting", bytes);
   if (!memory) {
@@ -317,7 +318,7 @@ Descriptor invite(const Address &address, const Hello &mine, std::size_t bytes, 
   return why.empty() ? std::move(memory) : Descriptor{};
 }
 
-// Calls until rank 0 answers. Empty, with a reason, if that fails.
+// Calls until rank 0 answers. If that fails, the result is empty, and `why` is the reason.
 Descriptor call(const Address &address, const Hello &mine, std::size_t bytes, const Deadline &deadline, std::string &why) {
   Call attempt(address, mine, bytes);
   while (true) {
@@ -353,7 +354,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int r
   if (!*mapping) return failed(std::string("cannot map the common memory: ") + std::strerror(errno));
   void *base = mapping->base();
   auto bootstrap = meet_in_memory(base, rank, ranks, deadline, std::move(mapping));
-  // Whoever fails from here on shows it on its board, where the others find it.
+  // A rank that fails from here on shows it on its board, where the others find it.
   const std::uint8_t here = 1;
   std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks));
   if (!bootstrap->allgather(&here, all.data(), 1)) return failed("not all ranks mapped the common memory in time");

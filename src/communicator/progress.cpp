@@ -1,4 +1,4 @@
-// Taking turns.
+// Takes and ends turns at tasks, and keeps the list of those that are under way.
 #include "communicator/progress.hpp"
 
 #include <algorithm>
@@ -11,11 +11,11 @@ void Progress::take(Task &task) {
   engine::wait_until(policy, [&] { return task.try_take(); }, [] { return true; });
 }
 
-// A turn ends with the task in the list if something is left, and else with it gone from there.
+// After a turn, the task is in the list if something is left of it, and only then.
 void Progress::end_turn(Task &task, Went went) {
   const bool over = went == Went::over, changes = task.under_way() == over;
   {
-    const struct End {  // also if the list cannot grow
+    const struct End {  // gives the turn back, even if the list cannot grow
       Task &task;
       ~End() { give_back(task); }
     } end{task};
@@ -41,7 +41,7 @@ bool Progress::sweep(bool helper) {
       const std::lock_guard lock(mutex_);
       if (i >= tasks_.size()) return moved;
       task = tasks_[i];
-      if (!task->try_take()) continue;  // with the list locked: remove() waits for the turn
+      if (!task->try_take()) continue;  // taken with the list locked, so that remove() waits for the end of this turn
     }
     moved = turn(*task, [&] { return task->go_on(helper); }) != Went::nowhere || moved;
   }

@@ -1,8 +1,8 @@
-// Started calls go on whenever their rank is in a call, whichever that is: what the communicators of one rank share for it.
+// Progress is what the communicators of one rank share, so that started calls go on whenever their rank is in any call.
 //
-// Threads may meet here: any of them moves any communicator on, one at a time. Nobody keeps a turn while it waits, so
-// that whoever starts a call never has to wait for a thread that waits for another. One of them may be Copse's own
-// (mover.hpp), which helps as long as it is asked to.
+// Several threads may meet here. Any of them moves any communicator on, but only one at a time moves the same one. No thread
+// keeps a turn while it waits. So a thread that starts a call never has to wait for a thread that waits for another call. One
+// of the threads may be Copse's own (mover.hpp), which helps as long as it is asked to.
 #pragma once
 
 #include <atomic>
@@ -26,15 +26,15 @@ class Progress {
     Task &operator=(const Task &) = delete;
     virtual ~Task() = default;
 
-    // Is something under way? False: the task is its owner's alone.
+    // Tells whether something is under way. If not, only the task's owner touches it.
     [[nodiscard]] bool under_way() const { return under_way_.load(std::memory_order_acquire); }
-    // What it belongs to: several may belong together.
+    // Returns what the task belongs to. Several tasks may belong together.
     [[nodiscard]] virtual const void *whole() const { return this; }
 
    private:
     friend class Progress;
-    // Goes on as far as it comes without waiting; over: nothing is left. Called by whoever has the turn. `helper`: that
-    // is Copse's own thread, which must leave alone what the program may rely on to run in its own.
+    // Goes on as far as it gets without waiting. Returns `over` if nothing is left. Only a thread that has the turn calls this.
+    // With `helper`, that is Copse's own thread, which must leave alone what the program may expect to run in its own threads.
     virtual Went go_on(bool helper) = 0;
 
     bool try_take() { return !taken_.exchange(true, std::memory_order_acquire); }
@@ -46,32 +46,33 @@ class Progress {
   Progress &operator=(const Progress &) = delete;
   ~Progress() { dismiss_helper(); }
 
-  // What else must go on while this rank waits: the MPI. Before the first task.
+  // Sets what else must go on while this rank waits: the MPI. Must be called before the first task.
   void set_other(void (*other)()) { other_ = other; }
-  // Every thread may use the wire, Copse's own too.
+  // Says that every thread may use the wire, Copse's own included.
   void let_any_thread_send() { any_thread_may_send_ = true; }
   [[nodiscard]] bool any_thread_may_send() const { return any_thread_may_send_; }
-  // Ranks outnumber processors: whoever waits gets out of the way.
+  // Says that ranks outnumber processors. Whoever waits then gets out of the way.
   void set_crowded() {
     const bool cancellable = policy_.cancellable;
     policy_ = engine::WaitPolicy::oversubscribed();
     policy_.cancellable = cancellable;
   }
-  // A thread that is cancelled leaves a call in which it waits long. Else the cancellation waits for the call's end.
+  // Lets a cancelled thread leave a call in which it waits long. Otherwise the cancellation waits for the end of the call.
   void let_cancel() { policy_.cancellable = true; }
   [[nodiscard]] bool cancellable() const { return policy_.cancellable; }
 
   [[nodiscard]] bool any() const { return count_.load() != 0; }
   [[nodiscard]] bool any_of(const void *whole);
 
-  // Copse's own thread helps from now on, until end_help() has come as often. False if there can be no thread.
+  // From now on, Copse's own thread helps until end_help() has been called as often as this. Returns false if there can be no
+  // thread.
   bool ask_for_help();
   void end_help() { helped_.fetch_sub(1); }
   [[nodiscard]] bool helped() const { return helped_.load() > 0; }
-  // For good.
+  // Ends all help for good, however often it was asked for.
   void dismiss_helper();
 
-  // With the task's turn: gives it more to do, and lets it go as far as it comes.
+  // Takes the task's turn. `body` gives the task more to do, and then the task goes on as far as it gets.
   template <class Body>
   void give(Task &task, Body &&body) {
     take(task);
@@ -80,21 +81,21 @@ class Progress {
       return task.go_on(false);
     });
   }
-  // Lets the task go on, unless somebody else does.
+  // Lets the task go on, unless another thread has its turn.
   void move(Task &task) {
     if (task.under_way() && task.try_take()) turn(task, [&] { return task.go_on(false); });
   }
-  // All of them; true: one has moved.
+  // Lets all tasks go on. Returns whether one has moved.
   bool sweep(bool helper = false);
-  // For those who wait, now and then.
+  // Whoever waits calls this now and then.
   void idle() {
     if (any()) sweep();
     if (other_ != nullptr) other_();
   }
-  // Before the task dies.
+  // Must be called before the task is destroyed.
   void remove(Task &task);
 
-  // Waits until ready().
+  // Waits until ready() is true.
   template <class Ready>
   void until(Ready &&ready) {
     engine::wait_until(policy_, ready, [] { return true; }, [this] { idle(); });
@@ -103,7 +104,8 @@ class Progress {
  private:
   void take(Task &task);
   void end_turn(Task &task, Went went);
-  // What is done with a turn. An exception gives the turn back, and leaves the task in the list if it was there.
+  // Runs `body` with the turn, and ends the turn. An exception gives the turn back, and the task stays in the list if it was
+  // there.
   template <class Body>
   Went turn(Task &task, Body &&body) {
     Went went = Went::nowhere;
@@ -121,10 +123,10 @@ class Progress {
   void (*other_)() = nullptr;
   bool any_thread_may_send_ = false;
   engine::WaitPolicy policy_;
-  std::mutex mutex_;           // of the list
-  std::vector<Task *> tasks_;  // that are under way
+  std::mutex mutex_;           // protects the list
+  std::vector<Task *> tasks_;  // the list of tasks that are under way
   std::atomic<std::size_t> count_{0};
-  std::atomic<int> helped_{0};  // asked for so many times
+  std::atomic<int> helped_{0};  // how often help is asked for and not ended
   std::atomic<bool> joined_{false};
 };
 

@@ -1,4 +1,4 @@
-// Trying what other ranks' memory can be reached by.
+// Tries how other ranks' memory can be reached.
 #include "communicator/reach.hpp"
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace {
 
 using Limit = choose::ReachLimit;
 
-// Another rank of this node, in another process.
+// Maps the heap of another rank of this node, in another process.
 void map_heap(const Census &census, int other, Reach &reach) {
   const Card &card = census.card(other);
   engine::Peer &peer = reach.peers[static_cast<std::size_t>(other)];
@@ -30,7 +30,7 @@ void map_heap(const Census &census, int other, Reach &reach) {
   }
 }
 
-// Of the next rank of this node.
+// Tries whether the kernel reaches the memory of the next rank of this node.
 void try_kernel(const Census &census, Reach &reach) {
   const auto mine = static_cast<std::size_t>(reach.peers[static_cast<std::size_t>(census.rank)].local);
   const int next = census.here[(mine + 1) % census.here.size()];
@@ -56,7 +56,7 @@ Reach find_reach(const Census &census, const choose::Settings &settings) {
     peer.local = static_cast<int>(local);
     peer.same_process = card.process == census.mine().process;
     if (!peer.same_process) peer.process = engine::Process::find({card.pid, card.started});
-    if (other == census.rank) {  // where my own buffers must lie to be reached
+    if (other == census.rank) {  // where this rank's own buffers must lie to be reached
       peer.heap_base = card.heap_base;
       peer.heap_bytes = card.heap_bytes;
     }

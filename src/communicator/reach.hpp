@@ -1,4 +1,4 @@
-// What the ranks of a node can reach of one another's memory: tried by each rank, agreed by all.
+// What the ranks of a node can reach of one another's memory. Each rank tries it, and all ranks agree on it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace copse::communicator {
 struct Census {
   int rank = 0;
   std::vector<Card> cards;
-  std::vector<int> here;  // the ranks of this one's node
+  std::vector<int> here;  // the ranks of this rank's node
   int nodes = 0;
   bool crowded = false;  // more ranks than processors on some node
 
@@ -27,8 +27,8 @@ struct Census {
 
 struct Reach {
   std::vector<engine::Peer> peers;                      // by rank
-  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // which they lie in
-  std::string heap_why_not, kernel_why_not;             // empty: it works from here
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // the shared heaps in which `peers` locates buffers
+  std::string heap_why_not, kernel_why_not;             // why it does not work from here; empty: it works
   bool threads = true;                                  // all ranks of this node are threads of this process
 };
 [[nodiscard]] Reach find_reach(const Census &census, const choose::Settings &settings);

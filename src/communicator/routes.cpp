@@ -1,4 +1,4 @@
-// Deciding, and making programs.
+// Makes decisions and programs.
 #include "communicator/routes.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPermutedKept = 64;
 
-// The first route of `routes` whose sizes do not end before `bytes`.
+// Returns the first route of `routes` whose sizes do not end before `bytes`.
 auto first_up_to(auto &routes, std::size_t bytes) {
   return std::lower_bound(routes.begin(), routes.end(), bytes,
                           [](const auto &route, std::size_t size) { return route->decision.to < size; });
@@ -37,7 +37,7 @@ void Routes::decide(const Arguments &arguments, Recent &recent) {
   Route &route = find(arguments.collective, needs, arguments.count * arguments.element_bytes);
   const engine::Program &chosen = program(route, arguments, true);
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
-  const int root = arguments.permutation == nullptr ? arguments.root : -1;  // the next permutation may be another
+  const int root = arguments.permutation == nullptr ? arguments.root : -1;  // -1: the next permutation may be another
   recent = {arguments.count,
             arguments.element_bytes,
             root,

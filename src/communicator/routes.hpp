@@ -1,5 +1,5 @@
-// What runs which call of a communicator: what was decided, and the programs that it needs. Both are made when they are first
-// needed, and kept.
+// Routes say what runs which call of a communicator. A route has a decision and the programs that it needs. Both are made when
+// they are first needed, and kept.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace copse::communicator {
 
-// What runs messages of some sizes: those for which the same is decided.
+// What runs messages of all sizes for which the decision is the same.
 struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
@@ -31,39 +31,40 @@ struct Recent {
   bool strict = false;
   Route *route = nullptr;
   const engine::Program *program = nullptr;
-  engine::Call call;                  // all of it but the buffers and the operator
-  bool gives = false, takes = false;  // has this rank an input, and an output?
+  engine::Call call;                  // all of it but buffers, operator and number
+  bool gives = false, takes = false;  // whether this rank has an input, and an output
 };
 
 class Routes {
  public:
-  // Before the first call. Tallies are kept in `trace`.
+  // Must be called before the first call. Tallies are kept in `trace`.
   void begin(const Group &group, const engine::Executor &executor, Trace &trace) noexcept;
 
   [[nodiscard]] Recent &recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
-  // Fills it for a call without tables, while no call is under way.
+  // Fills `recent` for a call without tables. No call may be under way.
   void decide(const Arguments &arguments, Recent &recent);
 
-  // What runs a message, or blocks, of so many bytes.
+  // Returns what runs a message, or blocks, of so many bytes.
   Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
-  // The same, for the arguments of a call whose largest block has so many elements.
+  // Returns what runs a call with these arguments, whose message or largest block has `count` elements.
   Route &find(const Arguments &arguments, std::size_t count) {
     return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes);
   }
-  // What runs a call with sizes that not all ranks know; null: nothing does, before the sizes are exchanged.
+  // Returns what runs a call with sizes that not all ranks know, or null if the sizes must be exchanged first.
   Route *without_sizes(algorithms::Collective collective);
 
-  // `settled`: no call is under way whose program may be dropped to make room for this one.
+  // Returns the program for a call. `settled` says that no call is under way, so that a program may be dropped to make room for
+  // this one.
   const engine::Program &program(Route &route, const Arguments &arguments, bool settled) {
     if (arguments.permutation != nullptr) [[unlikely]] return permuted(route.decision, arguments.permutation, settled);
     return program(route, arguments.root);
   }
   const engine::Program &program(Route &route, int root);
-  // Says in the call how the message is cut, and what may ride.
+  // Writes into the call how the message is cut, and what may ride.
   void set_cut(engine::Call &call, const Route &route) const;
 
  private:
-  // A program for a permutation. There are too many of these to keep all.
+  // A program for a permutation. There are too many permutations to keep all their programs.
   struct Permuted {
     const algorithms::Algorithm *algorithm;
     plan::Carrier carrier;
@@ -71,7 +72,7 @@ class Routes {
     std::vector<int> permutation;
     engine::Program program;
   };
-  // [strict + 2 wide], in the order of sizes.
+  // The routes of one collective, by strict + 2 * wide, and in the order of their sizes.
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, 4>;
 
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
@@ -84,11 +85,11 @@ class Routes {
   const engine::Executor *executor_ = nullptr;
   Trace *trace_ = nullptr;
   std::array<Recent, algorithms::kCollectives> recent_;
-  // Of a collective when it is first called: most lanes see one.
+  // An entry is made when its collective is first called, because most lanes see one collective.
   std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs_;
-  std::list<Permuted> permuted_;  // the last used first
+  std::list<Permuted> permuted_;  // the one used last comes first
 };
 
 }  // namespace copse::communicator

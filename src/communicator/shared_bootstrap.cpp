@@ -1,4 +1,4 @@
-// Meeting in memory.
+// Ranks meet in memory.
 #include "communicator/shared_bootstrap.hpp"
 
 #include <unistd.h>
@@ -19,12 +19,12 @@ constexpr std::size_t kPinnedBytes = 440;
 
 }  // namespace
 
-// Rounds are numbered from 1. In round n a rank (1) waits until all have read round n-1, (2) writes its bytes and
-// posts n, (3) waits until all have posted n, (4) reads them and says that it has.
+// Rounds are numbered from 1. In round n, a rank (1) waits until all have read round n-1, (2) writes its bytes and posts n, (3)
+// waits until all have posted n, (4) reads their bytes and says that it has.
 struct alignas(64) Board {
   std::atomic<std::uint64_t> posted, read;
   std::atomic<std::uint64_t> process;  // 0 until the rank has come
-  std::atomic<bool> left;      // it takes part in no further round
+  std::atomic<bool> left;      // the rank takes part in no further round
   std::byte pinned[kPinnedBytes];
 };
 
@@ -32,7 +32,7 @@ std::size_t board_bytes(int ranks) { return sizeof(Board) * static_cast<std::siz
 
 namespace {
 
-// In one word. Linux has process ids below 2^22.
+// word_of() packs a ProcessId into one word, and process_in() unpacks it. Linux has process ids below 2^22.
 constexpr unsigned kPidBits = 22;
 std::uint64_t word_of(engine::ProcessId process) { return process.started << kPidBits | static_cast<std::uint32_t>(process.pid); }
 engine::ProcessId process_in(std::uint64_t word) {
@@ -47,7 +47,7 @@ class MemoryBootstrap final : public Bootstrap {
     boards_[rank_].process.store(word_of(engine::this_process()), std::memory_order_relaxed);
   }
   ~MemoryBootstrap() override {
-    // A forked child that frees what it inherited is not this rank, and has not the boards.
+    // A forked child that frees what it inherited is not this rank, and does not have the boards.
     if (process_ == getpid()) boards_[rank_].left.store(true, std::memory_order_release);  // partner: gone
   }
 
@@ -77,7 +77,7 @@ class MemoryBootstrap final : public Bootstrap {
   }
 
  private:
-  // False: somebody will never come. Then the ranks are out of step for good.
+  // Returns false if some rank will never come. Then the ranks are out of step for good.
   bool wait_all(std::atomic<std::uint64_t> Board::*word, std::uint64_t round) {
     const auto idle = [&] {
       if (idle_) idle_();
@@ -106,7 +106,7 @@ class MemoryBootstrap final : public Bootstrap {
   Deadline deadline_;
   std::function<void()> idle_;
   std::shared_ptr<void> keep_;
-  std::vector<std::shared_ptr<engine::Process>> processes_;  // of those that have been waited for
+  std::vector<std::shared_ptr<engine::Process>> processes_;  // of the ranks that have been waited for
   std::uint64_t round_ = 0;
   bool broken_ = false;
 };
@@ -124,8 +124,8 @@ std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, Dea
                                            std::move(keep));
 }
 
-// Each communicator has boards of its own: its rounds begin at 1 again, and what the boards of an earlier one say would
-// be taken for them. Bootstraps keep their boards alone, so that a communicator that lives on keeps no later ones.
+// Each communicator has boards of its own. Its rounds begin at 1 again, so what the boards of an earlier communicator say would
+// be taken for them. A bootstrap keeps only its own boards, so that a communicator that lives on keeps no later ones.
 struct Meeting::Gathering {
   std::shared_ptr<Board[]> boards;
   std::shared_ptr<Gathering> next;
@@ -150,7 +150,7 @@ std::unique_ptr<Bootstrap> Meeting::come(int rank, Deadline deadline) {
   if (!last->next) last->next = gathering(ranks());
   const std::shared_ptr<Board[]> &boards = last->next->boards;
   auto bootstrap = meet_in_memory(boards.get(), rank, ranks(), deadline, boards);
-  last = last->next;  // it has come, and if it fails now, the others see that it has left
+  last = last->next;  // this rank has come; if it fails now, the others see that it has left
   return bootstrap;
 }
 

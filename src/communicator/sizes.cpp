@@ -1,5 +1,6 @@
-// Sizes of blocks that not all ranks know, where a call cannot go one way: every rank tells all others. Of an alltoall each size
-// is known to two ranks, which must mean the same. Where some do not, all find out, tell one another, and move what both have.
+// Sizes of blocks that not all ranks know. Where a call cannot go one way, every rank tells its size to all others. In an
+// alltoall, each size is known to two ranks, which must mean the same. If some do not, all ranks find out. They tell one
+// another what they mean, and move as much as both sides allow.
 #include <algorithm>
 #include <bit>
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostElements = (std::size_t{1} << 48) - 1;
 
-// All bits of what goes from one rank to another, mixed.
+// Mixes all bits of what goes from one rank to another.
 std::uint16_t mixed(int from, int to, std::size_t count) {
   const auto ranks = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) | static_cast<std::uint32_t>(to);
   std::uint64_t bits = (count + ranks * 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
@@ -21,8 +22,8 @@ std::uint16_t mixed(int from, int to, std::size_t count) {
   return static_cast<std::uint16_t>((bits * 0x94d049bb133111eb) >> 48);
 }
 
-// What this rank gives, less what it takes: over all ranks these add up to 0 if every two of them mean the same. Where they
-// do not, it is another number but once in 65536 times.
+// Returns a check of what this rank gives, less that of what it takes. Over all ranks, these add up to 0 if every two ranks
+// mean the same. If some do not, the sum is another number, except once in 65536 times.
 std::uint16_t check_of(const Arguments &arguments, int rank, int ranks) {
   unsigned sum = 0;
   for (int other = 0; other < ranks; ++other)
@@ -44,7 +45,7 @@ void Communicator::State::tell_size(Job &job) {
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
-// Letters say how long blocks are, too.
+// Takes the sizes from letters, which also say how long blocks are.
 void Communicator::State::read_letters(Job &job) {
   job.sizes.told.resize(static_cast<std::size_t>(ranks));
   for (int other = 0; other < ranks; ++other)

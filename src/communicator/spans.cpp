@@ -1,4 +1,4 @@
-// Looking for overlapping buffers.
+// Looks for buffers that overlap.
 #include "communicator/spans.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::optional<Overlap> first_overlap(std::vector<Span> &spans) {
   if (spans.size() < 2) return {};
   if (spans.size() == 2 && (spans[0].end <= spans[1].begin || spans[1].end <= spans[0].begin)) [[likely]] return {};
   std::sort(spans.begin(), spans.end(), [](const Span &a, const Span &b) { return a.begin < b.begin; });
-  const Span *reaches[2] = {nullptr, nullptr};  // the furthest so far, read and written
+  const Span *reaches[2] = {nullptr, nullptr};  // the spans that reach furthest so far: one that is read, one that is written
   for (const Span &span : spans) {
     for (const bool written : {false, true}) {
       const Span *other = reaches[written];

@@ -1,4 +1,4 @@
-// The buffers of one call, as ranges of addresses: what is written must not overlap anything (MPI-4.1 6.1).
+// The buffers of one call, as ranges of addresses. What is written must not overlap anything (MPI-4.1 6.1).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct Overlap {
   const Span *first, *second;  // in the order of their addresses
   std::uintptr_t bytes;
 
-  // As in "output and input overlap by 8 bytes (of 64 and 16)".
+  // Returns a text such as "output and input overlap by 8 bytes (of 64 and 16)".
   [[nodiscard]] std::string text() const;
 };
 
-// The first two that overlap, at least one of them written. Sorts the spans.
+// Returns the first two spans that overlap, at least one of them written. Sorts the spans.
 std::optional<Overlap> first_overlap(std::vector<Span> &spans);
 
 }  // namespace copse::communicator

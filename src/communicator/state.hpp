@@ -1,4 +1,4 @@
-// What a communicator keeps of its own stream of calls: shared by the files that make it, run calls on it and explain it.
+// What a communicator keeps for its own stream of calls. The files that make it, run calls on it and explain it share this.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ inline std::size_t largest(const Block *blocks, int ranks) {
 
 // Where a communicator's calls run.
 struct Seat {
-  std::optional<Lane> lane;            // none: this is the communicator's own stream
-  bool keeps_lane = false;             // the others' calls there have taken tickets without this rank
-  std::unique_ptr<engine::Wire> wire;  // of the lane
+  std::optional<Lane> lane;            // none: the communicator's own stream
+  bool keeps_lane = false;             // the lane is not given back: calls there have taken tickets without this rank
+  std::unique_ptr<engine::Wire> wire;  // wire of the lane
   std::unique_ptr<engine::Executor> executor;
 };
 // How a communicator became unusable.
@@ -39,12 +39,12 @@ struct Communicator::State final : Progress::Task {
   Seat seat;
   Routes routes;
   Trace trace;
-  int rank = 0, ranks = 1;                   // as in the group,
-  bool traced = false;                       // as its settings say
+  int rank = 0, ranks = 1;                   // as in the group
+  bool traced = false;                       // as in the group's settings
   algorithms::Collective running{};
-  std::deque<std::shared_ptr<Job>> started;  // not over yet, in order; whoever has the turn may look
-  Job spare;                                 // of blocking calls
-  std::uint64_t calls = 0;                   // so many have been made here, by each rank
+  std::deque<std::shared_ptr<Job>> started;  // calls that are not over, in order; only the thread that has the turn may look
+  Job spare;                                 // job of blocking calls
+  std::uint64_t calls = 0;                   // how many calls each rank has made here
   Failure failure;
 
   ~State() override;
@@ -60,7 +60,7 @@ struct Communicator::State final : Progress::Task {
   bool has_ended(const Job &job);
   void finish_started();
   Outcome enqueue(const std::shared_ptr<Job> &job);
-  // Runs `body`, which returns an Outcome. After one that breaks the communicator every later call gets the same.
+  // Runs `body`, which returns an Outcome. After an outcome that breaks the communicator, every later call gets the same one.
   template <class Body>
   Outcome attempt(Body &&body);
   Outcome caught();
@@ -85,7 +85,7 @@ struct Communicator::State final : Progress::Task {
   void clip_pairs(Job &job) const;
 };
 
-// In place where the same place means other blocks in input and output.
+// Tells whether a call is in place although the same place means different blocks in input and output.
 inline bool displaced(const Arguments &arguments) {
   return arguments.input == arguments.output && algorithms::has<&algorithms::Traits::displaced>(arguments.collective);
 }

@@ -1,4 +1,4 @@
-// What ran, by which algorithm, how often: the answer to "which algorithm did my call use?".
+// Counts what ran, by which algorithm and how often. This answers the question "which algorithm did my call use?".
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct Tally {
   }
 };
 
-// Of one rank. Keys: collective, then "algorithm carrier" for calls that ran, or the reason for those passed on.
+// The trace of one rank. A key is a collective and, for calls that ran, "algorithm carrier". For calls that were passed on, it
+// is the collective and the reason.
 struct Trace {
   std::map<std::pair<std::string, std::string>, Tally> ran, passed_on;
 
@@ -38,7 +39,7 @@ struct Trace {
   }
 };
 
-// The sum of those whose calls are over. From any thread.
+// The sum of traces to which no call is added any more. Any thread may use it.
 class EndedTraces {
  public:
   void add(const Trace &trace) {
