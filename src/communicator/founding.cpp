@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char *kNotGathered = "the ranks could not be gathered";
 
-// Step 1: the ranks gather the cards of all.
+// Step 1: every rank gathers all cards.
 std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &settings, std::string &why_not) {
   Census census;
   census.rank = bootstrap.rank();
@@ -97,7 +97,7 @@ struct Agreed {
   bool memory = true, heap = true, kernel = true, threads = true;
   engine::Costs costs;
 };
-// `reach` learns why something does not work. What does not work for others is removed from it.
+// `reach` learns why something does not work. If the heap does not work for all ranks, it is removed from `reach`.
 Agreed agree(const std::vector<Tried> &all, Reach &reach) {
   Agreed agreed;
   std::vector<engine::Costs> found;
