@@ -27,14 +27,14 @@ struct Request {
   int root = 0;  // for rooted collectives
   Permutation permutation{};  // required by collectives that permute; not copied
   plan::Carrier carrier = plan::Carrier::slot;
-  int radix = 2;                                 // for k-nomial trees
+  int radix = 2;                                 // k of trees and of rounds, or the number of tokens
   const topology::Placement *places = nullptr;   // one per rank; their nodes decide where the wire is used
   const Shared *shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one
 
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
 
   // Trees are shared, and stay as long as `shared` does.
-  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, to `root`
+  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
   [[nodiscard]] const shape::SurveyedTree &prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Returns a tree over the machine's levels (NUMACol 3). `across` joins the leaders, and `inside` the ranks of a NUMA
   // region.
