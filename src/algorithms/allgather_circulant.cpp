@@ -1,7 +1,7 @@
-// allgather, circulant graph: like Bruck's, but every round about doubles what a rank has, so that the last round moves no
-// more than what the rank had before it (Traeff 2024).
+// allgather, circulant graph: like bruck, but every round about doubles what a rank has. So the last round moves no more than
+// what the rank had before it (Traeff 2024).
 // Cost: ceil(log2 P) a + (P-1) n b.
-// Wins: where Bruck's does, on numbers of ranks a little above a power of two.
+// Wins: where bruck does, for numbers of ranks a little above a power of two.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {

@@ -1,7 +1,7 @@
-// allgather, gather and broadcast: rank 0 takes every block, and then every rank takes all of them from rank 0. In KNEM IV.D
-// this is the form to beat: flat has no root to wait for.
+// allgather, gather and broadcast: rank 0 takes every block, and then every rank takes all of them from rank 0. In KNEM IV.D,
+// this is the form that flat should beat, because flat has no root to wait for.
 // Cost: 2 a + 2 (P-1) n b at the root.
-// Wins: nowhere; the others are compared with it.
+// Wins: nowhere; it is the baseline for the others.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {

@@ -1,7 +1,7 @@
-// allgather, hierarchical: blocks go up a tree over the machine's levels in each node, then from node to node, and the blocks
-// of the others come down the tree again (the trees of NUMACol 3).
+// allgather, hierarchical: in each node, blocks go up a tree over the machine's levels. Then they go from node to node, and
+// each branch of a tree gets the blocks that it lacks down the same tree (the trees of NUMACol 3).
 // Cost: 2 D a + (P-1) n b at each of D levels of a node, and a + (P-1) n b between nodes.
-// Wins: small blocks on several nodes: each node hears from every other once.
+// Wins: small blocks on several nodes, because each node hears from every other node only once.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {

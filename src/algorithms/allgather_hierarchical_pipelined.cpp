@@ -1,9 +1,9 @@
-// allgather, hierarchical and pipelined: every rank's block goes straight to rank 0, and all blocks go down a tree of two
-// levels from there: the regions' leaders take them from rank 0, and each region from its leader (KNEM VI.E, which puts the
-// broadcast of KNEM V after the gather of KNEM IV.B). The next fragments are gathered while others are still on their way
-// down.
+// allgather, hierarchical and pipelined: every rank gives its block straight to rank 0, and all blocks go down a tree from
+// there. On a machine of one level, the tree has two levels: the leaders of the regions take the blocks from rank 0, and the
+// ranks of each region take them from their leader (KNEM VI.E, which puts the broadcast of KNEM V after the gather of KNEM
+// IV.B). While fragments are on their way down, the next ones are gathered.
 // Cost: (2 + n/m) (a + P m b) with fragments of m bytes; P-1 blocks enter the memory of rank 0, and R-1 leaders read it
-// Wins: against gather_broadcast, where there are several NUMA regions: all blocks cross each link between two of them once
+// Wins: against gather_broadcast, on several NUMA regions: all blocks cross each link between two regions once
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
@@ -13,7 +13,7 @@ plan::Plan allgather_hierarchical_pipelined(const Request &request) {
   Builder builder = request.builder();
   const int rank = request.rank;
   const plan::Range mine = request.block(rank), all = request.block(0, request.ranks);
-  const auto new_to = [&](int other) {  // the blocks before its own, and those behind it
+  const auto new_to = [&](int other) {  // the blocks before and after that rank's own
     std::vector<plan::Range> result;
     if (other > 0) result.push_back(request.block(0, other));
     if (other + 1 < request.ranks) result.push_back(request.block(other + 1, request.ranks - 1 - other));

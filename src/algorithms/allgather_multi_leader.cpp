@@ -1,5 +1,5 @@
-// allgather, multi-leader: the leader of each NUMA region takes its region's blocks. Leaders exchange what they have, and
-// each region takes the rest from its leader (Kandalla et al. 2009).
+// allgather, multi-leader: the leader of each NUMA region takes the blocks of its region. The leaders exchange what they
+// have, and each region takes the rest from its leader (Kandalla et al. 2009).
 // Cost: 3 a + (2P + P/R) n b at each of R leaders.
 // Wins: small blocks on several regions: every link between leaders is crossed once each way.
 #include "algorithms/patterns/exchange.hpp"

@@ -1,8 +1,8 @@
 // allgather, neighbour exchange: neighbours exchange pairs of blocks, to the left and to the right in turn. This takes half
-// the rounds of a ring, and only neighbours talk to each other (Chen et al. 2005). It is for an even number of ranks; an odd
-// number runs a ring.
+// the rounds of a ring, and only neighbours talk to each other (Chen et al. 2005). If the number of ranks is odd, it is a
+// ring.
 // Cost: P/2 a + (P-1) n b.
-// Wins: where a ring does, for blocks of middle size.
+// Wins: where ring does, for blocks of medium size.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {

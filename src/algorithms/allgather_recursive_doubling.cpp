@@ -1,7 +1,7 @@
-// allgather, recursive doubling: two groups of ranks, each of which has all blocks of its group, exchange them. Each rank
-// exchanges with its image in the other group (Thakur et al. 2005). The groups come from halving the ranks, not from
-// doubling, so no round is lost if their number is not a power of two. Halves may differ by one rank; then one rank has two
-// readers.
+// allgather, recursive doubling: in each round, two groups of ranks exchange their blocks. Every rank of a group has all
+// blocks of its group, and exchanges them with its image in the other group (Thakur et al. 2005). The groups come from
+// halving the ranks, not from doubling, so no round is lost if the number of ranks is not a power of two. Halves may differ
+// by one rank; then one rank has two readers.
 // Cost: ceil(log2 P) a + (P-1) n b.
 // Wins: small blocks on many ranks in rank order.
 #include "algorithms/patterns/exchange.hpp"

@@ -1,5 +1,5 @@
-// allgather, ring: every rank passes on to the next what it got from the one before, beginning with its own block. Only
-// neighbours talk to each other (Thakur et al. 2005).
+// allgather, ring: every rank passes on to the next rank what it got from the previous one, beginning with its own block.
+// Only neighbours talk to each other (Thakur et al. 2005).
 // Cost: (P-1) (a + n b).
 // Wins: large blocks where far links are few and neighbours in rank order sit next to each other.
 #include "algorithms/patterns/exchange.hpp"

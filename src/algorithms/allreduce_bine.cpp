@@ -1,5 +1,6 @@
-// allreduce, bine: up a binomial negabinary tree and down again (De Sensi et al. 2025, distance halving). Halves of the
-// ranks, taken as a ring, meet a third of the way round, not half of it.
+// allreduce, bine: messages are combined up a binomial negabinary tree, and the result goes down the same tree (De Sensi et
+// al. 2025, distance halving). The ranks form a ring, and the halves of the ranks meet a third of the way round it, where a
+// binomial tree goes half of the way.
 // Cost: 2 ceil(log2 P) a + ceil(log2 P) n (2 b + c); the sum of the distances between ranks is a third below binomial's
 // Wins: short messages on a machine or network of unknown shape, where ranks with close numbers are close neighbours
 #include "algorithms/patterns/patterns.hpp"

@@ -1,8 +1,8 @@
 // allreduce, dual-root: the lower and the upper half of the ranks form a k-ary tree each (Traeff 2021, "A Doubly-pipelined,
 // Dual-root Reduction-to-all Algorithm and Implementation"). Fragments go up both trees. The roots exchange what they have,
-// and both combine it. The result goes down the same trees while later fragments still come up. A subtree is an interval of
-// ranks, so the order of the ranks is kept.
-// Cost: for binary trees and fragments of m bytes (4 log2 P + 3 n/m) (a + m (b + c)); the single tree pays 4 n/m
+// and both combine it. The result goes down the same trees while later fragments are still on their way up. A subtree is an
+// interval of ranks, so the order of the ranks is kept.
+// Cost: with binary trees and fragments of m bytes (4 log2 P + 3 n/m) (a + m (b + c)); a single tree pays 4 n/m
 // Wins: medium messages on many ranks, where latency and bandwidth both count
 #include "algorithms/patterns/patterns.hpp"
 

@@ -1,7 +1,7 @@
 // allreduce, node by node: a tree over the machine's levels reduces inside each node. The roots of these trees exchange by
-// recursive doubling, and each node takes the result from its root (HMPI 2.5).
+// recursive doubling, and each node takes the result from the root of its tree (HMPI 2.5).
 // Cost: ceil(log2 Q) (a + n (b + c)) inside a node of Q ranks, log2 N (a + n (b + c)) over N nodes, a + n b back
-// Wins: clusters, short and medium messages: the wire carries each message once per round and node, without a way back
+// Wins: short and medium messages on clusters: the wire carries one message per round and node, and none on a way back
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

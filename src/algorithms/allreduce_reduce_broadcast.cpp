@@ -1,5 +1,6 @@
-// allreduce, reduce-broadcast: up a hierarchical tree, then every rank takes the result from the tree's root (HMPI 2.2,
-// one-stage broadcast). HMPI's n-ary tree, whose inner nodes are the first of their leaves, is the k-nomial tree with k = n.
+// allreduce, reduce-broadcast: messages are combined up a hierarchical tree, and then every rank takes the result from the
+// root of that tree (HMPI 2.2, one-stage broadcast). HMPI's n-ary tree, in which an inner node is the first of its leaves, is
+// the k-nomial tree with k = n.
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then a + n b, shared by all readers
 // Wins: short messages over several NUMA regions whose links can carry all readers of the root: two sockets in HMPI
 #include "algorithms/patterns/patterns.hpp"

@@ -1,7 +1,7 @@
-// allreduce, reduce-broadcast in two stages: up a hierarchical tree; then the leader of each region takes the result, and its
-// region takes it from the leader (HMPI 2.2).
+// allreduce, reduce-broadcast in two stages: messages are combined up a hierarchical tree. Then the leader of each region
+// takes the result, and the region takes it from its leader (HMPI 2.2).
 // Cost: ceil(log_k Q) (k-1) (a + n (b + c)) for each level of Q branches, then 2 (a + n b)
-// Wins: short messages over four regions and more, where one reader for each link pays for the second stage
+// Wins: short messages over four regions and more, where having one reader for each link pays for the second stage
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,7 +1,8 @@
-// allreduce, ring: tiles go round twice, first as partial results to which each rank adds its part, then finished. Only
-// neighbours talk to each other, and every rank moves and reduces the same amount (Patarasuk and Yuan, 2009). Through slots
-// this is also the movement-avoiding reduction that does not know sockets (YHCCL: Peng et al., SC'23): a partial result is
-// read from the cache and meets the input where it lies, so nothing but the first tile of each is copied in.
+// allreduce, ring: tiles go round the ranks twice, first as partial results to which each rank adds its part, and then as
+// finished tiles. Only neighbours talk to each other, and every rank moves and reduces the same amount (Patarasuk and Yuan,
+// 2009). Through slots this is also the movement-avoiding reduction that does not know sockets (YHCCL: Peng et al., SC'23): a
+// partial result is read from the cache and meets the input where it lies, so only the first tile that each rank gives is
+// copied in.
 // Cost: 2 (P-1) a + (P-1)/P n (2 b + c)
 // Wins: long messages where far links are few and shared, and neighbours in rank order sit next to each other
 #include "algorithms/patterns/patterns.hpp"

@@ -1,5 +1,5 @@
-// allreduce, tiled and cyclic: like tiled, but every rank goes round the inputs from its own on, so that no two ranks of the
-// same pace read the same input at a time (Mamidala et al. 2008, as HMPI 3.2 describes it).
+// allreduce, tiled and cyclic: like tiled, but every rank goes round the inputs, beginning with its own. So ranks that keep
+// pace never read the same input at the same time (Mamidala et al. 2008, as HMPI 3.2 describes it).
 // Cost: that of tiled: 2 a + n c + (P-1)/P n b by get and put, with less contention
 // Wins: long messages of many ranks that share few memories, with an operator that commutes
 #include <algorithm>

@@ -1,6 +1,6 @@
-// allreduce, tiled and hierarchical: tiles inside each NUMA region, a tree over the regions for each tile, and the finished
-// tiles taken inside each region. Every link between regions is crossed once each way (HMPI 2.4, with the two-stage broadcast
-// of 2.2).
+// allreduce, tiled and hierarchical: each rank of a NUMA region reduces one tile. A tree over the regions combines each tile,
+// and the ranks of each region take the finished tiles from each other. Every link between regions is crossed once each way
+// (HMPI 2.4, with the two-stage broadcast of 2.2).
 // Cost: Q a + n c inside a region of Q ranks, ceil(log2 R) (a + n/Q (b + c)) over R regions, 2 a + n b back
 // Wins: long messages over several NUMA regions
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using plan::Builder;
 using plan::Operand;
 
-// Where a rank stands. The ranks at places 0 to `tiles` - 1 of each region reduce the tile of that number.
+// The place of a rank in its region. In each region, the rank at place i reduces tile i, if i is less than `tiles`.
 struct Standing {
   const Groups &regions;
   const Group &region;
@@ -25,7 +25,7 @@ struct Standing {
   [[nodiscard]] plan::Range tile(std::size_t number) const {
     return {static_cast<std::uint32_t>(number), 1, static_cast<std::uint32_t>(tiles)};
   }
-  // The places before `end`, but not this rank's own.
+  // Returns the places before `end`, without this rank's own.
   [[nodiscard]] std::vector<std::size_t> others(std::size_t end) const {
     std::vector<std::size_t> result(end);
     std::iota(result.begin(), result.end(), std::size_t{0});
@@ -36,14 +36,14 @@ struct Standing {
 
 Standing standing_of(const Request &request) {
   const Groups &regions = request.shared->groups(topology::Level::numa);
-  std::size_t tiles = regions.front().size();  // the smallest region says how many; the others' surplus only takes
+  std::size_t tiles = regions.front().size();  // the smallest region sets it: surplus ranks of others reduce nothing
   for (const auto &region : regions) tiles = std::min(tiles, region.size());
   const Group &region = regions.of(request.rank);
   const auto place = std::find(region.begin(), region.end(), request.rank) - region.begin();
   return {regions, region, static_cast<std::size_t>(place), tiles};
 }
 
-// The ranks of the other regions to which a rank is linked. All have its place.
+// The ranks of other regions to which a rank is linked. They have the same place in their regions as this rank.
 struct Links {
   int parent;
   std::vector<int> children;
@@ -66,7 +66,8 @@ Links links_over_regions(const Request &request, const Standing &here) {
   return links;
 }
 
-// The tile of this rank goes up the tree of regions and comes down, finished, to the region. Returns who reads it here.
+// Reduces the tile of this rank. The tile goes up the tree of regions, comes down finished, and is given to the region.
+// Returns the ranks that read it from this rank.
 std::vector<int> reduce_tile(Builder &builder, const Request &request, const Standing &here) {
   const plan::Range mine = here.tile(here.place);
   const Operand home = Builder::output(mine);
@@ -108,7 +109,7 @@ std::vector<int> reduce_tile(Builder &builder, const Request &request, const Sta
 plan::Plan allreduce_tiled_hierarchical(const Request &request) {
   Builder builder = request.builder();
   const Standing here = standing_of(request);
-  std::vector<int> reducers;  // of my region, but not I
+  std::vector<int> reducers;  // the other ranks of this region that reduce a tile
   std::vector<plan::Range> parts;
   for (const std::size_t place : here.others(here.tiles)) {
     reducers.push_back(here.region[place]);

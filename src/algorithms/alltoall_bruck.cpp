@@ -1,6 +1,6 @@
-// alltoall, Bruck: a block that has d ranks to go travels the powers of two of which d is the sum, one in each round,
-// together with all others that go the same way (Bruck et al. 1997). Blocks on their way are packed where the next rank takes
-// them from, and nothing is rotated. Ranks handle blocks of other ranks, so all must be of one size.
+// alltoall, Bruck: a block that has d ranks to go makes one hop for each 1 in the binary form of d, by that power of two. In
+// each round, all blocks that make the same hop go together (Bruck et al. 1997). Blocks on their way are packed where the
+// next rank takes them from, and nothing is rotated. Ranks handle blocks of other ranks, so all blocks must be of one size.
 // Cost: ceil(log2 P) (a + P/2 n b).
 // Wins: very small blocks on many ranks.
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace copse::algorithms {
 
 namespace {
 
-// Blocks that go `step` ranks further, all in one round: those whose distance has that power of two in it.
+// Returns the number of blocks that go `step` ranks further in one round: those whose distance has that bit set.
 int in_round(int ranks, int step) {
   int count = 0;
   for (int distance = 1; distance < ranks; ++distance) count += (distance & step) != 0;
@@ -22,12 +22,12 @@ using plan::Builder;
 using plan::Operand;
 using plan::Range;
 
-std::uint32_t index_in_round(int distance, int step) {  // among those that go `step` in its round
+std::uint32_t index_in_round(int distance, int step) {  // among the blocks of the round
   return static_cast<std::uint32_t>(distance / (2 * step) * step + distance % step);
 }
 
-// The distances of the blocks of a round, in the order in which they go. What starts in this round lies in the input,
-// and goes over the wire from there, before the rest.
+// Returns the distances of the blocks of a round, in the order in which they are given. Blocks that start in this round come
+// first. They lie in the input, and the wire takes them from there.
 std::vector<int> order_of_round(int ranks, int step) {
   std::vector<int> order;
   for (const bool starts : {true, false})
@@ -36,7 +36,7 @@ std::vector<int> order_of_round(int ranks, int step) {
   return order;
 }
 
-// What this rank does in the rounds. A round's area is the number of its step's bit.
+// What this rank does in each round. The step of a round is 2 to the power of its area.
 class Bruck {
  public:
   Bruck(Builder &builder, const Request &request) : builder_(builder), request_(request) {}
@@ -63,7 +63,7 @@ class Bruck {
     for (const int distance : order) {
       const Range range = block(from, distance, distance % step);
       const int rest = distance / (2 * step) * (2 * step);
-      const int next = rest & -rest;  // the step that it goes after this one
+      const int next = rest & -rest;  // the step of the block's next hop; 0: it has arrived
       int next_area = area;
       for (int skipped = step; skipped < next; skipped *= 2) ++next_area;
       const Operand home = rest == 0 ? Builder::output(range) : place(next_area, next, distance, range);
@@ -76,11 +76,12 @@ class Bruck {
 
  private:
   [[nodiscard]] int at(int number) const { return (number + 2 * request_.ranks) % request_.ranks; }
-  // The block that has `distance` to go in all, and has gone `gone` of it when it is at rank `here`.
+  // Returns the block that has `distance` ranks to go in all, and has gone `gone` of them when it is at rank `here`.
   [[nodiscard]] Range block(int here, int distance, int gone) const {
     return request_.pair(at(here - gone), at(here - gone + distance));
   }
-  // For the wire, what is on its way lies in a scratch, behind those of earlier rounds.
+  // Returns where a block on its way lies in the scratch from which the wire takes it. The blocks of earlier rounds come
+  // first.
   [[nodiscard]] Operand in_scratch(int step, int distance, Range range) {
     int before = 0;  // blocks of earlier rounds
     for (int earlier = 1; earlier < step; earlier *= 2) before += in_round(request_.ranks, earlier);

@@ -1,7 +1,8 @@
-// alltoall, flat: every rank takes its block from every other, beginning with the next rank, so that no two read from the
-// same rank at a time (the rotated order of KNEM IV.C). There is one round: a rank packs its blocks for all the others.
-// Cost: a + (P-1) n b; staged twice the copies.
-// Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (Bruck).
+// alltoall, flat: every rank takes its block from every other rank, beginning with the next one. So no two ranks read from
+// the same rank at the same time (the rotated order of KNEM IV.C). There is one round: a rank packs its blocks for all the
+// others.
+// Cost: a + (P-1) n b; twice the copies if staged.
+// Wins: nearly always within a node; for very small blocks on very many ranks, fewer signals are better (bruck).
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

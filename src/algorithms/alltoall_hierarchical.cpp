@@ -1,9 +1,10 @@
-// alltoall, hierarchical: what the ranks of one node have for those of another crosses the wire as one message (Kumar et al.
-// 2008). Each rank leads its node towards some of the other nodes, so that all processors pack. It takes every rank's blocks
-// for such a node, sends them to the rank that leads there towards its own node, and gives its node what comes from there.
-// Inside a node all blocks go directly, as in flat. Ranks handle blocks of other ranks, so all must be of one size.
+// alltoall, hierarchical: the blocks from the ranks of one node to those of another cross the wire as one message (Kumar et
+// al. 2008). Each rank leads its node towards some of the other nodes, so that all processors pack. For such a node, it takes
+// the blocks of every rank of its own node, and sends them to the rank there that leads towards its own node. It gives its
+// node the blocks that come from there. Inside a node all blocks go directly, as in flat. Ranks handle blocks of other ranks,
+// so all blocks must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
-// Wins: small blocks between nodes of many ranks: (N-1)/r messages a rank, and not P-r.
+// Wins: small blocks between nodes of many ranks: a rank sends (N-1)/r messages instead of P-r.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
@@ -14,7 +15,8 @@ using plan::Builder;
 using plan::Operand;
 using plan::Range;
 
-// What one rank has to do with another node, and where that node's blocks begin, among those that lie packed here.
+// A talk of a rank with another node, towards which it leads. The blocks for that node, or from it, begin at `base` among
+// those that lie packed at the rank.
 struct Talk {
   std::size_t node;
   std::uint32_t base;
@@ -29,7 +31,7 @@ class Nodes {
     const std::size_t ahead = (with + groups_.size() - of) % groups_.size();
     return groups_[of][(ahead - 1) % groups_[of].size()];
   }
-  // The talks of a member of a node; the last is nobody's, and says how many blocks there are in all.
+  // Returns the talks of a member of a node. An additional last entry has the number of all blocks as its base.
   [[nodiscard]] std::vector<Talk> talks(std::size_t node, int member) const {
     std::vector<Talk> result;
     std::uint32_t base = 0;
@@ -47,7 +49,7 @@ class Nodes {
   const Groups &groups_;
 };
 
-// One rank of a node, and its part.
+// What one rank of a node does.
 class Member {
  public:
   Member(Builder &builder, const Request &request, const Nodes &nodes)
@@ -60,14 +62,15 @@ class Member {
       if (builder.shares_memory_with(other)) others_.push_back(other);
   }
 
-  [[nodiscard]] const std::vector<int> &others() const { return others_; }  // of the node
+  [[nodiscard]] const std::vector<int> &others() const { return others_; }  // the other ranks of the node
   [[nodiscard]] std::vector<Talk> talks(int member) const {
     auto talks = nodes_.talks(home_, member);
     talks.pop_back();
     return talks;
   }
 
-  // Every other rank of the node gets its block, and those that it talks about.
+  // Shares this rank's input. Every other rank of the node gets its own block, and the blocks for the nodes towards which it
+  // leads.
   void share() {
     std::vector<int> readers;
     std::vector<Range> parts;
@@ -80,7 +83,7 @@ class Member {
     builder_.share_input(0, readers, parts);
   }
 
-  // Packs what the ranks of this node have for the other, and sends it.
+  // Packs the blocks that the ranks of this node have for the other node, and sends them.
   void send(const Talk &talk) {
     std::vector<Operand> values;
     std::uint32_t index = talk.base;
@@ -104,7 +107,7 @@ class Member {
     }
   }
 
-  // Receives what the ranks of the other node have for this one's, and gives it to them.
+  // Receives the blocks that the ranks of the other node have for this node, and gives them to its ranks.
   void receive(const Talk &talk) {
     const int there = nodes_.speaker(talk.node, home_);
     std::vector<int> to;
@@ -130,7 +133,7 @@ class Member {
     for (const Operand &value : kept) builder_.copy(Builder::output(value.range), value);
   }
 
-  // Takes this rank's blocks of what `other` has received in a talk.
+  // Takes this rank's blocks from those that `other` has received in a talk.
   void take_received(int other, const Talk &talk) {
     const auto me = static_cast<std::uint32_t>(std::find(here_.begin(), here_.end(), request_.rank) - here_.begin());
     std::uint32_t index = talk.base + me;
@@ -160,7 +163,7 @@ class Member {
 
 }  // namespace
 
-// What a rank shares inside its node, or packs for others.
+// Returns the most blocks that a rank shares inside its node or packs for other nodes.
 std::uint32_t alltoall_hierarchical_pack(const Request &request) {
   const Nodes nodes(request);
   const auto &groups = nodes.groups();

@@ -1,7 +1,8 @@
-// alltoall, letters: every rank writes one letter to all (Copse). Its blocks ride together with the publication that says how
-// long they are, and every rank takes its own block from there. If some rank has too much for a letter, nothing is moved, and
-// all ranks know it as soon as they have read all letters. So this is the alltoallv of short blocks if no rank knows all
-// sizes (docs/decisions/one-way.md). Over several nodes it is alltoall, flat.
+// alltoall, letters: every rank writes one letter to all other ranks (Copse). A letter is the publication of the lengths of a
+// rank's blocks, together with the blocks, which ride with it. Every rank takes its own block from each letter. If the blocks
+// of some rank are too long for a letter, nothing is moved, and all ranks know this as soon as they have read all letters. So
+// this is the alltoallv of short blocks if no rank knows all sizes (docs/decisions/one-way.md). Over several nodes it is
+// alltoall, flat.
 // Cost: a + P n b, and one copy more than by get
 // Wins: short blocks whose sizes not all ranks know
 #include <algorithm>
@@ -14,12 +15,12 @@ plan::Plan alltoall_letters(const Request &request) {
   using plan::Builder;
   Builder builder = request.builder();
   const std::vector<int> others = request.others();
-  // There must be somebody to write to, and nobody whom a letter does not reach.
+  // Letters need another rank to write to, and must reach all ranks.
   if (others.empty() || !std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); }))
     return find(Collective::alltoall, "flat")->build(request);
   const int rank = request.rank, ranks = request.ranks;
   builder.pack(static_cast<std::uint32_t>(ranks));
-  // The next rank's block comes first, as it does where it is taken.
+  // The block for the next rank comes first, in agreement with the numbers by which blocks are taken below.
   std::vector<plan::Range> given;
   const auto give = [&](int first, int end) {
     plan::Range part = request.pair(rank, first % ranks);

@@ -1,8 +1,8 @@
 // alltoall, prop: flat inside each node, k-nomial between nodes (UPC 4.5, PROP, for its exchange). The ranks of a node take
-// their blocks from each other. What the node has for another is a bundle, which its leader packs. A bundle with d nodes to
-// go travels the digits of d to the base k (the radix), one in each round, with all others that go the same way (Bruck et
-// al. 1997): so the bundles of one node go down a k-nomial tree. Ranks handle others' blocks, so all must be of one size.
-// On a single node it is flat.
+// their blocks from each other. The leader of a node packs the blocks for each other node as a bundle. A bundle that has d
+// nodes to go makes one hop for each digit of d to the base k (the radix) that is not 0. In each round, all bundles that make
+// the same hop go together (Bruck et al. 1997). So the bundles of one node go down a k-nomial tree. Ranks handle blocks of
+// other ranks, so all blocks must be of one size. On a single node it is flat.
 // Cost: for N nodes of r ranks ceil(log_k N) (k-1) (a + N/k r^2 n b) between leaders, and 2 a + (P + (P-r) r) n b at one
 // Wins: very small blocks on many nodes: a node sends ceil(log_k N) (k-1) messages, where hierarchical sends N-1
 #include <algorithm>
@@ -17,7 +17,7 @@ using plan::Builder;
 using plan::Operand;
 using plan::Range;
 
-// Bundles between nodes. What one of them consists of, in its order, is numbered from 0 on.
+// The bundles between nodes. The blocks of a bundle are numbered from 0 on, in their order.
 class Bundles {
  public:
   explicit Bundles(const Request &request)
@@ -28,7 +28,7 @@ class Bundles {
   [[nodiscard]] const Group &ranks_of(int node) const { return nodes_[index(node)]; }
   [[nodiscard]] int node_of(int rank) const { return static_cast<int>(nodes_.index_of(rank)); }
 
-  // The runs of blocks from the ranks of one node to those of another, and where each comes in the bundle.
+  // A run of blocks from one rank of a node to ranks of another node, and the number of its first block in the bundle.
   struct Run {
     Range blocks;
     int from;
@@ -45,7 +45,8 @@ class Bundles {
     }
     return result;
   }
-  // Where bundles begin that lie packed, by the distance that they have to go in all: each has room for the largest.
+  // Returns where each bundle begins if all bundles lie packed, by the distance that a bundle has to go in all. For each
+  // distance there is room for the largest bundle.
   [[nodiscard]] std::vector<std::uint32_t> bases() const {
     std::vector<std::uint32_t> result(static_cast<std::size_t>(count_), 0);
     for (int distance = 1; distance + 1 < count_; ++distance) {
@@ -55,7 +56,7 @@ class Bundles {
     }
     return result;
   }
-  // How many blocks come to `node` from the `nodes` that it follows.
+  // Returns the number of blocks that come to `node` from the `nodes` nodes before it.
   [[nodiscard]] std::uint32_t from_behind(int node, int nodes) const {
     std::size_t ranks = 0;
     for (int behind = 1; behind <= nodes; ++behind) ranks += ranks_of(node - behind).size();
@@ -70,12 +71,14 @@ class Bundles {
   int count_;
 };
 
-// What a leader does with the bundles between nodes.
+// Does the work of a leader: packs bundles, sends them, receives them and passes them on. `arrived` says where the blocks for
+// its node go.
 void travel(Builder &builder, const Request &request, const Bundles &bundles,
             const std::function<Operand(Range blocks, std::uint32_t index)> &arrived) {
   const int here = bundles.node_of(request.rank), nodes = bundles.nodes();
   const auto bases = bundles.bases();
-  // A run of the bundle that has `distance` to go in all, after some hops: two scratches take turns in holding it.
+  // Returns where a run of a bundle lies after `hops` hops. The bundle has `distance` nodes to go in all. Two scratches hold
+  // it in turn.
   const auto held = [&](int distance, int hops, const Bundles::Run &run) {
     if (hops == 0 && bundles.ranks_of(here).size() == 1) return Builder::input(run.blocks);
     return placed(builder.scratch(hops % 2, run.blocks), bases[static_cast<std::size_t>(distance)] + run.at);
@@ -120,7 +123,8 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
   }
 }
 
-// Every other rank of the node gets its block of this rank's input, and the leader also gets those for other nodes.
+// Shares this rank's input inside its node. Every other rank gets its own block, and the leader also gets the blocks for
+// other nodes.
 void share_inside(Builder &builder, const Request &request, const Bundles &bundles, const std::vector<int> &others) {
   const int home = bundles.node_of(request.rank), leader = bundles.leader(home);
   std::vector<int> readers;
@@ -136,7 +140,7 @@ void share_inside(Builder &builder, const Request &request, const Bundles &bundl
 
 }  // namespace
 
-// What a rank shares inside its node, or a leader has got for its node.
+// Returns the most blocks that a rank shares inside its node, or that a leader has received for its node.
 std::uint32_t alltoall_prop_pack(const Request &request) {
   const Bundles bundles(request);
   auto most = static_cast<std::uint32_t>(request.ranks);
@@ -159,7 +163,8 @@ plan::Plan alltoall_prop(const Request &request) {
   builder.loop();
   share_inside(builder, request, bundles, others);
 
-  // Where a block that has come from another node lies at the leader, as the leader and its readers name it.
+  // These say where a block from another node lies at the leader: `in_scratch` for its readers, `arrived` for the leader
+  // itself.
   const auto in_scratch = [&](Range blocks, std::uint32_t index) { return placed(builder.scratch(2, blocks), index); };
   const auto arrived = [&](Range blocks, std::uint32_t index) {
     if (others.empty()) return Builder::output(blocks);

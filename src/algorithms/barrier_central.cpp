@@ -1,6 +1,6 @@
 // barrier, central: every rank signals rank 0, which then releases all with one signal (UPC REF).
 // Cost: 2 a + (P-1) loads of a line by rank 0
-// Wins: few ranks, where rank 0 is there first; more ranks than processors: rank 0 leaves first, so what it then gives (a
+// Wins: few ranks, if rank 0 arrives first; more ranks than processors: rank 0 leaves first, so what it gives next (a
 // broadcast, a scatter) is there when the others get their turn
 #include "algorithms/patterns/patterns.hpp"
 

@@ -1,6 +1,7 @@
 // barrier, dissemination in as many dimensions as the machine has levels (HMPI 2.3 to 2.6, with three: inside a socket,
-// across sockets, across nodes). First come the ranks of a NUMA region. Then come regions, in which each rank signals its
-// image in the others. Then come nodes, where one rank of each node speaks for it and then releases the others.
+// across sockets, across nodes). The first dimension is the ranks of a NUMA region. The second is the regions of a node,
+// where each rank signals its images in the other regions. The third is the nodes, where one rank speaks for each node and
+// then releases the other ranks of its node.
 // Cost: ceil(log_k Q) a + ceil(log_k R) a + ceil(log_k N) a + a for Q ranks in a region, R regions in a node, N nodes
 // Wins: several regions of equal size: far signals only in the last rounds, and no way back down
 #include <algorithm>

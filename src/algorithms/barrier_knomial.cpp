@@ -1,6 +1,6 @@
 // barrier, knomial: arrivals go up a k-nomial tree over the ranks in order, and the release comes down it (UPC BCOL).
 // Cost: 2 ceil(log_k P) (k-1) a
-// Wins: nothing where the machine is known; the others are compared with it
+// Wins: nowhere if the machine is known; it is the baseline for the others
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

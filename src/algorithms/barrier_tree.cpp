@@ -1,4 +1,4 @@
-// barrier, tree: a reduce-broadcast allreduce without data (HMPI 2.6): arrivals go up a k-nomial tree over the machine's
+// barrier, tree: a reduce-broadcast allreduce without data (HMPI 2.6). Arrivals go up a k-nomial tree over the machine's
 // levels, and the release comes down the same tree.
 // Cost: 2 ceil(log_k Q) (k-1) a inside a region of Q ranks, and as much again for each level above it
 // Wins: many ranks over several regions or nodes: each far link is crossed once each way

@@ -1,4 +1,4 @@
-// barrier, tree with a release in one stage: arrivals go up a k-nomial tree over the machine's levels, then every rank
+// barrier, tree with a release in one stage: arrivals go up a k-nomial tree over the machine's levels, and then every rank
 // reads the root's signal (HMPI 2.6 with the one-stage broadcast of 2.2).
 // Cost: ceil(log_k Q) (k-1) a inside a region of Q ranks, as much for each level above it, and a for the release
 // Wins: one package with a cache that all share: HMPI found one stage best on two sockets

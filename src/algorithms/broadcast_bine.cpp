@@ -1,6 +1,6 @@
-// broadcast, bine: a binomial negabinary tree (De Sensi et al. 2025, distance halving). In every step, the other half of the
-// ranks, taken as a ring, is entered a third of the way round, not half of it. If the number of ranks is not a power of two,
-// halves are as even as possible.
+// broadcast, bine: the message goes down a binomial negabinary tree (De Sensi et al. 2025, distance halving). The ranks form
+// a ring. In every step, a rank sends to the other half of the ranks a third of the way round the ring, where a binomial tree
+// goes half of the way. If the number of ranks is not a power of two, the halves are as even as possible.
 // Cost: ceil(log2 P) (a + n b) as for a binomial tree; the sum of the distances between ranks is a third smaller
 // Wins: a machine or network of unknown shape, where ranks with close numbers are close neighbours
 #include "algorithms/patterns/patterns.hpp"

@@ -1,7 +1,7 @@
-// broadcast, circulant: blocks travel over a circulant graph. A rank gives one block and gets one in every round, in as few
-// rounds as possible (Traeff 2024, arXiv 2407.18004). Here a message has four blocks for every round that the first block
-// takes to reach all ranks. A rank lets its takers have a block as soon as it has it; over the wire the block goes in its
-// round.
+// broadcast, circulant: blocks travel over a circulant graph. In every round a rank gives one block and gets one, and there
+// are as few rounds as possible (Traeff 2024, arXiv 2407.18004). Here a message has four blocks for every round that the
+// first block takes to reach all ranks. A rank gives a block to its takers as soon as it has it. Over the wire, the block
+// goes in its round.
 // Cost: (N - 1 + ceil(log2 P)) (a + n b / N) with N = 4 ceil(log2 P) blocks: at most 5/4 n b
 // Wins: long messages on any number of equally near ranks; fewer rounds than a ring, and no rank reads all data of another
 #include "algorithms/patterns/patterns.hpp"

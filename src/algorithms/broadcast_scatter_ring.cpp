@@ -1,7 +1,7 @@
 // broadcast, scatter_ring: the root's message is scattered in tiles down a k-nomial tree, and then all ranks gather it round
 // a ring (van de Geijn; Thakur et al. 2005 for long messages). A rank does not get again what it passed on in the scatter.
 // Cost: (ceil(log2 P) + P - 1) a + 2 n b (P-1)/P: each byte leaves the root once, and every rank copies all the time
-// Wins: long messages on many ranks that reach their neighbours best; many ranks never read one rank's memory at once
+// Wins: long messages on many ranks that reach their neighbours best; no rank's memory is read by many ranks at once
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,5 +1,5 @@
-// broadcast, shared: the copies are shared out among all P ranks. Each taker pulls P-1 of P parts of the message, and the
-// root pushes the last part to each. That is P-1 parts for every rank, while a flat broadcast leaves the root idle.
+// broadcast, shared: all P ranks share the work of copying. Each taker pulls P-1 of P parts of the message, and the root
+// pushes the last part to each taker. So every rank copies P-1 parts, while a flat broadcast leaves the root idle.
 // Cost: 3 a + n b (P-1)/P for every rank at once
 // Wins: two to four ranks that reach each other's memory, from 8 KiB: the root works instead of waiting
 #include "algorithms/registry.hpp"

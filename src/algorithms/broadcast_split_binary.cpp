@@ -1,8 +1,8 @@
-// broadcast, split_binary: all ranks but the root form two binary trees. One half of the message goes down each tree; then
+// broadcast, split_binary: all ranks but the root form two binary trees. One half of the message goes down each tree. Then
 // pairs of ranks, one from each tree, exchange halves. If the number of ranks is even, one rank has no pair and gets the
 // other half from the root (Pjesivac-Grbovic et al. 2007).
 // Cost: (log2(P+1) - 1 + n/m) (2 a + m b) with fragments of m bytes: every rank is read by two children and its pair
-// Wins: messages of tens to hundreds of KiB on many ranks, between trees and the chain
+// Wins: messages of tens to hundreds of KiB on many ranks: longer than for trees, shorter than for the chain
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
@@ -10,7 +10,7 @@ namespace copse::algorithms {
 plan::Plan broadcast_split_binary(const Request &request) {
   using plan::Builder;
   const int ranks = request.ranks;
-  // The ranks after the root, in their order, are cut into two sides: the left one has the odd rank.
+  // The ranks after the root, in their order, form two sides. If their number is odd, the first side has one rank more.
   const std::size_t sizes[] = {static_cast<std::size_t>(ranks / 2), static_cast<std::size_t>(ranks - 1 - ranks / 2)};
   const auto member = [&](std::size_t side, std::size_t index) {
     return (request.root + 1 + static_cast<int>(side * sizes[0] + index)) % ranks;

@@ -7,7 +7,7 @@ namespace copse::algorithms {
 
 namespace {
 
-// Empty: MPI has no such collective.
+// Returns MPI's name of the collective in lower case. The name is empty if MPI has no such collective.
 std::string mpi_name_of(Collective collective) {
   const std::string_view calls = traits_of(collective).mpi_calls;
   std::string name(calls.substr(0, calls.find(' ')));
@@ -20,7 +20,7 @@ std::string mpi_name_of(Collective collective) {
 
 std::string not_a_permutation(std::span<const int> entries) {
   const std::size_t ranks = entries.size();
-  std::vector<std::size_t> entry_of(ranks, ranks);  // by rank; none yet: `ranks`
+  std::vector<std::size_t> entry_of(ranks, ranks);  // for each rank, the index of its entry; `ranks`: none so far
   for (std::size_t i = 0; i < ranks; ++i) {
     const auto entry = [&] { return "permutation[" + std::to_string(i) + "] is " + std::to_string(entries[i]); };
     if (entries[i] < 0 || static_cast<std::size_t>(entries[i]) >= ranks)

@@ -1,5 +1,5 @@
-// The collectives. Each is one row of collectives.def. This file has what follows from the rows for all code that treats
-// collectives alike.
+// The collectives. Each is one row of collectives.def. The functions of this file derive from the rows what code asks that
+// treats all collectives alike.
 #pragma once
 
 #include <cstddef>
@@ -27,41 +27,41 @@ enum class Holders : std::uint8_t { all, root, permuted };
 // Whether a rank's input and output may be the same memory.
 enum class Sharing : std::uint8_t {
   never,
-  same,   // they may: the same part of the message lies in the same place
-  moved,  // they may, but the same place means a different part in each: Copse copies one of them first
+  same,   // yes: each part of the message lies in the same place in both
+  moved,  // yes, but a place holds a different part in each, so Copse copies one of them first
   always,
 };
 // Which ranks' inputs are combined in a rank's output.
 enum class Combined : std::uint8_t { nothing, all, up_to_own, before_own };
 
-// The same on all ranks: rank i gives to rank permutation[i]. Every rank is there once.
+// Says that rank i gives to rank permutation[i]. It is the same on all ranks, and each rank occurs in it once.
 using Permutation = std::span<const int>;
-// The rank that gives to `taker`; without such a rank, their number.
+// Returns the rank that gives to `taker`, or the number of ranks if no rank does.
 [[nodiscard]] constexpr int giver_to(Permutation permutation, int taker) {
   std::size_t giver = 0;
   while (giver < permutation.size() && permutation[giver] != taker) ++giver;
   return static_cast<int>(giver);
 }
-// Why these are no permutation, in words that name an entry. Empty: they are one.
+// Returns why these entries are no permutation, in words that name an entry. The text is empty if they are one.
 [[nodiscard]] std::string not_a_permutation(std::span<const int> entries);
 
-// What distinguishes the collectives. Many fields: they say what a row of collectives.def says.
+// What distinguishes the collectives. Many fields: they say all that a row of collectives.def says.
 struct Traits {
   std::string_view name;
   plan::Extent input, output;
   bool moves_data;
-  bool input_everywhere, output_everywhere;  // every rank has one
-  bool input_at_root, output_at_root;        // only the root has one
+  bool input_everywhere, output_everywhere;  // every rank has such a buffer
+  bool input_at_root, output_at_root;        // only the root has such a buffer
   bool one_buffer;                     // input and output are always the same memory
-  bool in_place;                       // they may be the same: the same part of the message lies in the same place
-  bool displaced;                      // they may be the same, but the same place means a different part in each
+  bool in_place;                       // they may be the same memory: each part of the message lies in the same place
+  bool displaced;                      // they may be the same memory, but a place holds a different part in each
   bool reduces;
-  bool permutes;                       // a permutation says which rank gives to which
+  bool permutes;                       // a permutation says to which rank each rank gives
   Combined combined;
   std::string_view c_calls, mpi_calls;  // names of functions, with blanks between them
   std::string_view summary;             // one sentence for people
 
-  // Tells whether the root of the collective has the whole input, or the whole output, which the others do not have.
+  // Tells whether only the root has the whole input or the whole output.
   [[nodiscard]] constexpr bool rooted() const { return input_at_root || output_at_root; }
   // Tells whether the message is made of blocks, one for each rank or for each pair of ranks.
   [[nodiscard]] constexpr bool has_blocks() const { return input != output; }
@@ -88,7 +88,7 @@ struct Traits {
   [[nodiscard]] constexpr bool same_result() const {
     return combined == Combined::all && !has_blocks() && !output_at_root;
   }
-  // Of the others: the rank from which a block of the message comes that `taker` gets.
+  // For collectives that do not reduce: returns the rank that gives this block of the message to `taker`.
   [[nodiscard]] constexpr int giver(int block, int taker, int root, int ranks, Permutation permutation) const {
     if (permutes) return giver_to(permutation, taker);
     return input == plan::Extent::own ? block : pairs() ? block / ranks : root;
@@ -143,7 +143,8 @@ struct Function {
   Collective collective;
   bool ragged;
 };
-// `calls` is &Traits::c_calls or &Traits::mpi_calls. A name that no row has does not compile.
+// Returns the function of this name. `calls` is &Traits::c_calls or &Traits::mpi_calls. In a constant expression, a name that
+// no row has does not compile.
 [[nodiscard]] constexpr Function function_named(std::string_view name, std::string_view Traits::*calls) {
   for (int i = 0; i < kCollectives; ++i) {
     std::string_view rest = kTraits[i].*calls;
@@ -156,7 +157,7 @@ struct Function {
   throw std::invalid_argument("no row of collectives.def has this name");
 }
 
-// Returns the names that a user may write: Copse's own, and MPI's in lower case where it is different.
+// The names that a user may write are Copse's own and, where it differs, MPI's in lower case.
 [[nodiscard]] std::optional<Collective> collective_named(std::string_view name);
 [[nodiscard]] std::vector<std::string> collective_names();
 

@@ -1,4 +1,5 @@
-// exscan, chain: rank r keeps what rank r - 1 gives it, combines that with its own, and gives the result to the next rank.
+// exscan, chain: rank r keeps what rank r - 1 gives it, combines that with its own message, and gives the result to the next
+// rank.
 // Cost: (P-1) (a + n (b + c)); cut into F fragments (P-1+F) (a + n/F (b + c)).
 // Wins: on few ranks, and for long messages.
 #include "algorithms/registry.hpp"

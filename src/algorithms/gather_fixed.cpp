@@ -1,8 +1,8 @@
 // gather, fixed: one hierarchical tree for every root, which is the tree to rank 0 (NUMACol 3, persistent fixed trees). If
 // the root is another rank, it serves its own branch itself, and gets all other blocks in one copy from rank 0, through the
 // buffer there.
-// Cost: that of hierarchical, and a + P n b for the way from the tree's root if that is another rank
-// Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than one for each
+// Cost: that of hierarchical, and a + P n b for the way from the tree's root to another root
+// Wins: small blocks and roots that change from call to call on very many ranks: one tree costs less than a tree per root
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

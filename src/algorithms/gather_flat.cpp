@@ -1,8 +1,8 @@
 // gather, flat: the root gets every rank's block (KNEM IV.B; UPC REF). Under put, all ranks write their blocks into the
-// root's output at once, so that the root is not the bottleneck: this is KNEM's gather and REF's push. Under get, the root
-// alone pulls them all, which is the contrast. Line and slot are in between: the ranks fill them, and the root empties them.
+// root's output at once, so the root is not the bottleneck. This is KNEM's gather and REF's push. Under get, the root alone
+// pulls all blocks; this is for comparison. Line and slot are in between: the ranks fill them, and the root empties them.
 // Cost: 2 a + n b for every rank with put, as far as the root's memory goes; a + (P-1) n b at the root with the others
-// Wins: with put for large blocks on any number of ranks, with line on few
+// Wins: large blocks with put, on any number of ranks; few ranks with line
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,7 +1,7 @@
-// gather, hierarchical_flat: k-nomial trees over nodes, packages and NUMA regions, flat inside a region (NUMACol 3,
-// Table 1: hierarchical binomial+flat). Branches may travel in pieces, as in hierarchical.
+// gather, hierarchical_flat: blocks go up k-nomial trees over nodes, packages and NUMA regions, and a flat tree inside each
+// region (NUMACol 3, Table 1: hierarchical binomial+flat). Branches may travel in pieces, as in hierarchical.
 // Cost: as hierarchical over the regions, and a + (r-1) n b for the r ranks of a region
-// Wins: small blocks, many ranks in all, but few in each region
+// Wins: small blocks on many ranks in all, but few in each region
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,4 +1,4 @@
-// gather, one way: the root waits for the others, and as long as their blocks are short, none of them waits for the root
+// gather, one way: the root waits for the other ranks. As long as their blocks are short, none of them waits for the root
 // (Copse). A short block rides with the publication that says that it is there. A longer one is written into the root's
 // output, as in KNEM's gather (KNEM IV.B). Each rank decides by the length of its own block, which only it and the root know.
 // So this is the gatherv that exchanges no sizes (docs/decisions/one-way.md).

@@ -1,9 +1,10 @@
-// gather, pull_ring: the root has the token (NUMACol Table 1, the ring by pull). It goes round the ranks after it, reads the
-// whole block of one, says so, and goes on to the next. So a rank may leave as soon as its own block has been read. In flat
-// by get the root takes a fragment of every block in turn, and all ranks wait until it has the last of all.
-// Cost: (P-1) (a + n b) at the root, and half of it on average for the others
-// Wins: against flat by get, for large blocks of ranks that have other things to do, and where one stream from one memory is
-// faster than many in turn. Against token_ring (by put) where a rank cannot write into the root's memory.
+// gather, pull_ring: the root keeps the token (NUMACol Table 1, the ring by pull). It goes round the ranks after it, reads
+// the whole block of one rank, tells that rank, and goes on to the next one. So a rank may leave as soon as its own block has
+// been read. In flat by get, the root takes a fragment of every block in turn, and all ranks wait until it has the last
+// fragment of all blocks.
+// Cost: (P-1) (a + n b) at the root, and on average half of that for the other ranks
+// Wins: against flat by get, for large blocks of ranks that have other work, and where one stream from one memory is faster
+// than several in turn; against token_ring (by put), where a rank cannot write into the root's memory
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

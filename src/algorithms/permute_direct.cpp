@@ -1,9 +1,9 @@
-// permute, direct: every rank gives its message to the rank that the permutation names, and takes that of one other (UPC REF,
-// upc_all_permute, by pull or by push). Each byte that must move is moved once, and all ranks that have to move any do so at the
-// same time. So no other way moves less or takes fewer steps.
-// Cost: a + n b for everybody, as far as the links bear all messages at once; nothing but a copy for a rank that keeps its own
-// Wins: within a node, always. Between nodes, short messages from several ranks of a node to one other node could share one, but
-// here each goes by itself.
+// permute, direct: every rank gives its message to the rank that the permutation names, and takes the message of one other
+// rank (UPC REF, upc_all_permute, by pull or by push). Each byte that must move is moved once, and all ranks that have bytes
+// to move do so at the same time. So no other way moves less or takes fewer steps.
+// Cost: a + n b for every rank, if the links bear all messages at once; only a copy for a rank that keeps its own message
+// Wins: always within a node; between nodes, short messages from several ranks of a node to one other node could share one,
+// but here each goes by itself
 #include "algorithms/registry.hpp"
 
 namespace copse::algorithms {

@@ -1,8 +1,8 @@
-// reduce, chain: each rank adds its message to what comes from the next one, and passes it on (Worsch et al. 2003; Open MPI
-// calls it pipeline). With the message in fragments, all ranks are at work at once. The chain begins behind the root and
-// wraps around, so only root 0 gets rank order.
+// reduce, chain: each rank combines its message with what comes from the next rank, and passes the result on (Worsch et al.
+// 2003; Open MPI calls it pipeline). If the message is cut into fragments, all ranks work at the same time. The chain begins
+// behind the root and wraps around, so rank order is kept only if the root is the first or the last rank.
 // Cost: (P - 2 + F) (a + n/F (b + c)) for F fragments
-// Wins: very long messages over few ranks, where one reader at a time per memory is best
+// Wins: very long messages on few ranks, where one reader at a time per memory is best
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

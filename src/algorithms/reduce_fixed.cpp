@@ -1,6 +1,7 @@
-// reduce, fixed: one tree to rank 0 for every root, and a copy of the result to the root (NUMACol 3).
+// reduce, fixed: messages are combined up one tree to rank 0 for every root, and the result is copied to the root (NUMACol
+// 3).
 // Cost: that of hierarchical, and a + n b if the root is not rank 0
-// Wins: many roots in turn, if a tree for each would have to be built and kept
+// Wins: many roots in turn, if a tree for each root would have to be built and kept
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,4 +1,4 @@
-// reduce, flat: the root takes every rank's message (UPC REF).
+// reduce, flat: the root takes every rank's message and combines them (UPC REF).
 // Cost: a + (P-1) n (b + c) through lines and slots, a + (P-1) n c by get
 // Wins: two to four ranks; short messages of ranks that share too few processors
 #include "algorithms/patterns/patterns.hpp"

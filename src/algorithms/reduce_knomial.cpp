@@ -1,5 +1,5 @@
-// reduce, knomial: a k-nomial tree over the ranks in order, wherever they sit; it keeps rank order (UPC BCOL). The n-ary tree
-// of HMPI 2.2, whose inner nodes are the first of their leaves, is this tree with k = n.
+// reduce, knomial: messages are combined up a k-nomial tree over the ranks in order, wherever they sit, and rank order is
+// kept (UPC BCOL). HMPI's n-ary tree (HMPI 2.2), in which an inner node is the first of its leaves, is this tree with k = n.
 // Cost: ceil(log_k P) (k-1) (a + n (b + c))
 // Wins: short messages, especially with an operator that does not commute
 #include "algorithms/patterns/patterns.hpp"

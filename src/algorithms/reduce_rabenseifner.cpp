@@ -1,6 +1,6 @@
-// reduce, rabenseifner: a reduce-scatter by recursive halving; then the tiles are gathered up a binomial tree (Rabenseifner
-// 2004; the reduce-scatter and gather of Thakur et al. 2005). Halves may differ by one rank, so no rank has to step aside if
-// their number is not a power of two.
+// reduce, rabenseifner: a reduce-scatter by recursive halving, and then a gather of the tiles up a binomial tree
+// (Rabenseifner 2004; the reduce-scatter and gather of Thakur et al. 2005). Halves may differ by one rank, so no rank has to
+// step aside if the number of ranks is not a power of two.
 // Cost: 2 ceil(log2 P) a + (P-1)/P n (3 b + c)
 // Wins: long messages between nodes, if every rank has a link of its own
 #include "algorithms/patterns/patterns.hpp"

@@ -1,7 +1,7 @@
 // reduce_scatter, Bine: the butterfly of the Bine allgather, backwards. The first rounds, which move most, send their data a
 // third less far than in recursive halving (De Sensi et al. 2025).
-// Cost: ceil(log2 P) a + (P-1) n (b + c); beyond a power of two 2 a and P n (b + c) more.
-// Wins: between nodes of a network that thins out, with ranks in the order of nodes.
+// Cost: ceil(log2 P) a + (P-1) n (b + c); if P is not a power of two, 2 a and P n (b + c) more.
+// Wins: between the nodes of a tapered network, with ranks in the order of nodes.
 #include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {

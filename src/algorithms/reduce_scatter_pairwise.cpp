@@ -1,5 +1,5 @@
 // reduce_scatter, pairwise exchange: in round k every rank gives the rank k ahead its part of that rank's block, and adds to
-// its own block what the rank k behind has for it (Thakur et al. 2005). Parts from higher ranks are added up separately, so
+// its own block what the rank k behind has for it (Thakur et al. 2005). Parts from higher ranks are combined separately, so
 // that the order of the ranks is kept. A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large elements and operators that do not commute; large blocks between nodes.
@@ -14,7 +14,7 @@ plan::Plan reduce_scatter_pairwise(const Request &request) {
   const int rank = request.rank, ranks = request.ranks;
   const plan::Range mine = request.block(rank);
   const Operand result = Builder::output(mine);
-  Operand low = Builder::input(mine), high;  // of the ranks up to mine; of those after it
+  Operand low = Builder::input(mine), high;  // the sums of the ranks up to this one, and of those after it
   TwoPlaces turns(builder, 0, ranks - 1);
   builder.loop();
   for (int round = 0; round + 1 < ranks; ++round) {

@@ -1,5 +1,5 @@
-// reduce_scatter, ring: partial results go round, and each rank adds its input, until they reach their owners (Thakur et al.
-// 2005; Patarasuk and Yuan 2009). A slot holds only one block.
+// reduce_scatter, ring: partial results go round the ranks, and each rank adds its input, until they reach their owners
+// (Thakur et al. 2005; Patarasuk and Yuan 2009). A slot holds only one block.
 // Cost: (P-1) (a + n (b + c)).
 // Wins: large blocks where far links are few, and neighbours in rank order sit next to each other.
 #include "algorithms/patterns/exchange.hpp"

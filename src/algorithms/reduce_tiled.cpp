@@ -1,5 +1,6 @@
-// reduce, tiled: rank i reduces tile i of every fragment out of all inputs, into the root's output (HMPI 2.4, 2.6). This is a
-// reduce-scatter whose tiles the root takes. By put, the ranks write them into the root's output.
+// reduce, tiled: rank i reduces tile i of every fragment out of all inputs, and the tiles go into the root's output (HMPI
+// 2.4, 2.6). This is a reduce-scatter whose tiles the root takes. By put, the ranks write the tiles into the root's output
+// themselves.
 // Cost: 2 a + n (b + c) + (P-1)/P n b through slots; a + (P-1)/P n c by put
 // Wins: long messages of ranks that share memory: all processors reduce
 #include "algorithms/patterns/patterns.hpp"
@@ -17,7 +18,7 @@ plan::Plan reduce_tiled(const Request &request) {
   const bool is_root = request.rank == request.root;
 
   builder.loop();
-  // The fold starts with the root's tile: where the root's input is its output, that is gone once the result is begun.
+  // The fold starts with the root's input. It may be the root's output, and then the first result overwrites it.
   const auto items = share_tiles(builder, request, 0, request.root);
   Operand result = Builder::output(mine), via{};
   if (!is_root) {

@@ -16,7 +16,7 @@ namespace copse::algorithms {
 
 namespace {
 
-constexpr int kMostInPairs = 65535;  // ranks, so that every pair has a number
+constexpr int kMostInPairs = 65535;  // the most ranks for which every pair has a number
 
 const Algorithm kRows[] = {
 #define ALGORITHM(collective, name, carriers, keeps_order, fragments, source, summary) \
@@ -27,7 +27,7 @@ const Algorithm kRows[] = {
 #undef ALGORITHM
 };
 
-// Algorithms that count for themselves how many blocks they have in a line or slot at a time.
+// The algorithms that count by themselves how many blocks a line or slot holds at a time.
 struct Packer {
   Collective collective;
   std::string_view name;
@@ -78,7 +78,7 @@ plan::Plan Algorithm::plan(Request request) const {
 }
 
 std::string Algorithm::refusal(Request request) const {
-  std::vector<int> any;  // permutation, on which it does not depend whether there is a plan
+  std::vector<int> any;  // any permutation: whether there is a plan does not depend on it
   if (traits_of(collective).permutes && request.permutation.empty()) {
     any.resize(static_cast<std::size_t>(request.ranks));
     std::iota(any.rbegin(), any.rend(), 0);
@@ -111,7 +111,7 @@ plan::Range Request::pair(int from, int to) const {
 
 namespace {
 
-// A tree over the machine of the request's ranks; without places they sit all in one.
+// Returns a tree over the machine on which the request's ranks sit. Without places, they all sit in the same place.
 shape::Tree over_machine(const Request &request, const shape::Hierarchy &hierarchy, int root) {
   if (request.places != nullptr) return shape::make_tree(hierarchy, *request.places, root);
   return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(request.ranks)), root);

@@ -24,17 +24,17 @@ struct Request {
   Collective collective{};  // set by Algorithm::plan
   int rank = 0;
   int ranks = 1;
-  int root = 0;  // of rooted collectives
-  Permutation permutation{};  // of collectives that have one, which must be there; it stays where it is
+  int root = 0;  // for rooted collectives
+  Permutation permutation{};  // required by collectives that permute; not copied
   plan::Carrier carrier = plan::Carrier::slot;
-  int radix = 2;                                 // for k-nomial trees
-  const topology::Placement *places = nullptr;   // one per rank; its nodes decide where the wire is used
-  const Shared *shared = nullptr;  // for these ranks and places; if it is null, Algorithm::plan makes one
+  int radix = 2;                                 // k of trees and of rounds, or the number of tokens
+  const topology::Placement *places = nullptr;   // one per rank; their nodes decide where the wire is used
+  const Shared *shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one
 
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
 
   // Trees are shared, and stay as long as `shared` does.
-  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, to `root`
+  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
   [[nodiscard]] const shape::SurveyedTree &prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Returns a tree over the machine's levels (NUMACol 3). `across` joins the leaders, and `inside` the ranks of a NUMA
   // region.
@@ -57,10 +57,11 @@ enum Carriers : std::uint8_t {
   kSlot = 1 << static_cast<int>(plan::Carrier::slot),
   kGet = 1 << static_cast<int>(plan::Carrier::get),
   kPut = 1 << static_cast<int>(plan::Carrier::put),
-  // This and the following flags stand beside the carriers. In an alltoall, ranks handle blocks between other ranks, whose
+  // This flag and those below it are not carriers. In an alltoall with this flag, ranks handle blocks of other ranks, whose
   // sizes they do not know, so all blocks must be of one size.
   kAlike = 1 << plan::kCarriers,
-  // A line or slot holds the blocks of all ranks at a time (Builder::pack). Algorithms with other numbers have a row PACK.
+  // A line or slot holds the blocks of all ranks at a time (Builder::pack). Algorithms that hold another number of blocks
+  // have a row PACK.
   kPacks = 1 << (plan::kCarriers + 1),
   // Some ranks keep partial results in slots, whatever the carrier (Builder::keep_in_slots).
   kKeeps = 1 << (plan::kCarriers + 2),
@@ -75,7 +76,8 @@ struct Footprint {
   bool slots = false;      // Plan::slots: a fragment must fit in a slot
 };
 
-// Thrown for a plan that the language cannot express, for instance for that many ranks. It says why, and what to do.
+// Thrown for a plan that the language cannot express, for instance because there are too many ranks. It says why, and what to
+// do.
 struct Unbuildable : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
@@ -92,8 +94,8 @@ struct Algorithm {
 
   // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;
-  // Returns what plan() would throw: why there is no such plan, and what to do. If there is a plan, it is empty. It needs no
-  // permutation.
+  // Returns the text that plan() would throw: why there is no such plan, and what to do. The text is empty if there is a
+  // plan. The request needs no permutation.
   [[nodiscard]] std::string refusal(Request request) const;
   // Tells whether the algorithm does what not every algorithm does: reductions with an operator that does not commute, or
   // alltoall with blocks of different sizes.

@@ -1,8 +1,7 @@
 // scan, binomial: sums of blocks of 2^t ranks go up a binomial tree, and prefixes come down it (Sanders and Traeff 2006).
-// This takes twice the rounds of recursive doubling, and a rank's neighbours send it at most two messages for each that it
-// owes them.
+// This takes twice the rounds of recursive doubling, but far fewer messages.
 // Cost: 2 ceil(log2 P) (a + n (b + c)); 2 P messages in all.
-// Wins: middle messages on many ranks, where recursive doubling saturates the memory.
+// Wins: messages of medium size on many ranks, where recursive doubling saturates the memory.
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {

@@ -1,5 +1,5 @@
-// scan, chain: rank r combines what rank r - 1 gives it with its own, and gives the result to rank r + 1. Fragments make it a
-// pipeline.
+// scan, chain: rank r combines what rank r - 1 gives it with its own message, and gives the result to the next rank.
+// Fragments make it a pipeline.
 // Cost: (P-1) (a + n (b + c)); cut into F fragments (P-1+F) (a + n/F (b + c)).
 // Wins: on few ranks, and for long messages.
 #include "algorithms/registry.hpp"

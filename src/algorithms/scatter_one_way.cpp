@@ -1,7 +1,7 @@
-// scatter, one way: the others wait for the root, and as long as its message is short, the root waits for nobody (Copse).
+// scatter, one way: the other ranks wait for the root. As long as its message is short, the root waits for nobody (Copse).
 // Short blocks ride together with the root's publication. Longer ones are read out of the root's input, as in KNEM's scatter
-// (KNEM IV.B). The root decides by the lengths, which it alone knows all of. So this is the scatterv that exchanges no sizes
-// (docs/decisions/one-way.md). Over several nodes it is scatter, flat.
+// (KNEM IV.B). The root decides by the lengths of the blocks, and no other rank knows them all. So this is the scatterv that
+// exchanges no sizes (docs/decisions/one-way.md). Over several nodes it is scatter, flat.
 // Cost: a + P n b for short blocks; 2 a + n b for long ones
 // Wins: blocks of different lengths, wherever all buffers can be reached
 #include <algorithm>
@@ -15,7 +15,7 @@ plan::Plan scatter_one_way(const Request &request) {
   plan::Builder builder = request.builder();
   builder.pack(static_cast<std::uint32_t>(request.ranks));
   const std::vector<int> others = request.others();
-  // All blocks ride together: so there must be nobody whom they do not reach.
+  // All blocks ride together, so they must reach every rank.
   if (!std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); })) {
     scatter_down(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
     return builder.finish();

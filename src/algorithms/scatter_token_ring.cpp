@@ -1,8 +1,9 @@
-// scatter, token_ring: a token goes round the ranks, and who has it gets its block from the root's input, so that not
-// all of them crowd the root's link (NUMACol 3.2). Its three conditions for passing the token on before a copy: the
-// rank is near the root (here: in its NUMA region), the block is small, or no more than the threshold is left of it.
-// The threshold is a fragment, COPSE_FRAGMENT: all but the last of a block are copied with the token in hand. On a
-// machine of one region nobody is held up. Under put the root has the token all the time: that is push_ring.
+// scatter, token_ring: a token goes round the ranks, and the rank that has it gets its block from the root's input. So the
+// ranks do not all crowd the root's link at once (NUMACol 3.2). The paper has three conditions on which a rank passes the
+// token on before a copy: the rank is near the root (here: in its NUMA region), the block is small, or no more than a
+// threshold is left of it. The threshold is a fragment (COPSE_FRAGMENT): a rank holds the token while it copies all fragments
+// of its block but the last. On a machine of one region, no rank is held up. Under put the root has the token all the time;
+// that is push_ring.
 // Cost: (P-1) (a + (n-m) b) + m b for fragments of m bytes; without the token P-1 copies share one link
 // Wins: very large blocks if one rank fills the link out of the root's memory, and many slow it down
 #include "algorithms/patterns/patterns.hpp"

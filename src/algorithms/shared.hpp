@@ -1,7 +1,7 @@
-// What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. Code that builds the
-// plans of many ranks lets their requests share one of these. Then the first rank that asks for a tree builds it, and the
-// plan of one rank costs only its own steps. All of it is a function of ranks and places, and is only remembered. Only one
-// thread at a time may use it.
+// What the plans of all ranks have in common: the nodes of the ranks, their groups, and trees over them. If code builds the
+// plans of many ranks, it lets their requests share one Shared. Then the first rank that asks for a tree builds it, and the
+// plan of one rank costs only its own steps. A Shared is a cache: everything in it follows from the ranks and places. Only
+// one thread at a time may use it.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace copse::algorithms {
 
 using Group = std::vector<int>;  // ranks that share something, ascending
 
-// Groups that every rank is in one of, that of rank 0 first.
+// A division of all ranks into groups. The group of rank 0 is the first.
 class Groups {
  public:
-  Groups(int ranks, const topology::Placement *places, topology::Level level);  // one, if the places are not known
+  Groups(int ranks, const topology::Placement *places, topology::Level level);  // one group if `places` is null
 
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
   [[nodiscard]] const Group &operator[](std::size_t index) const { return groups_[index]; }
@@ -33,8 +33,8 @@ class Groups {
   [[nodiscard]] auto end() const { return groups_.end(); }
   [[nodiscard]] std::size_t index_of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const Group &of(int rank) const { return groups_[index_of(rank)]; }
-  [[nodiscard]] const Group &leaders() const { return leaders_; }  // the first rank of each
-  [[nodiscard]] std::size_t largest() const { return largest_; }  // the ranks of the largest group
+  [[nodiscard]] const Group &leaders() const { return leaders_; }  // the first rank of each group
+  [[nodiscard]] std::size_t largest() const { return largest_; }  // the number of ranks in the largest group
 
  private:
   std::vector<Group> groups_;
@@ -43,11 +43,11 @@ class Groups {
   std::size_t largest_ = 0;
 };
 
-// Teams that take turns: groups in an order, or ranks each of which is a team. It refers to them.
+// An ordered list of teams. The teams are either groups or single ranks. The list refers to them and does not copy them.
 class Teams {
  public:
   using Members = std::span<const int>;
-  Teams(std::span<const Group> groups) : groups_(groups), count_(groups.size()) {}  // NOLINT: they are teams
+  Teams(std::span<const Group> groups) : groups_(groups), count_(groups.size()) {}  // NOLINT: groups are teams
   static Teams singles(Members ascending) {
     Teams teams{std::span<const Group>{}};
     teams.singles_ = ascending;
@@ -59,7 +59,7 @@ class Teams {
     return singles_.empty() ? Members(groups_[index]) : singles_.subspan(index, 1);
   }
   [[nodiscard]] std::size_t index_of(int rank) const;
-  // Where a rank comes in its team.
+  // Returns the position of a rank in its team, which is team `index`.
   [[nodiscard]] std::size_t position(std::size_t index, int rank) const;
 
  private:
@@ -72,16 +72,16 @@ class Shared {
  public:
   explicit Shared(int ranks, const topology::Placement *places = nullptr) : ranks_(ranks), places_(places) {}
 
-  // The node of each rank; empty where all are on one.
+  // Returns the node of each rank, or nothing if all ranks are on one node.
   [[nodiscard]] std::span<const std::int32_t> nodes() const;
   [[nodiscard]] const Group &everybody() const;
   [[nodiscard]] const Groups &groups(topology::Level level) const;
-  // For each group of the outer level, the groups of the inner one that are in it.
+  // Returns, for each group of the outer level, the groups of the inner level that are in it.
   [[nodiscard]] const std::vector<std::vector<Group>> &inside(topology::Level outer, topology::Level inner) const;
 
-  // The tree that make() returns, built once: `key` says which it is.
+  // tree() returns the tree that make() builds, and calls make() only once for each key.
   struct Key {
-    std::string_view name;  // a literal
+    std::string_view name;  // a literal, because it is not copied
     std::array<int, 4> numbers{};
     friend auto operator<=>(const Key &, const Key &) = default;
   };

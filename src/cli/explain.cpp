@@ -123,7 +123,7 @@ Query parse(Arguments arguments) {
   return query;
 }
 
-// Places the ranks in blocks on the nodes, and on two regions of each node.
+// Places the ranks in blocks on the nodes and, with --numa, on two regions of each node.
 topology::Placement placement_of(const choose::Situation& situation) {
   topology::Placement places(static_cast<std::size_t>(situation.ranks));
   const auto ranks = static_cast<std::int64_t>(situation.ranks);
@@ -138,7 +138,7 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
-// The decision for a range of sizes. For a single size it also has the cut.
+// The decision for a range of sizes. The answer for a single size also has the cut.
 struct Answer {
   choose::Decision decision;
   std::optional<choose::Cut> cut;

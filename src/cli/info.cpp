@@ -48,11 +48,11 @@ std::string chosen_in(const char* path) {
 
 std::string or_null(const std::string& text) { return text.empty() ? "null" : quoted(text); }
 
-// What this command has found out.
+// What this command finds out.
 struct Findings {
   topology::Machine machine;
-  topology::CpuSet processors;  // that this process may use
-  std::vector<std::pair<std::string, int>> place;  // the level and number of each part of the machine that has them all
+  topology::CpuSet processors;  // processors that this process may use
+  std::vector<std::pair<std::string, int>> place;  // level and number of each part of the machine that has all of them
   std::vector<ReachRow> reaches;
   std::string bind;
   Probe binding;

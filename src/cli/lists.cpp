@@ -66,7 +66,7 @@ int env(Arguments arguments) {
   std::string mistake;
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
-  if (!settings->topology.empty()) static_cast<void>(topology::Machine::from(settings->topology));  // may throw
+  if (!settings->topology.empty()) static_cast<void>(topology::Machine::from(settings->topology));  // throws if it is invalid
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{{"variable", "values", "default", "meaning"}};
   for (const auto& variable : choose::variables()) {

@@ -41,12 +41,12 @@ struct Board {
 };
 static_assert(std::atomic<int>::is_always_lock_free, "the board lies in memory shared by processes");
 
-// The value in the owner differs from that in all processes that inherited it.
+// The owner changes its token to kOwners. All other processes have inherited 0.
 std::uint64_t token = 0;
 constexpr std::uint64_t kOwners = 0x5ee5ca1ab1e0ff1c;
 
 pid_t start(const std::function<void()>& body) {
-  std::fflush(nullptr);  // otherwise the child would print it again
+  std::fflush(nullptr);  // otherwise the child would print buffered output again
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(std::string("fork failed: ") + std::strerror(errno));
   if (child == 0) {

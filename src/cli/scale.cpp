@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSteps = 4e6;  // of all ranks; a row stops where its plans exceed it
+constexpr double kMostSteps = 4e6;  // steps of all ranks; a row stops before its plans probably exceed this
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 

@@ -91,7 +91,7 @@ std::vector<int> complete(const std::vector<int>& ranks, const std::vector<Tally
   return result;
 }
 
-// Prints a line for each range of ranks between two powers of two.
+// Prints a line for each range of numbers of ranks between two powers of two.
 void print_sample(const Sweep& sweep, const std::vector<std::vector<Tally>>& tallies) {
   const auto width = [&](std::size_t i) { return std::bit_width(static_cast<unsigned>(sweep.ranks[i]) - 1); };
   for (std::size_t first = 0, i = 0; first < sweep.ranks.size(); first = i) {

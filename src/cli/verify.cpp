@@ -24,7 +24,7 @@ namespace {
 using algorithms::Algorithm;
 using analysis::Effort;
 
-constexpr int kMostScaled = 65536;  // ranks
+constexpr int kMostScaled = 65536;  // the most ranks of --scale by default
 constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are mutated
 
 constexpr const char* kHelp =
@@ -51,7 +51,7 @@ constexpr const char* kHelp =
 
 enum class Task : std::uint8_t { prove, text, program, traffic, mutants, scale };
 
-// How a row builds its plans.
+// The options with which a row builds its plans.
 struct PlanOptions {
   int root = 0, radix = 2;
   std::optional<plan::Carrier> carrier;
@@ -86,7 +86,7 @@ int number(std::string_view option, std::string_view text, int least) {
   return value;
 }
 
-// Accepts the names that COPSE_ALGORITHM accepts.
+// Accepts MPI's name of broadcast, too, as COPSE_ALGORITHM does.
 std::string_view collective_in(std::string_view text) { return text == "bcast" ? "broadcast" : text; }
 
 plan::Carrier carrier_in(std::string_view text) {
@@ -186,7 +186,7 @@ Options parse(Arguments arguments) {
 
 std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
-  std::vector<std::string> collectives, known;  // known: algorithms of the collective, or all
+  std::vector<std::string> collectives, known;  // known: algorithms of the collective, or of all if none is named
   bool named = false;
   for (const Algorithm& row : algorithms::all()) {
     collectives.emplace_back(name_of(row.collective));

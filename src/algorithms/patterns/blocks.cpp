@@ -1,4 +1,4 @@
-// Blocks that go up and down trees, and blocks that are copied in turn.
+// Blocks that go up and down trees, and blocks that ranks copy one after the other.
 #include <algorithm>
 
 #include "algorithms/patterns/patterns.hpp"
@@ -10,15 +10,15 @@ using plan::Operand;
 
 namespace {
 
-// The branches of a tree over blocks.
+// The branches of a tree, as ranges of blocks. Each rank has one block.
 class Branches {
  public:
   explicit Branches(const shape::SurveyedTree &tree) : tree_(tree) {}
 
   [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
-  // All blocks between the first and the last of a branch.
+  // Returns all blocks from the first to the last of a branch, with those of other branches between them.
   [[nodiscard]] plan::Range span(int top) const { return blocks(extent(top).low, extent(top).high); }
-  // Those of the branch, but for `without`, neighbours together.
+  // Returns the blocks of a branch as runs of neighbours, but not the block of rank `without`.
   [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
     std::vector<int> ranks{top};
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -61,7 +61,7 @@ void gather_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int 
   }
 
   const std::vector<int> up{tree.parent[me]};
-  // Where my parent has them, if I put them there.
+  // Says where the parent has blocks that this rank puts there.
   const auto there = [&](plan::Range blocks) {
     if (up.front() == tree.root) return Builder::output(blocks);
     return Operand{plan::Space::scratch, 0, -1, blocks, branches.span(up.front()).first};
@@ -103,7 +103,7 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
   const auto block = [&](int of) {
     return plan::Range{static_cast<std::uint32_t>(of), 1, static_cast<std::uint32_t>(tree.size())};
   };
-  // A child's own block comes last: the ranks below it are waiting.
+  // A child's own block comes after those of the ranks below it, because those ranks are waiting for the child.
   std::vector<int> readers;
   std::vector<plan::Range> parts;
   std::vector<Operand> homes;
@@ -139,11 +139,11 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
 
 namespace {
 
-int after_root(const Request &request, std::size_t position) {  // the ranks after the root, in their order
+int after_root(const Request &request, std::size_t position) {  // the rank at this position after the root
   return (request.root + 1 + static_cast<int>(position)) % request.ranks;
 }
 
-// The root's part: ranks of its own node copy by themselves, as the token comes to them.
+// Does the root's part. The ranks of its own node copy by themselves when the token comes to them.
 void serve_tokens(Builder &builder, const Request &request, bool up) {
   std::vector<int> order;
   for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(request.ranks); ++i) order.push_back(after_root(request, i));
@@ -155,7 +155,7 @@ void serve_tokens(Builder &builder, const Request &request, bool up) {
       if (!up) builder.give(0, std::vector{other}, Builder::input(request.block(other)));
       continue;
     }
-    builder.loop();  // the wire: one rank after the other, as the token comes to them
+    builder.loop();  // over the wire: one rank after the other, as the token comes to them
     if (up) {
       const Operand home = Builder::output(request.block(other));
       builder.copy(home, builder.take(0, other, Builder::input(request.block(other)), home));
@@ -169,7 +169,7 @@ void serve_tokens(Builder &builder, const Request &request, bool up) {
   builder.reclaim(order);
 }
 
-// The neighbours of a rank in the ring of its token. -1: none.
+// The neighbours of a rank in the ring of its token, or -1 where it has none.
 struct RingPlace {
   int before = -1, after = -1;
 
@@ -227,14 +227,14 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
 
 void go_round(Builder &builder, const Request &request) {
   const bool up = traits_of(request.collective).output_at_root;
-  const auto move = [&](int of) {  // the block of a rank, where the root pulls it, or it goes over the wire
+  const auto move = [&](int of) {  // gives or takes a rank's block that the root pulls or the wire carries
     const Operand source = Builder::input(request.block(of)), target = Builder::output(request.block(of));
     const int giver = up ? of : request.root, taker = up ? request.root : of;
     if (request.rank == giver) return builder.give(0, std::vector{taker}, source);
     builder.copy(target, builder.take(0, giver, source, target));
   };
   const int ranks = request.ranks;
-  builder.portion(std::max(0, ranks - 2));  // so that all ranks find out if there are not so many
+  builder.portion(std::max(0, ranks - 2));  // so that all ranks find out if there are too few portions
   builder.portion(0);
 
   if (request.rank != request.root) {

@@ -13,8 +13,8 @@ int doubling_areas(std::size_t teams) { return std::bit_width(teams) - 1 + (std:
 
 namespace {
 
-// Who exchanges with whom, and who does so to any purpose. Members are the teams that double up: of each of the first
-// pairs of teams the even one, and the teams that have no pair.
+// Knows which ranks exchange with each other, and which exchanges anybody needs. The first teams form pairs. The members,
+// which double up, are the even team of each pair and the teams without a pair.
 class Doubling {
  public:
   Doubling(const Teams &teams, const Wanted &wanted)
@@ -29,24 +29,25 @@ class Doubling {
   }
 
   [[nodiscard]] bool wants(int rank) const { return !wanted_ || wanted_(rank); }
-  // Whether what the rank of a member has before the exchange at this distance is of use to anybody.
+  // Tells whether anybody needs what a rank of a member has before the exchange at this distance.
   [[nodiscard]] bool needs(std::size_t group, int rank, std::size_t distance) const {
     if (wants(rank)) return true;
     if (distance >= members_) return paired(group) && !listeners(group, rank, group ^ 1).empty();
     return needs(group, rank, 2 * distance) || !readers(group, rank, partner(group, distance), 2 * distance).empty();
   }
 
-  // The i-th rank of a group is heard, in another, by those at i, i + its size, ...
+  // Returns the rank of team `from` that this rank hears. The i-th rank of a team of s ranks is heard, in another team, by
+  // the ranks at i, i + s, ...
   [[nodiscard]] int heard(std::size_t group, int rank, std::size_t from) const {
     return teams_[from][teams_.position(group, rank) % teams_[from].size()];
   }
-  // Those who want the result from it.
+  // Returns the ranks of team `to` that want the result from this rank.
   [[nodiscard]] std::vector<int> listeners(std::size_t group, int rank, std::size_t to) const {
     auto result = images(group, rank, to);
     std::erase_if(result, [&](int reader) { return !wants(reader); });
     return result;
   }
-  // Those who need its value for what follows, from this distance on.
+  // Returns the ranks of team `to` that need this rank's value for the exchanges from this distance on.
   [[nodiscard]] std::vector<int> readers(std::size_t group, int rank, std::size_t to, std::size_t distance) const {
     auto result = images(group, rank, to);
     std::erase_if(result, [&](int reader) { return !needs(to, reader, distance); });
@@ -102,7 +103,7 @@ Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine
   for (std::size_t distance = 1; distance < doubling.members(); distance *= 2, ++area) {
     const std::size_t there = doubling.partner(here, distance);
     const auto readers = doubling.readers(here, rank, there, 2 * distance);
-    // Computed into the place from which it is given on.
+    // The sum is computed into the place from which it is given.
     const Operand place = builder.open(area, readers, builder.scratch(area + 1));
     settle(builder, place, mine);
     builder.post(area, readers, place);

@@ -17,7 +17,7 @@ Range range(int first, int count, int ranks) {
           static_cast<std::uint32_t>(ranks)};
 }
 
-// Sorted.
+// Returns the blocks as runs of neighbours, in ascending order.
 std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   std::sort(blocks.begin(), blocks.end());
   std::vector<Range> runs;
@@ -69,14 +69,15 @@ Rounds doubling_rounds(int ranks, int rank) {
     begin = here;
     end = here_end;
   }
-  rounds.resize(std::bit_width(static_cast<unsigned>(ranks - 1)));  // a rank may be alone sooner than others
+  rounds.resize(std::bit_width(static_cast<unsigned>(ranks - 1)));  // a rank that is alone sooner than others gets empty rounds
   std::reverse(rounds.begin(), rounds.end());
   return rounds;
 }
 
 namespace {
 
-// The blocks of `count` ranks from `rank` + `distance` on, and mine to the rank as far before.
+// Adds a shift to the round. The rank takes `count` blocks from the rank `distance` ahead, beginning with that rank's own. It
+// gives as many, beginning with its own, to the rank `distance` behind.
 void add_shift(Round &round, int ranks, int rank, int distance, int count) {
   round.given.push_back({(rank + ranks - distance) % ranks, {range(rank, count, ranks)}});
   round.taken.push_back({(rank + distance) % ranks, {range(rank + distance - ranks, count, ranks)}});
@@ -107,13 +108,14 @@ Rounds circulant_rounds(int ranks, int rank) {
 Rounds neighbor_rounds(int ranks, int rank) {
   if (ranks % 2 != 0) return ring_rounds(ranks, rank);
   const bool even = rank % 2 == 0;
-  const int sign = even ? -1 : 1;  // the side that comes first
+  const int sign = even ? -1 : 1;  // the side of the second round and every other one after it
   const auto neighbor = [&](int side) { return (rank + ranks + side) % ranks; };
   const auto pair = [&](int of, int offset) { return range((of / 2 * 2 + 2 * offset + 2 * ranks) % ranks, 2, ranks); };
   Rounds rounds{{{{neighbor(-sign), {range(rank, 1, ranks)}}},
                  {{neighbor(-sign), {range(neighbor(-sign), 1, ranks)}}}}};
   for (int step = 1; step < ranks / 2; ++step) {
-    // What an even rank has got last by then, in pairs from its own; an odd one is its mirror image.
+    // Returns which pair an even rank takes in a step, as an offset in pairs from its own pair, which it completes in step 0.
+    // For an odd rank, the offset has the other sign.
     const auto last = [](int steps) { return steps % 2 == 1 ? -(steps + 1) / 2 : steps / 2; };
     const int side = step % 2 == 1 ? sign : -sign;
     rounds.push_back({{{neighbor(side), {pair(rank, -sign * last(step - 1))}}},
@@ -223,7 +225,7 @@ Rounds prop_rounds(const Request &request) {
     }
     return runs_of(std::move(blocks), request.ranks);
   };
-  const auto other = [&](std::size_t ahead) {  // in this node
+  const auto other = [&](std::size_t ahead) {  // the rank that is `ahead` places further in this node
     return here[(static_cast<std::size_t>(std::find(here.begin(), here.end(), request.rank) - here.begin()) + ahead) %
                 here.size()];
   };
@@ -265,7 +267,7 @@ shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Leve
   return tree;
 }
 
-// What runs them ----------------------------------------------------------------------------------------------
+// Code that runs schedules ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -281,7 +283,7 @@ class Blocks {
   }
   [[nodiscard]] bool has(std::uint32_t block) const { return members_[block % members_.size()]; }
 
-  // Of `parts`, the runs of blocks that are in it, or that are not.
+  // Returns the runs of blocks in `parts` that are members of this set or, if `members` is false, that are not.
   [[nodiscard]] std::vector<Range> select(const std::vector<Range> &parts, bool members) const {
     std::vector<Range> runs;
     for (const Range &blocks : parts) {
@@ -308,7 +310,7 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
   const auto readers = ranks_of(rounds, &Round::given);
   builder.pack(whole(0).count);
 
-  // What I have lies in the output, and, where they take it from there, in a line or slot, once.
+  // The blocks of this rank lie in its output. If others take them from a line or slot, each block is also put there, once.
   const Operand place = builder.open(area, readers, Builder::output(whole(request.rank)));
   builder.copy(Builder::output(mine), Builder::input(mine));
   builder.copy(part_of(place, mine), Builder::output(mine));
@@ -323,7 +325,7 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
       }
     }
     builder.post(area, to, values);
-    Blocks wanted(request.ranks);  // of me, later on
+    Blocks wanted(request.ranks);  // blocks that this rank gives in later rounds
     for (std::size_t later = i + 1; later < rounds.size(); ++later) wanted.add(rounds[later].given);
     for (const Parcel &parcel : rounds[i].taken) {
       for (const Range &blocks : parcel.blocks) {
@@ -339,10 +341,10 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
 
 namespace {
 
-// What this rank has of a reduce-scatter. A block is its input until something has been combined with it.
+// The partial results of this rank in a reduce-scatter. A block lies in the input until something has been combined with it.
 class Partials {
  public:
-  // `all`: where the partial results lie. `result`: where this rank's own block lies when it is finished.
+  // `all` is where the partial results lie. `result` is where this rank's own block lies when it is finished.
   Partials(Builder &builder, const Request &request, int area, const Rounds &rounds, Operand all, Operand result)
       : builder_(builder),
         request_(request),
@@ -352,12 +354,12 @@ class Partials {
         result_(result),
         touched_(request.ranks) {}
 
-  // Gives, in a round, what others take in the allgather that the round is from.
+  // Gives, in a round, the blocks that this rank takes in the same round of the allgather.
   void give(const std::vector<Parcel> &parcels) {
     std::vector<int> to;
     std::vector<Operand> values;
     for (const Parcel &parcel : parcels) {
-      // First what has not been combined with anything: it need not be copied where the reader can have the input.
+      // Blocks that have not been combined with anything come first. They are not copied if the reader can read the input.
       for (const Range &blocks : touched_.select(parcel.blocks, false)) {
         if (builder_.gives_in_place(parcel.rank)) {
           builder_.give(area_, std::vector{parcel.rank}, Builder::input(blocks));
@@ -375,7 +377,8 @@ class Partials {
     builder_.post(area_, to, values);
   }
 
-  // Combines these blocks with another rank's. `last`: this rank's own block takes nothing more.
+  // Combines these blocks with those of another rank. If `last` is set, nothing more is combined with this rank's own block
+  // later.
   void combine(Range with, Operand theirs, bool last) {
     for (const bool again : {false, true}) {
       for (const Range &blocks : touched_.select({with}, again)) {
@@ -387,7 +390,7 @@ class Partials {
   }
   void note_combined(const Parcel &parcel) { touched_.add({parcel}); }
 
-  // Where these blocks lie now.
+  // Returns where these blocks lie now.
   [[nodiscard]] Operand now(Range blocks) {
     if (finished_) return result_;
     return touched_.has(blocks.first) ? place(blocks) : Builder::input(blocks);
@@ -401,7 +404,7 @@ class Partials {
   int area_;
   std::vector<int> readers_;
   Operand all_, result_;
-  Blocks touched_;         // combined with something
+  Blocks touched_;         // blocks that have been combined with something
   bool finished_ = false;  // this rank's own block lies in `result_`
 };
 
@@ -414,7 +417,7 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
   builder.pack(whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
-  std::size_t last = rounds.size();  // the last round, backwards, in which something is taken
+  std::size_t last = rounds.size();  // the last round, counted backwards, in which this rank takes something
   for (std::size_t i = rounds.size(); i-- > 0;)
     if (!rounds[i].given.empty()) last = i;
   Partials mine(builder, request, area, rounds, {home, 0, -1, whole(request.rank)}, result);
@@ -422,7 +425,7 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
     builder.portion(static_cast<int>(rounds.size() - 1 - i));
     mine.give(rounds[i].taken);
     for (const Parcel &parcel : rounds[i].given) {
-      Blocks theirs(request.ranks);  // that the other has combined with something
+      Blocks theirs(request.ranks);  // blocks that the other rank has combined with something
       const Rounds before = rounds_of(parcel.rank);
       for (std::size_t earlier = i + 1; earlier < before.size(); ++earlier) theirs.add(before[earlier].given);
       for (const bool combined : {false, true}) {
@@ -441,7 +444,7 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
 
 namespace {
 
-// A rank among those of its socket, which stand in a ring. `home` is where partial results lie (exchange.hpp).
+// One rank of a socket, whose ranks stand in a ring. `home` is where partial results lie (exchange.hpp).
 class SocketRing {
  public:
   SocketRing(Builder &builder, const Request &request, plan::Space home)
@@ -454,10 +457,10 @@ class SocketRing {
         whole_(range(0, request.ranks, request.ranks)),
         mine_(tile_of(request, request.rank)) {}
 
-  // Combines the tiles of this socket: they go round, and end at their places. Returns where this rank's own tile lies
-  // then, which may be `result`.
+  // Combines all tiles over the ranks of this socket. The tiles go round the ring and end at their positions. Returns where
+  // this rank's own tile then lies, which may be `result`.
   [[nodiscard]] Operand go_round(Operand result) {
-    std::vector<int> readers;  // of this socket's part of their tiles
+    std::vector<int> readers;  // ranks that take this socket's part of their tiles
     std::vector<Range> parts;
     for (const Range &tile : tiles_of(me_)) {
       if (tile == mine_) continue;
@@ -497,7 +500,7 @@ class SocketRing {
     return at_hand;
   }
 
-  // Combines this rank's tile of all sockets; that of its own lies at `at_hand`.
+  // Combines the parts of all sockets in this rank's tile. The part of its own socket lies at `at_hand`.
   void fold_sockets(Operand at_hand, Operand result) {
     std::vector<Fetch> items;
     for (const Group &socket : sockets_) {
@@ -515,7 +518,7 @@ class SocketRing {
   }
 
  private:
-  [[nodiscard]] std::vector<Range> tiles_of(std::size_t position) const {  // that end there, in this socket
+  [[nodiscard]] std::vector<Range> tiles_of(std::size_t position) const {  // the tiles that end at this position of the socket
     std::vector<Range> tiles;
     for (const Group &socket : sockets_)
       for (std::size_t i = position; i < socket.size(); i += here_.size())

@@ -1,5 +1,5 @@
-// Collectives over blocks that go in rounds. A schedule says who gives which blocks to whom. The same schedule serves twice:
-// forwards it gathers blocks, backwards it combines them.
+// Collectives over blocks that go in rounds. A schedule says who gives which blocks to whom. The same schedule serves two
+// purposes: forwards it gathers blocks, backwards it combines them.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,9 @@ struct Round {
 };
 using Rounds = std::vector<Round>;
 
-// The schedules of an allgather, for one rank. A rank has what it gives by then; in the first round, that is its own block.
-// In the ring, blocks go round: each rank gives the next one what it got last.
+// The schedules of an allgather, for one rank. In each round, a rank gives only what it has: in the first round its own
+// block, later also what it took in earlier rounds.
+// Blocks go round a ring: each rank gives to the next one what it took last.
 [[nodiscard]] Rounds ring_rounds(int ranks, int rank);
 // The ranks are halved again and again. In the round of two halves, each rank takes all that its image in the other half has.
 // Halves may differ by one rank; then one rank has two readers.
@@ -30,22 +31,22 @@ using Rounds = std::vector<Round>;
 // In round i, ranks have radix^i blocks, from their own on. They take those of the radix - 1 ranks that follow at multiples
 // of that distance (Bruck et al. 1997).
 [[nodiscard]] Rounds bruck_rounds(int ranks, int rank, int radix);
-// Like Bruck's, but the number of blocks is half of the next round's, rounded up (Traeff 2024).
+// Like bruck_rounds, but the number of blocks that ranks have is half of that in the next round, rounded up (Traeff 2024).
 [[nodiscard]] Rounds circulant_rounds(int ranks, int rank);
-// Neighbours exchange pairs of blocks, to the left and right in turn (Chen et al. 2005). With an odd number of ranks, it is a
-// ring.
+// Neighbours exchange pairs of blocks, to the left and to the right in turn (Chen et al. 2005). If the number of ranks is
+// odd, it is a ring.
 [[nodiscard]] Rounds neighbor_rounds(int ranks, int rank);
-// Partners are at distances 1, 1, 3, 5, 11, ... to alternating sides (De Sensi et al. 2025). Each rank beyond a power of two
+// Partners are at distances 1, 1, 3, 5, 11, ... on alternating sides (De Sensi et al. 2025). Each rank beyond a power of two
 // has a neighbour that stands for both.
 [[nodiscard]] Rounds bine_rounds(int ranks, int rank);
-// Blocks go up the trees of a forest, then from root to root, and the blocks of all others come down again.
+// Blocks go up the trees of a forest, then from root to root. Then the blocks of all other ranks come down to each branch.
 [[nodiscard]] Rounds forest_rounds(const shape::Tree &forest, int rank);
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
 [[nodiscard]] Rounds prop_rounds(const Request &request);
-// A tree's edges between groups of the level removed.
+// Returns the tree without its edges between different groups of the level.
 [[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level);
 
-// Where a rank's blocks are packed: from block 0 on, or from its own on, for schedules whose ranges wrap around.
+// The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
 enum class From : bool { zero, own };
 
 // Inside a loop: brings all blocks to all outputs, in these rounds. Uses area `area`.
@@ -59,25 +60,25 @@ void reduce_scatter_in(plan::Builder &builder, const Request &request, int area,
                        plan::Operand result);
 
 // Inside a loop: combines tile i of the message, or block i, for rank i (movement-avoiding, socket-aware: Peng et al. 2023).
-// In every socket by itself, the tile goes round the ranks, and each adds its input. A rank of a socket ends with the tiles
-// of the ranks that have its position in their sockets. It gives them these tiles, to be combined in `result`. `home` as
-// above. Uses areas 0 and 2. Rank order is not kept.
+// In every socket, the tile goes round the ranks of the socket, and each rank adds its input. At the end, a rank has the
+// tiles of the ranks that have its position in their sockets. It gives these tiles to them, and each of them combines what it
+// gets in `result`. `home` has the same meaning as above. Uses areas 0 and 2. Rank order is not kept.
 void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan::Space home, plan::Operand result);
 
-// Of an alltoall: what `from` has for the ranks of a group, neighbours together.
+// For an alltoall: returns the blocks that `from` has for the ranks of a group, as runs of neighbours.
 [[nodiscard]] std::vector<plan::Range> pair_runs(const Request &request, int from, const Group &to);
-// Blocks in a line, slot or scratch that come there as number `index`.
+// Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
 [[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
 
-// Blocks that are given one in each round, to a rank of the round: they take turns in two places, and whoever has
-// taken one says so, so that a line or slot holds but one block, whatever their number. Areas from `area` on: three.
+// Blocks that are given one in each round, each to one rank. They use two places in turn, and a rank that has taken a block
+// says so. So a line or slot holds only one block, whatever the number of blocks. Uses three areas, from `area` on.
 class TwoPlaces {
  public:
   TwoPlaces(plan::Builder &builder, int area, int rounds);
 
   void give(int round, int reader, plan::Operand value);
-  // Opens a block that is computed into its place. Without a line, that is a slot, whatever the carrier, so this tells the
-  // builder: keep_in_slots.
+  // Opens a block that is computed into its place. Unless that is a line, it is a slot, whatever the carrier. So the caller
+  // must call Builder::keep_in_slots().
   [[nodiscard]] plan::Operand open(int round, int reader, plan::Range block);
   void post(int round, int reader, plan::Operand value);
   [[nodiscard]] plan::Operand take(int round, int from, plan::Operand as, plan::Operand home);
@@ -91,7 +92,7 @@ class TwoPlaces {
 
   plan::Builder &builder_;
   int area_;
-  std::vector<int> waits_for_;  // by round: the rank that says when the block has been taken; -1: none
+  std::vector<int> waits_for_;  // by round: the rank that says when it has taken the block; -1: none
 };
 
 }  // namespace copse::algorithms

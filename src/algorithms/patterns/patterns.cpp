@@ -27,16 +27,17 @@ void send_down(Builder &builder, const shape::SurveyedTree &tree, int rank, int 
 
 namespace {
 
-// The scratch of its parent that a rank puts its value into: behind what comes by wire, and what is combined there.
+// Returns the number of the parent's scratch into which a rank puts its value. Scratch 0 is for what comes over the wire, and
+// scratch 1 for sums.
 int pushed_to(const shape::SurveyedTree &tree, int rank) {
   return 2 + tree.place[static_cast<std::size_t>(rank)];
 }
 
-// My input and what my children give on `area`, combined into `place`.
+// Combines this rank's input and what its children give on `area` into `place`.
 void combine_below(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand place) {
   const auto &children = tree.children[static_cast<std::size_t>(rank)];
   const plan::Range range = place.range;
-  // Rank order where the tree keeps it; otherwise some fixed order, the same in every call.
+  // The order is that of the ranks if the tree keeps it. Otherwise it is some fixed order, the same in every call.
   std::vector<int> order{rank};
   if (tree.keeps_order) {
     order = shape::combining_order(tree, rank);
@@ -211,7 +212,7 @@ void give_tile(Builder &builder, const Request &request, Operand result) {
 
 namespace {
 
-// Those of the ranks below each rank of a tree, of which every subtree is an interval of ranks.
+// Returns, for each rank of a tree, the tiles of the ranks in its subtree. Every subtree is an interval of ranks.
 Held tiles_below(const shape::SurveyedTree &tree) {
   Held tiles;
   for (const shape::RankSpan &extent : tree.extents)
@@ -220,7 +221,7 @@ Held tiles_below(const shape::SurveyedTree &tree) {
   return tiles;
 }
 
-// What of `wanted` is not in `has`: up to two runs.
+// Returns the part of `wanted` that is not in `has`, as up to two runs.
 std::vector<plan::Range> missing(plan::Range wanted, plan::Range has) {
   std::vector<plan::Range> runs;
   const std::uint32_t end = wanted.first + wanted.count, has_end = has.first + has.count;
@@ -314,7 +315,7 @@ void reduce_scatter_halving(Builder &builder, const Request &request, int area, 
     const Operand place =
         i + 1 == rounds.size() ? result : builder.open(area, std::vector{rounds[i + 1].reader}, kept);
     for (int source : round.sources) {
-      // What a rank gives is its input until it has taken something.
+      // A rank gives from its input until it has taken something.
       const auto theirs = halvings(request.ranks, source);
       const bool untouched = std::all_of(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(i),
                                          [](const Halving &earlier) { return earlier.sources.empty(); });
@@ -348,7 +349,7 @@ void allgather_ring(Builder &builder, const Request &request, int area, Operand 
   const auto lacks = [&](int who, plan::Range tile) {
     return held.empty() || !missing(tile, held[static_cast<std::size_t>(who)]).empty();
   };
-  bool passed_on = false;  // in the step before, what was taken then
+  bool passed_on = false;  // whether the previous step already gave what it took
   for (int step = 0; step < ranks - 1; ++step) {
     const Operand out = Builder::output(tile_of(request, (rank + ranks - step) % ranks));
     if (!passed_on && lacks(next.front(), out.range)) {
@@ -408,7 +409,7 @@ void scan_flat(Builder &builder, const Request &request, bool exclusive) {
   builder.give(0, after, Builder::input());
   std::vector<Fetch> items;
   for (int other = 0; other < rank; ++other) {
-    const int place = exclusive && other + 1 == rank ? 1 : 0;  // the first waits for the second
+    const int place = exclusive && other + 1 == rank ? 1 : 0;  // the fold takes this message first, and it waits for the second
     items.emplace_back(
         [&builder, other, place] { return builder.take(0, other, Builder::input(), builder.scratch(place)); });
   }
@@ -418,8 +419,8 @@ void scan_flat(Builder &builder, const Request &request, bool exclusive) {
 
 void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
-  Operand before;                  // the ranks before mine that I know of, combined
-  Sum with{Builder::input(), {}};  // and mine
+  Operand before;                  // the sum of the known ranks before this one
+  Sum with{Builder::input(), {}};  // the sum of the known ranks up to this one
   Builder::need_areas(dissemination_rounds(static_cast<std::size_t>(ranks), 2));
   int area = 0;
   for (int distance = 1; distance < ranks; distance *= 2, ++area) {
@@ -437,7 +438,8 @@ void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
     }
     const Operand theirs = builder.take(area, rank - distance, builder.scratch(area + 2), builder.scratch(0));
     if (exclusive) {
-      // What I have of the ranks before is kept by itself, and combined with mine where that is given on.
+      // The sum of the ranks before this one is kept by itself. It is combined with this rank's input only where the sum of
+      // both is given on.
       const int next = 2 * distance;
       const bool last = next >= ranks || (rank < next && rank + next >= ranks);
       const Operand sum = last ? Builder::output() : builder.scratch(1);
@@ -455,8 +457,8 @@ void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
 void scan_binomial(Builder &builder, const Request &request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   const int ones = std::countr_one(static_cast<unsigned>(rank));
-  const int width = 1 << ones;  // of the block that ends with mine
-  Sum before;                   // the others of the block, combined
+  const int width = 1 << ones;  // the number of ranks in the block that ends with this one
+  Sum before;                   // the sum of the known ranks before this one
   const auto settled = [&]() -> Operand {
     if (before.high.space != plan::Space::none) {
       settle(builder, builder.scratch(0), before);
@@ -468,14 +470,14 @@ void scan_binomial(Builder &builder, const Request &request, bool exclusive) {
     const Operand known = settled();
     before = {builder.take(area, from, builder.scratch(given), builder.scratch(home)), known};
   };
-  // Up. What comes over the wire stays where it is until it has been combined with the next.
+  // Up. What comes over the wire stays in its scratch until it is combined with the next value. So two scratches take turns.
   int number = 0;
   for (int distance = 1; distance < width; distance *= 2, ++number)
     take_before(0, rank - distance, 4, 1 + number % 2);
-  std::vector<int> readers;  // down
+  std::vector<int> readers;  // the ranks that take from this one on the way down
   for (int distance = width / 2; distance > 0; distance /= 2)
     if (rank + distance < ranks) readers.push_back(rank + distance);
-  Sum block{Builder::input(), {}};  // and mine
+  Sum block{Builder::input(), {}};  // the sum of the known ranks up to this one
   const bool wanted = rank + width < ranks || (rank < width && !readers.empty());
   if (ones > 0 && (wanted || !exclusive)) block = {settled(), Builder::input()};
   if (rank + width < ranks) {

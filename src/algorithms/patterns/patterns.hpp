@@ -1,5 +1,5 @@
-// Patterns that several algorithms share: values that go down and up a tree, are combined in rank order, or travel as tiles
-// of a message to ranks and from rank to rank.
+// Patterns that several algorithms share. Values go down and up a tree, or are combined in rank order. Tiles of a message go
+// to ranks and from rank to rank.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,12 @@
 
 namespace copse::algorithms {
 
-// How many fragments a rank may send up before it waits for the first to come down. This is enough to overlap the two ways.
+// The number of fragments that a rank may send up before it waits for the first to come down. This is enough to overlap the
+// two ways.
 inline constexpr int kLag = 2;
 
-// Inside a loop: sends the fragment down the tree, from the root's `source` to every other rank's output, on area `area`. The
-// end of the caller's plan reclaims what others may still read.
+// Inside a loop: sends the fragment down the tree, from the root's `source` to every other rank's output, on area `area`.
+// Buffers that others may still read are reclaimed at the end of the caller's plan.
 void send_down(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand source,
                plan::Range range = {});
 
@@ -55,27 +56,27 @@ void scatter_down(plan::Builder &builder, const shape::SurveyedTree &tree, int r
 // pass it on at once, because their copies stay off the links. Uses areas 0 and 1.
 void pass_tokens(plan::Builder &builder, const Request &request, int tokens);
 
-// Gather (by get) and scatter (by put) of large blocks, where the root alone copies: it goes round the ranks after it, and
-// tells each when its whole block has been copied (NUMACol Table 1). Area 0.
+// Gather (by get) and scatter (by put) of large blocks, where the root alone copies. The root goes round the ranks after it,
+// and tells each rank when its whole block has been copied (NUMACol Table 1). Uses area 0.
 void go_round(plan::Builder &builder, const Request &request);
 
-// Inside a loop: every other rank is given its block of this rank's input, to be taken by take_part.
+// Inside a loop: shares this rank's input, so that every other rank can take its block by take_part().
 void share_blocks(plan::Builder &builder, const Request &request, int area);
 
 // Returns tile `rank` of one tile for each rank (HMPI 2.4).
 [[nodiscard]] plan::Range tile_of(const Request &request, int rank);
 
 // Inside a loop: every rank shares its input with all others, tile by tile. Returns every rank's part of this rank's tile, in
-// rank order, for a fold that starts with `first`. If the first part and the second both come over the wire, the first waits
-// for the second in a place of its own.
+// rank order, for a fold that starts with the part of rank `first`. That part has a scratch of its own, because it waits for
+// the second part, which may also come over the wire.
 [[nodiscard]] std::vector<Fetch> share_tiles(plan::Builder &builder, const Request &request, int area, int first);
 
 // Signals without data: arrivals go up one tree, and the release comes down another with the same root. Uses areas 0 and 1.
 void meet(plan::Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank);
 
 // Signals round the teams (Hensgen, Finkel and Manber 1988; HMPI 2.3). Afterwards every rank knows that at least one rank of
-// each team has come here. In round i a team signals the radix - 1 groups that follow at multiples of radix^i. Each of its
-// ranks is heard there by its images, which have the same position in their groups. Uses areas from `area` on, one per round.
+// each team has come here. In round i a team signals the radix - 1 teams that follow at multiples of radix^i. In each of
+// them, a rank is heard by its images, which have the same position in their team. Uses areas from `area` on, one per round.
 void disseminate(plan::Builder &builder, const Teams &teams, int rank, int radix, int area);
 [[nodiscard]] int dissemination_rounds(std::size_t teams, int radix);
 
@@ -86,11 +87,12 @@ struct Sum {
 // Stores the sum in `place`, unless it is already there.
 void settle(plan::Builder &builder, plan::Operand place, const Sum &sum);
 
-// Inside a loop: recursive doubling over teams whose ranks all have the same value. Teams 2^i apart exchange what they have,
-// each rank with its image. Both combine it, lower teams first, so that all compute the same (in HMPI 2.3, every rank of a
-// power of two has its own order). If the number of teams is not a power of two, neighbours pair up first, and the odd one of
-// a pair gets the result at the end (Thakur et al. 2005). Uses areas from `area` on, and scratch. If only some ranks are
-// `wanted` to have the result, no rank does more than those need, and nothing is returned for the others.
+// Inside a loop: recursive doubling over teams. All ranks of a team have the same value. Teams 2^i apart exchange what they
+// have, each rank with its image. Both combine it, lower teams first, so that all compute the same (in HMPI 2.3, every rank
+// of a power of two has its own order). If the number of teams is not a power of two, neighbours pair up first, and the odd
+// team of each pair gets the result at the end (Thakur et al. 2005). Uses areas from `area` on, and scratches. If only some
+// ranks are `wanted` to have the result, no rank does more than they need, and the sum that is returned on the others has no
+// meaning.
 using Wanted = std::function<bool(int rank)>;
 [[nodiscard]] Sum double_up(plan::Builder &builder, const Teams &teams, int rank, int area, Sum mine,
                             const Wanted &wanted = {});
@@ -98,15 +100,15 @@ using Wanted = std::function<bool(int rank)>;
 [[nodiscard]] bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted);
 [[nodiscard]] int doubling_areas(std::size_t teams);
 
-// Inside a loop, if the first rank of each node has its node's sum: these ranks double up, and each node takes the result
-// from its own (HMPI 2.5).
+// Inside a loop: the first ranks of all nodes, each of which has the sum of its node, double up. Each node takes the result
+// from its first rank (HMPI 2.5).
 void double_up_over_nodes(plan::Builder &builder, const Request &request, int area, const Sum &mine);
 
 // Prefixes, inside a loop, in rank order. The output gets the combined values of the ranks before this one and, unless
-// `exclusive`, its own. These use lines or slots only: inputs and outputs may be the same memory, so other ranks may not read
-// those of a rank that goes on.
+// `exclusive`, of this one. These functions use lines or slots only. Input and output may be the same memory, so other ranks
+// may not read the buffers of a rank that goes on.
 //
-// Every rank takes from all before it.
+// Every rank takes the inputs of all ranks before it.
 void scan_flat(plan::Builder &builder, const Request &request, bool exclusive);
 // In round i, every rank gives the rank 2^i ahead what it has of the 2^i ranks up to itself (Hillis and Steele 1986).
 void scan_doubling(plan::Builder &builder, const Request &request, bool exclusive);
@@ -114,19 +116,19 @@ void scan_doubling(plan::Builder &builder, const Request &request, bool exclusiv
 // next such block. Then prefixes come down the same way (Sanders and Traeff 2006).
 void scan_binomial(plan::Builder &builder, const Request &request, bool exclusive);
 
-// Which tiles each rank has: an unbroken run that includes its own tile.
+// The tiles that each rank has: an unbroken run that includes its own tile.
 using Held = std::vector<plan::Range>;
 
-// Inside a loop: tiles go down the tree, from the root's `source` to the others' outputs. Every subtree is an interval of
-// ranks and gets the tiles of its ranks. Uses area `area`. Returns what every rank then has.
+// Inside a loop: tiles go down the tree, from the root's `source` to the outputs of the other ranks. Every subtree is an
+// interval of ranks and gets the tiles of its ranks. Uses area `area`. Returns the tiles that every rank then has.
 [[nodiscard]] Held scatter_tiles(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area,
                                  plan::Operand source);
 
-// Rings over tiles, inside a loop. Rank i is to have, or has, tile i of the fragment.
+// These work on tiles, inside a loop. Tile i of the fragment belongs to rank i.
 //
-// Reduce-scatter: partial results go round, and each rank adds its input, until they reach their owners. This rank's tile is
-// stored in `result`. `home`, an output or a slot, is where partial results lie if neither line nor slot carries them. Every
-// tile is combined in an order of its own, not that of the ranks.
+// Reduce-scatter: partial results go round the ranks, and each rank adds its input, until they reach their owners. This
+// rank's tile is stored in `result`. `home`, an output or a slot, is where partial results lie if neither line nor slot
+// carries them. Every tile is combined in an order of its own, not in that of the ranks.
 void reduce_scatter_ring(plan::Builder &builder, const Request &request, int area, plan::Space home,
                          plan::Operand result);
 // Does the same by halving, for any number of ranks (after Rabenseifner 2004). The ranks are halved again and again. In each
@@ -137,13 +139,13 @@ void reduce_scatter_halving(plan::Builder &builder, const Request &request, int 
 // Gather: finished tiles go up a tree whose subtrees are intervals of ranks. This rank's tile lies in `mine`: at the root in
 // its output, elsewhere in a slot opened for the parent.
 void gather_tiles_up(plan::Builder &builder, const shape::SurveyedTree &tree, int rank, int area, plan::Operand mine);
-// Allgather: finished tiles go round. This rank's tile lies in `given`, where the next rank takes it, if `given` is not
-// nothing. The tiles of `held` that are not a rank's own have reached it already.
+// Allgather: finished tiles go round the ranks. If `given` is not Space::none, this rank's tile lies there, and the next rank
+// takes it from there. The tiles of `held` have reached their ranks already.
 void allgather_ring(plan::Builder &builder, const Request &request, int area, plan::Operand given,
                     const Held &held = {});
-// Does the same by doubling, in ceil(log2 P) rounds. These are the halvings above backwards: each rank takes what its image
-// in the other half has. For a power of two ranks this is recursive doubling (Thakur et al. 2005). Every rank has the tiles
-// `held` in its output.
+// Does the same by doubling, in ceil(log2 P) rounds. The rounds are the halvings above, backwards: each rank takes what its
+// image in the other half has. If the number of ranks is a power of two, this is recursive doubling (Thakur et al. 2005).
+// Every rank has its tiles of `held` in its output.
 void allgather_doubling(plan::Builder &builder, const Request &request, int area, const Held &held);
 
 }  // namespace copse::algorithms
