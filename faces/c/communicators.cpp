@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "communicator/card.hpp"
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "engine/signal/cancel.hpp"
@@ -76,7 +77,8 @@ std::shared_ptr<Progress> my_progress(bool helped) {
 copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **comm) {
   std::string why;
   const auto settings = copse::choose::read_settings(environ, why);
-  if (!settings) return fail_creation(COPSE_ERROR_VARIABLE, why);
+  if (settings) why = copse::communicator::table_mistake(*settings);
+  if (!settings || !why.empty()) return fail_creation(COPSE_ERROR_VARIABLE, why);
   auto result = std::make_unique<copse_comm>();
   *result->self = result.get();
   result->check = settings->check;

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "communicator/card.hpp"
 #include "topology/machine.hpp"
 
 namespace copse::mpi {
@@ -14,13 +15,13 @@ std::string read_settings() {
   const auto read = choose::read_settings(environ, error);
   if (!read) return error;
   detail::settings = *read;
-  if (read->topology.empty()) return {};
+  detail::settings.mpi = true;
   try {
-    static_cast<void>(topology::Machine::from(read->topology));
+    if (!read->topology.empty()) static_cast<void>(topology::Machine::from(read->topology));
+    return communicator::table_mistake(*read);
   } catch (const std::exception &wrong) {
     return wrong.what();
   }
-  return {};
 }
 
 void set_agreed(bool disable, bool trace) {

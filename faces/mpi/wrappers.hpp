@@ -22,6 +22,7 @@ inline constexpr std::string_view kTooMany = "more bytes than there are addresse
 // A rank whose type is not dense must pack. MPI_Pack cannot take elements that large, and what can is slower than the
 // MPI's own call. Only the rank itself knows that its type is not dense, so all ranks pass on.
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
+inline constexpr std::string_view kFaster = "the tuning table says that the MPI is faster";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
 inline constexpr const char *kSent = "the send buffer", *kReceived = "the receive buffer";
@@ -67,6 +68,7 @@ class Site {
     if (!request_) [[likely]] {
       const int error = work.load();
       Outcome outcome = state.copse->run(arguments);
+      if (outcome == Outcome::outside) [[unlikely]] return make_outside(arguments.count * arguments.element_bytes);
       const int error_behind = work.store(outcome);
       state.memory.input.packed.trim();
       state.memory.output.packed.trim();
@@ -106,6 +108,7 @@ class Site {
  private:
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome, int error) const;
+  int make_outside(std::size_t bytes) const;
   int pass_on_traced(std::string_view why, std::size_t bytes) const;
   void take_or_refuse_lane(bool refused) const;
   static int give_away(MPI_Request handle);

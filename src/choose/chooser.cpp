@@ -5,6 +5,8 @@
 #include <array>
 #include <bit>
 
+#include "choose/table.hpp"
+
 namespace copse::choose {
 namespace {
 
@@ -24,18 +26,22 @@ bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
   return false;
 }
 
-// Returns the decision of the first rule that applies.
-Decision by_rule(const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
+// The decision that a rule states.
+void follow(Decision &decision, const Rule &rule, const Situation &situation) {
+  decision.rule = &rule;
+  decision.algorithm = &algorithms::all()[static_cast<std::size_t>(rule.algorithm)];
+  decision.carrier = rule.carrier;
+  decision.radix = rule.radix;
+  decision.fragment_bytes = fragment_bytes_of(rule, situation);
+}
+
+// Returns the decision of the first built-in rule that applies. `decision` holds the sizes for which no earlier rule applies.
+Decision by_rule(const Situation &situation, Collective collective, std::size_t bytes, Needs needs, Decision decision = {}) {
   const Facts facts = facts_of(situation, collective, needs);
-  Decision decision;
   for (const Rule &rule : rules()) {
     if (!rule.applies(collective, situation.ranks, facts)) continue;
     if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
-    decision.rule = &rule;
-    decision.algorithm = &algorithms::all()[static_cast<std::size_t>(rule.algorithm)];
-    decision.carrier = rule.carrier;
-    decision.radix = rule.radix;
-    decision.fragment_bytes = bytes_of(rule.pieces, situation);
+    follow(decision, rule, situation);
     break;
   }
   return decision;
@@ -74,21 +80,59 @@ std::size_t longest_of_all(const Decision &decision) {
   return most - std::min(most, sizeof(std::uint32_t));
 }
 
+// Tells whether the decision's algorithm can run `bytes` by its carrier, and sets the footprint, what may ride, and the sizes for
+// which that holds.
+bool settle(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
+  const Carrier carrier = decision.carrier;
+  if (!decision.algorithm->carries(carrier)) return false;
+  decision.footprint = footprint_of(situation, decision);
+  const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
+  if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
+  if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
+  if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);
+  if (carrier == Carrier::line) return narrows(decision, {0, plan::kLinePayloadBytes / decision.footprint.pack}, bytes);
+  return carrier == Carrier::slot || situation.addressable;
+}
+
 // Settles the carrier for `bytes`. It is the wanted one, or otherwise one that the algorithm has. Returns false if there is
 // none, because the algorithm cannot run then.
 bool settle_carrier(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
   const std::array carriers = {decision.carrier, Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
   return std::any_of(carriers.begin(), carriers.end(), [&](Carrier carrier) {
     decision.carrier = carrier;
-    if (!decision.algorithm->carries(carrier)) return false;
-    decision.footprint = footprint_of(situation, decision);
-    const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // bytes of an element
-    if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
-    if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
-    if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);
-    if (carrier == Carrier::line) return narrows(decision, {0, plan::kLinePayloadBytes / decision.footprint.pack}, bytes);
-    return carrier == Carrier::slot || situation.addressable;
+    return settle(decision, situation, bytes, needs);
   });
+}
+
+// Returns the decision of the first row of the table that applies and can run the call, or that of the built-in rules. A row of the
+// MPI's own collective is kept in mind: what would run here without it is needed for calls that cannot be passed on.
+Decision by_table(const Table *table, const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
+  Decision decision;
+  const Facts facts = facts_of(situation, collective, needs);
+  const Rule *outside = nullptr;
+  for (std::size_t i = 0; table != nullptr && i < table->rules.size(); ++i) {
+    const Rule &rule = table->rules[i];
+    if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
+    if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
+    if (rule.algorithm == kByMpi) {
+      if (outside == nullptr) outside = &rule;
+      continue;
+    }
+    Decision tried = decision;
+    follow(tried, rule, situation);
+    const bool runs = (!needs.strict || tried.algorithm->strict()) && settle(tried, situation, bytes, needs) &&
+                      tried.algorithm->refusal(request_for(situation, tried)).empty();
+    decision.from = tried.from;
+    decision.to = tried.to;
+    if (!runs) continue;
+    decision = tried;
+    break;
+  }
+  if (decision.algorithm == nullptr) decision = by_rule(situation, collective, bytes, needs, decision);
+  if (outside == nullptr) return decision;
+  decision.outside = true;
+  decision.rule = outside;
+  return decision;
 }
 
 void fragment(Decision &decision, const Fragmentation &by_user) {
@@ -107,11 +151,12 @@ void fragment(Decision &decision, const Fragmentation &by_user) {
 }  // namespace
 
 Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
-  Decision standard = by_rule(situation, collective, bytes, needs);
+  Decision standard = by_table(settings.table.get(), situation, collective, bytes, needs);
   Decision decision = standard;
   const Forced *const forced = settings.forced_for(collective);
   if (forced != nullptr && (!needs.strict || forced->algorithm->strict())) {
     decision.forced = true;
+    decision.outside = false;
     decision.algorithm = forced->algorithm;
     decision.radix = forced->radix.value_or(2);
     if (forced->carrier) decision.carrier = *forced->carrier;
@@ -126,6 +171,105 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
   }
   fragment(decision, settings.fragment);
   return decision;
+}
+
+std::vector<Decision> candidates(const Situation &situation, Collective collective, std::size_t bytes, Needs needs,
+                                 std::span<const int> radices, std::span<const std::size_t> fragments) {
+  std::vector<Decision> result;
+  for (const Algorithm &row : algorithms::all()) {
+    if (row.collective != collective || (needs.strict && !row.strict())) continue;
+    for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
+      for (const int radix : radices) {
+        Decision decision;
+        decision.algorithm = &row;
+        decision.carrier = static_cast<Carrier>(carrier);
+        decision.radix = radix;
+        if (!settle(decision, situation, bytes, needs) || !row.refusal(request_for(situation, decision)).empty()) continue;
+        const bool cuts = row.fragments && decision.carrier != Carrier::line;
+        for (const std::size_t fragment : fragments) {
+          if (fragment > 0 && (!cuts || fragment >= bytes)) continue;
+          if (fragment > 0 && decision.footprint.slots && fragment * decision.footprint.pack >= kLargestSlot) continue;  // as 0
+          decision.fragment_bytes = fragment;
+          result.push_back(decision);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+namespace {
+
+// The most bytes of a fragment.
+std::size_t longest_fragment(const Decision &decision) {
+  const std::size_t most = decision.footprint.slots ? kLargestSlot / decision.footprint.pack : Bounds{}.to;
+  return decision.fragment_bytes == 0 ? most : std::min(most, decision.fragment_bytes);
+}
+
+// Tells whether both cut all messages of their sizes into the same fragments.
+bool are_cut_alike(const Decision &a, const Decision &b) {
+  const std::size_t of_a = longest_fragment(a), of_b = longest_fragment(b);
+  return of_a == of_b || std::min(of_a, of_b) >= a.to;
+}
+
+}  // namespace
+
+Bounds size_class_of(std::size_t bytes) {
+  std::size_t to = plan::kLinePayloadBytes, from = 0;
+  for (int i = 0; i + 1 < kSizeClasses; ++i) {
+    if (bytes <= to) return {from, to};
+    from = to + 1;
+    to = i == 0 ? 512 : 4 * to;
+  }
+  return {from};
+}
+
+std::vector<Decision> by_size_class(const Settings &settings, const Situation &situation, Collective collective, Needs needs) {
+  std::vector<Decision> result;
+  for (std::size_t bytes = 0;; bytes = result.back().to + 1) {
+    result.push_back(choose(settings, situation, collective, bytes, needs));
+    Decision &decision = result.back();
+    static_cast<void>(narrows(decision, size_class_of(bytes), bytes));
+    if (decision.to == Bounds{}.to) return result;
+  }
+}
+
+std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits) {
+  constexpr std::size_t kMost = 8;
+  std::vector<Decision> result{chosen};
+  if (chosen.forced || chosen.outside || chosen.rule->file != rules().front().file) return result;
+  const Collective collective = chosen.algorithm->collective;
+  const auto add = [&](Decision way) {
+    const auto is_same = [&](const Decision &other) {
+      return other.algorithm == way.algorithm && other.carrier == way.carrier && other.radix == way.radix;
+    };
+    if (result.size() == kMost || std::any_of(result.begin(), result.end(), is_same)) return;
+    if (needs.strict && !way.algorithm->strict()) return;
+    if (same_bits && (way.algorithm != chosen.algorithm || way.radix != chosen.radix)) return;
+    way.rule = chosen.rule;
+    way.from = chosen.from;
+    way.to = chosen.to;
+    if (!settle(way, situation, chosen.from, needs) || way.from != chosen.from || way.to != chosen.to) return;
+    if (!way.algorithm->refusal(request_for(situation, way)).empty()) return;
+    if (same_bits && !are_cut_alike(way, chosen)) return;
+    result.push_back(way);
+  };
+  for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
+    Decision way = chosen;
+    way.carrier = static_cast<Carrier>(carrier);
+    add(way);
+  }
+  for (const Rule &rule : rules()) {
+    if (rule.collective != collective || !rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) continue;
+    Decision way = chosen;
+    follow(way, rule, situation);
+    add(way);
+  }
+  if (situation.mpi && !same_bits) {
+    result.push_back(chosen);
+    result.back().outside = true;
+  }
+  return result;
 }
 
 plan::Rings rings_for(bool oversubscribed, int ranks) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "algorithms/registry.hpp"
 #include "choose/rules.hpp"
@@ -23,6 +25,7 @@ struct Decision {
   std::size_t fragment_bytes = 0;  // 0: one fragment, unless it must fit in a slot
   std::size_t ride_bytes = 0;      // values of up to so many bytes ride, if the algorithm allows it
   bool halves = false;             // two fragments from kHalvesFrom on (NUMACol 3, dynamic)
+  bool outside = false;            // blocking calls go to the MPI's own collective; the rest runs as said here
   algorithms::Footprint footprint;
   // The reasons: the rule for this size, and whether the user's choice has replaced its algorithm.
   const Rule *rule = nullptr;
@@ -35,6 +38,27 @@ inline constexpr std::size_t kHalvesFrom = 8192;
 // Decides for a message, or blocks, of `bytes` bytes.
 [[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs);
+
+// Returns everything that could run messages, or blocks, of `bytes` bytes: every algorithm by each of its carriers, with each of
+// the radices and in fragments of each of the sizes (0: not cut, unless it must fit in a slot), as far as they differ for that
+// message. An algorithm for which the radix means nothing is there once for each radix.
+[[nodiscard]] std::vector<Decision> candidates(const Situation &situation, algorithms::Collective collective, std::size_t bytes,
+                                               Needs needs, std::span<const int> radices, std::span<const std::size_t> fragments);
+
+// The size classes for which Copse learns separately what is fastest. Class 0 holds what fits in a line, each of the others goes up to
+// four times the size of the one before it, and the last one has no end.
+inline constexpr int kSizeClasses = 10;
+[[nodiscard]] Bounds size_class_of(std::size_t bytes);
+
+// Returns the decisions for all sizes, from 0 on, each within one size class. All ranks know the same list.
+[[nodiscard]] std::vector<Decision> by_size_class(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+                                                  Needs needs);
+
+// Returns what may be tried instead of `chosen`, which is the first one: what the rules would choose for other sizes or situations,
+// its own algorithm by other carriers, and, where it can be asked, the MPI's own collective. Each can run all sizes of `chosen`.
+// `same_bits` leaves out what could add up floating-point numbers in another order. If the user or a table has chosen, there is
+// nothing else.
+[[nodiscard]] std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits);
 
 // Returns the memory for values in transit of a communicator of so many ranks.
 [[nodiscard]] plan::Rings rings_for(bool oversubscribed, int ranks);

@@ -57,7 +57,7 @@ constexpr Rule kRules[] = {
 #define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)                    \
   {Collective::collective, bytes, ranks, with, without,                                                     \
    place_of(Collective::collective, #algorithm, Carrier::carrier, radix, Pieces::pieces), Carrier::carrier, \
-   radix,                  Pieces::pieces, __LINE__},
+   radix,                  Pieces::pieces, __LINE__, "rules.def", 0},
 #include "choose/rules.def"
 #undef RULE
 };
@@ -111,7 +111,8 @@ constexpr float kClearlyCheaper = 0.75F;
 
 const char *name_of(Fact fact) {
   constexpr std::array names = {"several nodes",    "several regions",     "turns",        "direct memory",
-                                "loads and stores", "a cheap kernel copy", "strict order", "wide elements"};
+                                "loads and stores", "a cheap kernel copy", "strict order", "wide elements",
+                                "buffers in reach"};
   static_assert(names.size() == kFacts);
   return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
 }
@@ -128,6 +129,7 @@ Facts facts_of(const Situation &situation, Collective collective, Needs needs) {
   add(situation.addressable && !situation.direct && cheap, kKernel);
   add(needs.strict, kStrict);
   add(needs.wide, kWide);
+  add(situation.addressable, kReach);
   return static_cast<Facts>(facts);
 }
 
@@ -137,16 +139,17 @@ Bounds Bounds::of_one(int ranks) const {
 }
 
 const char *name_of(Pieces pieces) {
-  constexpr std::array names = {"whole", "staged", "large", "strips"};
+  constexpr std::array names = {"whole", "staged", "large", "strips", "fixed"};
   return names[static_cast<std::size_t>(pieces)];
 }
 
-std::size_t bytes_of(Pieces pieces, const Situation &situation) {
-  switch (pieces) {
+std::size_t fragment_bytes_of(const Rule &rule, const Situation &situation) {
+  switch (rule.pieces) {
     case Pieces::whole: return 0;
     case Pieces::staged: return (situation.oversubscribed || situation.ranks == 2 ? 64 : 32) * KiB;
     case Pieces::large: return 64 * KiB;
     case Pieces::strips: return 16 * KiB * static_cast<std::size_t>(situation.ranks);
+    case Pieces::fixed: return rule.fragment_bytes;
   }
   return 0;
 }

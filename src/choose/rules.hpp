@@ -1,4 +1,5 @@
-// The defaults as data: a row of rules.def says what runs in one case. The first row that applies to a call decides.
+// The choice as data: a rule says what runs in one case. The first rule that applies to a call decides. The built-in rules are the
+// rows of rules.def. Those of a tuning table (table.hpp) come before them.
 #pragma once
 
 #include <cstddef>
@@ -29,25 +30,33 @@ enum class Pieces : std::uint8_t {
   staged,
   large,   // 64 KiB
   strips,  // 16 KiB for each rank: data read from one side is still in the first cache when it is stored
+  fixed,   // Rule::fragment_bytes
 };
 [[nodiscard]] const char *name_of(Pieces pieces);
-[[nodiscard]] std::size_t bytes_of(Pieces pieces, const Situation &situation);  // 0: no bound
+
+inline constexpr int kByMpi = -1;  // instead of an algorithm: the MPI's own collective
 
 struct Rule {
   algorithms::Collective collective{};
   Bounds bytes, ranks;
   Facts with = 0, without = 0;  // what must be true, and what must not
-  int algorithm = 0;            // index in the registry
+  int algorithm = 0;            // index in the registry, or kByMpi
   plan::Carrier carrier{};
   int radix = 2;
   Pieces pieces = Pieces::whole;
-  int line = 0;  // line in rules.def
+  int line = 0;                 // where the rule stands
+  const char *file = "rules.def";
+  std::size_t fragment_bytes = 0;
 
   [[nodiscard]] bool applies(algorithms::Collective to, int among, Facts facts) const {
     return collective == to && ranks.hold(static_cast<std::size_t>(among)) && (facts & with) == with && (facts & without) == 0;
   }
 };
 
+// Returns the size of the fragments; 0: no bound.
+[[nodiscard]] std::size_t fragment_bytes_of(const Rule &rule, const Situation &situation);
+
+// The built-in rules.
 [[nodiscard]] std::span<const Rule> rules();
 
 // Describes the rule's case to the user.

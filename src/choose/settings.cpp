@@ -2,13 +2,17 @@
 #include "choose/settings.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
+
+#include "choose/table.hpp"
+#include "text/words.hpp"
 
 namespace copse::choose {
 namespace {
 
 using algorithms::Collective;
+using text::nearest;
+using text::size_in;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -26,11 +30,10 @@ std::string join(const std::vector<std::string> &words) {
   return text;
 }
 
-std::optional<std::size_t> number(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string> &known) {
+  const std::string near = nearest(word, known);
+  return "no " + std::string(what) + " is called '" + std::string(word) + "'" +
+         (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + join(known) + ")";
 }
 
 // Reads the variables one after the other and keeps the first mistake.
@@ -43,9 +46,7 @@ struct Reader {
   }
   void unknown_word(std::string_view name, std::string_view value, std::string_view what, std::string_view word,
                     const std::vector<std::string> &known) {
-    const std::string near = nearest(word, known);
-    mistake(name, value, "no " + std::string(what) + " is called '" + std::string(word) + "'" +
-                             (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + join(known) + ")");
+    mistake(name, value, unknown(what, word, known));
   }
   void boolean(std::string_view name, std::string_view value, bool &target) {
     if (value == "0" || value == "1") {
@@ -88,7 +89,7 @@ struct Reader {
   }
 
   void nodes(std::string_view name, std::string_view value) {
-    const auto count = number(value);
+    const auto count = text::number_in(value);
     if (!count || *count == 0 || *count > 65536) return mistake(name, value, "expected a number of nodes, 1 or more");
     settings.nodes = static_cast<int>(*count);
   }
@@ -114,6 +115,19 @@ struct Reader {
     }
   }
 
+  void tuning(std::string_view name, std::string_view value) {
+    const std::string file(value);
+    try {
+      const std::string text = text::read_file(file);
+      auto table = std::make_shared<Table>();
+      table->read(text::Json::parse(text, file), file);
+      settings.table = std::move(table);
+      settings.fingerprint += std::hash<std::string>{}(text);
+    } catch (const text::FileError &wrong) {
+      mistake(name, value, wrong.what());
+    }
+  }
+
   void algorithm(std::string_view name, std::string_view value) {
     for (std::string_view choice : split(value, ';')) {
       if (choice.empty()) continue;
@@ -121,38 +135,12 @@ struct Reader {
       if (equals == std::string_view::npos)
         return mistake(name, value, "expected collective=algorithm, for example allreduce=recursive_doubling");
       const std::string_view collective_name = choice.substr(0, equals);
-      const auto words = split(choice.substr(equals + 1), ':');
-
       const auto collective = algorithms::collective_named(collective_name);
       if (!collective) return unknown_word(name, value, "collective", collective_name, algorithms::collective_names());
-      Forced forced;
-      forced.collective = *collective;
-
-      forced.algorithm = algorithms::find(forced.collective, words[0]);
-      if (forced.algorithm == nullptr) {
-        std::vector<std::string> known;
-        for (const auto &row : algorithms::all())
-          if (row.collective == forced.collective) known.emplace_back(row.name);
-        return unknown_word(name, value, std::string(algorithms::name_of(forced.collective)) + " algorithm", words[0],
-                            known);
-      }
-      for (std::size_t i = 1; i < words.size(); ++i) {
-        if (const auto radix = number(words[i])) {
-          if (*radix < 2 || *radix > 64) return mistake(name, value, "expected a radix from 2 to 64");
-          forced.radix = static_cast<int>(*radix);
-          continue;
-        }
-        std::vector<std::string> carriers;
-        for (int c = 0; c < plan::kCarriers; ++c) {
-          const auto carrier = static_cast<plan::Carrier>(c);
-          if (!forced.algorithm->carries(carrier)) continue;
-          carriers.emplace_back(plan::name_of(carrier));
-          if (carriers.back() == words[i]) forced.carrier = carrier;
-        }
-        if (std::find(carriers.begin(), carriers.end(), words[i]) == carriers.end())
-          return unknown_word(name, value, "carrier of " + std::string(forced.algorithm->name), words[i], carriers);
-      }
-      settings.forced.push_back(forced);
+      std::string why;
+      const auto forced = forced_in(*collective, choice.substr(equals + 1), why);
+      if (!forced) return mistake(name, value, why);
+      settings.forced.push_back(*forced);
     }
   }
 };
@@ -170,16 +158,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::optional<std::size_t> size_in(std::string_view text) {
-  constexpr std::string_view kUnits = "KMGT";
-  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
-  if (unit != std::string_view::npos) text.remove_suffix(1);
-  const unsigned shift = unit == std::string_view::npos ? 0 : 10 * (static_cast<unsigned>(unit) + 1);
-  const auto value = number(text);
-  if (!value || *value > (std::size_t{1} << 47) >> shift) return std::nullopt;
-  return *value << shift;
-}
-
 const Forced *Settings::forced_for(Collective collective) const {
   for (const Forced &choice : forced)
     if (choice.collective == collective) return &choice;
@@ -195,27 +173,40 @@ const std::vector<Variable> &variables() {
   return list;
 }
 
-std::string nearest(std::string_view word, const std::vector<std::string> &known) {
-  std::string best;
-  std::size_t least = word.size() / 2 + 1;  // a word that is more than half wrong is not a typing mistake
-  for (const std::string &candidate : known) {
-    std::vector<std::size_t> row(candidate.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (std::size_t j = 0; j < candidate.size(); ++j) {
-        const std::size_t change = diagonal + (word[i] == candidate[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
+std::optional<Forced> forced_in(Collective collective, std::string_view text, std::string &why) {
+  const auto words = split(text, ':');
+  Forced forced;
+  forced.collective = collective;
+  forced.algorithm = algorithms::find(collective, words[0]);
+  if (forced.algorithm == nullptr) {
+    std::vector<std::string> known;
+    for (const auto &row : algorithms::all())
+      if (row.collective == collective) known.emplace_back(row.name);
+    why = unknown(std::string(algorithms::name_of(collective)) + " algorithm", words[0], known);
+    return std::nullopt;
+  }
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (const auto radix = text::number_in(words[i])) {
+      if (*radix < 2 || *radix > 64) {
+        why = "expected a radix from 2 to 64";
+        return std::nullopt;
       }
+      forced.radix = static_cast<int>(*radix);
+      continue;
     }
-    if (row.back() < least) {
-      least = row.back();
-      best = candidate;
+    std::vector<std::string> carriers;
+    for (int c = 0; c < plan::kCarriers; ++c) {
+      const auto carrier = static_cast<plan::Carrier>(c);
+      if (!forced.algorithm->carries(carrier)) continue;
+      carriers.emplace_back(plan::name_of(carrier));
+      if (carriers.back() == words[i]) forced.carrier = carrier;
+    }
+    if (std::find(carriers.begin(), carriers.end(), words[i]) == carriers.end()) {
+      why = unknown("carrier of " + std::string(forced.algorithm->name), words[i], carriers);
+      return std::nullopt;
     }
   }
-  return best;
+  return forced;
 }
 
 std::optional<Settings> read_settings(const char *const *environment, std::string &error) {

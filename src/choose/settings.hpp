@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,11 @@ struct Forced {
   std::optional<plan::Carrier> carrier;
   std::optional<int> radix;
 };
+
+// Reads `algorithm[:carrier][:radix]`. If that is wrong, the result is empty, and `why` says what is known.
+[[nodiscard]] std::optional<Forced> forced_in(algorithms::Collective collective, std::string_view words, std::string &why);
+
+struct Table;
 
 // How messages are cut (NUMACol 3): not at all, in pieces of a size, or in halves from 8 KiB on.
 struct Fragmentation {
@@ -38,12 +44,14 @@ struct Settings {
   bool trace = false;
   bool progress_thread = false;
   std::vector<Forced> forced;
+  std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;
   ReachLimit reach = ReachLimit::any;
   Stores slots = Stores::measured;
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";
+  bool mpi = false;  // the MPI's own collectives can make blocking calls; set by the face, has no variable
   std::uint64_t first_ticket = 0;  // for tests: as if so many fragments had been sent before; has no variable
 
   std::uint64_t fingerprint = 0;  // of all settings that must be equal on all ranks
@@ -60,11 +68,5 @@ struct Variable {
 // Reads every COPSE_ variable of `environment` (NAME=VALUE strings, a null-terminated list). If one is wrong, the
 // result is empty and `error` is one line that says what is wrong, what was expected, and what to try.
 [[nodiscard]] std::optional<Settings> read_settings(const char *const *environment, std::string &error);
-
-// Reads a size in bytes: 32768, 32K, 1M, 2G, 1T.
-[[nodiscard]] std::optional<std::size_t> size_in(std::string_view text);
-
-// Returns the one of `known` that is nearest to `word`, for error messages. Returns an empty text if none is near.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &known);
 
 }  // namespace copse::choose

@@ -22,6 +22,7 @@ struct Situation {
   bool oversubscribed = false;
   CopyCosts costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
+  bool mpi = false;             // the MPI's own collectives can make blocking calls instead of Copse
   const topology::Placement *places = nullptr;  // one per rank, if known
 };
 
@@ -32,7 +33,7 @@ struct Needs {
 };
 
 // What a rule may ask about a call besides its size and the number of ranks. A set of these bits.
-using Facts = std::uint8_t;
+using Facts = std::uint16_t;
 enum Fact : Facts {
   kNodes = 1 << 0,    // The ranks sit on several nodes.
   kRegions = 1 << 1,  // The ranks sit in several NUMA regions, or on several nodes.
@@ -42,8 +43,9 @@ enum Fact : Facts {
   kKernel = 1 << 5,   // Only the kernel's copy reaches buffers, and it is clearly cheaper than slots.
   kStrict = 1 << 6,   // Needs::strict
   kWide = 1 << 7,     // Needs::wide
+  kReach = 1 << 8,    // Buffers can be reached, by loads and stores or by the kernel.
 };
-inline constexpr int kFacts = 8;
+inline constexpr int kFacts = 9;
 [[nodiscard]] const char *name_of(Fact fact);
 
 [[nodiscard]] Facts facts_of(const Situation &situation, algorithms::Collective collective, Needs needs);

@@ -18,5 +18,6 @@ int algorithms(Arguments arguments);
 int collectives(Arguments arguments);
 int heap(Arguments arguments);
 int explain(Arguments arguments);
+int price_calls(Arguments arguments);
 
 }  // namespace copse::cli

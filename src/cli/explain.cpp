@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "choose/chooser.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 
 namespace copse::cli {
@@ -28,6 +29,7 @@ constexpr const char* kHelp =
     "  --numa           the ranks of a node sit in several NUMA regions\n"
     "  --strict         an operator that does not commute; an alltoall with blocks of different sizes\n"
     "  --element B      bytes of an element that is reduced (default 1)\n"
+    "  --mpi            in an MPI program, where a tuning table may pass calls on\n"
     "  --json\n";
 
 struct Query {
@@ -42,43 +44,6 @@ struct Query {
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
-std::string among(const std::vector<std::string>& known, std::string_view word) {
-  const std::string near = choose::nearest(word, known);
-  std::string text = near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
-  for (const std::string& name : known) text += " " + name;
-  return text + ")";
-}
-
-// Reads a whole number from `least` to `most`. It may have a unit: 64K or 64KiB.
-std::size_t number(std::string_view option, std::string_view text, std::size_t least, std::size_t most) {
-  const std::string_view written = text;
-  if (text.ends_with("iB")) text.remove_suffix(2);
-  const auto value = choose::size_in(text);
-  if (!value || *value < least || *value > most)
-    refuse(std::string(option) + ": '" + std::string(written) + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
-  return *value;
-}
-
-Collective collective_in(std::string_view word) {
-  if (word == "bcast") return Collective::broadcast;
-  std::vector<std::string> known;
-  for (int c = 0; c < algorithms::kCollectives; ++c) {
-    known.emplace_back(algorithms::name_of(static_cast<Collective>(c)));
-    if (known.back() == word) return static_cast<Collective>(c);
-  }
-  refuse("no collective is called '" + std::string(word) + "'" + among(known, word));
-}
-
-void set_reach(choose::Situation& situation, std::string_view word) {
-  const std::vector<std::string> known{"staged", "kernel", "direct"};
-  if (std::find(known.begin(), known.end(), word) == known.end())
-    refuse("--reach: no reach is called '" + std::string(word) + "'" + among(known, word));
-  situation.addressable = situation.anywhere = word != "staged";
-  situation.direct = word == "direct";
-}
-
-constexpr std::size_t kRanksMost = 65536, kBytesMost = std::size_t{1} << 47;
-
 Query parse(Arguments arguments) {
   Query query;
   choose::Situation& situation = query.situation;
@@ -92,9 +57,9 @@ Query parse(Arguments arguments) {
       return arguments[++i];
     };
     if (option == "-n" || option == "--ranks")
-      situation.ranks = static_cast<int>(number(option, value(), 2, kRanksMost));
+      situation.ranks = static_cast<int>(number_in(option, value(), 2, kRanksMost));
     else if (option == "--nodes")
-      situation.nodes = static_cast<int>(number(option, value(), 1, kRanksMost));
+      situation.nodes = static_cast<int>(number_in(option, value(), 1, kRanksMost));
     else if (option == "--reach")
       set_reach(situation, value());
     else if (option == "--dear-kernel")
@@ -103,10 +68,12 @@ Query parse(Arguments arguments) {
       situation.oversubscribed = true;
     else if (option == "--numa")
       situation.numa = true;
+    else if (option == "--mpi")
+      situation.mpi = true;
     else if (option == "--strict")
       query.strict = true;
     else if (option == "--element")
-      query.element = number(option, value(), 1, choose::kLargestSlot);
+      query.element = number_in(option, value(), 1, choose::kLargestSlot);
     else if (option == "--json")
       query.json = true;
     else if (option.starts_with("-"))
@@ -116,7 +83,7 @@ Query parse(Arguments arguments) {
   }
   if (words.empty() || words.size() > 2) refuse("expected a collective, and perhaps a size; see --help");
   query.collective = collective_in(words[0]);
-  if (words.size() > 1) query.bytes = number("size", words[1], 0, kBytesMost);
+  if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
   if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not a multiple of the element size (--element)");
   if (query.collective == Collective::barrier && query.bytes.value_or(0) > 0) refuse("a barrier has no message");
   if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
@@ -144,6 +111,7 @@ struct Answer {
   std::optional<choose::Cut> cut;
 
   [[nodiscard]] std::string algorithm() const {
+    if (decision.outside) return "mpi";
     return std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) +
            (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
   }
@@ -155,18 +123,21 @@ struct Answer {
   // Names the rule, and what overrides it: the user's choice, or a line that is too small.
   [[nodiscard]] std::string why(const choose::Settings& settings) const {
     const choose::Rule& rule = *decision.rule;
-    const std::string by_rule = "rules.def:" + std::to_string(rule.line) + ": " + choose::case_of(rule);
+    const std::string by_rule = std::string(rule.file) + ":" + std::to_string(rule.line) + ": " + choose::case_of(rule);
     if (decision.forced) return "COPSE_ALGORITHM; the rest by " + by_rule;
+    if (decision.outside) return by_rule;
     return by_rule + (rule.carrier == decision.carrier ? "" : std::string("; too large for a ") + plan::name_of(rule.carrier)) +
            (settings.forced_for(rule.collective) == nullptr ? "" : "; the choice of COPSE_ALGORITHM cannot run here");
   }
   [[nodiscard]] std::string json() const {
-    std::string text = "{\"from\": " + std::to_string(decision.from) + ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
+    std::string text = "{\"by_mpi\": " + std::string(decision.outside ? "true" : "false") + ", \"from\": " + std::to_string(decision.from) +
+                       ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
                        ", \"algorithm\": " + quoted(decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(decision.carrier)) +
                        ", \"radix\": " + std::to_string(decision.radix) + ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
                        ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
                        ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
-                       ", \"rule\": " + std::to_string(decision.rule->line) + ", \"case\": " + quoted(choose::case_of(*decision.rule));
+                       ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
+                       ", \"case\": " + quoted(choose::case_of(*decision.rule));
     if (cut) text += ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
     return text + "}";
   }

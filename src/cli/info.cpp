@@ -95,6 +95,7 @@ void print_text(const Findings& found) {
     place.append(place.empty() ? "" : ", ").append(level).append(" ").append(std::to_string(number));
   std::printf("Copse         %s\n", COPSE_VERSION);
   std::printf("machine       %s\n", found.machine.summary().c_str());
+  std::printf("kind          %s\n", found.machine.kind().c_str());
   std::printf("this process  %zu processors; in %s\n", found.processors.size(), place.c_str());
   std::printf("waiting       more than %zu ranks on this node yield the processor at once\n", found.processors.size());
   std::printf("huge pages    private memory: %s; shared memory: %s\n", or_unknown(found.private_pages),
@@ -117,8 +118,8 @@ void print_json(const Findings& found) {
     rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) +
                    ", \"works\": " + boolean(row.probe.works) + ", \"allowed\": " + boolean(row.allowed) +
                    ", \"why_not\": " + quoted(row.probe.why_not) + "}");
-  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(),
-              quoted(found.machine.summary()).c_str(), found.machine.json().c_str());
+  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"kind\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(),
+              quoted(found.machine.summary()).c_str(), quoted(found.machine.kind()).c_str(), found.machine.json().c_str());
   std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),
               place.c_str(), found.processors.size() + 1);
   std::printf("\"reaches\": %s,\n", json_list(rows).c_str());

@@ -16,6 +16,7 @@
 #include "cli/sweep.hpp"
 #include "cli/traffic.hpp"
 #include "engine/program.hpp"
+#include "text/words.hpp"
 #include "topology/recorded.hpp"
 
 namespace copse::cli {
@@ -175,13 +176,9 @@ Options parse(Arguments arguments) {
 }
 
 [[noreturn]] void unknown(const std::string& what, std::string_view word, std::vector<std::string> known) {
-  const std::string near = choose::nearest(word, known);
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  std::string text = "no " + what + " is called '" + std::string(word) + "'";
-  text += near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
-  for (const std::string& name : known) text += " " + name;
-  refuse(text + ")");
+  refuse("no " + what + " is called '" + std::string(word) + "'" + text::instead_of(word, known));
 }
 
 std::vector<const Algorithm*> rows_of(const Options& options) {

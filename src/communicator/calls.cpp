@@ -48,6 +48,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   if (known.count != arguments.count || known.element_bytes != arguments.element_bytes ||
       known.root != arguments.root || known.strict != strict) [[unlikely]]
     routes.decide(arguments, known);
+  if (known.outside) [[unlikely]] return Outcome::outside;
   engine::Call &call = known.call;
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 
+#include "choose/table.hpp"
 #include "engine/reach/process.hpp"
 #include "heap/heap.hpp"
 #include "topology/binding.hpp"
@@ -86,6 +87,14 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
     }
   }
   return card;
+}
+
+std::string table_mistake(const choose::Settings &settings) {
+  if (settings.table == nullptr || settings.table->machine == "any") return {};
+  const std::string kind = settings.topology.empty() ? this_machine().kind() : topology::Machine::from(settings.topology).kind();
+  if (settings.table->machine == kind) return {};
+  return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine + "\"; this is \"" + kind +
+         "\"; make a table here with copse tune";
 }
 
 std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings) {

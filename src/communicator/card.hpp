@@ -39,6 +39,9 @@ struct Card {
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
+// Says why the settings' tuning table is not for this machine. Empty: it is, or there is none.
+[[nodiscard]] std::string table_mistake(const choose::Settings &settings);
+
 // Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, it is that machine's.
 // Empty if the size is not known.
 [[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings);

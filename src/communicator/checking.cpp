@@ -156,6 +156,8 @@ std::string Communicator::explain(Outcome outcome, const Job *job) const {
     case Outcome::truncated:
       return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) +
              " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
+    case Outcome::outside:
+      return "the MPI was to make this call";
     case Outcome::refused:
       return call + ": rank " + std::to_string(lost) + " refused its arguments, and takes no part; the next call is sound again";
     case Outcome::peer_lost:

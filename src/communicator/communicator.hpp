@@ -49,7 +49,8 @@ class Communicator {
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities &capabilities() const;
 
-  // Makes a blocking call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is
+  // Makes a blocking call. The outcome may be `outside` if Settings::mpi is set: then nothing was done, on any rank, and the caller
+  // has the MPI make the call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is
   // false for the outcome, the communicator is unusable from then on, and all later calls end with the same outcome.
   Outcome run(const Arguments &arguments);
 

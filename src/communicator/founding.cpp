@@ -164,6 +164,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
   choose::Situation &situation = group.terms.situation;
   situation.ranks = group.ranks;
   situation.places = &group.terms.places;
+  situation.mpi = settings.mpi;
   situation.nodes = census.nodes;
   situation.addressable =
       settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);

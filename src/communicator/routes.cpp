@@ -45,6 +45,7 @@ void Routes::decide(const Arguments &arguments, Recent &recent) {
             &route,
             &chosen,
             {},
+            route.decision.outside,
             traits.has_input_buffer(group_->rank, arguments.root),
             traits.has_output(group_->rank, arguments.root)};
   recent.call.count = arguments.count;

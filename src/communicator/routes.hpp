@@ -32,6 +32,7 @@ struct Recent {
   Route *route = nullptr;
   const engine::Program *program = nullptr;
   engine::Call call;                  // all of it but buffers, operator and number
+  bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
   bool gives = false, takes = false;  // whether this rank has an input, and an output
 };
 

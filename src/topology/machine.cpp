@@ -195,6 +195,8 @@ class Reader {
       machine_.counts_[index(level)] = std::max(machine_.counts_[index(level)], 1);
     }
     read_distances();
+    if (const hwloc_obj_t package = next(HWLOC_OBJ_PACKAGE, nullptr))
+      if (const char* model = hwloc_obj_get_info_by_name(package, "CPUModel")) machine_.processor_ = model;
     return std::move(machine_);
   }
 
@@ -205,7 +207,7 @@ class Reader {
     for (auto& row : matrix) {
       for (auto& value : row) in >> value;
     }
-    machine.distances_ = std::move(matrix);
+    machine.set_distances(std::move(matrix));
   }
 
  private:
@@ -395,15 +397,27 @@ CpuSet Machine::processors_in(Level level, std::int32_t id) const {
   return cpus;
 }
 
-std::string Machine::summary() const {
+bool Machine::set_distances(std::vector<std::vector<std::uint64_t>> distances) {
+  const std::size_t n = regions_.size();
+  if (distances.size() != n || !std::all_of(distances.begin(), distances.end(), [&](const auto& row) { return row.size() == n; }))
+    return false;
+  distances_ = std::move(distances);
+  return true;
+}
+
+std::string Machine::summary() const { return name_ + ": " + parts(true); }
+
+std::string Machine::kind() const { return (processor_.empty() ? name_ : processor_) + ": " + parts(false); }
+
+std::string Machine::parts(bool with_memory) const {
   const auto counted = [](int n, const char* one, const char* several) {
     return std::to_string(n) + ' ' + (n == 1 ? one : several);
   };
-  std::string out = name_ + ": ";
+  std::string out;
   if (count(Level::board) > 0) out += counted(count(Level::board), "board, ", "boards, ");
   out += counted(count(Level::package), "package, ", "packages, ");
   out += counted(count(Level::numa), "NUMA region", "NUMA regions");
-  if (regions_.front().memory_bytes) {
+  if (with_memory && regions_.front().memory_bytes) {
     out += std::string(" (") + (regions_.size() > 1 ? "the first " : "") + bytes_text(*regions_.front().memory_bytes) +
            ')';
   }

@@ -65,6 +65,8 @@ class Machine {
   // Returns the relative cost [from][to] of reaching region `to` from region `from`. Local access costs 10, as in
   // ACPI's SLIT. The table is empty if the costs are not known.
   [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& distances() const { return distances_; }
+  // Sets them. Returns false, and does nothing, if there is not one row for each region with one number for each region.
+  bool set_distances(std::vector<std::vector<std::uint64_t>> distances);
 
   // Returns the local place of a thread that may run on these processors. For each level it is the object that contains
   // them all, or kNotConfined. `cpus` must ascend, as a CpuSet does. Processors that the machine does not have are
@@ -77,6 +79,10 @@ class Machine {
   // Returns a description of one line for the user.
   [[nodiscard]] std::string summary() const;
 
+  // Returns a text that tells machines of one kind from others: the processor's model as hwloc knows it, and what the machine
+  // consists of.
+  [[nodiscard]] std::string kind() const;
+
   // Returns one JSON object for programs: name, this_machine, counts by level, cache_bytes, regions, distances,
   // processors.
   [[nodiscard]] std::string json() const;
@@ -84,7 +90,9 @@ class Machine {
  private:
   friend class Reader;
 
-  std::string name_;
+  [[nodiscard]] std::string parts(bool with_memory) const;  // what it consists of, in words
+
+  std::string name_, processor_;  // processor_: its model; empty if not known
   bool is_this_machine_ = false;
   std::vector<Processor> processors_;
   std::vector<CpuSet> cores_;

@@ -70,3 +70,15 @@ def test_people_read_it_from_the_copse_command(copse):
     assert done.returncode == 0 and re.match(r"\w+:\w+\nfragments +\d", done.stdout), done.stderr
     assert re.search(r"^because +rules\.def:\d+: ", done.stdout, re.MULTILINE)
 
+
+
+def test_a_row_of_a_table_is_named(native, tmp_path):
+    table = tmp_path / "table.json"
+    table.write_text('{"schema": "copse-tuning/1", "machine": "any", "rows": [\n'
+                     '{"collective": "broadcast", "bytes": [0, 100], "run": "mpi"},\n'
+                     '{"collective": "broadcast", "run": "chain:slot"}]}')  # fmt: skip
+    said = {}
+    for size in ("64", "200"):
+        said[size] = native("explain", "broadcast", size, "-n", "2", "--mpi", env={"COPSE_TUNING": str(table)}).stdout
+    assert said["64"].startswith("mpi\n") and "table.json:2: up to 100 bytes" in said["64"]
+    assert said["200"].startswith("chain:slot\n") and "table.json:3: all else" in said["200"]

@@ -80,6 +80,7 @@ def test_common_memory_works_and_the_machine_is_this_one(native):
     usable = {processor["number"] for processor in found["machine"]["processors"]}
     assert found["machine"]["this_machine"] and usable >= set(found["process"]["processors"])
     assert found["summary"].startswith("this machine: ")
+    assert "core" in found["kind"] and "GiB" not in found["kind"].split("L3")[0], "memory differs by what the system keeps"
 
 
 def test_a_described_machine_is_shown_but_not_where_the_process_is(native, info):

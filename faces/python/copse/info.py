@@ -89,6 +89,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     facts = Table(show_header=False)
     add_row(facts, "Copse", report["version"])
     add_row(facts, "machine", report["summary"])
+    add_row(facts, "kind, as tuning tables name it", report["kind"])
     add_row(facts, "this process", f"processors {ranges_text(process['processors'])} ({place})")
     add_row(facts, "waiting", f"from {process['oversubscribed_from']} ranks a node on, a waiting rank yields at once")
     add_row(facts, "huge pages", f"private memory {pages['private'] or '?'}, shared memory {pages['shared'] or '?'}")

@@ -1,0 +1,28 @@
+// A tuning table: rules that come before the built-in ones. `copse tune` writes them to a JSON file for one machine and one MPI,
+// and COPSE_TUNING names the file. docs/tuning.md explains every member.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "choose/rules.hpp"
+#include "text/json.hpp"
+
+namespace copse::choose {
+
+struct Table {
+  std::string file;     // where the rules' lines are
+  std::string machine;  // the machine that it was made on (topology::Machine::kind), or "any"
+  std::string mpi;      // the MPI that it was made with; empty: none
+  std::vector<Rule> rules;
+
+  Table() = default;
+  Table(const Table &) = delete;  // the rules point to `file`
+  Table &operator=(const Table &) = delete;
+
+  // Reads a document into an empty table. Throws text::FileError if it is not a table, or if a row asks for what Copse cannot
+  // do.
+  void read(const text::Json &document, const std::string &origin);
+};
+
+}  // namespace copse::choose

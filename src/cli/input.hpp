@@ -1,0 +1,26 @@
+// The arguments of subcommands. Each function throws std::invalid_argument, whose text names the option, and what is known where a
+// word is not.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "choose/situation.hpp"
+#include "cli/command.hpp"
+
+namespace copse::cli {
+
+// Reads a whole number from `least` to `most`. It may have a unit: 64K or 64KiB.
+[[nodiscard]] std::size_t number_in(std::string_view option, std::string_view text, std::size_t least, std::size_t most);
+// Returns the index of a word among those known.
+[[nodiscard]] std::size_t index_in(std::string_view option, std::string_view word, const std::vector<std::string>& known);
+// Reads a collective by its own name or by MPI's.
+[[nodiscard]] algorithms::Collective collective_in(std::string_view word);
+// Sets how ranks reach each other's memory: staged, kernel or direct.
+void set_reach(choose::Situation& situation, std::string_view word);
+
+inline constexpr std::size_t kRanksMost = 65536, kBytesMost = std::size_t{1} << 47;
+
+}  // namespace copse::cli

@@ -1,0 +1,223 @@
+// copse-native price: what everything that could run a call would cost on a machine.
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "price/price.hpp"
+
+namespace copse::cli {
+namespace {
+
+using algorithms::Collective;
+
+constexpr const char* kHelp =
+    "usage: copse-native price COLLECTIVE BYTES[K|M] [options]\n"
+    "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes.\n"
+    "  --machine M        a recorded machine (default ig; --machines lists them), or a file: machine.json\n"
+    "  -n, --ranks N      default: one for each core of each node\n"
+    "  --nodes N          default 1\n"
+    "  --layout L         block (the default), cyclic or random\n"
+    "  --reach R          staged (common memory only), kernel, or direct (threads, the shared heap; the default)\n"
+    "  --algorithm A      only this algorithm\n"
+    "  --strict           an operator that does not commute\n"
+    "  --cold             inputs and outputs are in no cache\n"
+    "  --calls N          the price of a call among N, back to back (default 3)\n"
+    "  --top N            print so many (default 20)\n"
+    "  --path             print the critical path of the cheapest: rank, time, part, step\n"
+    "  --machines         print the recorded machines instead, and where their numbers come from\n"
+    "  --json\n";
+
+// Many fields: one for each option.
+struct Query {
+  Collective collective{};
+  std::size_t bytes = 0, ranks = 0, nodes = 1, layout = 0, calls = 3, top = 20;
+  std::string machine = "ig", algorithm;
+  choose::Situation situation;
+  bool strict = false, cold = false, path = false, machines = false, json = false;
+};
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+bool set_switch(Query& query, std::string_view option) {
+  const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},     {"--cold", &query.cold}, {"--path", &query.path},
+                                                          {"--machines", &query.machines}, {"--json", &query.json}};
+  for (const auto& [name, target] : kSwitches)
+    if (name == option) return *target = true;
+  return false;
+}
+
+Query parse(Arguments arguments) {
+  Query query;
+  set_reach(query.situation, "direct");
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view option = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
+      return arguments[++i];
+    };
+    if (set_switch(query, option)) continue;
+    if (option == "-n" || option == "--ranks")
+      query.ranks = number_in(option, value(), 2, kRanksMost);
+    else if (option == "--nodes")
+      query.nodes = number_in(option, value(), 1, kRanksMost);
+    else if (option == "--machine")
+      query.machine = value();
+    else if (option == "--layout")
+      query.layout = index_in(option, value(), {"block", "cyclic", "random"});
+    else if (option == "--reach")
+      set_reach(query.situation, value());
+    else if (option == "--algorithm")
+      query.algorithm = value();
+    else if (option == "--calls")
+      query.calls = number_in(option, value(), 1, 1000);
+    else if (option == "--top")
+      query.top = number_in(option, value(), 1, 1000000);
+    else if (option.starts_with("-"))
+      refuse("unknown option '" + std::string(option) + "'; see --help");
+    else
+      words.push_back(option);
+  }
+  if (query.machines) return query;
+  if (words.size() != 2 && !(words.size() == 1 && words[0] == "barrier")) refuse("expected a collective and a size; see --help");
+  query.collective = collective_in(words[0]);
+  if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
+  if (query.collective == Collective::barrier && query.bytes > 0) refuse("a barrier has no message");
+  return query;
+}
+
+// A candidate and what it costs.
+struct Row {
+  choose::Decision decision;
+  price::Price price;
+
+  [[nodiscard]] std::string name() const {
+    return std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) +
+           (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
+  }
+};
+
+std::string with_format(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+std::string time_text(double ns) { return ns < 1e4 ? with_format("%.1f ns", ns) : with_format("%.1f us", ns / 1e3); }
+std::string level_text(topology::Level level) { return std::string(topology::level_name(level)); }
+
+bool has_level(price::Part part) {
+  return part == price::Part::signals || part == price::Part::copies || part == price::Part::reductions || part == price::Part::kernel;
+}
+
+std::vector<Row> rows_of(Query& query, const price::Parameters& machine) {
+  price::Question question;
+  analysis::Variant& variant = question.variant;
+  const int nodes = static_cast<int>(query.nodes);
+  variant.ranks = query.ranks > 0 ? static_cast<int>(query.ranks) : nodes * static_cast<int>(machine.machine.cores().size());
+  if (nodes > variant.ranks) refuse("--nodes: there are more nodes than ranks");
+  variant.places = std::make_shared<topology::Placement>(analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, variant.ranks));
+  if (nodes > 1)
+    for (const auto& place : *variant.places) variant.nodes.push_back(place.at(topology::Level::node));
+  question.bytes = query.bytes;
+  question.cold = query.cold;
+  question.calls = static_cast<int>(query.calls);
+  question.reach = query.situation.direct ? price::Reach::loads : price::Reach::kernel;
+  query.situation.ranks = variant.ranks;
+  query.situation.nodes = nodes;
+  query.situation.places = variant.places.get();
+  query.situation.oversubscribed = variant.ranks > nodes * static_cast<int>(machine.machine.cores().size());
+  const int radices[] = {2, 4, 8};
+  const std::size_t fragments[] = {0, 16384, 32768};
+  const choose::Needs needs = choose::needs_of(query.collective, variant.ranks, 8, query.strict);
+  const plan::Rings rings = choose::rings_for(query.situation.oversubscribed, variant.ranks);
+  std::vector<Row> rows;
+  for (const choose::Decision& decision : choose::candidates(query.situation, query.collective, query.bytes, needs, radices, fragments)) {
+    if (!query.algorithm.empty() && decision.algorithm->name != query.algorithm) continue;
+    variant.row = decision.algorithm;
+    variant.carrier = decision.carrier;
+    variant.radix = 2;
+    if (decision.radix != 2 && !analysis::differs(variant, decision.radix)) continue;
+    variant.radix = decision.radix;
+    variant.plans = analysis::build_plans(variant);
+    question.fragment_bytes = choose::cut(rings.slots, decision, query.bytes, 1).fragment_count;
+    rows.push_back({decision, price::price(question, machine)});
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.price.ns < b.price.ns; });
+  return rows;
+}
+
+void print_path(const price::Price& price) {
+  std::printf("\nthe critical path, from us to us, rank, part, step:\n");
+  for (const price::Stretch& stretch : price.path)
+    std::printf("%11.3f %11.3f %6d  %-11s %s\n", stretch.from / 1e3, stretch.to / 1e3, stretch.rank, price::name_of(stretch.part),
+                stretch.what.c_str());
+}
+
+void print(const Query& query, const std::vector<Row>& rows) {
+  std::vector<std::vector<std::string>> table{{"algorithm", "fragment", "time", "over the best"}};
+  for (std::size_t i = 0; i < std::min(rows.size(), query.top); ++i)
+    table.push_back({rows[i].name(), rows[i].decision.fragment_bytes == 0 ? "-" : std::to_string(rows[i].decision.fragment_bytes),
+                     time_text(rows[i].price.ns), with_format("%.2f", rows[i].price.ns / rows.front().price.ns)});
+  print_table(table);
+  const price::Price& best = rows.front().price;
+  std::printf("\n%d ranks on %d x %s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes, query.machine.c_str(),
+              rows.front().name().c_str());
+  for (const auto& share : best.shares())
+    std::printf("  %5.1f %%  %s%s\n", 100 * share.ns / best.ns, price::name_of(share.part),
+                has_level(share.part) ? (" (" + level_text(share.level) + ")").c_str() : "");
+  if (query.path) print_path(best);
+}
+
+std::string json_of(const Row& row) {
+  std::vector<std::string> shares;
+  for (const auto& share : row.price.shares())
+    shares.push_back("{\"part\": " + quoted(price::name_of(share.part)) + ", \"level\": " + (has_level(share.part) ? quoted(level_text(share.level)) : "null") +
+                     ", \"ns\": " + with_format("%.3f", share.ns) + "}");
+  return "{\"algorithm\": " + quoted(row.decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(row.decision.carrier)) +
+         ", \"radix\": " + std::to_string(row.decision.radix) + ", \"fragment_bytes\": " + std::to_string(row.decision.fragment_bytes) +
+         ", \"ns\": " + with_format("%.3f", row.price.ns) + ", \"shares\": " + json_list(shares) + "}";
+}
+
+int print_machines(bool json) {
+  std::vector<std::string> objects;
+  for (const price::Recorded& each : price::recorded()) {
+    const price::Parameters machine = price::parameters_of(std::string(each.name));
+    std::vector<std::string> sources;
+    for (const std::string& source : machine.sources) sources.push_back(quoted(source));
+    objects.push_back("{\"name\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) + ", \"sources\": " + json_list(sources) + "}");
+    if (json) continue;
+    std::printf("%s: %s\n", machine.name.c_str(), machine.title.c_str());
+    for (const std::string& source : machine.sources) std::printf("    %s\n", source.c_str());
+  }
+  if (json) std::printf("%s\n", json_list(objects).c_str());
+  return 0;
+}
+
+}  // namespace
+
+int price_calls(Arguments arguments) {
+  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
+    std::printf("%s", kHelp);
+    return 0;
+  }
+  Query query = parse(arguments);
+  if (query.machines) return print_machines(query.json);
+  const price::Parameters machine = price::parameters_of(query.machine);
+  const std::vector<Row> rows = rows_of(query, machine);
+  if (rows.empty()) refuse(query.algorithm.empty() ? "nothing can run this call" : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
+  if (query.json) {
+    std::vector<std::string> objects;
+    for (const Row& row : rows) objects.push_back(json_of(row));
+    std::printf("%s\n", json_list(objects).c_str());
+  } else {
+    print(query, rows);
+  }
+  return 0;
+}
+
+}  // namespace copse::cli

@@ -1,0 +1,215 @@
+// Gives each step of a walk its time.
+#include "price/clock.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "analysis/cases.hpp"
+
+namespace copse::price {
+
+using analysis::at;
+using analysis::Moment;
+using topology::Level;
+
+Clock::Clock(const Question &question, const Parameters &machine)
+    : question_(question), machine_(machine), movements_(question, machine, flows_), ranks_(at(question.variant.ranks)) {
+  std::map<std::int32_t, int> numbers;
+  std::int32_t nodes = 0;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const topology::Place &place = (*question.variant.places)[rank];
+    ranks_[rank].core = numbers.try_emplace(place.at(Level::core), static_cast<int>(numbers.size())).first->second;
+    nodes = std::max(nodes, place.at(Level::node) + 1);
+  }
+  processors_.cores.resize(numbers.size());
+  processors_.shared = numbers.size() < ranks_.size();
+  departures_.free.resize(at(nodes));
+  history_.returned.resize(at(question.calls));
+  history_.ending.resize(at(question.calls), -1);
+}
+
+void Clock::spend(const Moment &now, double ns, Part part, Level level) {
+  Rank &rank = ranks_[at(now.rank)];
+  if (ns <= 0 && now.step != nullptr) return;
+  note(now, rank.time, rank.time + ns, rank.last, part, level);
+  rank.time += ns;
+}
+
+void Clock::note(const Moment &now, double from, double to, std::int32_t before, Part part, Level level) {
+  history_.events.push_back({now.step, from, to, now.rank, before, static_cast<std::int32_t>(now.call), part, level});
+  ranks_[at(now.rank)].last = static_cast<std::int32_t>(history_.events.size()) - 1;
+}
+
+// Where several ranks have one processor, only one of them runs at a time.
+void Clock::take_turn(const Moment &now) {
+  if (!processors_.shared) return;
+  Rank &rank = ranks_[at(now.rank)];
+  Core &core = processors_.cores[at(rank.core)];
+  const double ready = std::max(rank.time, core.free);
+  const double until = ready + (core.rank == now.rank ? 0 : machine_.steps.turn_ns);
+  if (until > rank.time) spend(now, until - rank.time, Part::turns, Level::core);
+  core.rank = now.rank;
+}
+
+void Clock::begins(const Moment &now) {
+  Rank &rank = ranks_[at(now.rank)];
+  rank.heard = 0;
+  rank.arrival = 0;
+  rank.giver = -1;
+}
+
+void Clock::hears(const Moment &now, const Mark &mark) {
+  Rank &rank = ranks_[at(now.rank)];
+  ++rank.heard;
+  if (mark.event < 0 || mark.rank == now.rank) return;
+  // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
+  const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
+  const double begin = fetched ? std::max(rank.time, mark.time) : mark.time;
+  const double arrival = begin + (mark.by_wire ? 0 : movements_.between(mark.rank, now.rank).flag_ns);
+  if (arrival <= rank.arrival) return;
+  rank.arrival = arrival;
+  rank.giver = mark.event;
+  rank.by_wire = mark.by_wire;
+}
+
+void Clock::acts(const Moment &now) {
+  Rank &rank = ranks_[at(now.rank)];
+  if (rank.arrival > rank.time) {  // the wait follows what the giver did last
+    const Event &given = history_.events[at(rank.giver)];
+    const Part part = rank.by_wire ? Part::wire : Part::signals;
+    const Level level = movements_.level_between(given.rank, now.rank);
+    const bool here = rank.time > given.to;  // it had come already
+    note(now, here ? rank.time : given.to, rank.arrival, here ? rank.last : rank.giver, part, level);
+    rank.time = rank.arrival;
+  }
+  take_turn(now);
+  if (now.step != nullptr) spend(now, machine_.steps.step_ns + machine_.steps.wait_ns * rank.heard, Part::steps, Level::core);
+  if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
+}
+
+void Clock::enters(const Moment &now) {
+  take_turn(now);
+  spend(now, machine_.steps.call_ns, Part::call, Level::core);
+}
+
+void Clock::returns(const Moment &now) {
+  const Rank &rank = ranks_[at(now.rank)];
+  if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
+  if (rank.time < history_.returned[now.call]) return;
+  history_.returned[now.call] = rank.time;
+  history_.ending[now.call] = rank.last;
+}
+
+void Clock::moves(const Moment &now) {
+  Movement movement = movements_.of(now, kernel_copies_);
+  if (movement.bytes <= 0) return;
+  Rank &rank = ranks_[at(now.rank)];
+  // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.
+  if (processors_.shared || movement.behind_first_line() <= 0) {
+    spend(now, movement.latency_ns + movement.behind_first_line() / movement.rate, movement.part, movement.level);
+    if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
+    return;
+  }
+  rank.moving = true;
+  kernel_copies_ += movement.part == Part::kernel ? 1 : 0;
+  const double start = rank.time + movement.latency_ns;
+  note(now, rank.time, start, rank.last, movement.part, movement.level);
+  starts_.push({start, now.rank, std::move(movement)});
+}
+
+bool Clock::sends(const Moment &now, std::size_t) {
+  if (!machine_.network) throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
+  const Network &network = *machine_.network;
+  spend(now, network.overhead_ns, Part::wire, Level::node);
+  const Rank &rank = ranks_[at(now.rank)];
+  double &free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
+  const double bytes = now.step->a.space == plan::Space::none ? 0 : movements_.bytes(now, now.step->a);
+  departures_.sent = std::max(rank.time, free) + bytes / network.rate;
+  free = std::max(departures_.sent, std::max(rank.time, free) + network.gap_ns);
+  return true;
+}
+
+void Clock::receives(const Moment &now, std::size_t, const Moment &) {
+  spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
+}
+
+Clock::Mark Clock::gives(const Moment &now) {
+  Rank &rank = ranks_[at(now.rank)];
+  if (rank.last < 0) spend(now, 0, Part::steps, Level::core);
+  const bool by_wire = now.step->kind == plan::Kind::send;
+  return {by_wire ? departures_.sent + machine_.network->latency_ns : rank.time, now.rank, rank.last, by_wire};
+}
+
+bool Clock::pauses(const Moment &now) { return ranks_[at(now.rank)].moving; }
+
+// Goes to the next time at which a movement begins to share what it passes, or ends.
+bool Clock::idles() {
+  while (!starts_.empty() || !flows_.empty()) {
+    if (!starts_.empty() && starts_.top().time <= flows_.next_end()) {
+      Start start = starts_.top();
+      starts_.pop();
+      flows_.start(start.time, start.rank, start.movement.behind_first_line(), start.movement.rate, std::move(start.movement.resources));
+      continue;
+    }
+    const double end = flows_.next_end();
+    const int number = flows_.end_next();
+    Rank &rank = ranks_[at(number)];
+    Event &event = history_.events[at(rank.last)];
+    event.to = rank.time = end;
+    rank.moving = false;
+    kernel_copies_ -= event.part == Part::kernel ? 1 : 0;
+    walk_->wake(number);
+    return true;
+  }
+  return false;
+}
+
+Price Clock::result() const {
+  Price price;
+  const auto last = at(question_.calls) - 1;
+  const double first = last == 0 ? 0 : history_.returned.front();
+  price.calls = static_cast<int>(std::max<std::size_t>(last, 1));
+  price.ns = (history_.returned.back() - first) / price.calls;
+  for (std::int32_t at_event = history_.ending[last]; at_event >= 0; at_event = history_.events[at(at_event)].before) {
+    const Event &event = history_.events[at(at_event)];
+    if (event.to <= first) break;
+    if (event.to <= event.from) continue;
+    price.path.push_back({event.rank, std::max(event.from, first), event.to, event.part, event.level, {}});
+    if (event.step != nullptr) price.path.back().what = plan::to_text((*question_.variant.plans)[at(event.rank)], *event.step);
+  }
+  std::reverse(price.path.begin(), price.path.end());
+  return price;
+}
+
+const char *name_of(Part part) {
+  constexpr std::array names = {"calls", "steps", "turns", "signals", "copies", "reductions", "kernel", "wire"};
+  static_assert(names.size() == kParts);
+  return names[static_cast<std::size_t>(part)];
+}
+
+std::vector<Price::Share> Price::shares() const {
+  std::map<std::pair<Part, Level>, double> sums;
+  for (const Stretch &stretch : path) sums[{stretch.part, stretch.level}] += stretch.to - stretch.from;
+  std::vector<Share> shares;
+  for (const auto &[of, ns] : sums) shares.push_back({of.first, of.second, ns / calls});
+  return shares;
+}
+
+Price price(const Question &question, const Parameters &machine) {
+  const auto fragments = question.fragment_bytes == 0 || question.bytes == 0
+                             ? std::size_t{1}
+                             : (question.bytes + question.fragment_bytes - 1) / question.fragment_bytes;
+  analysis::Call call = analysis::call_of(question.variant, static_cast<int>(fragments), false);
+  if (question.variant.plans->front().together) call.rides.assign(at(question.variant.ranks), analysis::Ride::slot);
+  const analysis::Case subject{question.variant.ranks, question.variant.nodes, 64, 8, std::vector(at(question.calls), call), nullptr};
+  const analysis::Script script(subject);
+  Clock clock(question, machine);
+  analysis::Walk walk(script, clock);
+  clock.attach(walk);
+  if (!walk.run()) throw std::logic_error(question.variant.name() + ": the walk does not end");
+  return clock.result();
+}
+
+}  // namespace copse::price

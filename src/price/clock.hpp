@@ -1,0 +1,149 @@
+// The clock of a priced walk: when each rank takes each step, and what made it take so long.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "analysis/walk.hpp"
+#include "price/flows.hpp"
+#include "price/price.hpp"
+
+namespace copse::price {
+
+// Where bytes go from and to, and how fast.
+struct Movement {
+  double bytes = 0, latency_ns = 0, rate = kUnbounded;
+  Part part = Part::copies;
+  topology::Level level = topology::Level::core;
+  std::vector<std::size_t> resources;
+
+  [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
+};
+
+// Says what a step moves. It knows where the ranks are, how the message is cut, and which caches hold it.
+class Movements {
+ public:
+  Movements(const Question &question, const Parameters &machine, Flows &flows);
+
+  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies);
+  [[nodiscard]] double bytes(const analysis::Moment &now, const plan::Operand &operand) const;
+  [[nodiscard]] const Nearness &between(int a, int b) const;
+  [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
+  [[nodiscard]] bool apart(int a, int b) const;                     // on different nodes
+
+ private:
+  enum class Way : std::uint8_t { out, in, link, whole, memory };
+
+  void read(Movement &movement, const plan::Operand &operand, int rank);
+  void write(Movement &movement, const plan::Operand &operand, int rank);
+  void pass(Movement &movement, const Nearness &nearness, int from, int to);
+  void use_memory(Movement &movement, int owner);
+  void use(Movement &movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity);
+  [[nodiscard]] double write_rate(int rank);  // into a slot of its own, which others have read
+  [[nodiscard]] bool is_read_from_memory(const plan::Operand &operand, int owner) const;
+  [[nodiscard]] bool is_written_to_memory(const plan::Operand &operand) const;
+
+  const Question &question_;
+  const Parameters &machine_;
+  const topology::Placement &places_;
+  Flows &flows_;
+  bool one_buffer_, too_large_;
+  std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
+  std::vector<double> write_rates_;
+};
+
+class Clock : public analysis::Quiet {
+ public:
+  struct Mark {
+    double time = 0;
+    std::int32_t rank = 0;
+    std::int32_t event = -1;
+    bool by_wire = false;
+  };
+
+  Clock(const Question &question, const Parameters &machine);
+  void attach(analysis::Walk<Clock> &walk) { walk_ = &walk; }
+  [[nodiscard]] Price result() const;
+
+  // These are the events of the walk (walk.hpp).
+  void begins(const analysis::Moment &now);
+  void hears(const analysis::Moment &now, const Mark &mark);
+  void acts(const analysis::Moment &now);
+  void enters(const analysis::Moment &now);
+  void moves(const analysis::Moment &now);
+  bool sends(const analysis::Moment &now, std::size_t message);
+  void receives(const analysis::Moment &now, std::size_t message, const analysis::Moment &sent);
+  void returns(const analysis::Moment &now);
+  Mark gives(const analysis::Moment &now);
+  bool pauses(const analysis::Moment &now);
+  bool idles();
+
+ private:
+  // Some time of a rank, and what it follows. The chain of these leads back to the beginning.
+  struct Event {
+    const plan::Step *step;  // null: it enters or returns
+    double from, to;
+    std::int32_t rank, before;  // before: the event that this one could not precede; -1: none
+    std::int32_t call;
+    Part part;
+    topology::Level level;
+  };
+  struct Rank {
+    double time = 0;
+    std::int32_t last = -1;  // event
+    int heard = 0;           // signals that the step waited for
+    double arrival = 0;      // of the signal that came last, and what gave it
+    std::int32_t giver = -1;
+    bool by_wire = false;
+    int core = 0;
+    bool moving = false;
+  };
+  struct Core {
+    double free = 0;
+    int rank = -1;  // the last one that ran
+  };
+  struct Start {
+    double time;
+    int rank;
+    Movement movement;
+    friend bool operator<(const Start &a, const Start &b) { return a.time > b.time; }  // the queue gives the earliest first
+  };
+
+  // The processors, where ranks share them.
+  struct Processors {
+    std::vector<Core> cores;
+    bool shared = false;
+  };
+  // What goes out of the nodes: when each node's network takes the next message, and when the one leaves that is being sent.
+  struct Departures {
+    std::vector<double> free;
+    double sent = 0;
+  };
+  // All events, and for each call when the last rank returned, and in which event.
+  struct History {
+    std::vector<Event> events;
+    std::vector<double> returned;
+    std::vector<std::int32_t> ending;
+  };
+
+  void spend(const analysis::Moment &now, double ns, Part part, topology::Level level);
+  void note(const analysis::Moment &now, double from, double to, std::int32_t before, Part part, topology::Level level);
+  void take_turn(const analysis::Moment &now);
+
+  const Question &question_;
+  const Parameters &machine_;
+  Flows flows_;
+  Movements movements_;
+  analysis::Walk<Clock> *walk_ = nullptr;
+  std::vector<Rank> ranks_;
+  Processors processors_;
+  Departures departures_;
+  History history_;
+  std::priority_queue<Start> starts_;
+  int kernel_copies_ = 0;
+};
+
+}  // namespace copse::price

@@ -1,0 +1,181 @@
+// Finds out what a step moves, from where to where, and what it passes on its way.
+#include <algorithm>
+#include <stdexcept>
+
+#include "price/clock.hpp"
+
+namespace copse::price {
+
+using analysis::at;
+using analysis::Moment;
+using plan::Operand;
+using plan::Space;
+using topology::Level;
+
+namespace {
+
+constexpr double kPage = 4096;
+
+int owner_of(const Operand &operand, int rank) { return operand.rank < 0 ? rank : operand.rank; }
+bool is_peers_buffer(Space space) {
+  return space == Space::peer_input || space == Space::peer_output || space == Space::peer_scratch;
+}
+bool is_input(Space space) { return space == Space::input || space == Space::peer_input; }
+bool is_output(Space space) { return space == Space::output || space == Space::peer_output; }
+
+// The bytes of one rank's input and output.
+double bytes_of_rank(const Question &question) {
+  const algorithms::Traits &traits = algorithms::traits_of(question.variant.row->collective);
+  const auto of = [&](plan::Extent extent) {
+    return extent == plan::Extent::none ? 0 : extent == plan::Extent::message ? 1 : plan::blocks_in(extent, question.variant.ranks);
+  };
+  return static_cast<double>(question.bytes) * (of(traits.input) + (traits.one_buffer ? 0 : of(traits.output)));
+}
+
+// The cache that a rank has on average, of the last cache of the machine.
+double cache_of_rank(const Parameters &machine) {
+  const topology::Machine &shape = machine.machine;
+  const double ranks = std::max<double>(1, static_cast<double>(shape.cores().size()));
+  double bytes = 0;
+  for (const Level level : {Level::l2, Level::l3})
+    bytes += static_cast<double>(shape.cache_bytes(level).value_or(0)) * shape.count(level) / ranks;
+  return bytes;
+}
+
+}  // namespace
+
+Movements::Movements(const Question &question, const Parameters &machine, Flows &flows)
+    : question_(question),
+      machine_(machine),
+      places_(*question.variant.places),
+      flows_(flows),
+      one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
+      too_large_(bytes_of_rank(question) > cache_of_rank(machine)),
+      write_rates_(places_.size()) {}
+
+double Movements::bytes(const Moment &now, const Operand &operand) const {
+  const auto whole = static_cast<double>(question_.bytes), cut = static_cast<double>(question_.fragment_bytes);
+  const bool in_parts = now.section != nullptr && now.section->loop && cut > 0 && cut < whole;
+  const double fragment = in_parts ? std::clamp(whole - cut * now.fragment, 0.0, cut) : whole;
+  return now.plan->contents.blocks > 0 ? fragment * operand.range.count : fragment * operand.range.count / operand.range.of;
+}
+
+const Nearness &Movements::between(int a, int b) const { return machine_.between(places_[at(a)], places_[at(b)]); }
+Level Movements::level_between(int a, int b) const { return a == b ? Level::core : between(a, b).level; }
+bool Movements::apart(int a, int b) const { return places_[at(a)].at(Level::node) != places_[at(b)].at(Level::node); }
+
+// What a rank has written in this call is in its caches, unless they are too small.
+bool Movements::is_read_from_memory(const Operand &operand, int owner) const {
+  const bool given = is_input(operand.space) || (is_output(operand.space) && one_buffer_ && owner == question_.variant.root);
+  return (given && question_.cold) || (too_large_ && (given || is_output(operand.space)));
+}
+bool Movements::is_written_to_memory(const Operand &operand) const { return (too_large_ || question_.cold) && is_output(operand.space); }
+
+void Movements::use(Movement &movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity) {
+  if (capacity >= kUnbounded) return;
+  const auto [found, fresh] = resources_.try_emplace({way, which, of}, 0);
+  if (fresh) found->second = flows_.add_resource(capacity);
+  if (std::find(movement.resources.begin(), movement.resources.end(), found->second) == movement.resources.end())
+    movement.resources.push_back(found->second);
+}
+
+void Movements::use_memory(Movement &movement, int owner) {
+  movement.rate = std::min(movement.rate, machine_.memory.one);
+  use(movement, Way::memory, 0, {places_[at(owner)].at(Level::numa), 0}, machine_.memory.all);
+}
+
+// What goes from one rank's caches to another's passes the level that has both.
+void Movements::pass(Movement &movement, const Nearness &nearness, int from, int to) {
+  const auto which = static_cast<std::size_t>(&nearness - machine_.nearness.data());
+  if (nearness.shared == Nearness::Shared::all) return use(movement, Way::whole, which, {places_[at(from)].at(nearness.level), 0}, nearness.read.all);
+  std::size_t inner = which;  // the level of the parts
+  while (inner > 0 && machine_.nearness[inner].level == nearness.level) --inner;
+  const Level level = machine_.nearness[inner].level == nearness.level ? Level::core : machine_.nearness[inner].level;
+  const std::int32_t out = places_[at(from)].at(level), in = places_[at(to)].at(level);
+  if (nearness.shared == Nearness::Shared::links) return use(movement, Way::link, which, {out, in}, nearness.read.all);
+  use(movement, Way::out, which, {out, 0}, nearness.read.all);
+  use(movement, Way::in, which, {in, 0}, nearness.read.all);
+}
+
+void Movements::read(Movement &movement, const Operand &operand, int rank) {
+  const int owner = owner_of(operand, rank);
+  const bool from_memory = is_read_from_memory(operand, owner);
+  if (from_memory) {
+    movement.latency_ns += machine_.memory.line_ns;
+    use_memory(movement, owner);
+  }
+  if (owner == rank) {
+    if (!from_memory) movement.latency_ns += machine_.own.line_ns;
+    movement.rate = std::min(movement.rate, machine_.own.one);
+    return;
+  }
+  const Nearness &nearness = between(owner, rank);
+  // What lies in the line has come with its word.
+  if (operand.space != Space::line && operand.space != Space::ride) movement.latency_ns += nearness.read.line_ns;
+  movement.rate = std::min(movement.rate, nearness.read.one);
+  if (movement.level > nearness.level) movement.level = nearness.level;
+  pass(movement, nearness, owner, rank);
+}
+
+double Movements::write_rate(int rank) {
+  double &rate = write_rates_[at(rank)];
+  if (rate > 0) return rate;
+  rate = machine_.own.one;
+  for (std::size_t other = 0; other < places_.size(); ++other)
+    if (static_cast<int>(other) != rank && !apart(rank, static_cast<int>(other))) rate = std::min(rate, between(rank, static_cast<int>(other)).write);
+  return rate;
+}
+
+void Movements::write(Movement &movement, const Operand &operand, int rank) {
+  if (operand.space == Space::none) return;
+  const int owner = owner_of(operand, rank);
+  const bool to_memory = is_written_to_memory(operand);
+  if (to_memory) use_memory(movement, owner);
+  if (owner != rank) {
+    const Nearness &nearness = between(rank, owner);
+    movement.rate = std::min(movement.rate, nearness.write);
+    movement.latency_ns += nearness.read.line_ns;
+    if (movement.level > nearness.level) movement.level = nearness.level;
+    return pass(movement, nearness, rank, owner);
+  }
+  const bool shared = operand.space == Space::slot || operand.space == Space::ride;
+  movement.rate = std::min(movement.rate, shared ? write_rate(rank) : machine_.own.one);
+  if (!to_memory) movement.latency_ns += machine_.own.line_ns;
+}
+
+Movement Movements::of(const Moment &now, int kernel_copies) {
+  const plan::Step &step = *now.step;
+  const bool reduces = step.kind == plan::Kind::reduce;
+  Movement movement;
+  movement.part = reduces ? Part::reductions : Part::copies;
+  movement.bytes = bytes(now, step.a);
+  if (movement.bytes <= 0) return movement;
+  read(movement, step.a, now.rank);
+  if (reduces) {
+    Movement other;
+    read(other, step.b, now.rank);
+    const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
+    movement.rate = both ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
+    movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));
+    movement.latency_ns += other.latency_ns;
+    movement.level = std::min(movement.level, other.level);
+    for (const std::size_t resource : other.resources)
+      if (std::find(movement.resources.begin(), movement.resources.end(), resource) == movement.resources.end())
+        movement.resources.push_back(resource);
+  }
+  write(movement, step.dst, now.rank);
+  write(movement, step.dst2, now.rank);
+  const bool foreign = is_peers_buffer(step.a.space) || is_peers_buffer(step.b.space) || is_peers_buffer(step.dst.space);
+  if (foreign && question_.reach == Reach::kernel) {
+    if (!machine_.kernel) throw std::invalid_argument(machine_.name + ": the machine's file does not say what the kernel's copy costs (\"kernel\")");
+    const KernelCopy &kernel = *machine_.kernel;
+    const double of_page = kernel.page_ns * (1 + kernel.contention * kernel_copies) / kPage;
+    const double copied = 1 / (of_page + 1 / std::min(kernel.rate, movement.rate));
+    movement.rate = reduces ? 1 / (1 / copied + 1 / movement.rate) : copied;  // through a buffer of its own
+    movement.latency_ns += kernel.call_ns;
+    movement.part = Part::kernel;
+  }
+  return movement;
+}
+
+}  // namespace copse::price

@@ -1,0 +1,82 @@
+// JSON files that users may have written or changed: machines and tuning tables. Every value knows its line, so that a mistake
+// can be reported where it stands.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace copse::text {
+
+// A mistake in a file. The message begins with the place: "file:line: ".
+class FileError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Reads a file as text. Throws FileError if it cannot be read, or is larger than 64 MiB.
+[[nodiscard]] std::string read_file(const std::string &file);
+
+// One value of a JSON document. Whoever asks for another kind of value than it is gets a FileError that says what was expected.
+class Json {
+ public:
+  enum class Kind : unsigned char { null, boolean, number, string, list, object };
+
+  // Parses a document. `origin` is the name of the file. Throws FileError if it is not JSON, if an object has a member twice
+  // or more than 1000 members, or if it nests deeper than 64 levels.
+  static Json parse(std::string_view text, std::string_view origin);
+  // The same for a file (read_file).
+  static Json read(const std::string &file);
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] int line() const { return line_; }
+  [[nodiscard]] bool boolean() const;
+  [[nodiscard]] double number() const;
+  // A number that must lie between the two, both included.
+  [[nodiscard]] double number(double least, double most) const;
+  [[nodiscard]] std::size_t whole(std::size_t least, std::size_t most) const;
+  [[nodiscard]] const std::string &string() const;
+  [[nodiscard]] const std::vector<Json> &list() const;
+  [[nodiscard]] const std::vector<std::pair<std::string, Json>> &object() const;
+
+  // Throws FileError with this place.
+  [[noreturn]] void refuse(const std::string &what) const;
+
+ private:
+  friend class JsonReader;
+
+  void expect(Kind kind) const;
+
+  Kind kind_ = Kind::null;
+  int line_ = 1;
+  double number_ = 0;  // of a boolean, 0 or 1
+  std::string string_;
+  std::vector<Json> list_;
+  std::vector<std::pair<std::string, Json>> object_;
+  std::shared_ptr<const std::string> origin_;
+};
+
+// Takes the members of an object one after the other, and refuses those that nobody has taken.
+class Members {
+ public:
+  // `what` names the object in messages: "a level".
+  Members(const Json &object, std::string what);
+
+  // Returns a member, or null if the object has none of that name.
+  [[nodiscard]] const Json *find(std::string_view name);
+  // The same. Throws FileError if there is none.
+  [[nodiscard]] const Json &need(std::string_view name);
+  // Throws FileError if the object has a member that nobody has asked for.
+  void end() const;
+
+ private:
+  const Json &object_;
+  std::string what_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace copse::text

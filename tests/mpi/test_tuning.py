@@ -1,0 +1,63 @@
+"""Tuning tables in MPI programs: their rows run, calls that the MPI makes best are passed on, and wrong tables are refused."""
+
+import json
+import re
+
+import pytest
+from collectives import BARE, ONE_OR_ALL, passed
+
+from copse import flavours
+
+# Every second size class of some collectives goes to the MPI. The rest runs what no built-in rule would choose.
+ROWS = [
+    *({"collective": collective, "bytes": [size, 4 * size - 1], "run": "mpi"}
+      for collective in ("allreduce", "broadcast", "alltoall", "gather") for size in (4, 64, 1024, 16384)),
+    {"collective": "allreduce", "run": "rabenseifner:slot"},
+    {"collective": "broadcast", "run": "chain:slot", "fragment": 4096},
+    {"collective": "alltoall", "run": "bruck:slot"},
+    {"collective": "barrier", "run": "mpi"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Writes a table and returns its path."""
+
+    def write(rows, machine="any"):
+        path = tmp_path / "table.json"
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        path.write_text(f'{{"schema": "copse-tuning/1", "machine": "{machine}",\n"rows": [\n{lines}\n]}}\n')
+        return str(path)
+
+    return write
+
+
+@ONE_OR_ALL
+@pytest.mark.parametrize("part", ["types", "matrix", "requests"])
+def test_calls_go_both_ways(launch, table, name, part):
+    done = launch(flavours.find(name), 3, part, COPSE_TUNING=table(ROWS), COPSE_TRACE="1", **BARE)
+    assert passed(done, part), done.stdout + done.stderr
+    if part != "matrix":
+        return
+    passed_on, ran = done.stderr.split("passed on to the MPI because")[1], done.stderr.split("passed on to the MPI because")[0]
+    for collective in ("allreduce", "broadcast", "alltoall", "gather", "barrier"):
+        assert re.search(rf"{collective}\s+the tuning table says that the MPI is faster", passed_on), done.stderr
+    for collective, algorithm in (("allreduce", "rabenseifner slot"), ("broadcast", "chain slot"), ("alltoall", "bruck slot")):
+        assert re.search(rf"{collective}\s+{algorithm}", ran), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('{"schema": "copse-tuning/1", "machine": "Cray-1", "rows": []}', 'was made for another machine, "Cray-1"; this is "'),
+        ('{"schema": "copse-tuning/1", "machine": "any",\n"rows": [{"collective": "gather", "run": "ring:slot"}]}',
+         "table.json:2: no gather algorithm is called 'ring'"),
+        ('{"schema": "copse-tuning/1", "machine": "any",\n"rows": [', "it may be cut off"),
+    ],
+)  # fmt: skip
+def test_a_wrong_table_is_refused_once_and_the_program_runs(launch, tmp_path, content, complaint):
+    path = tmp_path / "table.json"
+    path.write_text(content)
+    done = launch(flavours.find("mpich"), 3, "types", COPSE_TUNING=str(path), **BARE)
+    assert passed(done, "types"), done.stdout + done.stderr
+    assert done.stderr.count(complaint) == 1, done.stderr
