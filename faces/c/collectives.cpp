@@ -83,6 +83,7 @@ class Binding {
     const kernels::ReducePair pair = kernels::reduce_kernels(asked_.op, asked_.type);
     comm_.combine.kernel = pair.one;
     comm_.combine.kernel_two = pair.two;
+    comm_.combine.exact = kernels::is_exact(asked_.type);
     result_.combine = &comm_.combine;
     if (comm_.combine.kernel == nullptr)
       refuse(asked_, std::string("operator ") + kernels::op_name(asked_.op) + " is not defined for type " +

@@ -80,6 +80,7 @@ void print(int ranks) {
   std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
   print_table("ran by (algorithm, carrier)", trace.ran);
   print_table("passed on to the MPI because", trace.passed_on);
+  for (const std::string &line : trace.learned) std::fprintf(stderr, "copse: learned: %s\n", line.c_str());
   if (trace.ran.empty() && trace.passed_on.empty()) std::fprintf(stderr, "copse: no collective call was made\n");
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::fprintf(stderr,
@@ -180,7 +181,7 @@ void print_report() {
   std::string all(static_cast<std::size_t>(total), '\0');
   real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
-  trace = {};
+  trace = {{}, {}, std::move(trace.learned)};  // all ranks have learned the same
   notes.clear();
   peaks.clear();
   merge(all);

@@ -188,7 +188,7 @@ int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
   if (result != MPI_SUCCESS) {
     communicator::Communicator &copse = *request->stream_.state->copse;
     if (request->persistent_) request->refuse_lane();
-    else if (request->work_.load) copse.refuse(copse.pass());
+    else if (request->work_.load) copse.refuse(copse.pass(false));
     return result;
   }
   Request *const opened = request.release();  // it now belongs to its handle

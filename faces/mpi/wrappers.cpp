@@ -10,7 +10,7 @@ namespace copse::mpi {
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
   if (!state.copse) return pass_on_traced(why, bytes);
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
-  const std::uint64_t number = persistent() ? 0 : state.copse->pass();
+  const std::uint64_t number = persistent() ? 0 : state.copse->pass(!is_started());
   const int result = pass_on_traced(why, bytes);
   // The MPI may find an error on this rank while other ranks make the call. It may also miss an error that Copse has
   // found.
@@ -44,7 +44,7 @@ int Site::refuse(int error) const {
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
   if (persistent()) take_or_refuse_lane(true);
-  else state.copse->refuse(state.copse->pass());
+  else state.copse->refuse(state.copse->pass(!is_started()));
   if (handle_ != nullptr) *static_cast<MPI_Request *>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
   return error;
@@ -52,7 +52,7 @@ int Site::refuse(int error) const {
 
 int Site::nothing() const {
   if (persistent()) take_or_refuse_lane(false);
-  else state.copse->pass();
+  else state.copse->pass(!is_started());
   return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 
@@ -97,7 +97,10 @@ int Site::end_badly(Outcome outcome, int error) const {
 int Site::make_outside(std::size_t bytes) const {
   state.memory.input.packed.trim();
   state.memory.output.packed.trim();
-  return pass_on_traced(kFaster, bytes);
+  const auto kept = state.shared_from_this();  // an error handler may free the communicator
+  const int result = pass_on_traced(kFaster, bytes);
+  kept->copse->outside_is_over();
+  return result;
 }
 
 int Site::give_away(MPI_Request handle) {

@@ -98,6 +98,10 @@ struct Reader {
     settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }
 
+  void learn(std::string_view name, std::string_view value) {
+    settings.learn = static_cast<Learn>(one_of(name, value, "way to learn", {"0", "1", "eagerly"}));
+  }
+
   void slots(std::string_view name, std::string_view value) {
     settings.slots = static_cast<Stores>(one_of(name, value, "way to store", {"measured", "cached", "streamed"}));
   }

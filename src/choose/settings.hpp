@@ -37,12 +37,16 @@ enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 // Whether slots are written past the caches: if a trial finds that faster, never, or always.
 enum class Stores : unsigned char { measured, cached, streamed };
 
+// Whether other ways than those that the rules choose are tried in the program's own calls.
+enum class Learn : unsigned char { never, always, eagerly };
+
 // Many fields: one for each COPSE_ variable.
 struct Settings {
   bool disable = false;
   bool check = false;
   bool trace = false;
   bool progress_thread = false;
+  Learn learn = Learn::always;
   std::vector<Forced> forced;
   std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;

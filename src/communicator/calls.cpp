@@ -44,11 +44,11 @@ inline Outcome Communicator::State::run_now(Collective collective, const Route &
 // Runs a call without tables. Most calls do no more than this.
 inline Outcome Communicator::State::run(const Arguments &arguments) {
   Recent &known = routes.recent(arguments.collective);
-  const bool strict = arguments.combine != nullptr && !arguments.combine->commutative;
-  if (known.count != arguments.count || known.element_bytes != arguments.element_bytes ||
-      known.root != arguments.root || known.strict != strict) [[unlikely]]
+  if (known.count != arguments.count || known.element_bytes != arguments.element_bytes || known.root != arguments.root ||
+      known.order != order_of(arguments.combine)) [[unlikely]]
     routes.decide(arguments, known);
-  if (known.outside) [[unlikely]] return Outcome::outside;
+  ++known.calls;
+  if (known.outside || calls >= routes.look_at()) [[unlikely]] return run_specially(arguments, known);
   engine::Call &call = known.call;
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;
@@ -56,6 +56,61 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
   call.number = calls;
   fetch_ahead(call);
   return run_now(arguments.collective, *known.route, *known.program, call);
+}
+
+// Runs a call that another way may run, or that the MPI makes.
+Outcome Communicator::State::run_specially(const Arguments &arguments, const Recent &known) {
+  Route *route = known.route;
+  const bool timed = calls >= routes.look_at() && routes.lessons().is_on_trial(calls, route->kind);
+  if (timed) {
+    const int way = routes.lessons().way(calls, route->kind);
+    route = &routes.way(route->kind, way);
+    routes.lessons().begin(calls, route->kind, way);
+  }
+  if (route->decision.outside) return Outcome::outside;  // outside_is_over() takes the time
+  engine::Call call = known.call;
+  call.input = known.gives ? arguments.input : nullptr;
+  call.output = known.takes ? arguments.output : nullptr;
+  call.combine = arguments.combine;
+  call.number = calls;
+  routes.set_cut(call, *route);
+  const Outcome outcome = run_now(arguments.collective, *route, routes.program(*route, arguments, true), call);
+  if (timed) routes.lessons().end(calls);
+  return outcome;
+}
+
+// Before the next call, the ranks agree on what they have learned, if it is time. The agreement is a call of its own.
+void Communicator::State::agree() {
+  Lessons &lessons = routes.lessons();
+  if (!lessons.must_agree(calls + 1)) return;
+  if (under_way()) finish_started();
+  routes.count_recent();
+  const Learner::Words mine = lessons.words(++calls + 1);
+  Learner::Words all{};
+  const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT64);
+  const engine::Combine combine{.kernel = larger.one, .kernel_two = larger.two, .exact = true};
+  engine::Call call;
+  call.input = mine.data();
+  call.output = all.data();
+  call.count = mine.size();
+  call.element_bytes = sizeof mine[0];
+  call.combine = &combine;
+  call.number = calls;
+  const Outcome outcome = attempt([&] {
+    Route &route = routes.find(Collective::allreduce, {}, sizeof mine);
+    routes.set_cut(call, route);
+    lessons.begin_agreement();
+    const Outcome made = seat.executor->run(routes.program(route, 0), call);
+    if (made != Outcome::done) return made;
+    if (const auto change = lessons.agreed(all, calls + 1)) {
+      trace.learned.push_back(routes.describe(*change, calls));
+      routes.take(*change);
+    }
+    if (traced) trace.ran[{"learning", "agreements"}].add(sizeof mine, lessons.agreement_seconds());
+    return made;
+  });
+  if (outcome != Outcome::done) lessons.give_up();
+  routes.look();
 }
 
 // Runs a call in which every rank tells the sizes of its blocks only to those whom they concern.
@@ -150,6 +205,7 @@ void Communicator::State::finish_started() {
 
 Outcome Communicator::run(const Arguments &arguments) {
   State &state = *state_;
+  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]] state.agree();
   ++state.calls;
   if (state.under_way()) [[unlikely]] state.finish_started();
   return state.attempt([&] {
@@ -206,7 +262,14 @@ void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &argum
   state.group->progress->give(state, [&] { job->outcome = state.attempt(begin); });
 }
 
-std::uint64_t Communicator::pass() { return ++state_->calls; }
+std::uint64_t Communicator::pass(bool may_wait) {
+  if (may_wait && state_->calls + 1 >= state_->routes.look_at()) [[unlikely]] state_->agree();
+  return ++state_->calls;
+}
+
+void Communicator::outside_is_over() {
+  if (state_->calls >= state_->routes.look_at()) state_->routes.lessons().end(state_->calls);
+}
 
 void Communicator::refuse(std::uint64_t number) {
   State &state = *state_;

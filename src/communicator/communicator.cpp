@@ -67,7 +67,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   rank = group->rank;
   ranks = group->ranks;
   traced = group->settings.trace;
-  routes.begin(*group, *seat.executor, trace);
+  routes.begin(*group, *seat.executor, trace, group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1);
 }
 
 Communicator::State::~State() {

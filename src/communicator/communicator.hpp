@@ -67,8 +67,10 @@ class Communicator {
   Outcome wait(const Job &job);
 
   // Counts a call that this rank does not make here, because all ranks make it elsewhere or because it has nothing to do.
-  // Returns the call's number.
-  std::uint64_t pass();
+  // Returns the call's number. `may_wait`: the call is a blocking one, on all ranks.
+  std::uint64_t pass(bool may_wait);
+  // Follows a run() that ended as `outside`, once the MPI has made the call.
+  void outside_is_over();
   // Says that this rank does not make the call with this number, which pass() has returned. The other ranks may make it here.
   // Their calls end as `refused` if they need this rank. After that, the next calls of all ranks match again. Between nodes
   // this does nothing.

@@ -2,6 +2,7 @@
 #include "communicator/routes.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 namespace copse::communicator {
@@ -12,6 +13,11 @@ namespace {
 
 constexpr std::size_t kPermutedKept = 64;
 
+// A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class.
+constexpr unsigned kClassBits = 9;
+unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 8 + variant; }
+choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0}; }
+
 // Returns the first route of `routes` whose sizes do not end before `bytes`.
 auto first_up_to(auto &routes, std::size_t bytes) {
   return std::lower_bound(routes.begin(), routes.end(), bytes,
@@ -20,55 +26,133 @@ auto first_up_to(auto &routes, std::size_t bytes) {
 
 }  // namespace
 
-void Routes::begin(const Group &group, const engine::Executor &executor, Trace &trace) noexcept {
+void Routes::begin(const Group &group, const engine::Executor &executor, Trace &trace, bool learns) {
   group_ = &group;
   executor_ = &executor;
   trace_ = &trace;
+  if (!learns) return;
+  const Pace pace = group.settings.learn == choose::Learn::eagerly ? Pace{4, 8, 1, 32} : Pace{};
+  learning_.lessons.emplace(pace, [this](Kind kind) { return static_cast<int>(ways_of(kind).size()); });
+  look();
 }
 
 choose::Needs Routes::needs_of(const Arguments &arguments) const {
-  const bool strict = (arguments.combine != nullptr && !arguments.combine->commutative) ||
+  const bool strict = (order_of(arguments.combine) & kStrict) != 0 ||
                       (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
   return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict);
 }
 
+// Between two ranks there is only one order of two operands, which all operators of the MPI's allow to be turned around.
+bool Routes::is_inexact(const Arguments &arguments) const {
+  return learning_.lessons && (order_of(arguments.combine) & kInexact) != 0 && (group_->ranks > 2 || arguments.combine->user != nullptr);
+}
+
 void Routes::decide(const Arguments &arguments, Recent &recent) {
-  const choose::Needs needs = needs_of(arguments);
-  Route &route = find(arguments.collective, needs, arguments.count * arguments.element_bytes);
+  if (recent.route != nullptr && learning_.lessons)
+    learning_.lessons->count(recent.route->kind, recent.calls, recent.count * recent.element_bytes);
+  Route &route = find(arguments, arguments.count);
   const engine::Program &chosen = program(route, arguments, true);
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   const int root = arguments.permutation == nullptr ? arguments.root : -1;  // -1: the next permutation may be another
   recent = {arguments.count,
             arguments.element_bytes,
             root,
-            needs.strict,
+            order_of(arguments.combine),
             &route,
             &chosen,
             {},
             route.decision.outside,
             traits.has_input_buffer(group_->rank, arguments.root),
-            traits.has_output(group_->rank, arguments.root)};
+            traits.has_output(group_->rank, arguments.root),
+            0};
   recent.call.count = arguments.count;
   recent.call.element_bytes = arguments.element_bytes;
   set_cut(recent.call, route);
 }
 
-Route &Routes::find(Collective collective, choose::Needs needs, std::size_t bytes) {
+Route &Routes::find(Collective collective, choose::Needs needs, std::size_t bytes, bool inexact) {
+  const unsigned variant = variant_of(needs, inexact);
   const std::unique_ptr<OfCollective> &of_collective = routes_[static_cast<std::size_t>(collective)];
-  if (!of_collective) return make(collective, needs, bytes);
-  const auto &known = (*of_collective)[needs.strict + 2 * needs.wide];
+  if (!of_collective) return make(collective, variant, bytes);
+  const auto &known = (*of_collective)[variant];
   const auto at = first_up_to(known, bytes);
-  return at != known.end() && (*at)->decision.from <= bytes ? **at : make(collective, needs, bytes);
+  return at != known.end() && (*at)->decision.from <= bytes ? **at : make(collective, variant, bytes);
 }
 
-Route &Routes::make(Collective collective, choose::Needs needs, std::size_t bytes) {
+Route &Routes::make(Collective collective, unsigned variant, std::size_t bytes) {
   std::unique_ptr<OfCollective> &of_collective = routes_[static_cast<std::size_t>(collective)];
   if (!of_collective) of_collective = std::make_unique<OfCollective>();
   auto route = std::make_unique<Route>();
-  route->decision = choose::choose(group_->settings, group_->terms.situation, collective, bytes, needs);
+  if (learning_.lessons) {
+    const auto &classes = classes_of(collective, variant);
+    const auto at = std::lower_bound(classes.begin(), classes.end(), bytes, [](const auto &decision, std::size_t size) { return decision.to < size; });
+    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits | static_cast<unsigned>(at - classes.begin()));
+    const int current = learning_.lessons->learner().current(route->kind);
+    route->decision = current == 0 ? *at : way(route->kind, current).decision;
+  } else {
+    route->decision = choose::choose(group_->settings, group_->terms.situation, collective, bytes, needs_in(variant));
+  }
   open(*route, collective);
-  auto &known = (*of_collective)[needs.strict + 2 * needs.wide];
+  auto &known = (*of_collective)[variant];
   return **known.insert(first_up_to(known, bytes), std::move(route));
+}
+
+const std::vector<choose::Decision> &Routes::classes_of(Collective collective, unsigned variant) {
+  std::vector<choose::Decision> &classes = learning_.classes[place_of(collective, variant)];
+  if (classes.empty()) classes = choose::by_size_class(group_->settings, group_->terms.situation, collective, needs_in(variant));
+  return classes;
+}
+
+std::vector<std::unique_ptr<Route>> &Routes::ways_of(Kind kind) {
+  std::vector<std::unique_ptr<Route>> &ways = learning_.ways[kind];
+  if (!ways.empty()) return ways;
+  const unsigned place = kind >> kClassBits, variant = place % kVariants;
+  const auto collective = static_cast<Collective>(place / kVariants);
+  const auto &classes = classes_of(collective, variant);
+  const choose::Decision &chosen = classes[std::min<std::size_t>(kind % (1U << kClassBits), classes.size() - 1)];
+  for (const choose::Decision &decision : choose::ways(group_->terms.situation, chosen, needs_in(variant), (variant & 4U) != 0)) {
+    ways.push_back(std::make_unique<Route>());
+    ways.back()->decision = decision;
+    ways.back()->kind = kind;
+    open(*ways.back(), collective);
+  }
+  return ways;
+}
+
+Route &Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
+
+std::string Routes::describe(const Learner::Change &change, std::uint64_t number) {
+  const choose::Decision &before = way(change.kind, change.before).decision, &now = way(change.kind, change.way).decision;
+  const auto name = [](const choose::Decision &decision) {
+    return decision.outside ? std::string("the MPI's own") : std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
+  };
+  char times[64];
+  std::snprintf(times, sizeof times, "%.2f -> %.2f us", change.before_ns / 1e3, change.now_ns / 1e3);
+  return std::string(algorithms::name_of(now.algorithm->collective)) + " from " + std::to_string(now.from) + " bytes" +
+         (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) + ", " + times +
+         ", before call " + std::to_string(number);
+}
+
+void Routes::take(const Learner::Change &change) {
+  const unsigned place = change.kind >> kClassBits;
+  const Route &taken = way(change.kind, change.way);
+  if (const auto &of_collective = routes_[place / kVariants]) {
+    for (const auto &route : (*of_collective)[place % kVariants]) {
+      if (route->kind != change.kind) continue;
+      route->decision = taken.decision;
+      std::fill(route->by_root.begin(), route->by_root.end(), nullptr);
+      route->tally = taken.tally;
+    }
+  }
+  recent_.fill({});
+}
+
+void Routes::count_recent() {
+  for (Recent &recent : recent_) {
+    if (recent.route == nullptr || recent.calls == 0) continue;
+    learning_.lessons->count(recent.route->kind, recent.calls, recent.count * recent.element_bytes);
+    recent.calls = 0;
+  }
 }
 
 void Routes::open(Route &route, Collective collective) {

@@ -6,12 +6,14 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 #include "choose/chooser.hpp"
 #include "communicator/arguments.hpp"
 #include "communicator/group.hpp"
+#include "communicator/lessons.hpp"
 #include "communicator/trace.hpp"
 #include "engine/executor.hpp"
 
@@ -22,34 +24,43 @@ struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
   Tally *tally = nullptr;
+  Kind kind = 0;  // where the communicator learns
 };
 
 // What was decided for the last call of a collective. Most calls are like the last one.
 struct Recent {
   std::size_t count = 0, element_bytes = 0;
   int root = -1;
-  bool strict = false;
+  unsigned order = 0;  // order_of its operator
   Route *route = nullptr;
   const engine::Program *program = nullptr;
   engine::Call call;                  // all of it but buffers, operator and number
   bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
   bool gives = false, takes = false;  // whether this rank has an input, and an output
+  std::uint64_t calls = 0;            // that were like this, since they were counted last
 };
+
+// What an operator asks of the order in which it is applied: kStrict if it does not commute, kInexact if the bits of the result depend
+// on the order.
+inline constexpr unsigned kStrict = 1, kInexact = 2;
+[[nodiscard]] inline unsigned order_of(const engine::Combine *combine) {
+  return combine == nullptr ? 0 : (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact);
+}
 
 class Routes {
  public:
-  // Must be called before the first call. Tallies are kept in `trace`.
-  void begin(const Group &group, const engine::Executor &executor, Trace &trace) noexcept;
+  // Must be called before the first call. Tallies are kept in `trace`. If `learns`, other ways are tried for calls that come often.
+  void begin(const Group &group, const engine::Executor &executor, Trace &trace, bool learns);
 
   [[nodiscard]] Recent &recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
   // Fills `recent` for a call without tables. No call may be under way.
   void decide(const Arguments &arguments, Recent &recent);
 
   // Returns what runs a message, or blocks, of so many bytes.
-  Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
+  Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes, bool inexact = false);
   // Returns what runs a call with these arguments, whose message or largest block has `count` elements.
   Route &find(const Arguments &arguments, std::size_t count) {
-    return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes);
+    return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes, is_inexact(arguments));
   }
   // Returns what runs a call with sizes that not all ranks know, or null if the sizes must be exchanged first.
   Route *without_sizes(algorithms::Collective collective);
@@ -64,6 +75,19 @@ class Routes {
   // Writes into the call how the message is cut, and what may ride.
   void set_cut(engine::Call &call, const Route &route) const;
 
+  // Learning (lessons.hpp). Calls with lower numbers than look_at() need nothing of it.
+  [[nodiscard]] std::uint64_t look_at() const { return look_at_; }
+  void look() { look_at_ = learning_.lessons ? learning_.lessons->look_at() : UINT64_MAX; }
+  [[nodiscard]] Lessons &lessons() { return *learning_.lessons; }
+  // Tells the lessons how often the recent calls were made.
+  void count_recent();
+  // Returns the route by one way of a kind of call.
+  Route &way(Kind kind, int number);
+  // Says in a line what changes before a call, and why.
+  [[nodiscard]] std::string describe(const Learner::Change &change, std::uint64_t number);
+  // From now on, another way runs.
+  void take(const Learner::Change &change);
+
  private:
   // A program for a permutation. There are too many permutations to keep all their programs.
   struct Permuted {
@@ -73,11 +97,22 @@ class Routes {
     std::vector<int> permutation;
     engine::Program program;
   };
-  // The routes of one collective, by strict + 2 * wide, and in the order of their sizes.
-  using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, 4>;
+  // The routes of one collective, by variant_of, and in the order of their sizes.
+  static constexpr unsigned kVariants = 8;
+  using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
+  [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) { return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U); }
+  // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
+  struct Learning {
+    std::optional<Lessons> lessons;
+    std::map<unsigned, std::vector<choose::Decision>> classes;  // by collective and variant
+    std::map<Kind, std::vector<std::unique_ptr<Route>>> ways;
+  };
 
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
-  Route &make(algorithms::Collective collective, choose::Needs needs, std::size_t bytes);
+  [[nodiscard]] bool is_inexact(const Arguments &arguments) const;
+  Route &make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
+  const std::vector<choose::Decision> &classes_of(algorithms::Collective collective, unsigned variant);
+  std::vector<std::unique_ptr<Route>> &ways_of(Kind kind);
   void open(Route &route, algorithms::Collective collective);
   [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const;
   const engine::Program &permuted(const choose::Decision &decision, const int *permutation, bool settled);
@@ -91,6 +126,8 @@ class Routes {
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
   std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs_;
   std::list<Permuted> permuted_;  // the one used last comes first
+  Learning learning_;
+  std::uint64_t look_at_ = UINT64_MAX;
 };
 
 }  // namespace copse::communicator

@@ -53,6 +53,8 @@ struct Communicator::State final : Progress::Task {
 
   // calls.cpp
   Outcome run(const Arguments &arguments);
+  Outcome run_specially(const Arguments &arguments, const Recent &known);
+  void agree();
   Outcome run_now(algorithms::Collective collective, const Route &route, const engine::Program &program, const engine::Call &call);
   Outcome run_without_sizes(Route &route, const Arguments &arguments);
   Progress::Went go_on(bool helper) override;

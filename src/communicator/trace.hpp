@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace copse::communicator {
 
@@ -32,10 +33,12 @@ struct Tally {
 // is the collective and the reason.
 struct Trace {
   std::map<std::pair<std::string, std::string>, Tally> ran, passed_on;
+  std::vector<std::string> learned;  // which other ways were found to be faster, a line each; the same on all ranks
 
   void merge(const Trace &other) {
     for (const auto &[key, tally] : other.ran) ran[key] += tally;
     for (const auto &[key, tally] : other.passed_on) passed_on[key] += tally;
+    learned.insert(learned.end(), other.learned.begin(), other.learned.end());
   }
 };
 

@@ -17,6 +17,7 @@ struct Combine {
   void (*user)(void *context, const void *in, void *inout, std::size_t count) = nullptr;
   void *context = nullptr;
   bool commutative = true;
+  bool exact = false;  // the result has the same bits in whatever order elements are combined
 
   void apply(void *dst, const void *a, const void *b, std::size_t count, std::size_t element_bytes) const;
 };

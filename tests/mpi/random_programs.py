@@ -29,6 +29,7 @@ MODES: dict[str, dict[str, str]] = {
     "nodes": {"COPSE_NODES": "2"},
     "check": {"COPSE_CHECK": "1"},
     "thread": {"COPSE_PROGRESS": "thread"},
+    "learn": {"COPSE_LEARN": "eagerly"},
 }
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300

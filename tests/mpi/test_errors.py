@@ -85,9 +85,10 @@ def refused(tmp_path_factory):
     return compiled
 
 
+@pytest.mark.parametrize("variables", [{}, {"COPSE_LEARN": "eagerly"}], ids=["plain", "learning"])
 @pytest.mark.parametrize("ranks", [2, 3, 5])
-def test_ranks_that_give_what_mpi_does_not_allow_stay_in_step(launch, refused, flavour, ranks):
-    done = launch(flavour, ranks, str(ranks), "100", program=[refused(flavour)], LD_PRELOAD=str(flavour.preload))
+def test_ranks_that_give_what_mpi_does_not_allow_stay_in_step(launch, refused, flavour, ranks, variables):
+    done = launch(flavour, ranks, str(ranks), "100", program=[refused(flavour)], LD_PRELOAD=str(flavour.preload), **variables)
     ended = re.search(r"passed: (\d+) ended with an error beside a rank that refused, (\d+) as they should", done.stdout)
     assert done.returncode == 0 and ended, done.stdout + done.stderr
     assert int(ended[1]) > 0 and int(ended[2]) > 0, ended[0]

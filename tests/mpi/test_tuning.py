@@ -41,7 +41,7 @@ def test_calls_go_both_ways(launch, table, name, part):
         return
     passed_on, ran = done.stderr.split("passed on to the MPI because")[1], done.stderr.split("passed on to the MPI because")[0]
     for collective in ("allreduce", "broadcast", "alltoall", "gather", "barrier"):
-        assert re.search(rf"{collective}\s+the tuning table says that the MPI is faster", passed_on), done.stderr
+        assert re.search(rf"{collective}\s+the MPI is faster, says the tuning table or what was learned", passed_on), done.stderr
     for collective, algorithm in (("allreduce", "rabenseifner slot"), ("broadcast", "chain slot"), ("alltoall", "bruck slot")):
         assert re.search(rf"{collective}\s+{algorithm}", ran), done.stderr
 

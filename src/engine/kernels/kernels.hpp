@@ -35,6 +35,9 @@ ReducePair reduce_kernels(copse_op op, copse_type type) noexcept;  // both at on
 // Returns the bytes from one element to the next, padding included, or 0 if the type is out of range.
 std::size_t type_size(copse_type type) noexcept;
 
+// Tells whether elements of this type are combined to the same bits in any order, by every operator.
+bool is_exact(copse_type type) noexcept;
+
 // Names as in copse/types.h ("DOUBLE", "SUM"); "?" out of range. Parsing ignores case.
 const char* type_name(copse_type type) noexcept;
 const char* op_name(copse_op op) noexcept;

@@ -12,6 +12,10 @@ namespace {
 constexpr std::size_t kTypeSizes[] = {COPSE_TYPES(COPSE_SIZE_)};
 #undef COPSE_SIZE_
 
+#define COPSE_EXACT_(name, c_type, type_class) std::is_integral_v<c_type>,
+constexpr bool kExact[] = {COPSE_TYPES(COPSE_EXACT_)};
+#undef COPSE_EXACT_
+
 #define COPSE_TYPE_NAME_(name, c_type, type_class) #name,
 constexpr const char* kTypeNames[] = {COPSE_TYPES(COPSE_TYPE_NAME_)};
 #undef COPSE_TYPE_NAME_
@@ -39,6 +43,7 @@ bool in_range(copse_op op) { return static_cast<std::size_t>(op) < COPSE_OP_COUN
 }  // namespace
 
 std::size_t type_size(copse_type type) noexcept { return in_range(type) ? kTypeSizes[type] : 0; }
+bool is_exact(copse_type type) noexcept { return in_range(type) && kExact[type]; }
 const char* type_name(copse_type type) noexcept { return in_range(type) ? kTypeNames[type] : "?"; }
 const char* op_name(copse_op op) noexcept { return in_range(op) ? kOpNames[op] : "?"; }
 std::optional<copse_type> parse_type(std::string_view name) noexcept { return parse<copse_type>(kTypeNames, name); }

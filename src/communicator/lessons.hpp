@@ -1,0 +1,56 @@
+// What a communicator's stream of calls does to learn (learner.hpp): it times calls, agrees with the other ranks, and counts on which
+// kinds of calls the time goes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "communicator/learner.hpp"
+
+namespace copse::communicator {
+
+class Lessons {
+ public:
+  // `ways` says how many ways a kind of call has.
+  Lessons(Pace pace, std::function<int(Kind)> ways) : learner_(pace, std::move(ways)) {}
+
+  // Calls before this one need nothing of this.
+  [[nodiscard]] std::uint64_t look_at() const { return over_ ? UINT64_MAX : learner_.look_at(); }
+  [[nodiscard]] bool must_agree(std::uint64_t number) const { return !over_ && learner_.must_agree(number); }
+  [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const { return !over_ && learner_.is_on_trial(number, kind); }
+  [[nodiscard]] int way(std::uint64_t number, Kind kind) const { return learner_.way(number, kind); }
+
+  // Around a call that is on trial. Other calls may be ended, too.
+  void begin(std::uint64_t number, Kind kind, int way);
+  void end(std::uint64_t number);
+
+  // That many calls of a kind have run, each with so many bytes.
+  void count(Kind kind, std::uint64_t calls, std::uint64_t bytes);
+
+  // Around an agreement, which takes place before call `number`.
+  [[nodiscard]] Learner::Words words(std::uint64_t number);
+  void begin_agreement();
+  std::optional<Learner::Change> agreed(const Learner::Words &all, std::uint64_t number);
+  [[nodiscard]] double agreement_seconds() const { return agreement_ns_ / 1e9; }  // the last one, on this rank
+  // Nothing is learned any more.
+  void give_up() { over_ = true; }
+
+  [[nodiscard]] const Learner &learner() const { return learner_; }
+
+ private:
+  Learner learner_;
+  std::map<Kind, double> spent_ns_;  // by this rank, estimated, since the last agreement
+  std::map<Kind, double> each_ns_;   // of a call, on this rank
+  struct Timed {
+    std::uint64_t number = 0;
+    Kind kind = 0;
+    int way = 0;
+    double entry = 0;
+  } timed_;
+  double agreement_began_ = 0, agreement_ns_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace copse::communicator
