@@ -11,6 +11,7 @@
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
 #include "choose/settings.hpp"
+#include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/scale.hpp"
 #include "cli/sweep.hpp"
@@ -87,9 +88,6 @@ int number(std::string_view option, std::string_view text, int least) {
   return value;
 }
 
-// Accepts MPI's name of broadcast, too, as COPSE_ALGORITHM does.
-std::string_view collective_in(std::string_view text) { return text == "bcast" ? "broadcast" : text; }
-
 plan::Carrier carrier_in(std::string_view text) {
   std::string known;
   for (int c = 0; c < plan::kCarriers; ++c) {
@@ -134,7 +132,7 @@ Options parse(Arguments arguments) {
       return arguments[++i];
     };
     if (arguments[i] == "--collective")
-      options.collective = collective_in(value());
+      options.collective = algorithms::name_of(collective_in(value()));
     else if (arguments[i] == "--algorithm")
       options.algorithm = value();
     else if (arguments[i] == "--ranks")
@@ -175,18 +173,17 @@ Options parse(Arguments arguments) {
   return options;
 }
 
-[[noreturn]] void unknown(const std::string& what, std::string_view word, std::vector<std::string> known) {
+[[noreturn]] void unknown_algorithm(std::string_view word, std::vector<std::string> known) {
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  refuse("no " + what + " is called '" + std::string(word) + "'" + text::instead_of(word, known));
+  refuse("no algorithm is called '" + std::string(word) + "'" + text::instead_of(word, known));
 }
 
 std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
-  std::vector<std::string> collectives, known;  // known: algorithms of the collective, or of all if none is named
+  std::vector<std::string> known;  // algorithms of the collective, or of all if none is named
   bool named = false;
   for (const Algorithm& row : algorithms::all()) {
-    collectives.emplace_back(name_of(row.collective));
     if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
     known.emplace_back(row.name);
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;
@@ -195,8 +192,7 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
   }
   if (rows.empty() && named)
     refuse(std::string("none of these has the carrier ") + plan::name_of(*options.plans.carrier) + "; copse info --algorithms lists the carriers");
-  if (known.empty()) unknown("collective", options.collective, collectives);
-  if (rows.empty()) unknown("algorithm", options.algorithm, known);
+  if (rows.empty()) unknown_algorithm(options.algorithm, known);
   return rows;
 }
 

@@ -11,7 +11,7 @@ namespace copse::communicator {
 using engine::Block;
 
 // Fields that a collective does not have keep their default values. Counts are in elements of `element_bytes` bytes. If nothing
-// is reduced, an element is a byte.
+// is reduced, an element is a byte. A barrier has none.
 //
 // `input` may equal `output` (MPI_IN_PLACE). In a gather, scatter or allgather, one of the two holds only this rank's block,
 // and the other holds every rank's. In place then means that the one points to this rank's block in the other.

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -153,10 +155,13 @@ std::string heap_why_not() {
   return why_not == nullptr ? "" : why_not;
 }
 
-bool probe_kernel_reach(const Card &neighbour, const engine::Peer &peer) {
+std::string kernel_trouble(const Card &neighbour, const engine::Peer &peer) {
   std::uint64_t word = 0;
-  return engine::kernel_read(peer, &word, neighbour.probe, sizeof word) && word == neighbour.process &&
-         engine::kernel_write(peer, &word, neighbour.probe, sizeof word);
+  errno = 0;
+  if (!engine::kernel_read(peer, &word, neighbour.probe, sizeof word)) return std::string("process_vm_readv: ") + std::strerror(errno);
+  if (word != neighbour.process) return "process_vm_readv read the memory of another process";
+  if (!engine::kernel_write(peer, &word, neighbour.probe, sizeof word)) return std::string("process_vm_writev: ") + std::strerror(errno);
+  return "";
 }
 
 }  // namespace copse::communicator

@@ -33,7 +33,7 @@ struct Card {
 };
 
 // Returns a number that is the same for all processes that can share memory through /proc/<pid>. These are processes of one
-// boot of one kernel, in one PID namespace.
+// boot of one kernel, in one PID namespace, that see the same host name.
 [[nodiscard]] std::uint64_t host_id();
 
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
@@ -56,8 +56,7 @@ struct Card {
 // Says why this process has no shared heap. The text is empty if it has one.
 [[nodiscard]] std::string heap_why_not();
 
-// Reads the neighbour's probe word through the kernel and writes it back. Returns true if both work and the word is the
-// neighbour's.
-[[nodiscard]] bool probe_kernel_reach(const Card &neighbour, const engine::Peer &peer);
+// Reads the neighbour's probe word through the kernel and writes it back. Says what went wrong. The text is empty if both worked.
+[[nodiscard]] std::string kernel_trouble(const Card &neighbour, const engine::Peer &peer);
 
 }  // namespace copse::communicator

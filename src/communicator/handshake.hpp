@@ -1,8 +1,8 @@
 // Ranks that meet by name exchange these messages before they share memory.
 //
 // A caller says which rank it is. Rank 0 answers with the descriptor of the memory, or says why not. The writer of a message
-// may be a stranger, or run another version. So what the kernel can tell is never taken from a message, and every byte is
-// checked before it is used. The head of a message and the answer stay the same in all versions.
+// may be a stranger, or run another version. So what the kernel can tell is never believed from a message, only compared, and every
+// byte is checked before it is used. The head of a message and the answer stay the same in all versions.
 #pragma once
 
 #include <sys/types.h>

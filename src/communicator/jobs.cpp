@@ -167,6 +167,7 @@ void Communicator::State::bind(Job &job) {
     if (traits.has_output(rank, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
   }
   if (job.now.call.count == 0 && algorithms::traits_of(arguments.collective).moves_data) {
+    if (traced) job.now.route = &routes.find(arguments, 0);  // the last route, if any, has exchanged the sizes
     job.stage = Job::Stage::over;
     job.outcome = verdict(job);
     return;

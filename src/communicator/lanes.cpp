@@ -23,6 +23,8 @@ engine::Geometry lane_geometry(const engine::Geometry &main) {
   return geometry;
 }
 
+constexpr const char *kNotGathered = "the ranks could not be gathered";
+
 }  // namespace
 
 std::optional<Lane> Lanes::take(Group &group, std::string &why_not) {
@@ -46,7 +48,7 @@ void Lanes::give_back(int number, std::uint64_t ticket) {
 
 bool Lanes::find_more(Group &group, std::string &why_not) {
   if (!entries_.empty() && !reclaim(group)) {
-    why_not = "the ranks could not be gathered";
+    why_not = kNotGathered;
     return false;
   }
   if (kFreeShare * free_.size() <= entries_.size()) grow(group, why_not);
@@ -85,9 +87,12 @@ void Lanes::grow(Group &group, std::string &why_not) {
   }
   CommonMemory memory(group.ground.leader, group.ground.leader_rank == group.rank, count * lane_bytes);
   std::vector<std::uint8_t> mapped(static_cast<std::size_t>(group.ranks));
-  if (!memory.meet(*group.bootstrap, group.ground.leader_rank)) return;
+  const bool met = memory.meet(*group.bootstrap, group.ground.leader_rank);
   const std::uint8_t mine = memory.mapping() ? 1 : 0;
-  if (!group.bootstrap->allgather(&mine, mapped.data(), sizeof mine)) return;
+  if (!met || !group.bootstrap->allgather(&mine, mapped.data(), sizeof mine)) {
+    why_not = kNotGathered;
+    return;
+  }
   if (const auto at = std::find(mapped.begin(), mapped.end(), 0); at != mapped.end()) {
     why_not = memory.why_not_made();
     if (why_not.empty())

@@ -2,7 +2,6 @@
 #include "communicator/reach.hpp"
 
 #include <cerrno>
-#include <cstring>
 
 #include "communicator/common_memory.hpp"
 
@@ -35,9 +34,10 @@ void try_kernel(const Census &census, Reach &reach) {
   const auto mine = static_cast<std::size_t>(reach.peers[static_cast<std::size_t>(census.rank)].local);
   const int next = census.here[(mine + 1) % census.here.size()];
   const engine::Peer &peer = reach.peers[static_cast<std::size_t>(next)];
-  if (peer.same_process || probe_kernel_reach(census.card(next), peer)) return;
-  reach.kernel_why_not = "process_vm_readv of rank " + std::to_string(next) + " failed on rank " +
-                         std::to_string(census.rank) + ": " + std::strerror(errno);
+  if (peer.same_process) return;
+  const std::string trouble = kernel_trouble(census.card(next), peer);
+  if (!trouble.empty())
+    reach.kernel_why_not = "the kernel's copy from rank " + std::to_string(next) + " failed on rank " + std::to_string(census.rank) + ": " + trouble;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Routes say what runs which call of a communicator. A route has a decision and the programs that it needs. Both are made when
-// they are first needed, and kept.
+// they are first needed. They are kept; of programs for permutations, only the last ones are.
 #pragma once
 
 #include <array>
