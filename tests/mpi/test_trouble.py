@@ -252,7 +252,7 @@ def test_kernel_reach_refused_on_one_rank(launch, programs, refuse, name):
     program = [*refuse("1", "kernel"), programs(flavour)]
     done = launch(flavour, 3, "matrix", "world", program=program, COPSE_TRACE="1", **ORACLE_STAYS_AWAY)
     assert passed(done, "matrix"), done.stdout + done.stderr
-    assert re.search(r"no kernel reach: process_vm_readv of rank \d failed on rank 1: Operation not permitted",
+    assert re.search(r"no kernel reach: the kernel's copy from rank \d failed on rank 1: process_vm_readv: Operation not permitted",
                      done.stderr), done.stderr  # fmt: skip
     assert re.search(r"^copse: allreduce +\w+ slot", done.stderr, re.MULTILINE), done.stderr
 
