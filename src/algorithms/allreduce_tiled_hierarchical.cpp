@@ -81,9 +81,10 @@ std::vector<int> reduce_tile(Builder &builder, const Request &request, const Sta
       items.emplace_back([&builder, member, mine] {
         return builder.take_part(0, member, mine, builder.scratch(0, mine));
       });
-  for (int child : links.children)
-    items.emplace_back([&builder, child, home, mine] {
-      return builder.take(1, child, home, builder.scratch(0, mine));
+  // The last child has the fewest regions below it, and is ready first.
+  for (auto child = links.children.rbegin(); child != links.children.rend(); ++child)
+    items.emplace_back([&builder, from = *child, home, mine] {
+      return builder.take(1, from, home, builder.scratch(0, mine));
     });
   if (links.parent == shape::kNoParent) {
     const Operand result = builder.open(2, takers, home);

@@ -40,6 +40,7 @@ void Clock::spend(const Moment &now, double ns, Part part, Level level) {
 void Clock::note(const Moment &now, double from, double to, std::int32_t before, Part part, Level level) {
   history_.events.push_back({now.step, from, to, now.rank, before, static_cast<std::int32_t>(now.call), part, level});
   ranks_[at(now.rank)].last = static_cast<std::int32_t>(history_.events.size()) - 1;
+  is_too_long_ = is_too_long_ || to > question_.most;
 }
 
 // Where several ranks have one processor, only one of them runs at a time.
@@ -150,7 +151,8 @@ bool Clock::idles() {
     if (!starts_.empty() && starts_.top().time <= flows_.next_end()) {
       Start start = starts_.top();
       starts_.pop();
-      flows_.start(start.time, start.rank, start.movement.behind_first_line(), start.movement.rate, std::move(start.movement.resources));
+      Movement &movement = start.movement;
+      flows_.start(start.time, start.rank, movement.behind_first_line(), movement.rate, std::move(movement.resources), std::move(movement.together));
       continue;
     }
     const double end = flows_.next_end();
@@ -158,6 +160,7 @@ bool Clock::idles() {
     Rank &rank = ranks_[at(number)];
     Event &event = history_.events[at(rank.last)];
     event.to = rank.time = end;
+    is_too_long_ = is_too_long_ || end > question_.most;
     rank.moving = false;
     kernel_copies_ -= event.part == Part::kernel ? 1 : 0;
     walk_->wake(number);
@@ -208,7 +211,9 @@ Price price(const Question &question, const Parameters &machine) {
   Clock clock(question, machine);
   analysis::Walk walk(script, clock);
   clock.attach(walk);
-  if (!walk.run()) throw std::logic_error(question.variant.name() + ": the walk does not end");
+  const bool ends = walk.run();
+  if (clock.enough()) return {kTooLong, {}, question.calls};
+  if (!ends) throw std::logic_error(question.variant.name() + ": the walk does not end");
   return clock.result();
 }
 

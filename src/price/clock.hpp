@@ -19,6 +19,8 @@ struct Movement {
   Part part = Part::copies;
   topology::Level level = topology::Level::core;
   std::vector<std::size_t> resources;
+  Flows::Together together;             // with those who read the same into the same cache
+  std::vector<std::int64_t> read_with;  // what they read, and into which cache; empty: nobody reads with this one
 
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
 };
@@ -37,7 +39,10 @@ class Movements {
  private:
   enum class Way : std::uint8_t { out, in, link, whole, memory };
 
-  void read(Movement &movement, const plan::Operand &operand, int rank);
+  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now);
+  void join(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, int owner);
+  void group(Movement &movement);
+  [[nodiscard]] const Nearness *keeper(int owner, int rank) const;
   void write(Movement &movement, const plan::Operand &operand, int rank);
   void pass(Movement &movement, const Nearness &nearness, int from, int to);
   void use_memory(Movement &movement, int owner);
@@ -53,6 +58,7 @@ class Movements {
   bool one_buffer_, too_large_;
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
   std::vector<double> write_rates_;
+  std::map<std::vector<std::int64_t>, int> groups_;  // of those who read the same, by what they read
 };
 
 class Clock : public analysis::Quiet {
@@ -67,6 +73,9 @@ class Clock : public analysis::Quiet {
   Clock(const Question &question, const Parameters &machine);
   void attach(analysis::Walk<Clock> &walk) { walk_ = &walk; }
   [[nodiscard]] Price result() const;
+
+  // Tells whether the calls take longer than anybody wants to know.
+  [[nodiscard]] bool enough() const { return is_too_long_; }
 
   // These are the events of the walk (walk.hpp).
   void begins(const analysis::Moment &now);
@@ -144,6 +153,7 @@ class Clock : public analysis::Quiet {
   History history_;
   std::priority_queue<Start> starts_;
   int kernel_copies_ = 0;
+  bool is_too_long_ = false;
 };
 
 }  // namespace copse::price

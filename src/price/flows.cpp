@@ -19,9 +19,10 @@ std::size_t Flows::add_resource(double capacity) {
   return capacities_.size() - 1;
 }
 
-void Flows::start(double now, int flow, double bytes, double most, std::vector<std::size_t> resources) {
+void Flows::start(double now, int flow, double bytes, double most, std::vector<std::size_t> resources, Together together) {
   go_to(now);
-  active_.push_back({flow, bytes, most, 0, std::move(resources)});
+  if (together.group >= static_cast<int>(members_.size())) members_.resize(static_cast<std::size_t>(together.group) + 1);
+  active_.push_back({flow, bytes, most, 0, std::move(resources), std::move(together)});
   share();
 }
 
@@ -40,21 +41,33 @@ void Flows::go_to(double now) {
   now_ = now;
 }
 
+double Flows::possible(const Flow &flow) const {
+  double rate = flow.most;
+  for (const auto *list : {&flow.resources, &flow.together.resources})
+    for (const std::size_t resource : *list)
+      rate = std::min(rate, std::max(0.0, left_[resource]) / static_cast<double>(sharers_[resource]));
+  return rate;
+}
+
+void Flows::take(const std::vector<std::size_t> &resources, double rate) {
+  for (const std::size_t resource : resources) {
+    left_[resource] -= rate;
+    --sharers_[resource];
+  }
+}
+
 // Gives rates in rounds. In each round the scarcest resource, or the slowest flow, decides: those flows get their rates, and
-// what they take is no longer there for the others.
+// what they take is no longer there for the others. Rates grow from round to round. So a group takes the rate of its last member.
 void Flows::share() {
   left_ = capacities_;
   sharers_.assign(capacities_.size(), 0);
+  const auto group_of = [](const Flow &flow) { return static_cast<std::size_t>(flow.together.group); };
   for (Flow &flow : active_) {
     flow.rate = -1;
     for (const std::size_t resource : flow.resources) ++sharers_[resource];
+    if (flow.together.group >= 0 && members_[group_of(flow)]++ == 0)
+      for (const std::size_t resource : flow.together.resources) ++sharers_[resource];
   }
-  const auto possible = [&](const Flow &flow) {
-    double rate = flow.most;
-    for (const std::size_t resource : flow.resources)
-      rate = std::min(rate, std::max(0.0, left_[resource]) / static_cast<double>(sharers_[resource]));
-    return rate;
-  };
   for (std::size_t given = 0; given < active_.size();) {
     double least = kNever;
     for (const Flow &flow : active_)
@@ -63,10 +76,8 @@ void Flows::share() {
       if (flow.rate >= 0 || possible(flow) > least * (1 + 1e-12)) continue;
       flow.rate = least;
       ++given;
-      for (const std::size_t resource : flow.resources) {
-        left_[resource] -= least;
-        --sharers_[resource];
-      }
+      take(flow.resources, least);
+      if (flow.together.group >= 0 && --members_[group_of(flow)] == 0) take(flow.together.resources, least);
     }
   }
   next_end_ = kNever;

@@ -1,6 +1,7 @@
 // Finds out what a step moves, from where to where, and what it passes on its way.
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "price/clock.hpp"
 
@@ -97,8 +98,39 @@ void Movements::pass(Movement &movement, const Nearness &nearness, int from, int
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }
 
-void Movements::read(Movement &movement, const Operand &operand, int rank) {
-  const int owner = owner_of(operand, rank);
+// Returns the outermost cache of the reader that keeps what comes from the owner; null if none does.
+const Nearness *Movements::keeper(int owner, int rank) const {
+  const topology::Place &here = places_[at(rank)], &there = places_[at(owner)];
+  const Nearness *found = nullptr;
+  for (const Nearness &each : machine_.nearness)
+    if (each.keeps_reads && here.at(each.level) != there.at(each.level)) found = &each;
+  return found;
+}
+
+// What the reader's cache keeps comes once for all who read it now. They all get it from that cache.
+void Movements::join(Movement &movement, const Operand &operand, const Moment &now, int owner) {
+  const Nearness *const cache = keeper(owner, now.rank);
+  if (cache == nullptr) return;
+  const auto which = static_cast<std::size_t>(cache - machine_.nearness.data());
+  const std::int32_t part = places_[at(now.rank)].at(cache->level);
+  movement.read_with = {static_cast<std::int64_t>(which), part, owner, static_cast<std::int64_t>(operand.space), operand.area,
+                        operand.range.first, operand.range.count, operand.range.of, now.fragment, static_cast<std::int64_t>(now.call)};
+  movement.together.resources = std::exchange(movement.resources, {});
+  use(movement, Way::whole, which, {part, 0}, cache->read.all);
+}
+
+// Finds the group of a movement, when everything that it passes is known. What it also writes to, it has for itself.
+void Movements::group(Movement &movement) {
+  auto &shared = movement.together.resources;
+  std::erase_if(shared, [&](std::size_t resource) { return std::find(movement.resources.begin(), movement.resources.end(), resource) != movement.resources.end(); });
+  if (shared.empty()) return;
+  auto what = movement.read_with;
+  what.insert(what.end(), shared.begin(), shared.end());  // a group has one list of these
+  movement.together.group = groups_.try_emplace(std::move(what), static_cast<int>(groups_.size())).first->second;
+}
+
+void Movements::read(Movement &movement, const Operand &operand, const Moment &now) {
+  const int rank = now.rank, owner = owner_of(operand, rank);
   const bool from_memory = is_read_from_memory(operand, owner);
   if (from_memory) {
     movement.latency_ns += machine_.memory.line_ns;
@@ -115,6 +147,7 @@ void Movements::read(Movement &movement, const Operand &operand, int rank) {
   movement.rate = std::min(movement.rate, nearness.read.one);
   if (movement.level > nearness.level) movement.level = nearness.level;
   pass(movement, nearness, owner, rank);
+  join(movement, operand, now, owner);
 }
 
 double Movements::write_rate(int rank) {
@@ -150,21 +183,28 @@ Movement Movements::of(const Moment &now, int kernel_copies) {
   movement.part = reduces ? Part::reductions : Part::copies;
   movement.bytes = bytes(now, step.a);
   if (movement.bytes <= 0) return movement;
-  read(movement, step.a, now.rank);
+  read(movement, step.a, now);
   if (reduces) {
     Movement other;
-    read(other, step.b, now.rank);
+    read(other, step.b, now);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
     movement.rate = both ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));
     movement.latency_ns += other.latency_ns;
     movement.level = std::min(movement.level, other.level);
+    if (movement.read_with.empty()) {
+      movement.read_with = std::move(other.read_with);
+      movement.together = std::move(other.together);
+    } else {  // a flow has one group
+      other.resources.insert(other.resources.end(), other.together.resources.begin(), other.together.resources.end());
+    }
     for (const std::size_t resource : other.resources)
       if (std::find(movement.resources.begin(), movement.resources.end(), resource) == movement.resources.end())
         movement.resources.push_back(resource);
   }
   write(movement, step.dst, now.rank);
   write(movement, step.dst2, now.rank);
+  group(movement);
   const bool foreign = is_peers_buffer(step.a.space) || is_peers_buffer(step.b.space) || is_peers_buffer(step.dst.space);
   if (foreign && question_.reach == Reach::kernel) {
     if (!machine_.kernel) throw std::invalid_argument(machine_.name + ": the machine's file does not say what the kernel's copy costs (\"kernel\")");

@@ -71,6 +71,7 @@ Nearness nearness_of(const Json &object) {
     if (found == words.end()) by->refuse("a level is not shared by '" + by->string() + "'" + text::instead_of(by->string(), words));
     nearness.shared = static_cast<Shared>(found - words.begin());
   }
+  if (const Json *const keeps = members.find("keeps_reads")) nearness.keeps_reads = keeps->boolean();
   members.end();
   return nearness;
 }

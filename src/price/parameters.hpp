@@ -36,6 +36,9 @@ struct Nearness {
   // What `read.all` bounds: everything that passes the level; what goes from one part of it to another one, as over a link of
   // their own; or what goes out of a part, and what goes into it.
   enum class Shared : std::uint8_t { all, links, ports } shared = Shared::all;
+  // Whether what one rank reads from elsewhere stays in the level's cache, as in one that includes the inner caches. Those who read
+  // the same at the same time then get it there, and it comes over links and out of memories once (HMPI 2.2 and 3.1).
+  bool keeps_reads = false;
 };
 
 // The kernel's copy between processes. Concurrent copies slow down each other's handling of pages.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace copse::price {
 // How ranks reach buffers of others, where a plan does that.
 enum class Reach : std::uint8_t { loads, kernel };
 
+inline constexpr double kTooLong = std::numeric_limits<double>::infinity();
+
 // Many fields: everything that the price of a call depends on, besides the machine.
 struct Question {
   analysis::Variant variant;       // with its plans. Its places are those of the machine's processors.
@@ -24,6 +27,7 @@ struct Question {
   bool cold = false;  // inputs and outputs are in no cache
   int calls = 1;      // so many calls, back to back; the price is that of one after the first
   std::string operation = "sum", type = "double";
+  double most = kTooLong;  // ns: the walk ends as soon as the calls take longer, and the price is then kTooLong
 };
 
 // What time is spent on.

@@ -44,6 +44,29 @@ TEST(Flows, WhatOneCannotUseOthersGet) {
   }
 }
 
+TEST(Flows, AGroupPassesAResourceOnce) {
+  Flows flows;
+  const std::size_t link = flows.add_resource(6), cache = flows.add_resource(8);
+  for (const int flow : {1, 2}) flows.start(0, flow, 40, 10, {cache}, {0, {link}});
+  flows.start(0, 3, 20, 10, {}, {1, {link}});
+  // The link is for two: 3 for the pair, and 3 for the third flow. Each of the pair has these 3, as the cache has 4 for each.
+  EXPECT_NEAR(flows.next_end(), 20 / 3.0, 1e-9);
+  EXPECT_EQ(flows.end_next(), 3);
+  EXPECT_NEAR(flows.next_end(), 20 / 3.0 + 20 / 4.0, 1e-9) << "now the cache bounds them, and no longer the link";
+}
+
+TEST(Flows, TheFastestOfAGroupCounts) {
+  Flows flows;
+  const std::size_t link = flows.add_resource(10);
+  flows.start(0, 1, 8, 2, {}, {0, {link}});
+  flows.start(0, 2, 16, 4, {}, {0, {link}});
+  flows.start(0, 3, 24, 100, {link});  // what 4 leave
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(flows.next_end(), 4, 1e-9);
+    flows.end_next();
+  }
+}
+
 TEST(Flows, NothingIsMovedAtOnce) {
   Flows flows;
   flows.start(3, 7, 0, 1, {});
