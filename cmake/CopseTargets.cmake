@@ -1,4 +1,4 @@
-# The three kinds of target in Copse: a room, a test, and (in faces/) a face.
+# The kinds of target in Copse: a room, a test, a fuzzer, and (in faces/) a face.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(Threads REQUIRED)
@@ -72,4 +72,29 @@ function(copse_test name)
     set_tests_properties(${name}_${shard} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
+endfunction()
+
+# copse_fuzzer(<name> LENGTH <bytes> SOURCES ... USES ... [SEEDS folder] [DICTIONARY file])
+# A libFuzzer binary that ctest runs for a minute, with inputs of up to so many bytes. Its own sources are instrumented, so a parser
+# under test is one of them. Fuzzers need clang's runtime. Only `make test-full` builds with clang, and it runs their quick tests.
+function(copse_fuzzer name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    return()
+  endif()
+  cmake_parse_arguments(FUZZER "" "LENGTH;SEEDS;DICTIONARY" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${FUZZER_SOURCES})
+  target_compile_options(${name} PRIVATE ${COPSE_WARNINGS} -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  target_link_libraries(${name} PRIVATE ${FUZZER_USES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(arguments -max_total_time=60 -timeout=20 -max_len=${FUZZER_LENGTH} -len_control=0 -rss_limit_mb=4096)
+  if(FUZZER_DICTIONARY)
+    list(APPEND arguments -dict=${FUZZER_DICTIONARY})
+  endif()
+  if(FUZZER_SEEDS)  # libFuzzer writes what it finds into the first folder
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${name}_found)
+    list(APPEND arguments ${CMAKE_BINARY_DIR}/tests/${name}_found ${FUZZER_SEEDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arguments})
+  set_tests_properties(${name} PROPERTIES LABELS quick TIMEOUT 120)
 endfunction()

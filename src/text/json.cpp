@@ -15,7 +15,17 @@
 namespace copse::text {
 namespace {
 
-constexpr std::size_t kDeepest = 64, kMostMembers = 1000, kLargestFile = std::size_t{64} << 20;
+constexpr std::size_t kDeepest = 64, kMostMembers = 1000, kMostValues = 1'000'000, kLargestFile = std::size_t{64} << 20;
+
+// A file may hold whole books and control characters, which could do anything to a terminal. A message has none of these.
+std::string presentable(const std::string &message) {
+  constexpr std::size_t kLongest = 1000, kEnd = 200;
+  std::string text = message;
+  if (text.size() > kLongest) text = text.substr(0, kLongest - kEnd) + " [...] " + text.substr(text.size() - kEnd);
+  for (char &c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -67,6 +77,8 @@ class Lines {
 
 }  // namespace
 
+FileError::FileError(const std::string &message) : std::runtime_error(presentable(message)) {}
+
 // Builds the document from RapidJSON's events.
 class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonReader> {
  public:
@@ -81,7 +93,7 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
   bool Double(double value) { return number(Json::Kind::number, value); }
   bool String(const char *text, rapidjson::SizeType size, bool) {
     Json *const value = add(Json::Kind::string);
-    if (value == nullptr) return false;
+    if (value == nullptr || !is_text(text, size)) return false;
     value->string_.assign(text, size);
     return true;
   }
@@ -90,6 +102,7 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
   bool StartObject() { return open(Json::Kind::object); }
   bool Key(const char *text, rapidjson::SizeType size, bool) {
     std::string name(text, size);
+    if (!is_text(text, size)) return false;
     if (open_.back()->object_.size() == kMostMembers) return fail("an object has more than " + std::to_string(kMostMembers) + " members");
     for (const auto &member : open_.back()->object_)
       if (member.first == name) return fail("an object has the member " + quoted(name) + " twice");
@@ -106,7 +119,16 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     mistake_ = std::move(what);
     return false;
   }
+  // Others take texts as C strings, which would end too early.
+  bool is_text(const char *text, std::size_t size) {
+    return std::string_view(text, size).find('\0') == std::string_view::npos || fail("a text holds the character \\u0000");
+  }
+  // Returns null if there are too many values.
   Json *add(Json::Kind kind) {
+    if (++values_ > kMostValues) {
+      fail("the file has more than " + std::to_string(kMostValues) + " values");
+      return nullptr;
+    }
     Json *value = &document_;
     if (!open_.empty() && open_.back()->kind_ == Json::Kind::list) value = &open_.back()->list_.emplace_back();
     if (!open_.empty() && open_.back()->kind_ == Json::Kind::object) value = &open_.back()->object_.back().second;
@@ -116,12 +138,16 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     return value;
   }
   bool number(Json::Kind kind, double number) {
-    add(kind)->number_ = number;
+    Json *const value = add(kind);
+    if (value == nullptr) return false;
+    value->number_ = number;
     return true;
   }
   bool open(Json::Kind kind) {
     if (open_.size() == kDeepest) return fail("lists and objects nest deeper than " + std::to_string(kDeepest) + " levels");
-    open_.push_back(add(kind));
+    Json *const value = add(kind);
+    if (value == nullptr) return false;
+    open_.push_back(value);
     return true;
   }
   bool close() {
@@ -133,6 +159,7 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
   std::shared_ptr<const std::string> origin_;
   Json document_;
   std::vector<Json *> open_;  // the last one gets the next value; a list does not grow while one of its values is open
+  std::size_t values_ = 0;
   std::string mistake_;
 };
 

@@ -12,10 +12,11 @@
 
 namespace copse::text {
 
-// A mistake in a file. The message begins with the place: "file:line: ".
+// A mistake in a file. The message begins with the place: "file:line: ". It is one line of bounded length, whatever it quotes from
+// the file.
 class FileError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit FileError(const std::string &message);
 };
 
 // Reads a file as text. Throws FileError if it cannot be read, or is larger than 64 MiB.
@@ -27,7 +28,7 @@ class Json {
   enum class Kind : unsigned char { null, boolean, number, string, list, object };
 
   // Parses a document. `origin` is the name of the file. Throws FileError if it is not JSON, if an object has a member twice
-  // or more than 1000 members, or if it nests deeper than 64 levels.
+  // or more than 1000 members, if it nests deeper than 64 levels, or if it has more than a million values.
   static Json parse(std::string_view text, std::string_view origin);
   // The same for a file (read_file).
   static Json read(const std::string &file);

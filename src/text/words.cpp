@@ -26,6 +26,7 @@ std::string nearest(std::string_view word, const std::vector<std::string> &known
   std::string best;
   std::size_t least = word.size() / 2 + 1;  // a word that is more than half wrong is not a typing mistake
   for (const std::string &candidate : known) {
+    if (word.size() >= candidate.size() + least) continue;  // each letter too many is a mistake; and the word may be a whole file
     std::vector<std::size_t> row(candidate.size() + 1);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
     for (std::size_t i = 0; i < word.size(); ++i) {

@@ -20,6 +20,7 @@ namespace {
 
 // A description of a larger machine is taken for a mistake. Otherwise it could use up all memory.
 constexpr std::uint64_t kMostProcessors = 16384;
+constexpr std::size_t kLongestDescription = 4096;  // hwloc's own have a few hundred characters
 
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
@@ -103,6 +104,8 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
       "an hwloc synthetic string like \"package:2 numa:2 l3:1 core:4 pu:1\", the path of an hwloc XML file, or one "
       "of " +
       known_names();
+  if (text.size() > kLongestDescription)
+    throw Error(where, "the description has more than " + std::to_string(kLongestDescription) + " characters", expected, "describe the machine by levels");
   const std::vector<std::string> pieces = pieces_of(text);
   if (pieces.empty()) throw Error(where, "the description is empty", expected, "unset it to use this machine as it is");
   std::uint64_t processors = 1;
@@ -349,6 +352,8 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
     if (stat(given.c_str(), &status) != 0) {
       throw Error(where, "cannot open '" + given + "': " + std::strerror(errno), expected, "check the path");
     }
+    // Reading a device or a pipe might never end.
+    if (!S_ISREG(status.st_mode)) throw Error(where, "'" + given + "' is not a regular file", expected, "check the path");
     if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
       throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected,
                   "write one with: lstopo machine.xml");
