@@ -51,7 +51,7 @@ void fragment_in(const Json &value, Rule &rule) {
   if (!algorithm.fragments) value.refuse(std::string(algorithm.name) + " does not cut messages into fragments");
 }
 
-Rule rule_in(const Json &row, const char *file) {
+Rule rule_in(const Json &row, const char *file, std::string &reason) {
   Members members(row, "a row");
   Rule rule;
   rule.line = row.line();
@@ -79,7 +79,8 @@ Rule rule_in(const Json &row, const char *file) {
     if (rule.algorithm == kByMpi) fragment->refuse("the MPI decides by itself how it cuts messages");
     fragment_in(*fragment, rule);
   }
-  if (const Json *const because = members.find("because")) static_cast<void>(because->string());  // for people
+  const Json *const because = members.find("because");
+  reason = because == nullptr ? std::string() : because->string();
   members.end();
   return rule;
 }
@@ -95,8 +96,14 @@ void Table::read(const Json &document, const std::string &origin) {
   machine = members.need("machine").string();
   if (const Json *const name = members.find("mpi")) mpi = name->string();
   if (const Json *const made = members.find("made")) static_cast<void>(made->object());  // when and how, for people
-  for (const Json &row : members.need("rows").list()) rules.push_back(rule_in(row, file.c_str()));
+  for (const Json &row : members.need("rows").list()) rules.push_back(rule_in(row, file.c_str(), reasons.emplace_back()));
   members.end();
+}
+
+std::string Table::reason_of(const Rule &rule) const {
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (&rules[i] == &rule) return reasons[i];
+  return {};
 }
 
 }  // namespace copse::choose

@@ -15,6 +15,7 @@ struct Table {
   std::string machine;  // the machine that it was made on (topology::Machine::kind), or "any"
   std::string mpi;      // the MPI that it was made with; empty: none
   std::vector<Rule> rules;
+  std::vector<std::string> reasons;  // why each rule is there: what was measured, as a text for people; empty: not said
 
   Table() = default;
   Table(const Table &) = delete;  // the rules point to `file`
@@ -23,6 +24,8 @@ struct Table {
   // Reads a document into an empty table. Throws text::FileError if it is not a table, or if a row asks for what Copse cannot
   // do.
   void read(const text::Json &document, const std::string &origin);
+  // Returns the reason of a rule; an empty text if it is not one of the table's.
+  [[nodiscard]] std::string reason_of(const Rule &rule) const;
 };
 
 }  // namespace copse::choose

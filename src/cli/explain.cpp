@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "choose/chooser.hpp"
+#include "choose/table.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "cli/pricing.hpp"
+#include "cli/scene.hpp"
 
 namespace copse::cli {
 namespace {
@@ -20,7 +22,10 @@ using algorithms::Collective;
 constexpr const char* kHelp =
     "usage: copse-native explain COLLECTIVE [BYTES[K|M]] [options]\n"
     "Shows what would run for a message, or for blocks, of that many bytes; without a size, for all sizes. The\n"
-    "variables COPSE_ALGORITHM and COPSE_FRAGMENT apply.\n"
+    "variables COPSE_ALGORITHM, COPSE_FRAGMENT and COPSE_TUNING apply. For one size, it also says what that would cost on\n"
+    "a machine, and what the three cheapest other ways would (copse price lists all).\n"
+    "  --machine M      the machine, as for copse price: recorded, or machine.json. The ranks fill it, which says whether\n"
+    "                   they take turns or sit in several regions. By default, they sit as the options say on epyc or grace\n"
     "  -n, --ranks N    default 8\n"
     "  --nodes N        default 1; the ranks fill them in blocks\n"
     "  --reach R        staged (common memory only), kernel (the default), or direct (threads, the shared heap)\n"
@@ -40,6 +45,8 @@ struct Query {
   std::optional<std::size_t> bytes;
   std::size_t element = 1;
   bool strict = false, json = false;
+  std::string machine;         // empty: a usual one
+  std::optional<Scene> scene;  // for prices
 };
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
@@ -62,6 +69,8 @@ Query parse(Arguments arguments) {
       situation.nodes = static_cast<int>(number_in(option, value(), 1, kRanksMost));
     else if (option == "--reach")
       set_reach(situation, value());
+    else if (option == "--machine")
+      query.machine = value();
     else if (option == "--dear-kernel")
       situation.costs.kernel = 2 * (situation.costs.write + situation.costs.read);
     else if (option == "--turns")
@@ -110,11 +119,7 @@ struct Answer {
   choose::Decision decision;
   std::optional<choose::Cut> cut;
 
-  [[nodiscard]] std::string algorithm() const {
-    if (decision.outside) return "mpi";
-    return std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) +
-           (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
-  }
+  [[nodiscard]] std::string algorithm() const { return decision.outside ? "mpi" : name_of(decision); }
   [[nodiscard]] bool ends() const { return decision.to < choose::Bounds{}.to; }
   [[nodiscard]] std::string fragments() const {
     if (decision.halves) return "halves, from " + std::to_string(choose::kHalvesFrom) + " on";
@@ -129,19 +134,79 @@ struct Answer {
     return by_rule + (rule.carrier == decision.carrier ? "" : std::string("; too large for a ") + plan::name_of(rule.carrier)) +
            (settings.forced_for(rule.collective) == nullptr ? "" : "; the choice of COPSE_ALGORITHM cannot run here");
   }
-  [[nodiscard]] std::string json() const {
-    std::string text = "{\"by_mpi\": " + std::string(decision.outside ? "true" : "false") + ", \"from\": " + std::to_string(decision.from) +
+  // What was measured, if the row of a table says so.
+  [[nodiscard]] std::string measured(const choose::Settings& settings) const {
+    return settings.table == nullptr || decision.forced ? std::string() : settings.table->reason_of(*decision.rule);
+  }
+  [[nodiscard]] std::string json(const choose::Settings& settings) const {
+    const std::string reason = measured(settings);
+    std::string text = "\"by_mpi\": " + std::string(decision.outside ? "true" : "false") + ", \"from\": " + std::to_string(decision.from) +
                        ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
                        ", \"algorithm\": " + quoted(decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(decision.carrier)) +
                        ", \"radix\": " + std::to_string(decision.radix) + ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
                        ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
                        ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
                        ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
-                       ", \"case\": " + quoted(choose::case_of(*decision.rule));
+                       ", \"case\": " + quoted(choose::case_of(*decision.rule)) + ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
     if (cut) text += ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
-    return text + "}";
+    return text;
   }
 };
+
+// What an answer costs by the price, and what the next ways would.
+struct Prices {
+  std::string machine, seats;  // where
+  std::string why_not;         // not empty: there are no prices
+  Priced chosen;
+  std::vector<Priced> next;  // the cheapest other algorithms and carriers
+
+  [[nodiscard]] std::string json() const {
+    if (!why_not.empty()) return "null";
+    const auto one = [](const Priced& way) {
+      return "\"run\": " + quoted(name_of(way.decision)) + ", \"fragment_bytes\": " + std::to_string(way.decision.fragment_bytes) +
+             ", \"ns\": " + with_format("%.3f", way.price.ns);
+    };
+    std::vector<std::string> others;
+    for (const Priced& way : next) others.push_back("{" + one(way) + "}");
+    return "{\"machine\": " + quoted(machine) + ", " + one(chosen) + ", \"next\": " + json_list(others) + "}";
+  }
+};
+
+bool is_same_way(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
+
+// Returns the cheapest ways that are not the chosen one, each algorithm once by each carrier.
+std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decision& chosen) {
+  constexpr std::size_t kNext = 3;
+  std::vector<Priced> result;
+  for (const Priced& way : all) {
+    const auto is_there = [&](const Priced& other) { return is_same_way(other.decision, way.decision); };
+    if (is_same_way(way.decision, chosen) || std::any_of(result.begin(), result.end(), is_there)) continue;
+    result.push_back(way);
+    if (result.size() == kNext) break;
+  }
+  return result;
+}
+
+Prices prices_of(const Query& query, const choose::Decision& chosen) {
+  Prices prices;
+  if (!query.scene) {
+    prices.why_not = "so many ranks have no price unless you name a machine (--machine)";
+    return prices;
+  }
+  const Scene& scene = *query.scene;
+  prices.machine = scene.machine.name;
+  prices.seats = scene.seats;
+  const Pricer pricer(scene.machine, query.situation, scene.places);
+  const PricedCall call{query.collective, *query.bytes, query.strict};
+  try {
+    prices.chosen = {chosen, pricer.price(call, chosen)};
+    constexpr int kRadices[] = {2};  // others would make whoever asks wait, and are seldom among the first
+    prices.next = next_of(pricer.all(call, kRadices), chosen);
+  } catch (const std::invalid_argument& lacking) {
+    prices.why_not = lacking.what();
+  }
+  return prices;
+}
 
 std::vector<Answer> answers_to(const Query& query) {
   std::vector<Answer> answers;
@@ -158,6 +223,24 @@ std::vector<Answer> answers_to(const Query& query) {
   }
 }
 
+void print_prices(const Prices& prices, bool by_mpi) {
+  if (!prices.why_not.empty()) {
+    std::printf("price      none: %s\n", prices.why_not.c_str());
+    return;
+  }
+  std::printf("\nby price, on %s, %s:\n", prices.machine.c_str(), prices.seats.c_str());
+  std::vector<std::vector<std::string>> table{{"way", "fragment", "time", "over the chosen one"}};
+  const auto add = [&](const Priced& way) {
+    const std::size_t fragment = way.decision.fragment_bytes;
+    table.push_back({name_of(way.decision), fragment == 0 ? "-" : std::to_string(fragment), time_text(way.price.ns),
+                     with_format("%.2f", way.price.ns / prices.chosen.price.ns)});
+  };
+  add(prices.chosen);
+  for (const Priced& way : prices.next) add(way);
+  if (by_mpi) table[1].back() += ", without the MPI, whose own collective has no price";
+  print_table(table);
+}
+
 void print_one(const Query& query, const Answer& answer) {
   const choose::Decision& decision = answer.decision;
   const std::size_t count = *query.bytes / query.element;
@@ -172,7 +255,9 @@ void print_one(const Query& query, const Answer& answer) {
     std::printf("slots      of %u bytes, %u in a ring\n", slots.bytes, slots.depth);
   }
   std::printf("because    %s\n", answer.why(query.settings).c_str());
+  if (const std::string reason = answer.measured(query.settings); !reason.empty()) std::printf("measured   %s\n", reason.c_str());
   std::printf("the same   from %zu bytes%s\n", decision.from, answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
+  print_prices(prices_of(query, decision), decision.outside);
 }
 
 void print_all(const Query& query, const std::vector<Answer>& answers) {
@@ -195,12 +280,19 @@ int explain(Arguments arguments) {
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
   query.settings = *settings;
-  query.places = placement_of(query.situation);
+  if (query.machine.empty()) {
+    query.scene = usual_scene(query.situation);
+    query.places = placement_of(query.situation);
+  } else {
+    query.scene = scene_on(query.machine, query.situation);
+    query.places = query.scene->places;
+  }
   query.situation.places = &query.places;
   const std::vector<Answer> answers = answers_to(query);
   if (query.json) {
     std::vector<std::string> objects;
-    for (const Answer& answer : answers) objects.push_back(answer.json());
+    for (const Answer& answer : answers)
+      objects.push_back("{" + answer.json(query.settings) + (query.bytes ? ", \"price\": " + prices_of(query, answer.decision).json() : "") + "}");
     std::printf("%s\n", json_list(objects).c_str());
   } else if (query.bytes) {
     print_one(query, answers.front());

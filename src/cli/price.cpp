@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "choose/chooser.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
-#include "price/price.hpp"
+#include "cli/pricing.hpp"
+#include "cli/winners.hpp"
 
 namespace copse::cli {
 namespace {
@@ -30,22 +30,27 @@ constexpr const char* kHelp =
     "  --top N            print so many (default 20)\n"
     "  --path             print the critical path of the cheapest: rank, time, part, step\n"
     "  --machines         print the recorded machines instead, and where their numbers come from\n"
+    "  --winners          print instead, as JSON, what is cheapest from 8 B to 4 MiB on each recorded machine. Several\n"
+    "                     collectives may be given, and no size; there are at most 32 ranks unless --ranks says more.\n"
+    "                     (copse price --plot FILE.png COLLECTIVE... draws it.)\n"
     "  --json\n";
 
 // Many fields: one for each option.
 struct Query {
   Collective collective{};
   std::size_t bytes = 0, ranks = 0, nodes = 1, layout = 0, calls = 3, top = 20;
-  std::string machine = "ig", algorithm;
+  std::string machine, algorithm;  // machine: empty: the standard one, or for --winners all
   choose::Situation situation;
-  bool strict = false, cold = false, path = false, machines = false, json = false;
+  bool strict = false, cold = false, path = false, machines = false, winners = false, json = false;
+  std::vector<Collective> collectives;  // for --winners
 };
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
 bool set_switch(Query& query, std::string_view option) {
   const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},     {"--cold", &query.cold}, {"--path", &query.path},
-                                                          {"--machines", &query.machines}, {"--json", &query.json}};
+                                                          {"--machines", &query.machines}, {"--winners", &query.winners},
+                                                          {"--json", &query.json}};
   for (const auto& [name, target] : kSwitches)
     if (name == option) return *target = true;
   return false;
@@ -84,6 +89,10 @@ Query parse(Arguments arguments) {
       words.push_back(option);
   }
   if (query.machines) return query;
+  if (query.winners) {
+    for (const std::string_view word : words) query.collectives.push_back(collective_in(word));
+    return query;
+  }
   if (words.size() != 2 && !(words.size() == 1 && words[0] == "barrier")) refuse("expected a collective and a size; see --help");
   query.collective = collective_in(words[0]);
   if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
@@ -91,64 +100,23 @@ Query parse(Arguments arguments) {
   return query;
 }
 
-// A candidate and what it costs.
-struct Row {
-  choose::Decision decision;
-  price::Price price;
-
-  [[nodiscard]] std::string name() const {
-    return std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) +
-           (decision.radix == 2 ? "" : ":" + std::to_string(decision.radix));
-  }
-};
-
-std::string with_format(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-std::string time_text(double ns) { return ns < 1e4 ? with_format("%.1f ns", ns) : with_format("%.1f us", ns / 1e3); }
 std::string level_text(topology::Level level) { return std::string(topology::level_name(level)); }
 
 bool has_level(price::Part part) {
   return part == price::Part::signals || part == price::Part::copies || part == price::Part::reductions || part == price::Part::kernel;
 }
 
-std::vector<Row> rows_of(Query& query, const price::Parameters& machine) {
-  price::Question question;
-  analysis::Variant& variant = question.variant;
-  const int nodes = static_cast<int>(query.nodes);
-  variant.ranks = query.ranks > 0 ? static_cast<int>(query.ranks) : nodes * static_cast<int>(machine.machine.cores().size());
-  if (nodes > variant.ranks) refuse("--nodes: there are more nodes than ranks");
-  variant.places = std::make_shared<topology::Placement>(analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, variant.ranks));
-  if (nodes > 1)
-    for (const auto& place : *variant.places) variant.nodes.push_back(place.at(topology::Level::node));
-  question.bytes = query.bytes;
-  question.cold = query.cold;
-  question.calls = static_cast<int>(query.calls);
-  question.reach = query.situation.direct ? price::Reach::loads : price::Reach::kernel;
-  query.situation.ranks = variant.ranks;
+// Places the ranks on the machine, and asks what everything that could run the call costs there.
+std::vector<Priced> rows_of(Query& query, const price::Parameters& machine) {
+  const int nodes = static_cast<int>(query.nodes), cores = nodes * static_cast<int>(machine.machine.cores().size());
+  const int ranks = query.ranks > 0 ? static_cast<int>(query.ranks) : cores;
+  if (nodes > ranks) refuse("--nodes: there are more nodes than ranks");
   query.situation.nodes = nodes;
-  query.situation.places = variant.places.get();
-  query.situation.oversubscribed = variant.ranks > nodes * static_cast<int>(machine.machine.cores().size());
-  const int radices[] = {2, 4, 8};
-  const std::size_t fragments[] = {0, 16384, 32768};
-  const choose::Needs needs = choose::needs_of(query.collective, variant.ranks, 8, query.strict);
-  const plan::Rings rings = choose::rings_for(query.situation.oversubscribed, variant.ranks);
-  std::vector<Row> rows;
-  for (const choose::Decision& decision : choose::candidates(query.situation, query.collective, query.bytes, needs, radices, fragments)) {
-    if (!query.algorithm.empty() && decision.algorithm->name != query.algorithm) continue;
-    variant.row = decision.algorithm;
-    variant.carrier = decision.carrier;
-    variant.radix = 2;
-    if (decision.radix != 2 && !analysis::differs(variant, decision.radix)) continue;
-    variant.radix = decision.radix;
-    variant.plans = analysis::build_plans(variant);
-    question.fragment_bytes = choose::cut(rings.slots, decision, query.bytes, 1).fragment_count;
-    rows.push_back({decision, price::price(question, machine)});
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.price.ns < b.price.ns; });
-  return rows;
+  query.situation.ranks = ranks;
+  query.situation.oversubscribed = ranks > cores;
+  const Pricer pricer(machine, query.situation, analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks));
+  constexpr int kRadices[] = {2, 4, 8};
+  return pricer.all({query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls)}, kRadices, query.algorithm);
 }
 
 void print_path(const price::Price& price) {
@@ -158,22 +126,22 @@ void print_path(const price::Price& price) {
                 stretch.what.c_str());
 }
 
-void print(const Query& query, const std::vector<Row>& rows) {
+void print(const Query& query, const std::vector<Priced>& rows) {
   std::vector<std::vector<std::string>> table{{"algorithm", "fragment", "time", "over the best"}};
   for (std::size_t i = 0; i < std::min(rows.size(), query.top); ++i)
-    table.push_back({rows[i].name(), rows[i].decision.fragment_bytes == 0 ? "-" : std::to_string(rows[i].decision.fragment_bytes),
+    table.push_back({name_of(rows[i].decision), rows[i].decision.fragment_bytes == 0 ? "-" : std::to_string(rows[i].decision.fragment_bytes),
                      time_text(rows[i].price.ns), with_format("%.2f", rows[i].price.ns / rows.front().price.ns)});
   print_table(table);
   const price::Price& best = rows.front().price;
   std::printf("\n%d ranks on %d x %s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes, query.machine.c_str(),
-              rows.front().name().c_str());
+              name_of(rows.front().decision).c_str());
   for (const auto& share : best.shares())
     std::printf("  %5.1f %%  %s%s\n", 100 * share.ns / best.ns, price::name_of(share.part),
                 has_level(share.part) ? (" (" + level_text(share.level) + ")").c_str() : "");
   if (query.path) print_path(best);
 }
 
-std::string json_of(const Row& row) {
+std::string json_of(const Priced& row) {
   std::vector<std::string> shares;
   for (const auto& share : row.price.shares())
     shares.push_back("{\"part\": " + quoted(price::name_of(share.part)) + ", \"level\": " + (has_level(share.part) ? quoted(level_text(share.level)) : "null") +
@@ -198,6 +166,20 @@ int print_machines(bool json) {
   return 0;
 }
 
+int print_winners(const Query& query) {
+  WinnersQuery winners;
+  winners.collectives = query.collectives;
+  if (winners.collectives.empty()) winners.collectives = {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::alltoall};
+  if (!query.machine.empty()) winners.machines = {query.machine};
+  for (const price::Recorded& each : price::recorded())
+    if (query.machine.empty()) winners.machines.emplace_back(each.name);
+  winners.ranks = static_cast<int>(query.ranks);
+  winners.situation = query.situation;
+  winners.cold = query.cold;
+  print_winners(winners);
+  return 0;
+}
+
 }  // namespace
 
 int price_calls(Arguments arguments) {
@@ -207,12 +189,14 @@ int price_calls(Arguments arguments) {
   }
   Query query = parse(arguments);
   if (query.machines) return print_machines(query.json);
+  if (query.winners) return print_winners(query);
+  if (query.machine.empty()) query.machine = "ig";
   const price::Parameters machine = price::parameters_of(query.machine);
-  const std::vector<Row> rows = rows_of(query, machine);
+  const std::vector<Priced> rows = rows_of(query, machine);
   if (rows.empty()) refuse(query.algorithm.empty() ? "nothing can run this call" : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
   if (query.json) {
     std::vector<std::string> objects;
-    for (const Row& row : rows) objects.push_back(json_of(row));
+    for (const Priced& row : rows) objects.push_back(json_of(row));
     std::printf("%s\n", json_list(objects).c_str());
   } else {
     print(query, rows);

@@ -71,14 +71,59 @@ def test_people_read_it_from_the_copse_command(copse):
     assert re.search(r"^because +rules\.def:\d+: ", done.stdout, re.MULTILINE)
 
 
-
 def test_a_row_of_a_table_is_named(native, tmp_path):
     table = tmp_path / "table.json"
     table.write_text('{"schema": "copse-tuning/1", "machine": "any", "rows": [\n'
                      '{"collective": "broadcast", "bytes": [0, 100], "run": "mpi"},\n'
-                     '{"collective": "broadcast", "run": "chain:slot"}]}')  # fmt: skip
+                     '{"collective": "broadcast", "run": "chain:slot", "because": "1.31 times as fast as the default"}]}')  # fmt: skip
     said = {}
     for size in ("64", "200"):
         said[size] = native("explain", "broadcast", size, "-n", "2", "--mpi", env={"COPSE_TUNING": str(table)}).stdout
     assert said["64"].startswith("mpi\n") and "table.json:2: up to 100 bytes" in said["64"]
     assert said["200"].startswith("chain:slot\n") and "table.json:3: all else" in said["200"]
+    assert "measured" not in said["64"] and "whose own collective has no price" in said["64"]
+    assert "measured   1.31 times as fast as the default\n" in said["200"]
+
+
+def test_the_next_three_ways_have_prices(explained, native):
+    (answer,) = explained("allreduce", "64K", "-n", "8", "--reach", "direct")
+    price = answer["price"]
+    assert (price["machine"], price["run"]) == ("epyc", f"{answer['algorithm']}:{answer['carrier']}") and price["ns"] > 0
+    others = [way["run"] for way in price["next"]]
+    assert len(set(others)) == 3 and price["run"] not in others
+    assert [way["ns"] for way in price["next"]] == sorted(way["ns"] for way in price["next"])
+    said = native("explain", "allreduce", "64K", "-n", "8", "--reach", "direct").stdout
+    assert "by price, on epyc, 8 ranks in one region:" in said and all(f"\n{run} " in said for run in (price["run"], *others))
+
+
+def test_a_machine_says_how_its_ranks_sit_and_what_they_cost(explained, native):
+    where = ("-n", "48", "--reach", "direct", "--machine", "ig")
+    (answer,) = explained("allreduce", "64K", *where)
+    assert "several regions" in answer["case"], "48 ranks fill all eight"
+    rows = json.loads(native("price", "allreduce", "64K", "-n", "48", "--machine", "ig", "--json").stdout)
+    cheapest = min(row["ns"] for row in rows if row["radix"] == 2)
+    assert min(answer["price"]["ns"], answer["price"]["next"][0]["ns"]) == pytest.approx(cheapest, rel=1e-4)
+    turns = native("explain", "broadcast", "4K", "-n", "20", "--machine", "zoot").stdout
+    assert "with turns" in turns and "on zoot, 20 ranks in one region, taking turns" in turns
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["-n", "17"], "on grace, 17 ranks in one region"),
+    (["-n", "17", "--numa"], "on epyc, 17 ranks in several regions"),
+    (["-n", "20", "--turns"], "on epyc, 20 ranks in one region, taking turns"),
+    (["-n", "24", "--nodes", "2"], "on epyc, 24 ranks on 2 nodes in one region of each"),
+    (["-n", "65"], "price      none: so many ranks"),
+])  # fmt: skip
+def test_without_a_machine_a_usual_one_is_said(native, arguments, said):
+    assert said in native("explain", "broadcast", "4K", *arguments).stdout
+
+
+def test_a_price_that_a_machine_cannot_have_is_no_mistake(native, tmp_path):
+    own = tmp_path / "own.json"
+    own.write_text("""{"schema": "copse-machine/1", "name": "own", "title": "t", "source": [], "topology": "core:4 pu:1",
+        "steps": {"call_ns": 0, "step_ns": 0, "wait_ns": 0, "turn_ns": 0}, "own": {"line_ns": 0},
+        "levels": [{"level": "node", "flag_ns": 100, "line_ns": 0}], "memory": {"line_ns": 0}, "reduce_GBps": {"": 1}}""")
+    done = native("explain", "broadcast", "1M", "-n", "4", "--machine", str(own))
+    assert done.returncode == 0 and 'price      none: own: the machine\'s file does not say what the kernel' in done.stdout
+    refused = native("explain", "broadcast", "1M", "--machine", "igg")
+    assert refused.returncode == 2 and "did you mean 'ig'?" in refused.stderr

@@ -1,8 +1,14 @@
 """`copse price`: every algorithm has one, the cheapest comes first, and mistakes are refused."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pytest
+
+from copse import files, paths, price
 
 
 def test_the_cheapest_comes_first_and_its_parts_add_up(native):
@@ -37,3 +43,75 @@ def test_a_machine_of_ones_own(native, tmp_path):
 def test_mistakes_are_refused(native, arguments, complaint):
     done = native("price", *arguments)
     assert done.returncode == 2 and complaint in done.stderr, done.stderr
+
+
+def test_the_winners_are_the_cheapest(native):
+    (found,) = json.loads(native("price", "--winners", "broadcast", "--machine", "zoot").stdout)
+    assert (found["machine"], found["ranks"], found["blocks"]) == ("zoot", 16, False)
+    sizes = [winner["bytes"] for winner in found["winners"]]
+    assert sizes[0] == 8 and sizes[-1] == 4 << 20 and sizes == sorted(sizes)
+    (winner,) = [winner for winner in found["winners"] if winner["bytes"] == 32768]
+    rows = json.loads(native("price", "broadcast", "32768", "--machine", "zoot", "--calls", "1", "--json").stdout)
+    assert winner["ns"] == pytest.approx(min(row["ns"] for row in rows if row["radix"] == 2 and row["fragment_bytes"] != 16384), rel=1e-4)
+
+
+def test_who_wins_where_is_drawn(copse, tmp_path):
+    picture = tmp_path / "new" / "winners.png"
+    done = copse("price", "--plot", picture, "broadcast", "allreduce", "--machine", "zoot")
+    assert done.returncode == 0 and "2 machines and collectives" in done.stdout, done.stderr
+    assert picture.read_bytes().startswith(b"\x89PNG") and [file.name for file in picture.parent.iterdir()] == ["winners.png"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["--plot"], "--plot needs the name of a picture"), (["--plot", "allreduce"], "--plot needs"), (["--plot", "x.png", "allredce"], "did you mean 'allreduce'?")],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused(copse, tmp_path, arguments, complaint):
+    done = copse("price", *arguments)
+    assert done.returncode == 2 and complaint in done.stderr, done.stderr
+
+
+def test_every_winner_has_its_own_colour():
+    names = [f"a{i}" for i in range(12)]
+    colours = price.colours_of([{"winners": [{"algorithm": name} for name in names]}])
+    assert len(set(colours.values())) == len(names)
+
+
+WRITER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from copse import files
+n = 0
+while True:
+    n += 1
+    with files.replaced(Path(sys.argv[2])) as new:
+        with new.open("w") as out:
+            for part in range(200):
+                out.write(f"{n}\\n")
+                out.flush()
+            if n == 2:
+                print("writes", flush=True)
+"""
+
+
+def test_an_interrupted_writer_leaves_a_whole_file(tmp_path):
+    file = tmp_path / "table.json"
+    for milliseconds in range(1, 41, 3):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, paths.ROOT / "faces" / "python", file], stdout=subprocess.PIPE, text=True)
+        assert writer.stdout.readline() == "writes\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(milliseconds / 1000)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        lines = file.read_text().splitlines()
+        assert len(lines) == 200 and len(set(lines)) == 1, milliseconds
+
+
+def test_a_writer_that_fails_changes_nothing(tmp_path):
+    file = tmp_path / "table.json"
+    file.write_text("old")
+    with pytest.raises(KeyboardInterrupt), files.replaced(file) as new:
+        new.write_text("ne")
+        raise KeyboardInterrupt
+    assert file.read_text() == "old" and os.listdir(tmp_path) == ["table.json"]

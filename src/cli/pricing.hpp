@@ -1,0 +1,63 @@
+// Prices the ways in which a call could run. `price`, `explain` and the picture of winners have this in common.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "price/price.hpp"
+
+namespace copse::cli {
+
+// A call whose ways are priced, besides the situation of its ranks.
+struct PricedCall {
+  algorithms::Collective collective{};
+  std::size_t bytes = 0;  // of the message, or of each block
+  bool strict = false;    // an operator that does not commute
+  bool cold = false;      // inputs and outputs are in no cache
+  int calls = 3;          // the price is that of one among so many
+  double most = price::kTooLong;  // ns: nobody asks for the price of what takes longer
+};
+
+// A way and what it costs.
+struct Priced {
+  choose::Decision decision;
+  price::Price price;
+};
+
+// Returns "algorithm:carrier", and the radix if it is not 2.
+[[nodiscard]] std::string name_of(const choose::Decision& decision);
+// Returns "12.3 ns" or "12.3 us".
+[[nodiscard]] std::string time_text(double ns);
+[[nodiscard]] std::string with_format(const char* format, double value);
+
+// Knows a machine and where the ranks sit on it.
+class Pricer {
+ public:
+  // The machine must outlive this. The places become those of the situation, whose number of ranks is theirs, too.
+  Pricer(const price::Parameters& machine, const choose::Situation& situation, topology::Placement places);
+
+  [[nodiscard]] const choose::Situation& situation() const { return situation_; }
+
+  // Returns everything that could run the call, without a price. `fragments` are the sizes that are tried; 0: not cut.
+  [[nodiscard]] std::vector<choose::Decision> ways(const PricedCall& call, std::span<const int> radices,
+                                                   std::span<const std::size_t> fragments) const;
+  // Makes the plans of a way. They do not depend on the size of the message. The variant has no plans if the way's radix makes
+  // the same ones as radix 2.
+  [[nodiscard]] analysis::Variant variant_of(const choose::Decision& way) const;
+  [[nodiscard]] price::Price price(const PricedCall& call, const choose::Decision& way, const analysis::Variant& variant) const;
+  // The same for a way alone.
+  [[nodiscard]] price::Price price(const PricedCall& call, choose::Decision way) const;
+  // Returns all ways with their prices, the cheapest first. If `algorithm` is not empty, only its ways.
+  [[nodiscard]] std::vector<Priced> all(const PricedCall& call, std::span<const int> radices, const std::string& algorithm = {}) const;
+
+ private:
+  const price::Parameters& machine_;
+  std::shared_ptr<const topology::Placement> places_;
+  std::vector<std::int32_t> nodes_;  // of the ranks, if they sit on several
+  choose::Situation situation_;
+};
+
+}  // namespace copse::cli

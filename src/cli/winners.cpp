@@ -1,0 +1,110 @@
+// Finds the winners, on all processors.
+#include "cli/winners.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/output.hpp"
+#include "cli/pricing.hpp"
+#include "cli/workers.hpp"
+
+namespace copse::cli {
+namespace {
+
+using algorithms::Collective;
+
+constexpr int kMostRanks = 32;  // unless the user says more, for which prices take much longer
+constexpr std::size_t kLeast = 8, kMost = std::size_t{4} << 20;
+
+// A way that was the cheapest so far for some size.
+struct Winner {
+  std::size_t bytes = 0;
+  choose::Decision decision;
+  double ns = price::kTooLong;
+};
+
+bool has_same_plans(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
+
+// Prices each way for all sizes before the next one, because its plans are the same for all of them. Single copies come first: they
+// are cheap for long messages, so that the walks of slots, which take the longest, end early. One call alone is priced, and trees have
+// radix 2: others would take several times as long.
+std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool cold) {
+  constexpr int kRadices[] = {2};
+  constexpr std::size_t kFragments[] = {0, 32768};
+  struct Question {
+    std::size_t winner;
+    choose::Decision way;
+  };
+  std::vector<Winner> winners;
+  std::vector<Question> questions;
+  for (std::size_t bytes = kLeast; bytes <= kMost; bytes = bytes < kMost ? std::min(4 * bytes, kMost) : kMost + 1) {
+    winners.push_back({bytes, {}, price::kTooLong});
+    for (const choose::Decision& way : pricer.ways({collective, bytes, false, cold, 1}, kRadices, kFragments))
+      questions.push_back({winners.size() - 1, way});
+  }
+  std::stable_sort(questions.begin(), questions.end(), [](const Question& a, const Question& b) {
+    return std::pair(b.way.carrier, a.way.algorithm) < std::pair(a.way.carrier, b.way.algorithm);
+  });
+  std::optional<analysis::Variant> variant;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const auto& [number, way] = questions[i];
+    if (i == 0 || !has_same_plans(way, questions[i - 1].way)) variant = pricer.variant_of(way);
+    Winner& winner = winners[number];
+    const double ns = pricer.price({collective, winner.bytes, false, cold, 1, winner.ns}, way, *variant).ns;
+    if (ns < winner.ns) winner = {winner.bytes, way, ns};
+  }
+  return winners;
+}
+
+std::string json_of(const price::Parameters& machine, int ranks, Collective collective, const std::vector<Winner>& winners) {
+  std::vector<std::string> objects;
+  for (const Winner& winner : winners)
+    objects.push_back("{\"bytes\": " + std::to_string(winner.bytes) + ", \"algorithm\": " + quoted(winner.decision.algorithm->name) +
+                      ", \"carrier\": " + quoted(plan::name_of(winner.decision.carrier)) +
+                      ", \"fragment_bytes\": " + std::to_string(winner.decision.fragment_bytes) + ", \"ns\": " + with_format("%.3f", winner.ns) + "}");
+  return "{\"machine\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) + ", \"ranks\": " + std::to_string(ranks) +
+         ", \"collective\": " + quoted(algorithms::name_of(collective)) + ", \"blocks\": " + (algorithms::traits_of(collective).has_blocks() ? "true" : "false") + ", \"winners\": " + json_list(objects) + "}";
+}
+
+}  // namespace
+
+void print_winners(const WinnersQuery& query) {
+  std::vector<price::Parameters> machines;
+  for (const std::string& name : query.machines) machines.push_back(price::parameters_of(name));
+  const std::size_t calls = query.collectives.size();
+  std::vector<std::string> objects(machines.size() * calls);
+  std::vector<std::size_t> order(objects.size());
+  const auto ranks_on = [&](const price::Parameters& machine) {
+    return query.ranks > 0 ? query.ranks : std::min(kMostRanks, static_cast<int>(machine.machine.cores().size()));
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ranks_on(machines[a / calls]) > ranks_on(machines[b / calls]); });
+  Tasks tasks;
+  tasks.count = order.size();
+  tasks.where = [&](std::size_t task) { return machines[order[task] / calls].name; };
+  std::string failed;
+  tasks.run = [&](std::size_t task) -> std::string {
+    const std::size_t number = order[task];
+    const price::Parameters& machine = machines[number / calls];
+    const int ranks = ranks_on(machine);
+    choose::Situation situation = query.situation;
+    situation.oversubscribed = ranks > static_cast<int>(machine.machine.cores().size());
+    try {
+      const Pricer pricer(machine, situation, analysis::make_placement(0, machine.machine, 1, ranks));
+      const Collective collective = query.collectives[number % calls];
+      objects[number] = json_of(machine, ranks, collective, winners_of(pricer, collective, query.cold));
+      return {};
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  };
+  run(tasks);
+  if (const auto lacking = std::find(objects.begin(), objects.end(), std::string()); lacking != objects.end())
+    throw std::invalid_argument("some machine has no price for these calls; try copse price for it alone: " + machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name);
+  std::printf("%s\n", json_list(objects).c_str());
+}
+
+}  // namespace copse::cli
