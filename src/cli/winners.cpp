@@ -26,6 +26,9 @@ struct Winner {
   double ns = price::kTooLong;
 };
 
+// Some algorithms do the same on one node. Of those that differ by less than this, the first in the registry wins: the simplest.
+constexpr double kTie = 1.001;
+
 bool has_same_plans(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
 
 // Prices each way for all sizes before the next one, because its plans are the same for all of them. Single copies come first: they
@@ -53,8 +56,9 @@ std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool
     const auto& [number, way] = questions[i];
     if (i == 0 || !has_same_plans(way, questions[i - 1].way)) variant = pricer.variant_of(way);
     Winner& winner = winners[number];
-    const double ns = pricer.price({collective, winner.bytes, false, cold, 1, winner.ns}, way, *variant).ns;
-    if (ns < winner.ns) winner = {winner.bytes, way, ns};
+    const double ns = pricer.price({collective, winner.bytes, false, cold, 1, winner.ns * kTie}, way, *variant).ns;
+    const bool ties = ns <= winner.ns * kTie && ns * kTie >= winner.ns;
+    if (ties ? way.algorithm < winner.decision.algorithm : ns < winner.ns) winner = {winner.bytes, way, ns};
   }
   return winners;
 }
