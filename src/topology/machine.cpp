@@ -353,7 +353,8 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
       throw Error(where, "cannot open '" + given + "': " + std::strerror(errno), expected, "check the path");
     }
     // Reading a device or a pipe might never end.
-    if (!S_ISREG(status.st_mode)) throw Error(where, "'" + given + "' is not a regular file", expected, "check the path");
+    if (!S_ISREG(status.st_mode))
+      throw Error(where, "'" + given + "' is not a topology that hwloc can read, since it is no regular file", expected, "check the path");
     if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
       throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected,
                   "write one with: lstopo machine.xml");

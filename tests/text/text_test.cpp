@@ -57,6 +57,23 @@ TEST(Json, WhatIsNoJsonIsRefusedWithItsLine) {
   EXPECT_NE(mistake_in("1e999"), "") << "more than a double holds";
 }
 
+TEST(Json, NumbersAreExact) {
+  const Json document = Json::parse("[0e121, -0.0, 13.0612, 1e-6, 9007199254740993, 123456789012345678901234567890, 5e-324]", "f");
+  const double expected[] = {0, 0, 13.0612, 1e-6, 9007199254740992, 123456789012345678901234567890.0, 5e-324};
+  for (std::size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(document.list()[i].number(), expected[i]) << i;
+  for (const char *wrong : {"[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[0x10]", "[1e999]", "[1e-999]"}) EXPECT_NE(mistake_in(wrong), "") << wrong;
+}
+
+TEST(Json, MessagesAreOneShortLine) {
+  EXPECT_EQ(mistake_in("{\"a\\n\\u001b[2J\": 1, \"a\\n\\u001b[2J\": 1}"), "f:1: an object has the member 'a??[2J' twice");
+  const std::string name(100000, 'x');
+  EXPECT_LT(mistake_in("{\"" + name + "\": 1, \"" + name + "\": 1}").size(), 1100U);
+  EXPECT_NE(mistake_in("[\"a\\u0000b\"]").find("holds the character"), std::string::npos);
+  std::string many = "[0";
+  for (int i = 0; i < 1'000'000; ++i) many += ",0";
+  EXPECT_NE(mistake_in(many + "]").find("more than 1000000 values"), std::string::npos);
+}
+
 TEST(Json, WrongKindsAndRangesAreRefusedWithTheirLine) {
   const Json document = Json::parse("{\"n\": 3,\n\"s\": \"x\",\n\"f\": 2.5}", "f");
   const auto refusal = [](auto &&call) {
