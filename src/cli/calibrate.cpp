@@ -119,7 +119,7 @@ std::string json_of(const measure::Cell& cell) {
          ", \"turns\": " + (cell.turns ? "true" : "false") + ", \"collective\": " + quoted(algorithms::name_of(cell.collective)) +
          ", \"bytes\": " + std::to_string(cell.bytes) + ", \"run\": " + quoted(cell.way) + ", \"predicted_ns\": " +
          with_format("%.1f", cell.predicted_ns) + ", \"measured_ns\": " + with_format("%.1f", cell.measured_ns) +
-         ", \"spread\": " + with_format("%.3f", cell.spread) + ", \"error\": " + with_format("%.4f", cell.error()) + "}";
+         ", \"spread\": " + with_format("%.3f", cell.spread) + ", \"other_state\": " + (cell.other_state ? "true" : "false") + ", \"error\": " + with_format("%.4f", cell.error()) + "}";
 }
 
 double median_error(const std::vector<measure::Cell>& cells, bool turns) {
@@ -134,7 +134,7 @@ void print(const std::vector<measure::Cell>& cells) {
   for (const measure::Cell& cell : cells)
     table.push_back({std::to_string(cell.ranks) + (cell.processes ? " processes" : " threads"), std::string(algorithms::name_of(cell.collective)),
                      std::to_string(cell.bytes), cell.way, with_format("%.3f", cell.predicted_ns / 1e3), with_format("%.3f", cell.measured_ns / 1e3),
-                     with_format("%+.0f %%", 100 * cell.error())});
+                     with_format("%+.0f %%", 100 * cell.error()) + (cell.other_state ? "; the caches are not as near as measured" : "")});
   print_table(table);
   for (const bool turns : {false, true}) {
     if (std::none_of(cells.begin(), cells.end(), [&](const measure::Cell& cell) { return cell.turns == turns; })) continue;

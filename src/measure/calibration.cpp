@@ -16,7 +16,7 @@ namespace {
 
 using topology::Level;
 
-constexpr int kLeastRounds = 3, kMostRounds = 15;
+constexpr int kLeastRounds = 3;
 
 struct Measurement {
   std::string what;  // for people
@@ -114,7 +114,7 @@ void add_calls(Measurements &all, const topology::CpuSet &usable) {
   all.push_back({"turns on a processor", [=](Figures &figures) { figures.add("steps.turn_ns", turn_ns(first)); }});
   const Pair pair{first, usable.size() > 1 ? usable[1] : first};
   all.push_back({"copies by the kernel", [=](Figures &figures) {
-                   const auto costs = kernel_costs(pair);
+                   const auto costs = kernel_costs(pair, figures.at("own.reader_GBps").value);
                    if (!costs) return;
                    figures.add("kernel.call_ns", costs->call_ns);
                    figures.add("kernel.page_ns", costs->page_ns);
@@ -136,11 +136,9 @@ Calibration calibrate(const Options &options) {
   add_calls(all, found.processors);
   const auto begin = Clock::now();
   const auto elapsed = [&] { return ns_since(begin) / 1e9; };
-  while (found.rounds < kMostRounds && (found.rounds < kLeastRounds ? elapsed() < 1.5 * options.seconds : elapsed() < options.seconds)) {
+  while (elapsed() < (found.rounds < kLeastRounds ? 1.5 : 1) * options.seconds) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      // Rounds or time, whichever ends it first.
-      const double part = (found.rounds + static_cast<double>(i) / static_cast<double>(all.size())) / kMostRounds;
-      if (options.say) options.say(std::min(1.0, std::max(part, elapsed() / options.seconds)), all[i].what);
+      if (options.say) options.say(std::min(1.0, elapsed() / options.seconds), all[i].what);
       all[i].take(found.figures);
     }
     ++found.rounds;

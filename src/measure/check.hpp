@@ -15,8 +15,8 @@ struct Inquiry {
   std::vector<algorithms::Collective> collectives;
   std::vector<std::size_t> sizes;
   std::vector<int> ranks;
-  double seconds = 0.003;  // of a batch of calls
-  int batches = 7;
+  double seconds = 0.002;  // of a batch of calls
+  int batches = 15;
   std::function<void(double, const std::string &)> say;  // as in Options
 };
 
@@ -29,7 +29,8 @@ struct Cell {
   std::string way;  // algorithm:carrier
   bool turns = false;  // more ranks than processors
   double predicted_ns = 0, measured_ns = 0;
-  double spread = 0;  // of the measured time
+  double spread = 0;          // of the times of the batches, the least of which is the measured one
+  bool other_state = false;  // the caches were not as near as the machine's file says
 
   [[nodiscard]] double error() const { return measured_ns > 0 ? predicted_ns / measured_ns - 1 : 0; }
 };

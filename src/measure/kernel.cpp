@@ -30,18 +30,18 @@ struct Board {
 // luckiest turn.
 double time_of(const engine::Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes, bool &works, bool median) {
   std::vector<double> times;
-  for (int time = 0; time < 48 && works; ++time) {
+  for (int time = 0; time < 64 && works; ++time) {
     const auto begin = Clock::now();
     if (!engine::kernel_read(peer, here, there, bytes)) works = false;
     times.push_back(ns_since(begin));
   }
   std::sort(times.begin(), times.end());
-  return times[median ? times.size() / 2 : times.size() / 8];
+  return times[median ? times.size() / 2 : 0];
 }
 
 }  // namespace
 
-std::optional<KernelCosts> kernel_costs(Pair pair) {
+std::optional<KernelCosts> kernel_costs(Pair pair, double most) {
   const Pages memory(sizeof(Board));
   Board &board = *new (memory.at()) Board;
   in_processes(std::array{pair.first, pair.second}, [&](std::size_t me) {
@@ -70,7 +70,7 @@ std::optional<KernelCosts> kernel_costs(Pair pair) {
   });
   if (!board.works) return std::nullopt;
   KernelCosts costs;
-  const double moved = std::max(1.0, board.page_and_call - board.call);  // the bytes of a page, without what a page costs
+  const double moved = std::max(kPage / most, board.page_and_call - board.call);  // the bytes of a page, without what a page costs
   const double all = board.pages_and_call - board.call;
   costs.rate = kPage / moved;
   costs.page_ns = std::max(0.0, all / kPages - moved);

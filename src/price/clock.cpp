@@ -67,7 +67,14 @@ void Clock::hears(const Moment &now, const Mark &mark) {
   // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
   const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
   const double begin = fetched ? std::max(rank.time, mark.time) : mark.time;
-  const double arrival = begin + (mark.by_wire ? 0 : movements_.between(mark.rank, now.rank).flag_ns);
+  const Nearness &nearness = movements_.between(mark.rank, now.rank);
+  double flight = mark.by_wire ? 0 : nearness.flag_ns;
+  if (fetched) {
+    // The lines of a ring follow one another in memory. So those of a peer that stays ahead are fetched as a stream is.
+    const bool ahead = mark.time + flight <= rank.time;
+    if (std::exchange(rank.ahead[mark.rank], ahead) && ahead) flight = std::min(flight, 2 * kLine / nearness.read.one);
+  }
+  const double arrival = begin + flight;
   if (arrival <= rank.arrival) return;
   rank.arrival = arrival;
   rank.giver = mark.event;
@@ -169,8 +176,11 @@ bool Clock::idles() {
 Price Clock::result() const {
   Price price;
   const auto last = at(question_.calls) - 1;
-  const double first = last == 0 ? 0 : history_.returned.front();
-  price.calls = static_cast<int>(std::max<std::size_t>(last, 1));
+  // Where ranks take turns, each makes several calls in its turn, and the others have made theirs before. So a call costs its share of
+  // all turns.
+  const bool all_count = last == 0 || processors_.shared;
+  const double first = all_count ? 0 : history_.returned.front();
+  price.calls = static_cast<int>(all_count ? last + 1 : last);
   price.ns = (history_.returned.back() - first) / price.calls;
   for (std::int32_t at_event = history_.ending[last]; at_event >= 0; at_event = history_.events[at(at_event)].before) {
     const Event &event = history_.events[at(at_event)];

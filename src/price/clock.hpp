@@ -37,7 +37,7 @@ class Movements {
  private:
   enum class Way : std::uint8_t { out, in, link, whole, memory };
 
-  void read(Movement &movement, const plan::Operand &operand, int rank);
+  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now);
   void write(Movement &movement, const plan::Operand &operand, int rank);
   void pass(Movement &movement, const Nearness &nearness, int from, int to);
   void use_memory(Movement &movement, int owner);
@@ -50,7 +50,9 @@ class Movements {
   const Parameters &machine_;
   const topology::Placement &places_;
   Flows &flows_;
-  bool one_buffer_, too_large_;
+  [[nodiscard]] double own_rate() const;  // of what lies in a rank's caches, or beyond them in those that it shares
+
+  bool one_buffer_, too_large_, beyond_second_;
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
   std::vector<double> write_rates_;
 };
@@ -100,6 +102,7 @@ class Clock : public analysis::Quiet {
     bool by_wire = false;
     int core = 0;
     bool moving = false;
+    std::map<std::int32_t, bool> ahead;  // whether the last word of a peer had come before this rank looked
   };
   struct Core {
     double free = 0;

@@ -32,10 +32,16 @@ double bytes_of_rank(const Question &question) {
   return static_cast<double>(question.bytes) * (of(traits.input) + (traits.one_buffer ? 0 : of(traits.output)));
 }
 
-// The cache that a rank has on average, of the last cache of the machine.
-double cache_of_rank(const Parameters &machine) {
+// The ranks of the first node; blocks fill the nodes evenly.
+int ranks_of_node(const Question &question) {
+  const auto &places = *question.variant.places;
+  return static_cast<int>(std::count_if(places.begin(), places.end(), [&](const topology::Place &place) { return place.at(Level::node) == places.front().at(Level::node); }));
+}
+
+// The cache that a rank has on average, of the last caches of a node. Ranks that take turns divide them.
+double cache_of_rank(const Parameters &machine, int ranks_here) {
   const topology::Machine &shape = machine.machine;
-  const double ranks = std::max<double>(1, static_cast<double>(shape.cores().size()));
+  const double cores = std::max<double>(1, static_cast<double>(shape.cores().size())), ranks = std::max(cores, static_cast<double>(ranks_here));
   double bytes = 0;
   for (const Level level : {Level::l2, Level::l3})
     bytes += static_cast<double>(shape.cache_bytes(level).value_or(0)) * shape.count(level) / ranks;
@@ -50,7 +56,9 @@ Movements::Movements(const Question &question, const Parameters &machine, Flows 
       places_(*question.variant.places),
       flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
-      too_large_(bytes_of_rank(question) > cache_of_rank(machine)),
+      too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
+      beyond_second_(machine.machine.cache_bytes(Level::l3) &&
+                     bytes_of_rank(question) > static_cast<double>(machine.machine.cache_bytes(Level::l2).value_or(0))),
       write_rates_(places_.size()) {}
 
 double Movements::bytes(const Moment &now, const Operand &operand) const {
@@ -97,8 +105,15 @@ void Movements::pass(Movement &movement, const Nearness &nearness, int from, int
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }
 
-void Movements::read(Movement &movement, const Operand &operand, int rank) {
-  const int owner = owner_of(operand, rank);
+// What does not fit in the second cache lies in one that ranks share. It comes as fast from there as what a neighbour has written.
+double Movements::own_rate() const {
+  return beyond_second_ ? std::min(machine_.own.one, machine_.nearness.front().read.one) : machine_.own.one;
+}
+
+void Movements::read(Movement &movement, const Operand &operand, const Moment &now) {
+  const int rank = now.rank;
+  int owner = owner_of(operand, rank);
+  if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && !beyond_second_) owner = rank;
   const bool from_memory = is_read_from_memory(operand, owner);
   if (from_memory) {
     movement.latency_ns += machine_.memory.line_ns;
@@ -106,7 +121,7 @@ void Movements::read(Movement &movement, const Operand &operand, int rank) {
   }
   if (owner == rank) {
     if (!from_memory) movement.latency_ns += machine_.own.line_ns;
-    movement.rate = std::min(movement.rate, machine_.own.one);
+    movement.rate = std::min(movement.rate, own_rate());
     return;
   }
   const Nearness &nearness = between(owner, rank);
@@ -139,7 +154,7 @@ void Movements::write(Movement &movement, const Operand &operand, int rank) {
     return pass(movement, nearness, rank, owner);
   }
   const bool shared = operand.space == Space::slot || operand.space == Space::ride;
-  movement.rate = std::min(movement.rate, shared ? write_rate(rank) : machine_.own.one);
+  movement.rate = std::min(movement.rate, shared ? write_rate(rank) : own_rate());
   if (!to_memory) movement.latency_ns += machine_.own.line_ns;
 }
 
@@ -150,10 +165,10 @@ Movement Movements::of(const Moment &now, int kernel_copies) {
   movement.part = reduces ? Part::reductions : Part::copies;
   movement.bytes = bytes(now, step.a);
   if (movement.bytes <= 0) return movement;
-  read(movement, step.a, now.rank);
+  read(movement, step.a, now);
   if (reduces) {
     Movement other;
-    read(other, step.b, now.rank);
+    read(other, step.b, now);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
     movement.rate = both ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));

@@ -108,7 +108,7 @@ TEST(Measurements, HaveBounds) {
     EXPECT_GT(found.read, 0.01);
     EXPECT_GT(found.write, 0.01);
   }
-  if (const auto kernel = kernel_costs({first, last})) {
+  if (const auto kernel = kernel_costs({first, last}, 100)) {
     EXPECT_GT(kernel->call_ns + kernel->page_ns, 1);
     EXPECT_GE(kernel->contention, 0);
   }
