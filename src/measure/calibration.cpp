@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -77,6 +78,27 @@ std::size_t cache_bytes_of(const topology::Machine &machine, const std::vector<u
   return machine.cache_bytes(last).value_or(1 << 20) * static_cast<std::size_t>(distinct);
 }
 
+// Copies between two buffers of twice the second cache, where the last one has room for those of all its processors.
+void add_last_cache(Measurements &all, const topology::Machine &machine, const std::vector<unsigned> &readers) {
+  const auto second = machine.cache_bytes(Level::l2), last = machine.cache_bytes(Level::l3);
+  if (!second || !last) return;
+  std::vector<unsigned> sharers;
+  std::int32_t cache = -1;
+  for (const topology::Processor &each : machine.processors()) {
+    if (std::find(readers.begin(), readers.end(), each.number) == readers.end()) continue;
+    if (cache < 0) cache = each.place.at(Level::l3);
+    if (each.place.at(Level::l3) == cache) sharers.push_back(each.number);
+  }
+  const std::size_t bytes = 2 * *second;
+  if (2 * bytes > *last) return;
+  while (2 * bytes * sharers.size() > *last) sharers.pop_back();
+  all.push_back({"the last cache", [=](Figures &figures) {
+                   figures.add("last.line_ns", last_line_ns(sharers.front(), bytes));
+                   figures.add("last.reader_GBps", last_rate(std::span(sharers).first(1), bytes));
+                   figures.add("last.shared_GBps", last_rate(sharers, bytes));
+                 }});
+}
+
 void add_caches_and_memory(Measurements &all, const topology::Machine &machine, const topology::CpuSet &usable) {
   constexpr std::size_t kUsualCache = 524288;
   const unsigned first = usable.front();
@@ -94,6 +116,7 @@ void add_caches_and_memory(Measurements &all, const topology::Machine &machine, 
                    figures.add("reduce_GBps.", figure_of(std::move(rates)).value);
                  }});
   const std::vector<unsigned> readers = readers_of_memory(machine, usable);
+  add_last_cache(all, machine, readers);
   const auto memory = std::make_shared<const Memory>(readers, cache_bytes_of(machine, readers));
   all.push_back({"memory", [=](Figures &figures) {
                    figures.add("memory.line_ns", memory->line_ns());

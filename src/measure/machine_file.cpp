@@ -160,6 +160,9 @@ std::string machine_file(const Calibration &found, const std::string &date, cons
   members.push_back(object("own", {"line_ns", "reader_GBps"}));
   members.push_back("\"levels\": " + levels_json(found));
   members.push_back("\"memory\": " + memory.json());
+  Object last(figures, "last.");
+  last.figure("line_ns").figure("reader_GBps").figure("shared_GBps", last.of("reader_GBps"));
+  if (figures.has("last.line_ns")) members.push_back("\"last\": " + last.json());
   members.push_back("\"reduce_GBps\": " + reductions_json(figures));
   if (figures.has("kernel.call_ns")) members.push_back(object("kernel", {"call_ns", "page_ns", "contention", "GBps"}));
   members.push_back("\"spread\": " + spread_json(figures));

@@ -100,6 +100,33 @@ double own_rate(unsigned processor, std::size_t cache_bytes) {
   });
 }
 
+double last_rate(std::span<const unsigned> processors, std::size_t bytes) {
+  const Pages memory(2 * bytes * processors.size());
+  std::vector<double> times(processors.size());
+  Gate gate(static_cast<int>(processors.size()));
+  in_threads(processors, [&](std::size_t member) {
+    std::byte *const from = memory.at(2 * bytes * member), *const to = from + bytes;
+    gate.meet();
+    times[member] = least_ns(6, [&] {
+      for (std::size_t at = 0; at < bytes; at += kStrip) kernels::copy(to + at, from + at, std::min(kStrip, bytes - at));
+    });
+    gate.meet();
+  });
+  double sum = 0;
+  for (const double time : times) sum += static_cast<double>(bytes) / time;
+  return sum;
+}
+
+double last_line_ns(unsigned processor, std::size_t bytes) {
+  const Pages memory(2 * bytes);
+  make_chain(memory.at(), memory.bytes());
+  return on(processor, [&] {
+    double least = 1e9;
+    for (int time = 0; time < 2; ++time) least = std::min(least, walk(memory.at(), memory.bytes() / kLine));
+    return least;
+  });
+}
+
 std::map<std::string, double> reduction_rates(unsigned processor, std::size_t cache_bytes) {
   const std::size_t bytes = std::max(kPage, std::min(kStrip, cache_bytes / 8 / kPage * kPage));
   const Pages memory(3 * bytes);

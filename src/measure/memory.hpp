@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace copse::measure {
 [[nodiscard]] double own_line_ns(unsigned processor);
 // The rate of a copy between two buffers that together fill half of a cache of this size.
 [[nodiscard]] double own_rate(unsigned processor, std::size_t cache_bytes);
+
+// The same between buffers that do not fit in the second cache but do in the last one, by all of these processors at the same time.
+// Returns the sum of their rates.
+[[nodiscard]] double last_rate(std::span<const unsigned> processors, std::size_t bytes);
+[[nodiscard]] double last_line_ns(unsigned processor, std::size_t bytes);
 
 // The rates of combining two operands, in bytes of one of them, by "operator:type", where all are in the second cache.
 [[nodiscard]] std::map<std::string, double> reduction_rates(unsigned processor, std::size_t cache_bytes);

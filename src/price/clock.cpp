@@ -110,7 +110,7 @@ void Clock::returns(const Moment &now) {
 }
 
 void Clock::moves(const Moment &now) {
-  Movement movement = movements_.of(now, kernel_copies_);
+  Movement movement = movements_.of(now, kernel_copies_, ranks_[at(now.rank)].ahead);
   if (movement.bytes <= 0) return;
   Rank &rank = ranks_[at(now.rank)];
   // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.

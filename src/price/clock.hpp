@@ -28,16 +28,17 @@ class Movements {
  public:
   Movements(const Question &question, const Parameters &machine, Flows &flows);
 
-  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies);
+  // `ahead` has the peers that stay ahead of this rank.
+  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies, const std::map<std::int32_t, bool> &ahead);
   [[nodiscard]] double bytes(const analysis::Moment &now, const plan::Operand &operand) const;
   [[nodiscard]] const Nearness &between(int a, int b) const;
   [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
   [[nodiscard]] bool apart(int a, int b) const;                     // on different nodes
 
  private:
-  enum class Way : std::uint8_t { out, in, link, whole, memory };
+  enum class Way : std::uint8_t { out, in, link, whole, memory, last };
 
-  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now);
+  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, const std::map<std::int32_t, bool> &ahead);
   void write(Movement &movement, const plan::Operand &operand, int rank);
   void pass(Movement &movement, const Nearness &nearness, int from, int to);
   void use_memory(Movement &movement, int owner);
@@ -50,7 +51,7 @@ class Movements {
   const Parameters &machine_;
   const topology::Placement &places_;
   Flows &flows_;
-  [[nodiscard]] double own_rate() const;  // of what lies in a rank's caches, or beyond them in those that it shares
+  void use_last(Movement &movement, int rank);  // where the buffers lie beyond the second cache
 
   bool one_buffer_, too_large_, beyond_second_;
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;

@@ -57,8 +57,7 @@ Movements::Movements(const Question &question, const Parameters &machine, Flows 
       flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
       too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
-      beyond_second_(machine.machine.cache_bytes(Level::l3) &&
-                     bytes_of_rank(question) > static_cast<double>(machine.machine.cache_bytes(Level::l2).value_or(0))),
+      beyond_second_(machine.last && 2 * bytes_of_rank(question) > static_cast<double>(machine.machine.cache_bytes(Level::l2).value_or(0))),
       write_rates_(places_.size()) {}
 
 double Movements::bytes(const Moment &now, const Operand &operand) const {
@@ -105,12 +104,15 @@ void Movements::pass(Movement &movement, const Nearness &nearness, int from, int
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }
 
-// What does not fit in the second cache lies in one that ranks share. It comes as fast from there as what a neighbour has written.
-double Movements::own_rate() const {
-  return beyond_second_ ? std::min(machine_.own.one, machine_.nearness.front().read.one) : machine_.own.one;
+// A rank's buffers and what it reads of others go through its second cache. Where both do not fit, everything comes from the last one,
+// which ranks share.
+void Movements::use_last(Movement &movement, int rank) {
+  if (!beyond_second_) return;
+  movement.rate = std::min(movement.rate, machine_.last->one);
+  use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all);
 }
 
-void Movements::read(Movement &movement, const Operand &operand, const Moment &now) {
+void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const std::map<std::int32_t, bool> &ahead) {
   const int rank = now.rank;
   int owner = owner_of(operand, rank);
   if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && !beyond_second_) owner = rank;
@@ -121,12 +123,15 @@ void Movements::read(Movement &movement, const Operand &operand, const Moment &n
   }
   if (owner == rank) {
     if (!from_memory) movement.latency_ns += machine_.own.line_ns;
-    movement.rate = std::min(movement.rate, own_rate());
-    return;
+    movement.rate = std::min(movement.rate, machine_.own.one);
+    return use_last(movement, rank);
   }
   const Nearness &nearness = between(owner, rank);
-  // What lies in the line has come with its word.
-  if (operand.space != Space::line && operand.space != Space::ride) movement.latency_ns += nearness.read.line_ns;
+  // What lies in the line has come with its word. The slots of a peer that stays ahead are fetched as a stream is.
+  const auto stays = ahead.find(owner);
+  const bool streams = operand.space == Space::slot && stays != ahead.end() && stays->second;
+  if (operand.space != Space::line && operand.space != Space::ride && !streams) movement.latency_ns += nearness.read.line_ns;
+  use_last(movement, rank);
   movement.rate = std::min(movement.rate, nearness.read.one);
   if (movement.level > nearness.level) movement.level = nearness.level;
   pass(movement, nearness, owner, rank);
@@ -154,23 +159,24 @@ void Movements::write(Movement &movement, const Operand &operand, int rank) {
     return pass(movement, nearness, rank, owner);
   }
   const bool shared = operand.space == Space::slot || operand.space == Space::ride;
-  movement.rate = std::min(movement.rate, shared ? write_rate(rank) : own_rate());
+  movement.rate = std::min(movement.rate, shared ? write_rate(rank) : machine_.own.one);
+  if (!to_memory) use_last(movement, rank);
   if (!to_memory) movement.latency_ns += machine_.own.line_ns;
 }
 
-Movement Movements::of(const Moment &now, int kernel_copies) {
+Movement Movements::of(const Moment &now, int kernel_copies, const std::map<std::int32_t, bool> &ahead) {
   const plan::Step &step = *now.step;
   const bool reduces = step.kind == plan::Kind::reduce;
   Movement movement;
   movement.part = reduces ? Part::reductions : Part::copies;
   movement.bytes = bytes(now, step.a);
   if (movement.bytes <= 0) return movement;
-  read(movement, step.a, now);
+  read(movement, step.a, now, ahead);
   if (reduces) {
     Movement other;
-    read(other, step.b, now);
+    read(other, step.b, now, ahead);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
-    movement.rate = both ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
+    movement.rate = both || beyond_second_ ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));
     movement.latency_ns += other.latency_ns;
     movement.level = std::min(movement.level, other.level);
