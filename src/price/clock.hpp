@@ -18,6 +18,7 @@ struct Movement {
   double bytes = 0, latency_ns = 0, rate = kUnbounded;
   Part part = Part::copies;
   topology::Level level = topology::Level::core;
+  bool through_last = false;  // it passes the last cache
   std::vector<std::size_t> resources;
 
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
@@ -53,7 +54,8 @@ class Movements {
   Flows &flows_;
   void use_last(Movement &movement, int rank);  // where the buffers lie beyond the second cache
 
-  bool one_buffer_, too_large_, beyond_second_;
+  bool one_buffer_, too_large_;
+  double beyond_;  // how much of what a rank uses passes through the last cache, as a fraction
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
   std::vector<double> write_rates_;
 };

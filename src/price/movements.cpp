@@ -1,6 +1,7 @@
 // Finds out what a step moves, from where to where, and what it passes on its way.
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "price/clock.hpp"
 
@@ -48,6 +49,14 @@ double cache_of_rank(const Parameters &machine, int ranks_here) {
   return bytes;
 }
 
+// A rank's own buffers go through its second cache, and about as much of others' memory and of slots. That is all in the cache up to half
+// of it, and nothing is when twice that much has passed before a byte is used again.
+double beyond_second_cache(const Question &question, const Parameters &machine) {
+  const auto second = machine.machine.cache_bytes(Level::l2);
+  if (!second) return 0;
+  return std::clamp(2 * bytes_of_rank(question) / static_cast<double>(*second) - 1, 0.0, 1.0);
+}
+
 }  // namespace
 
 Movements::Movements(const Question &question, const Parameters &machine, Flows &flows)
@@ -57,7 +66,7 @@ Movements::Movements(const Question &question, const Parameters &machine, Flows 
       flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
       too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
-      beyond_second_(machine.last && 2 * bytes_of_rank(question) > static_cast<double>(machine.machine.cache_bytes(Level::l2).value_or(0))),
+      beyond_(machine.last ? beyond_second_cache(question, machine) : 0),
       write_rates_(places_.size()) {}
 
 double Movements::bytes(const Moment &now, const Operand &operand) const {
@@ -104,18 +113,17 @@ void Movements::pass(Movement &movement, const Nearness &nearness, int from, int
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }
 
-// A rank's buffers and what it reads of others go through its second cache. Where both do not fit, everything comes from the last one,
-// which ranks share.
+// What does not stay in the second cache comes from the last one, which ranks share.
 void Movements::use_last(Movement &movement, int rank) {
-  if (!beyond_second_) return;
-  movement.rate = std::min(movement.rate, machine_.last->one);
-  use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all);
+  if (beyond_ <= 0 || std::exchange(movement.through_last, true) || machine_.last->one >= movement.rate) return;
+  movement.rate = 1 / ((1 - beyond_) / movement.rate + beyond_ / machine_.last->one);
+  use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all / beyond_);
 }
 
 void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const std::map<std::int32_t, bool> &ahead) {
   const int rank = now.rank;
   int owner = owner_of(operand, rank);
-  if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && !beyond_second_) owner = rank;
+  if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && beyond_ < 1) owner = rank;
   const bool from_memory = is_read_from_memory(operand, owner);
   if (from_memory) {
     movement.latency_ns += machine_.memory.line_ns;
@@ -176,7 +184,7 @@ Movement Movements::of(const Moment &now, int kernel_copies, const std::map<std:
     Movement other;
     read(other, step.b, now, ahead);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
-    movement.rate = both || beyond_second_ ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
+    movement.rate = both || beyond_ >= 0.5 ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));
     movement.latency_ns += other.latency_ns;
     movement.level = std::min(movement.level, other.level);
