@@ -164,11 +164,13 @@ struct Room {
   Pages pages;
 };
 
-// The call is forced to run by what was chosen, cut as was chosen.
+// The call is forced to run by what was chosen, cut as was chosen. Slots are written into the caches, as the price has it; by itself
+// Copse may go past them.
 choose::Settings settings_of(const choose::Decision &decision) {
   choose::Settings settings;
   settings.learn = choose::Learn::never;
   settings.bind = "none";
+  settings.slots = choose::Stores::cached;
   settings.forced.push_back({decision.algorithm->collective, decision.algorithm, decision.carrier, decision.radix});
   using Mode = choose::Fragmentation::Mode;
   settings.fragment = decision.fragment_bytes > 0 ? choose::Fragmentation{Mode::fixed, decision.fragment_bytes} : choose::Fragmentation{Mode::none, 0};

@@ -15,8 +15,8 @@ struct Inquiry {
   std::vector<algorithms::Collective> collectives;
   std::vector<std::size_t> sizes;
   std::vector<int> ranks;
-  double seconds = 0.002;  // of a batch of calls
-  int batches = 15;
+  double seconds = 0.0015;  // of a batch of calls
+  int batches = 30;
   std::function<void(double, const std::string &)> say;  // as in Options
 };
 
