@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "engine/kernels/kernels.hpp"
 #include "engine/signal/line.hpp"
@@ -69,11 +70,23 @@ std::uint64_t distance_between(const topology::Machine &machine, const topology:
   return distances[static_cast<std::size_t>(a.at(Level::numa))][static_cast<std::size_t>(b.at(Level::numa))];
 }
 
-Level level_between(const topology::Place &a, const topology::Place &b) {
+// Levels do not nest in the same order on all machines. The more parts a level has, the further inside it is.
+std::pair<int, Level> depth_of(const topology::Machine &machine, Level level) { return {std::max(1, machine.count(level)), level}; }
+
+// The innermost level that has both; of levels that the machine has.
+Level level_between(const topology::Machine &machine, const topology::Place &a, const topology::Place &b) {
   Level inner = Level::node;
   for (const Level level : topology::kAllLevels)
-    if (a.at(level) == b.at(level)) inner = std::max(inner, level);
+    if (machine.count(level) > 0 && a.at(level) == b.at(level)) inner = std::max(depth_of(machine, inner), depth_of(machine, level)).second;
   return inner;
+}
+
+// The level of the parts between which there are links at this one.
+Level level_inside(const topology::Machine &machine, Level level) {
+  Level inside = Level::core;
+  for (const Level each : topology::kAllLevels)
+    if (machine.count(each) > std::max(1, machine.count(level))) inside = std::min(depth_of(machine, inside), depth_of(machine, each)).second;
+  return inside;
 }
 
 }  // namespace
@@ -83,24 +96,25 @@ std::vector<Neighbourhood> neighbourhoods(const topology::Machine &machine, cons
   for (const topology::Processor &each : machine.processors())
     if (std::find(usable.begin(), usable.end(), each.number) != usable.end()) processors.push_back(&each);
   // By level, the inner ones first, and by distance. Each has the pairs that can be measured at the same time: within the part of
-  // the machine that the first pair is in and, where links matter, between the same two regions.
+  // the machine that the first pair is in and, where links matter, over the same link.
   struct Found {
     topology::Place first, second;
     std::vector<unsigned> taken;
     Neighbourhood there;
   };
-  std::map<std::pair<int, std::uint64_t>, Found> found;
+  std::map<std::tuple<int, int, std::uint64_t>, Found> found;
   for (const auto *a : processors) {
     for (const auto *b : processors) {
       if (a->number == b->number) continue;
-      const Level level = level_between(a->place, b->place);
+      const Level level = level_between(machine, a->place, b->place);
       const std::uint64_t distance = level < Level::numa ? distance_between(machine, a->place, b->place) : 0;
-      const auto [at, fresh] = found.try_emplace({-static_cast<int>(level), distance});
+      const auto [at, fresh] = found.try_emplace({-depth_of(machine, level).first, -static_cast<int>(level), distance});
       Found &those = at->second;
       if (fresh) those = {a->place, b->place, {}, {level, distance, {}}};
+      const Level inside = level_inside(machine, level);
       const bool same_way = level >= Level::l3 ? a->place.at(level) == those.first.at(level)
-                                               : a->place.at(Level::numa) == those.first.at(Level::numa) &&
-                                                     b->place.at(Level::numa) == those.second.at(Level::numa);
+                                               : a->place.at(inside) == those.first.at(inside) &&
+                                                     b->place.at(inside) == those.second.at(inside);
       const auto is_taken = [&](unsigned number) { return std::find(those.taken.begin(), those.taken.end(), number) != those.taken.end(); };
       if (!same_way || is_taken(a->number) || is_taken(b->number) || those.there.pairs.size() == kMostPairs) continue;
       those.taken.insert(those.taken.end(), {a->number, b->number});

@@ -71,8 +71,11 @@ void Clock::hears(const Moment &now, const Mark &mark) {
   double flight = mark.by_wire ? 0 : nearness.flag_ns;
   if (fetched) {
     // The lines of a ring follow one another in memory. So those of a peer that stays ahead are fetched as a stream is.
-    const bool ahead = mark.time + flight <= rank.time;
-    if (std::exchange(rank.ahead[mark.rank], ahead) && ahead) flight = std::min(flight, 2 * kLine / nearness.read.one);
+    const bool early = mark.time + flight <= rank.time;
+    Listening &peer = rank.streams[mark.rank];
+    const bool again = now.ticket > peer.ticket;
+    peer = {now.ticket, early && (again || peer.early), early && (again ? peer.early : peer.streams)};
+    if (peer.streams) flight = std::min(flight, 2 * kLine / nearness.read.one);
   }
   const double arrival = begin + flight;
   if (arrival <= rank.arrival) return;
@@ -110,7 +113,7 @@ void Clock::returns(const Moment &now) {
 }
 
 void Clock::moves(const Moment &now) {
-  Movement movement = movements_.of(now, kernel_copies_, ranks_[at(now.rank)].ahead);
+  Movement movement = movements_.of(now, kernel_copies_, ranks_[at(now.rank)].streams);
   if (movement.bytes <= 0) return;
   Rank &rank = ranks_[at(now.rank)];
   // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.

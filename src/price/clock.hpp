@@ -24,13 +24,22 @@ struct Movement {
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
 };
 
+// What a rank knows of each peer that it listens to. Where the words of two tickets, one after the other, had come before the rank looked,
+// the peer stays ahead, and its lines and slots are fetched as a stream is.
+struct Listening {
+  analysis::Ticket ticket = -1;  // of the last word
+  bool early = false;            // it had come already
+  bool streams = false;
+};
+using Streams = std::map<std::int32_t, Listening>;
+
 // Says what a step moves. It knows where the ranks are, how the message is cut, and which caches hold it.
 class Movements {
  public:
   Movements(const Question &question, const Parameters &machine, Flows &flows);
 
-  // `ahead` has the peers that stay ahead of this rank.
-  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies, const std::map<std::int32_t, bool> &ahead);
+  // `streams` are those of this rank.
+  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies, const Streams &streams);
   [[nodiscard]] double bytes(const analysis::Moment &now, const plan::Operand &operand) const;
   [[nodiscard]] const Nearness &between(int a, int b) const;
   [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
@@ -39,7 +48,7 @@ class Movements {
  private:
   enum class Way : std::uint8_t { out, in, link, whole, memory, last };
 
-  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, const std::map<std::int32_t, bool> &ahead);
+  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, const Streams &streams);
   void write(Movement &movement, const plan::Operand &operand, int rank);
   void pass(Movement &movement, const Nearness &nearness, int from, int to);
   void use_memory(Movement &movement, int owner);
@@ -105,7 +114,7 @@ class Clock : public analysis::Quiet {
     bool by_wire = false;
     int core = 0;
     bool moving = false;
-    std::map<std::int32_t, bool> ahead;  // whether the last word of a peer had come before this rank looked
+    Streams streams;
   };
   struct Core {
     double free = 0;

@@ -120,7 +120,7 @@ void Movements::use_last(Movement &movement, int rank) {
   use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all / beyond_);
 }
 
-void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const std::map<std::int32_t, bool> &ahead) {
+void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const Streams &streams) {
   const int rank = now.rank;
   int owner = owner_of(operand, rank);
   if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && beyond_ < 1) owner = rank;
@@ -136,9 +136,9 @@ void Movements::read(Movement &movement, const Operand &operand, const Moment &n
   }
   const Nearness &nearness = between(owner, rank);
   // What lies in the line has come with its word. The slots of a peer that stays ahead are fetched as a stream is.
-  const auto stays = ahead.find(owner);
-  const bool streams = operand.space == Space::slot && stays != ahead.end() && stays->second;
-  if (operand.space != Space::line && operand.space != Space::ride && !streams) movement.latency_ns += nearness.read.line_ns;
+  const auto peer = streams.find(owner);
+  const bool streamed = operand.space == Space::slot && peer != streams.end() && peer->second.streams;
+  if (operand.space != Space::line && operand.space != Space::ride && !streamed) movement.latency_ns += nearness.read.line_ns;
   use_last(movement, rank);
   movement.rate = std::min(movement.rate, nearness.read.one);
   if (movement.level > nearness.level) movement.level = nearness.level;
@@ -172,17 +172,17 @@ void Movements::write(Movement &movement, const Operand &operand, int rank) {
   if (!to_memory) movement.latency_ns += machine_.own.line_ns;
 }
 
-Movement Movements::of(const Moment &now, int kernel_copies, const std::map<std::int32_t, bool> &ahead) {
+Movement Movements::of(const Moment &now, int kernel_copies, const Streams &streams) {
   const plan::Step &step = *now.step;
   const bool reduces = step.kind == plan::Kind::reduce;
   Movement movement;
   movement.part = reduces ? Part::reductions : Part::copies;
   movement.bytes = bytes(now, step.a);
   if (movement.bytes <= 0) return movement;
-  read(movement, step.a, now, ahead);
+  read(movement, step.a, now, streams);
   if (reduces) {
     Movement other;
-    read(other, step.b, now, ahead);
+    read(other, step.b, now, streams);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
     movement.rate = both || beyond_ >= 0.5 ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));

@@ -31,10 +31,10 @@ TEST(Neighbourhoods, EveryLevelOfTheMachineOnceFromTheInsideOut) {
   for (const auto &each : machine.processors()) all.push_back(each.number);
   const auto found = neighbourhoods(machine, all);
   ASSERT_EQ(found.size(), 4U);
-  const Level levels[] = {Level::core, Level::l3, Level::package, Level::node};
+  const Level levels[] = {Level::core, Level::l3, Level::package, Level::numa};
   const std::size_t pairs[] = {1, 2, 4, 8};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_LE(static_cast<int>(found[i].level), static_cast<int>(levels[i]) + (levels[i] == Level::package ? 1 : 0));
+    EXPECT_EQ(found[i].level, levels[i]) << "one region has both packages";
     EXPECT_EQ(found[i].pairs.size(), pairs[i]) << topology::level_name(found[i].level);
   }
 }
@@ -44,7 +44,7 @@ TEST(Neighbourhoods, OnlyBetweenTheProcessorsThatMayBeUsed) {
   EXPECT_TRUE(neighbourhoods(machine, {3}).empty());
   const auto found = neighbourhoods(machine, {0, 4});
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].level, Level::node);
+  EXPECT_EQ(found[0].level, Level::numa);
   EXPECT_EQ(found[0].pairs.size(), 1U);
 }
 

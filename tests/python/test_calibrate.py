@@ -85,7 +85,7 @@ def test_a_comparison_says_how_far_prices_are_off(copse, calibrated):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--output", "/nowhere/here.json"], "cannot be written to"),
+        (["--output", "/nowhere/here.json"], "that can be written to"),
         (["--output", "."], "is a folder"),
         (["--machine", "epyc"], "add: --check"),
         (["--check", "--machine", "epycc"], "did you mean 'epyc'?"),
