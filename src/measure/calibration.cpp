@@ -160,7 +160,7 @@ Calibration calibrate(const Options &options) {
   const auto begin = Clock::now();
   const auto elapsed = [&] { return ns_since(begin) / 1e9; };
   while (elapsed() < (found.rounds < kLeastRounds ? 1.5 : 1) * options.seconds) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t i = 0; i < all.size() && (found.rounds < kLeastRounds || elapsed() < options.seconds); ++i) {
       if (options.say) options.say(std::min(1.0, elapsed() / options.seconds), all[i].what);
       all[i].take(found.figures);
     }
