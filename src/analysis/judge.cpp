@@ -160,7 +160,8 @@ void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
     find_race(now, "line " + std::to_string(peer) + "." + std::to_string(area), false, *other);
   if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
   if (published) {
-    posts_.addresses.take(now.rank, peer, now.call);
+    // A rank whose value rides publishes no addresses.
+    if (!is_riding(job(now.call).rides, peer)) posts_.addresses.take(now.rank, peer, now.call);
   } else {
     find(Fault::illegal, now, "what was posted there has no addresses");
   }

@@ -19,5 +19,6 @@ int collectives(Arguments arguments);
 int heap(Arguments arguments);
 int explain(Arguments arguments);
 int price_calls(Arguments arguments);
+int calibrate(Arguments arguments);
 
 }  // namespace copse::cli

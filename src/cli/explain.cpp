@@ -35,7 +35,7 @@ constexpr const char* kHelp =
     "  --strict         an operator that does not commute; an alltoall with blocks of different sizes\n"
     "  --element B      bytes of an element that is reduced (default 1)\n"
     "  --mpi            in an MPI program, where a tuning table may pass calls on\n"
-    "  --json\n";
+    "  --json           with prices only if a machine is named\n";
 
 struct Query {
   choose::Settings settings;
@@ -281,7 +281,7 @@ int explain(Arguments arguments) {
   if (!settings) throw std::runtime_error(mistake);
   query.settings = *settings;
   if (query.machine.empty()) {
-    query.scene = usual_scene(query.situation);
+    if (!query.json) query.scene = usual_scene(query.situation);  // programs ask often, and seldom for prices
     query.places = placement_of(query.situation);
   } else {
     query.scene = scene_on(query.machine, query.situation);
@@ -292,7 +292,7 @@ int explain(Arguments arguments) {
   if (query.json) {
     std::vector<std::string> objects;
     for (const Answer& answer : answers)
-      objects.push_back("{" + answer.json(query.settings) + (query.bytes ? ", \"price\": " + prices_of(query, answer.decision).json() : "") + "}");
+      objects.push_back("{" + answer.json(query.settings) + (query.bytes && query.scene ? ", \"price\": " + prices_of(query, answer.decision).json() : "") + "}");
     std::printf("%s\n", json_list(objects).c_str());
   } else if (query.bytes) {
     print_one(query, answers.front());

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"heap", copse::cli::heap, "whether the shared heap is active in this process (preload libcopse-heap.so)"},
     {"explain", copse::cli::explain, "what would run, and by which rule: explain --help"},
     {"price", copse::cli::price_calls, "what everything that could run a call would cost on a machine: price --help"},
+    {"calibrate", copse::cli::calibrate, "measure this machine, or compare prices with measurements: calibrate --help"},
     {"verify", copse::cli::verify, "prove the registered algorithms with the checker"},
 };
 

@@ -117,6 +117,7 @@ void Communicator::State::agree() {
 Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &arguments) {
   engine::Call call = call_without_sizes(route, arguments);
   call.number = calls;
+  fetch_ahead(call);
   const engine::Program &program = routes.program(route, arguments.root);
   const Outcome outcome = run_now(arguments.collective, route, program, call);
   if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]] {

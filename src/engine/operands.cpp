@@ -34,7 +34,9 @@ const Addresses &Operands::publication(const Call &call) {
 
 const Addresses &Operands::take_publication(int rank, const std::byte *payload) {
   Addresses &theirs = addresses_[static_cast<std::size_t>(rank)];
-  std::memcpy(&theirs, payload, sizeof theirs);
+  void *const to = &theirs;
+  std::memcpy(to, payload, Addresses::kHead);
+  if (theirs.ride == Addresses::kStays) std::memcpy(to, payload, sizeof theirs);
   stayed_ += theirs.ride == Addresses::kStays ? 1 : 0;
   return theirs;
 }

@@ -26,19 +26,22 @@ struct Place {
   bool known = true;  // false: the peer's table of places could not be read
 };
 
-// What a rank publishes.
+// What a rank publishes. If its value rides, that is the head alone, because nobody needs the addresses. A short value then comes
+// right behind the head, so that it and the line's word take one fetch of 64 bytes.
 struct Addresses {
-  std::uintptr_t input = 0, output = 0, scratch = 0;
-  std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
-  std::size_t scratch_stride = 0;
-  std::int32_t ride = kStays;     // slot class of this rank's ride; kBehind: behind this in the line; kStays: it does not ride
+  std::int32_t ride = kStays;     // slot class of this rank's ride; kBehind: behind the head in the line; kStays: it does not ride
   std::uint32_t ride_blocks = 0;  // blocks that the ride is made of
   std::size_t given = 0;          // elements of the block if there is only one, whether it rides or not
   std::uint64_t told = 0;         // see Call
+  std::uintptr_t input = 0, output = 0, scratch = 0;
+  std::uintptr_t input_blocks = 0, output_blocks = 0;  // tables of ragged calls
+  std::size_t scratch_stride = 0;
 
   static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
+  static constexpr std::size_t kHead = 24;
+  [[nodiscard]] std::size_t published() const { return ride == kStays ? sizeof *this : kHead; }
 };
-static_assert(sizeof(Addresses) <= plan::kLinePayloadBytes);
+static_assert(offsetof(Addresses, input) == Addresses::kHead && sizeof(Addresses) <= plan::kLinePayloadBytes);
 
 class Operands {
  public:

@@ -28,7 +28,8 @@ Operands::OneBlock Operands::own_block(const Ref &ref, const Call &call, std::ui
   const bool gives = ref.space == plan::Space::input;
   const Block *const table = gives ? call.input_blocks : call.output_blocks;
   auto *const buffer = static_cast<std::byte *>(gives ? const_cast<void *>(call.input) : call.output);
-  const std::size_t place = ref.places > 1 ? (ref.place + number) % ref.places : 0;
+  std::size_t place = ref.places > 1 ? ref.place + number : 0;
+  if (ref.places > 1 && place >= ref.places) place -= ref.places;  // a division would take as long as a short copy
   if (table != nullptr) return {buffer + table[place].place, table[place].count};
   return {buffer + place * call.count * call.element_bytes, ref.places > 1 ? call.count : own_count(call)};
 }
@@ -44,12 +45,12 @@ std::int32_t Operands::choose_ride(const Program &program, const Call &call) {
     bytes += block;
   }
   bytes += table_bytes(program.ride_blocks);
-  return bytes <= plan::kLinePayloadBytes - sizeof(Addresses) ? Addresses::kBehind : geometry.class_for(bytes);  // -1 is kStays
+  return bytes <= plan::kLinePayloadBytes - Addresses::kHead ? Addresses::kBehind : geometry.class_for(bytes);  // -1 is kStays
 }
 
 std::byte *Operands::ride_of(const Ref &ref, std::int32_t ride, std::uint64_t ticket) const {
   if (ride != Addresses::kBehind) return here_.segment.slot(ref.local, ref.area, ride, ticket);
-  return ref.ring[ticket & (here_.segment.geometry().line_depth - 1)].payload + sizeof(Addresses);
+  return ref.ring[ticket & (here_.segment.geometry().line_depth - 1)].payload + Addresses::kHead;
 }
 
 void Operands::load_ride(const Op &op, const Call &call, std::uint64_t ticket, std::size_t past_from) const {

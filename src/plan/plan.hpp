@@ -16,8 +16,8 @@
 //                       posted.
 //   progress (rank)     The first ticket of which the rank may still read somebody's line, slot or buffer.
 //
-// A value may ride with the publication of its giver (a "ride"). Then it lies behind the addresses in that line, or in the
-// slot beside it if it does not fit in the line. The giver chooses anew in every call whether its value rides. It goes by
+// A value may ride with the publication of its giver (a "ride"). Then it lies in that line in place of the addresses, or in
+// the slot beside it if it does not fit in the line. The giver chooses anew in every call whether its value rides. It goes by
 // what it alone knows, the length of the value, and its publication says what it chose. Steps of the giver, and of ranks that
 // have awaited that publication, may carry a condition on the choice.
 //

@@ -68,7 +68,17 @@ void Clock::hears(const Moment &now, const Mark &mark) {
   // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
   const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
   const double begin = fetched ? std::max(rank.time, mark.time) : mark.time;
-  const double arrival = begin + (mark.by_wire ? 0 : movements_.between(mark.rank, now.rank).flag_ns);
+  const Nearness &nearness = movements_.between(mark.rank, now.rank);
+  double flight = mark.by_wire ? 0 : nearness.flag_ns;
+  if (fetched) {
+    // The lines of a ring follow one another in memory. So those of a peer that stays ahead are fetched as a stream is.
+    const bool early = mark.time + flight <= rank.time;
+    Listening &peer = rank.streams[mark.rank];
+    const bool again = now.ticket > peer.ticket;
+    peer = {now.ticket, early && (again || peer.early), early && (again ? peer.early : peer.streams)};
+    if (peer.streams) flight = std::min(flight, 2 * kLine / nearness.read.one);
+  }
+  const double arrival = begin + flight;
   if (arrival <= rank.arrival) return;
   rank.arrival = arrival;
   rank.giver = mark.event;
@@ -104,7 +114,7 @@ void Clock::returns(const Moment &now) {
 }
 
 void Clock::moves(const Moment &now) {
-  Movement movement = movements_.of(now, kernel_copies_);
+  Movement movement = movements_.of(now, kernel_copies_, ranks_[at(now.rank)].streams);
   if (movement.bytes <= 0) return;
   Rank &rank = ranks_[at(now.rank)];
   // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.
@@ -172,8 +182,11 @@ bool Clock::idles() {
 Price Clock::result() const {
   Price price;
   const auto last = at(question_.calls) - 1;
-  const double first = last == 0 ? 0 : history_.returned.front();
-  price.calls = static_cast<int>(std::max<std::size_t>(last, 1));
+  // Where ranks take turns, each makes several calls in its turn, and the others have made theirs before. So a call costs its share of
+  // all turns.
+  const bool all_count = last == 0 || processors_.shared;
+  const double first = all_count ? 0 : history_.returned.front();
+  price.calls = static_cast<int>(all_count ? last + 1 : last);
   price.ns = (history_.returned.back() - first) / price.calls;
   for (std::int32_t at_event = history_.ending[last]; at_event >= 0; at_event = history_.events[at(at_event)].before) {
     const Event &event = history_.events[at(at_event)];

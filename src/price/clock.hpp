@@ -18,6 +18,7 @@ struct Movement {
   double bytes = 0, latency_ns = 0, rate = kUnbounded;
   Part part = Part::copies;
   topology::Level level = topology::Level::core;
+  bool through_last = false;  // it passes the last cache
   std::vector<std::size_t> resources;
   Flows::Together together;             // with those who read the same into the same cache
   std::vector<std::int64_t> read_with;  // what they read, and into which cache; empty: nobody reads with this one
@@ -25,21 +26,31 @@ struct Movement {
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
 };
 
+// What a rank knows of each peer that it listens to. Where the words of two tickets, one after the other, had come before the rank looked,
+// the peer stays ahead, and its lines and slots are fetched as a stream is.
+struct Listening {
+  analysis::Ticket ticket = -1;  // of the last word
+  bool early = false;            // it had come already
+  bool streams = false;
+};
+using Streams = std::map<std::int32_t, Listening>;
+
 // Says what a step moves. It knows where the ranks are, how the message is cut, and which caches hold it.
 class Movements {
  public:
   Movements(const Question &question, const Parameters &machine, Flows &flows);
 
-  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies);
+  // `streams` are those of this rank.
+  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies, const Streams &streams);
   [[nodiscard]] double bytes(const analysis::Moment &now, const plan::Operand &operand) const;
   [[nodiscard]] const Nearness &between(int a, int b) const;
   [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
   [[nodiscard]] bool apart(int a, int b) const;                     // on different nodes
 
  private:
-  enum class Way : std::uint8_t { out, in, link, whole, memory };
+  enum class Way : std::uint8_t { out, in, link, whole, memory, last };
 
-  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now);
+  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, const Streams &streams);
   void join(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, int owner);
   void group(Movement &movement);
   [[nodiscard]] const Nearness *keeper(int owner, int rank) const;
@@ -55,7 +66,10 @@ class Movements {
   const Parameters &machine_;
   const topology::Placement &places_;
   Flows &flows_;
+  void use_last(Movement &movement, int rank);  // where the buffers lie beyond the second cache
+
   bool one_buffer_, too_large_;
+  double beyond_;  // how much of what a rank uses passes through the last cache, as a fraction
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
   std::vector<double> write_rates_;
   std::map<std::vector<std::int64_t>, int> groups_;  // of those who read the same, by what they read
@@ -109,6 +123,7 @@ class Clock : public analysis::Quiet {
     bool by_wire = false;
     int core = 0;
     bool moving = false;
+    Streams streams;
   };
   struct Core {
     double free = 0;

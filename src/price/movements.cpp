@@ -33,14 +33,28 @@ double bytes_of_rank(const Question &question) {
   return static_cast<double>(question.bytes) * (of(traits.input) + (traits.one_buffer ? 0 : of(traits.output)));
 }
 
-// The cache that a rank has on average, of the last cache of the machine.
-double cache_of_rank(const Parameters &machine) {
+// The ranks of the first node; blocks fill the nodes evenly.
+int ranks_of_node(const Question &question) {
+  const auto &places = *question.variant.places;
+  return static_cast<int>(std::count_if(places.begin(), places.end(), [&](const topology::Place &place) { return place.at(Level::node) == places.front().at(Level::node); }));
+}
+
+// The cache that a rank has on average, of the last caches of a node. Ranks that take turns divide them.
+double cache_of_rank(const Parameters &machine, int ranks_here) {
   const topology::Machine &shape = machine.machine;
-  const double ranks = std::max<double>(1, static_cast<double>(shape.cores().size()));
+  const double cores = std::max<double>(1, static_cast<double>(shape.cores().size())), ranks = std::max(cores, static_cast<double>(ranks_here));
   double bytes = 0;
   for (const Level level : {Level::l2, Level::l3})
     bytes += static_cast<double>(shape.cache_bytes(level).value_or(0)) * shape.count(level) / ranks;
   return bytes;
+}
+
+// A rank's own buffers go through its second cache, and about as much of others' memory and of slots. That is all in the cache up to half
+// of it, and nothing is when twice that much has passed before a byte is used again.
+double beyond_second_cache(const Question &question, const Parameters &machine) {
+  const auto second = machine.machine.cache_bytes(Level::l2);
+  if (!second) return 0;
+  return std::clamp(2 * bytes_of_rank(question) / static_cast<double>(*second) - 1, 0.0, 1.0);
 }
 
 }  // namespace
@@ -51,7 +65,8 @@ Movements::Movements(const Question &question, const Parameters &machine, Flows 
       places_(*question.variant.places),
       flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
-      too_large_(bytes_of_rank(question) > cache_of_rank(machine)),
+      too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
+      beyond_(machine.last ? beyond_second_cache(question, machine) : 0),
       write_rates_(places_.size()) {}
 
 double Movements::bytes(const Moment &now, const Operand &operand) const {
@@ -115,7 +130,9 @@ void Movements::join(Movement &movement, const Operand &operand, const Moment &n
   const std::int32_t part = places_[at(now.rank)].at(cache->level);
   movement.read_with = {static_cast<std::int64_t>(which), part, owner, static_cast<std::int64_t>(operand.space), operand.area,
                         operand.range.first, operand.range.count, operand.range.of, now.fragment, static_cast<std::int64_t>(now.call)};
-  movement.together.resources = std::exchange(movement.resources, {});
+  const auto last = resources_.find({Way::last, 0, {places_[at(now.rank)].at(Level::l3), 0}});  // of the reader: each passes it by itself
+  for (const std::size_t resource : std::exchange(movement.resources, {}))
+    (last != resources_.end() && resource == last->second ? movement.resources : movement.together.resources).push_back(resource);
   use(movement, Way::whole, which, {part, 0}, cache->read.all);
 }
 
@@ -129,8 +146,17 @@ void Movements::group(Movement &movement) {
   movement.together.group = groups_.try_emplace(std::move(what), static_cast<int>(groups_.size())).first->second;
 }
 
-void Movements::read(Movement &movement, const Operand &operand, const Moment &now) {
-  const int rank = now.rank, owner = owner_of(operand, rank);
+// What does not stay in the second cache comes from the last one, which ranks share.
+void Movements::use_last(Movement &movement, int rank) {
+  if (beyond_ <= 0 || std::exchange(movement.through_last, true) || machine_.last->one >= movement.rate) return;
+  movement.rate = 1 / ((1 - beyond_) / movement.rate + beyond_ / machine_.last->one);
+  use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all / beyond_);
+}
+
+void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const Streams &streams) {
+  const int rank = now.rank;
+  int owner = owner_of(operand, rank);
+  if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && beyond_ < 1) owner = rank;
   const bool from_memory = is_read_from_memory(operand, owner);
   if (from_memory) {
     movement.latency_ns += machine_.memory.line_ns;
@@ -139,11 +165,14 @@ void Movements::read(Movement &movement, const Operand &operand, const Moment &n
   if (owner == rank) {
     if (!from_memory) movement.latency_ns += machine_.own.line_ns;
     movement.rate = std::min(movement.rate, machine_.own.one);
-    return;
+    return use_last(movement, rank);
   }
   const Nearness &nearness = between(owner, rank);
-  // What lies in the line has come with its word.
-  if (operand.space != Space::line && operand.space != Space::ride) movement.latency_ns += nearness.read.line_ns;
+  // What lies in the line has come with its word. The slots of a peer that stays ahead are fetched as a stream is.
+  const auto peer = streams.find(owner);
+  const bool streamed = operand.space == Space::slot && peer != streams.end() && peer->second.streams;
+  if (operand.space != Space::line && operand.space != Space::ride && !streamed) movement.latency_ns += nearness.read.line_ns;
+  use_last(movement, rank);
   movement.rate = std::min(movement.rate, nearness.read.one);
   if (movement.level > nearness.level) movement.level = nearness.level;
   pass(movement, nearness, owner, rank);
@@ -173,22 +202,23 @@ void Movements::write(Movement &movement, const Operand &operand, int rank) {
   }
   const bool shared = operand.space == Space::slot || operand.space == Space::ride;
   movement.rate = std::min(movement.rate, shared ? write_rate(rank) : machine_.own.one);
+  if (!to_memory) use_last(movement, rank);
   if (!to_memory) movement.latency_ns += machine_.own.line_ns;
 }
 
-Movement Movements::of(const Moment &now, int kernel_copies) {
+Movement Movements::of(const Moment &now, int kernel_copies, const Streams &streams) {
   const plan::Step &step = *now.step;
   const bool reduces = step.kind == plan::Kind::reduce;
   Movement movement;
   movement.part = reduces ? Part::reductions : Part::copies;
   movement.bytes = bytes(now, step.a);
   if (movement.bytes <= 0) return movement;
-  read(movement, step.a, now);
+  read(movement, step.a, now, streams);
   if (reduces) {
     Movement other;
-    read(other, step.b, now);
+    read(other, step.b, now, streams);
     const bool both = owner_of(step.a, now.rank) != now.rank && owner_of(step.b, now.rank) != now.rank;
-    movement.rate = both ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
+    movement.rate = both || beyond_ >= 0.5 ? 1 / (1 / movement.rate + 1 / other.rate) : std::min(movement.rate, other.rate);
     movement.rate = std::min(movement.rate, machine_.reduction_rate(question_.operation, question_.type));
     movement.latency_ns += other.latency_ns;
     movement.level = std::min(movement.level, other.level);

@@ -159,6 +159,7 @@ Parameters Parameters::from(const Json &document) {
   result.nearness = levels_of(members.need("levels"));
   result.own = stream_of(members.need("own"), "\"own\"");
   result.memory = stream_of(members.need("memory"), "\"memory\"");
+  if (const Json *const last = members.find("last")) result.last = stream_of(*last, "\"last\"");
   const Json &reduce = members.need("reduce_GBps");
   result.reduce = numbers_of(reduce, kSlowest, kFastest);
   if (!result.reduce.contains("")) reduce.refuse("\"reduce_GBps\" needs the member \"\": the rate of all operators and types that are not named");

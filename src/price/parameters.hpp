@@ -72,6 +72,7 @@ struct Parameters {
   std::vector<Nearness> nearness;        // from the inner levels to the outer ones, and for a level by distance
   Stream own;                            // what a rank reads of its own caches
   Stream memory;                         // of one region
+  std::optional<Stream> last;            // of the last cache: a copy whose buffers do not fit in the second one
   std::map<std::string, double> reduce;  // rates by "operator:type"; "" for all others
   std::optional<KernelCopy> kernel;
   std::optional<Network> network;

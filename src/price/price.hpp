@@ -25,6 +25,8 @@ struct Question {
   std::size_t element_bytes = 1;   // fragments hold whole elements
   Reach reach = Reach::loads;
   bool cold = false;  // inputs and outputs are in no cache
+  // Nobody writes the inputs between the calls. Then a peer's input is in the reader's own caches from the second call on, if it fits.
+  bool unchanged = false;
   int calls = 1;      // so many calls, back to back; the price is that of one after the first
   std::string operation = "sum", type = "double";
   double most = kTooLong;  // ns: the walk ends as soon as the calls take longer, and the price is then kTooLong

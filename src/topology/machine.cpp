@@ -3,6 +3,7 @@
 
 #include <hwloc.h>
 #include <hwloc/distances.h>
+#include <hwloc/export.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -330,13 +331,27 @@ class Reader {
   std::array<std::vector<hwloc_obj_t>, kLevels> objects_;
 };
 
-Machine Machine::discover() {
-  const Topology topology = new_topology();
+namespace {
+
+Topology this_machine() {
+  Topology topology = new_topology();
   if (hwloc_topology_load(topology.get()) != 0) {
     throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno),
                 "a readable /sys and /proc", "describe the machine with COPSE_TOPOLOGY");
   }
-  return Reader(topology.get()).read("this machine");
+  return topology;
+}
+
+}  // namespace
+
+Machine Machine::discover() { return Reader(this_machine().get()).read("this machine"); }
+
+std::string description_of_this_machine() {
+  const Topology topology = this_machine();
+  std::array<char, 4096> text{};
+  for (const unsigned long flags : {0UL, static_cast<unsigned long>(HWLOC_TOPOLOGY_EXPORT_SYNTHETIC_FLAG_IGNORE_MEMORY)})
+    if (hwloc_topology_export_synthetic(topology.get(), text.data(), text.size(), flags) > 0) return text.data();
+  return "core:" + std::to_string(Machine::discover().cores().size()) + " pu:1";
 }
 
 Machine Machine::from(std::string_view text, std::string_view origin) {

@@ -13,7 +13,7 @@ from .errors import USAGE_EXIT_CODE, CopseError
 # The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
-COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}}
+COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
 
 
 def make_app() -> typer.Typer:

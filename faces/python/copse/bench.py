@@ -242,11 +242,18 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
+    regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
+    table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
+    learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     into: Annotated[
         Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
     ] = None,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
+    if regret:
+        from .regret import regret_command  # which needs this module
+
+        return regret_command(operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into)
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:

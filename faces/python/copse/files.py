@@ -27,3 +27,8 @@ def replaced(path: Path) -> Iterator[Path]:
         raise
     finally:
         os.close(descriptor)
+
+
+def write(path: Path, text: str) -> None:
+    with replaced(path) as new:
+        new.write_text(text)

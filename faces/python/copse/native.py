@@ -15,10 +15,14 @@ def _require() -> str:
     return str(paths.NATIVE)
 
 
+def command(*arguments: str) -> list[str]:
+    """Returns the command line of `copse-native <arguments>`."""
+    return [_require(), *arguments]
+
+
 def query(*arguments: str, environment: dict[str, str] | None = None) -> Any:
     """Returns the JSON that `copse-native <arguments> --json` prints."""
-    command = [_require(), *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run([*command(*arguments), "--json"], capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         name = f"copse-native {arguments[0]}"
         said = done.stderr.strip().removeprefix(f"{name}: ") or f"{name} ended with {done.returncode} and no message"

@@ -1,0 +1,140 @@
+"""`copse calibrate`: measures this machine and writes its file, for `copse price --machine`. With --check it also compares prices on
+that file with calls that run here. The native helper measures."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import files, info, native
+from .errors import CopseError
+
+SCHEMA = "copse-machine/"
+KINDS = {False: "ranks with a processor each", True: "ranks that take turns"}
+AIMS = {False: 0.15, True: 0.25}  # of the median error
+
+
+def require_place(path: Path) -> None:
+    """Refuses a place before anything is measured for it."""
+    if path.is_dir():
+        raise CopseError(f"{path} is a folder", "name a file: --output machine.json")
+    if not os.access(path.parent, os.W_OK):
+        raise CopseError(f"{path.parent} is not a folder that can be written to", "choose another: --output FILE")
+    if path.exists() and SCHEMA not in path.read_bytes()[:4096].decode(errors="replace"):
+        raise CopseError(f"{path} is there, and is not a machine's file", "choose another: --output FILE")
+
+
+def run_native(title: str, *arguments: str) -> str:
+    """Runs `copse-native calibrate` with a progress bar, and returns what it prints."""
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    command = [*native.command("calibrate"), *arguments, "--progress"]
+    complaint = ""
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=1.0)
+        with tempfile.TemporaryFile("w+") as printed:
+            with subprocess.Popen(command, stdout=printed, stderr=subprocess.PIPE, text=True) as child:
+                try:
+                    for line in child.stderr or ():
+                        fraction, _, what = line.strip().partition(" ")
+                        try:
+                            progress.update(task, completed=float(fraction), description=what)
+                        except ValueError:
+                            complaint = line.strip()
+                except BaseException:
+                    child.terminate()
+                    raise
+            printed.seek(0)
+            text = printed.read()
+    if child.returncode != 0:
+        said = complaint.removeprefix("copse-native calibrate: ") or f"copse-native calibrate ended with {child.returncode}"
+        raise CopseError(said, "correct that and try again")
+    return text
+
+
+def show_machine(console: Console, machine: dict[str, Any]) -> None:
+    """Shows the numbers that decide most, each with how sure it is."""
+    spread = machine["spread"]
+
+    def cell(value: float, unit: str, place: str) -> str:
+        return f"{value:.4g} {unit}" + (f" (± {100 * spread[place]:.0f} %)" if place in spread else "")
+
+    rows: list[list[Any]] = []
+    for index, level in enumerate(machine["levels"]):
+        place = f"levels[{index}]."
+        rows.append([level["level"], cell(level["flag_ns"], "ns", place + "flag_ns"), cell(level["line_ns"], "ns", place + "line_ns"),
+                     cell(level["reader_GBps"], "GB/s", place + "reader_GBps")])  # fmt: skip
+    for name in ("own", "memory"):
+        stream = machine[name]
+        rows.append([name, "", cell(stream["line_ns"], "ns", f"{name}.line_ns"), cell(stream["reader_GBps"], "GB/s", f"{name}.reader_GBps")])
+    console.print(info.make_table(machine["title"], ["between", "flag", "line", "one reader"], rows))
+    for source in machine["source"]:
+        console.print(source, highlight=False, markup=False, soft_wrap=True)
+
+
+def median_errors(cells: list[dict[str, Any]]) -> dict[bool, float]:
+    """The median relative error, whether ranks take turns or not."""
+    errors: dict[bool, list[float]] = {}
+    for cell in cells:
+        errors.setdefault(cell["turns"], []).append(abs(cell["error"]))
+    return {turns: statistics.median(those) for turns, those in errors.items()}
+
+
+def show_check(console: Console, cells: list[dict[str, Any]]) -> None:
+    rows: list[list[Any]] = [
+        [f"{cell['ranks']} {cell['kind']}", cell["collective"], info.size_text(cell["bytes"]), cell["run"], f"{cell['predicted_ns'] / 1e3:.3f}",
+         f"{cell['measured_ns'] / 1e3:.3f}", f"{100 * cell['spread']:.0f} %", f"{100 * cell['error']:+.0f} %"]
+        for cell in cells
+    ]  # fmt: skip
+    columns = ["ranks", "collective", "size", "run", "predicted µs", "measured µs", "spread", "error"]
+    console.print(info.make_table("Prices and measurements", columns, rows))
+    for turns, error in median_errors(cells).items():
+        console.print(f"median error of {KINDS[turns]}: {100 * error:.1f} % (aim: {100 * AIMS[turns]:.0f} %)", highlight=False)
+
+
+def calibrate_command(
+    output: Annotated[Path, typer.Option(help="the machine's file to write")] = Path("machine.json"),
+    seconds: Annotated[int, typer.Option(min=1, max=600, help="begin no round of measurements after so long")] = 10,
+    check: Annotated[bool, typer.Option("--check", help="then compare prices on the file with calls that run here")] = False,
+    machine: Annotated[str, typer.Option(help="with --check: compare with this machine (a name or a file), and measure none")] = "",
+    ranks: Annotated[str, typer.Option(help="with --check: numbers of ranks")] = "2,8",
+    sizes: Annotated[str, typer.Option(help="with --check: bytes of the message or block (K and M allowed)")] = "8,64,512,4K,32K,256K,1M,4M",
+    collectives: Annotated[str, typer.Option(help="with --check")] = "broadcast,reduce,allreduce,allgather,alltoall",
+    as_json: Annotated[bool, typer.Option("--json", help="print the file, or the comparison, as JSON")] = False,
+) -> None:
+    """Measure this machine, and write a file for `copse price --machine`. Takes about ten seconds."""
+    if machine and not check:
+        raise CopseError("--machine is only for a comparison", "add: --check")
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if not machine:
+        require_place(output)
+        text = run_native("measuring this machine", "--seconds", str(seconds))
+        found = json.loads(text)
+        files.write(output, text)
+        if not as_json:
+            show_machine(console, found)
+            console.print(f"written: {output}; try: copse price allreduce 64K -n 8 --machine {machine_argument(output)}", soft_wrap=True, highlight=False)
+        elif not check:
+            print(text, end="")
+    if not check:
+        return
+    of = machine or machine_argument(output)
+    cells = json.loads(
+        run_native("comparing", "--check", of, "--ranks", ranks, "--sizes", sizes, "--collectives", collectives, "--json")
+    )  # fmt: skip
+    if as_json:
+        print(json.dumps({"cells": cells, "median_error": {KINDS[turns]: error for turns, error in median_errors(cells).items()}}, indent=1))
+    else:
+        show_check(console, cells)
+
+
+def machine_argument(path: Path) -> str:
+    """The file as --machine takes it, which reads a word without a slash or .json as a recorded name."""
+    return str(path) if "/" in str(path) or path.suffix == ".json" else f"./{path}"

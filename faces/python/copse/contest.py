@@ -1,0 +1,277 @@
+"""Which of all ways is the fastest? Ways are raced against one another in the benchmark's calls: all of them briefly, the best of them
+again and longer, until few are left. `copse tune` makes a table of the winners. `copse bench --regret` compares them with the
+default.
+
+A launch of the benchmark runs one way for each call and size, by a tuning table made for that launch. So as many launches as a call
+has ways race the ways of all calls and sizes at once.
+"""
+
+import csv
+import json
+import math
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from . import bench, files, native, run
+from .errors import CopseError
+
+SCHEMA = "copse-tuning/1"
+# The benchmark's calls, and the collectives whose rows choose their algorithms.
+COLLECTIVES = {"barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "allreduce": "allreduce", "gather": "gather",
+               "scatter": "scatter", "allgather": "allgather", "alltoall": "alltoall", "reduce_scatter_block": "reduce_scatter",
+               "scan": "scan", "exscan": "exscan"}  # fmt: skip
+MPI = "mpi"  # the MPI's own collective
+FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
+MOST_WAYS = 14  # of a call and size
+PRICED_ON = "epyc"
+
+
+@dataclass(frozen=True)
+class Way:
+    run: str  # algorithm:carrier[:radix], or "mpi"
+    fragment: int = 0  # bytes; 0: not cut, but for slots
+
+    def __str__(self) -> str:
+        return self.run + (f"/{self.fragment}" if self.fragment else "")
+
+
+DEFAULT = Way("")  # no row: what Copse chooses by itself
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A call of the benchmark and its size; the size of a barrier is 0."""
+
+    call: str
+    bytes: int
+
+
+Cell = tuple[Spot, str]  # in the mode warm or cold
+Ways = Mapping[Spot, Way]
+
+
+@dataclass(frozen=True)
+class Round:
+    """How often, and how long, the ways that are left run; then those are left that took at most `within` times the least time."""
+
+    launches: int
+    batches: int
+    seconds: float  # of a batch
+    within: float
+    most: int  # ways that are left
+
+
+QUICK = (Round(1, 1, 0.001, 1.3, 2),)
+WHOLE = (Round(1, 1, 0.003, 1.5, 5), Round(2, 3, 0.004, 1.2, 3), Round(3, 3, 0.005, 1.1, 2))
+
+
+@dataclass
+class Times:
+    """What was measured: the microseconds of the batches of each cell, by way."""
+
+    us: dict[Cell, dict[Way, list[float]]] = field(default_factory=dict)
+
+    def add(self, way: Way, cell: Cell, us: float) -> None:
+        self.us.setdefault(cell, {}).setdefault(way, []).append(us)
+
+    def of(self, cell: Cell, way: Way) -> float:
+        """Returns the time of a way: the mean of its least and its median time."""
+        times = self.us.get(cell, {}).get(way)
+        return (min(times) + statistics.median(times)) / 2 if times else math.inf
+
+
+@cache
+def kernel_reaches() -> bool:
+    return any(way["reach"] == "kernel" and way["works"] for way in native.query("info")["reaches"])
+
+
+def question(spot: Spot) -> list[str]:
+    return [COLLECTIVES[spot.call], *([] if spot.call == "barrier" else [str(spot.bytes)])]
+
+
+def candidates(spot: Spot, ranks: int, reach: str) -> list[Way]:
+    """Returns the ways that can run a call, cheapest first. Of ways with the same price on the same carrier there is one."""
+    priced = native.query("price", *question(spot), "-n", str(ranks), "--reach", reach, "--machine", PRICED_ON, "--top", "100000")
+    ways: dict[tuple, Way] = {}
+    for row in priced:
+        if row["ns"] > FAR_BY_PRICE * priced[0]["ns"]:
+            break
+        radix = "" if row["radix"] == 2 else f":{row['radix']}"
+        ways.setdefault((row["carrier"], row["ns"]), Way(f"{row['algorithm']}:{row['carrier']}{radix}", row["fragment_bytes"]))
+    return list(ways.values())
+
+
+def chosen(spot: Spot, ranks: int, reach: str) -> Way | None:
+    """Returns what Copse chooses by itself, or None if that depends on what it measures when a communicator is made."""
+    turns = ["--turns"] if ranks > len(os.sched_getaffinity(0)) else []
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    ways = set()
+    for more in ([], ["--dear-kernel"]):
+        [found] = native.query("explain", *question(spot), "-n", str(ranks), "--reach", reach, *turns, *more, environment=plain)
+        radix = "" if found["radix"] == 2 else f":{found['radix']}"
+        ways.add(Way(f"{found['algorithm']}:{found['carrier']}{radix}", found["fragment_bytes"]))
+    return ways.pop() if len(ways) == 1 else None
+
+
+def write_table(path: Path, rows: Iterable[dict], machine: str = "any", **members: object) -> None:
+    """Writes a tuning table. The file is there as a whole or not at all, whenever this is interrupted."""
+    head = {"schema": SCHEMA, "machine": machine, **members}
+    text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n  ' + ",\n  ".join(map(json.dumps, rows)) + "\n ]\n}\n"
+    files.write(path, text)
+
+
+def row_of(spot: Spot, way: Way, sizes: tuple[int, int | None]) -> dict:
+    row = {"collective": COLLECTIVES[spot.call], "bytes": list(sizes), "run": way.run}
+    return row | ({"fragment": way.fragment} if way.fragment else {})
+
+
+@dataclass
+class Journal:
+    """Keeps what launches have measured in a file, so that an interrupted contest goes on where it was."""
+
+    path: Path | None
+    head: dict
+    known: dict[str, list] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.path is None:
+            return
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        entries = [entry for entry in map(_parsed, lines) if entry is not None]
+        if entries and entries[0] == self.head:
+            self.known = {entry["launch"]: entry["readings"] for entry in entries[1:]}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("w") as file:
+            for entry in (self.head, *({"launch": name, "readings": readings} for name, readings in self.known.items())):
+                file.write(json.dumps(entry) + "\n")
+
+    def launch(self, name: str, measure: Callable[[], list]) -> list:
+        if name not in self.known:
+            self.known[name] = measure()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps({"launch": name, "readings": self.known[name]}) + "\n")
+        return self.known[name]
+
+    def end(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _parsed(line: str) -> dict | None:
+    try:
+        return json.loads(line)
+    except ValueError:  # cut off when this was interrupted
+        return None
+
+
+@dataclass
+class Contest:
+    """The ways of one situation: an MPI, a number of ranks, with or without the shared heap."""
+
+    side: bench.Side
+    ranks: int
+    spots: list[Spot]
+    modes: tuple[str, ...]
+    journal: Journal
+    say: Callable[[str], None]
+    times: Times = field(default_factory=Times)
+
+    @property
+    def heap(self) -> bool:
+        return run.HEAP in self.side.preload
+
+    @property
+    def reach(self) -> str:
+        """How ranks reach one another's buffers."""
+        return "direct" if self.heap else "kernel" if kernel_reaches() else "staged"
+
+    @property
+    def name(self) -> str:
+        return f"{self.side.name}, {self.ranks} ranks"
+
+    def launch(self, name: str, ways: Ways, batches: int, seconds: float, **variables: str) -> Times:
+        """Runs the benchmark once, each spot by its way, or by default."""
+        readings = self.journal.launch(f"{self.name}: {name}", lambda: self._measure(ways, batches, seconds, variables))
+        times = Times()
+        for call, size, mode, us in readings:
+            spot = Spot(call, size)
+            times.add(ways.get(spot, DEFAULT), (spot, mode), us)
+        return times
+
+    def _measure(self, ways: Ways, batches: int, seconds: float, variables: Mapping[str, str]) -> list:
+        calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
+        program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
+        program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder) / "contest.json"
+            write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])
+            printed = self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **variables})
+        rows = csv.DictReader(line for line in printed.splitlines() if not line.startswith("#"))
+        return [(row["call"], int(row["bytes"]), row["mode"], float(row["us"])) for row in rows]
+
+    def keep(self, times: Times) -> None:
+        for cell, ways in times.us.items():
+            for way, us in ways.items():
+                self.times.us.setdefault(cell, {}).setdefault(way, []).extend(us)
+
+    def cells(self, spot: Spot) -> list[Cell]:
+        return [(spot, mode) for mode in self.modes if (spot, mode) in self.times.us]
+
+    def race(self, rounds: tuple[Round, ...], with_mpi: bool, most_ways: int = MOST_WAYS) -> None:
+        """Races all ways, the default among them. Afterwards `times` holds what was measured in the last round."""
+        others = [DEFAULT, Way(MPI)] if with_mpi else [DEFAULT]
+        left = {}
+        for spot in self.spots:
+            same = chosen(spot, self.ranks, self.reach)
+            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach) if way != same][:most_ways]
+        for number, each in enumerate(rounds):
+            self.times = Times()
+            heats = max(map(len, left.values()))
+            for launch in range(each.launches):
+                for heat in range(heats):
+                    self.say(f"{self.name}: round {number + 1} of {len(rounds)}, launch {launch * heats + heat + 1} of {each.launches * heats}")
+                    ways = {spot: among[heat] for spot, among in left.items() if heat < len(among)}
+                    self.keep(self.launch(f"round {number}.{launch}.{heat}", ways, each.batches, each.seconds))
+            left = {spot: self._best(spot, among, each) for spot, among in left.items()}
+
+    def _best(self, spot: Spot, among: list[Way], each: Round) -> list[Way]:
+        """Returns the ways that are near the best one in some mode."""
+        kept = []
+        for cell in self.cells(spot):
+            least = min(self.times.of(cell, way) for way in among)
+            near = sorted((way for way in among if self.times.of(cell, way) <= each.within * least), key=lambda way: self.times.of(cell, way))
+            kept += near[: each.most]
+        return list(dict.fromkeys([DEFAULT, *kept]))
+
+    def winner(self, cells: list[Cell]) -> Way:
+        """Returns the way that is fastest over these cells in the mean; the default if none was measured."""
+        cells = [cell for cell in cells if cell in self.times.us]
+        if not cells:
+            return DEFAULT
+        known = set.intersection(*(set(self.times.us[cell]) for cell in cells))
+        return min(known, key=lambda way: math.prod(self.times.of(cell, way) for cell in cells), default=DEFAULT)
+
+
+    def confirm(self, winners: Ways, launches: int, batches: int, seconds: float) -> None:
+        """Measures the winners and the default anew, side by side, so that luck in the race does not count. Afterwards `times` holds
+        that."""
+        self.times = Times()
+        ways = {spot: way for spot, way in winners.items() if way != DEFAULT}
+        for launch in range(launches):
+            self.say(f"{self.name}: the fastest ways and the default, launch {launch + 1} of {launches}")
+            self.keep(self.launch(f"confirm {launch} winners", ways, batches, seconds))
+            self.keep(self.launch(f"confirm {launch} default", {}, batches, seconds))
+
+
+def spots_of(calls: Iterable[str], sizes: Iterable[int]) -> list[Spot]:
+    sizes = list(sizes)
+    for call in calls:
+        if call not in COLLECTIVES:
+            raise CopseError(f"no rows can be raced for {call}", f"use: {', '.join(COLLECTIVES)}")
+    return [Spot(call, size) for call in calls for size in ([0] if call == "barrier" else sizes)]

@@ -1,0 +1,158 @@
+"""`copse bench --regret`: what the default choice costs. The regret of a cell is the time of the default over that of the fastest way
+that Copse could be forced to.
+
+The fastest way is found first. Then it and the default are measured anew, side by side, so that luck in the race does not count as
+regret. If the default is faster then, the regret of the cell is 1.
+"""
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from . import bench, contest, flavours, paths, readme, run
+from .bench_report import processor_name, size_text
+from .errors import CopseError
+
+FINAL = contest.Round(5, 4, 0.006, 1, 1)
+LEARN_BATCHES = 40
+SIZES = (4096, 65536, 1048576)
+
+
+@dataclass(frozen=True)
+class Regret:
+    ranks: int
+    heap: bool
+    call: str
+    bytes: int
+    mode: str
+    best: str
+    best_us: float
+    default_us: float
+    tuned_us: float | None
+    learned_us: float | None
+
+    def of(self, us: float | None) -> float | None:
+        return None if us is None else max(1.0, us / self.best_us)
+
+
+CHOICES = {"default": lambda r: r.of(r.default_us), "tuned": lambda r: r.of(r.tuned_us), "learned": lambda r: r.of(r.learned_us)}
+
+
+def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...], quick: bool, table: Path | None,
+            learning: float, say: Callable[[str], None]) -> list[Regret]:  # fmt: skip
+    """Finds the regret of all cells. `table`: a tuning table to compare, too. `learning`: seconds that learning gets for each cell; 0: it
+    is not compared."""
+    contests = contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say)
+    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=False)
+    final, tuned, learned = contest.Times(), contest.Times(), contest.Times()
+    winners = {mode: {spot: contests.winner([(spot, mode)]) for spot in spots} for mode in modes}
+    for _ in range(2 if quick else FINAL.launches):
+        for mode in modes:
+            only = contest.Contest(side, ranks, spots, (mode,), contest.Journal(None, {}), say)
+            only.confirm(winners[mode], 1, FINAL.batches, FINAL.seconds)
+            _merge(final, only.times)
+            if table is not None:
+                _merge(tuned, only.launch("tuned", {}, FINAL.batches, FINAL.seconds, COPSE_TUNING=str(table)))
+    if learning:
+        say(f"{contests.name}: learning")
+        learned = _learned(contests, learning)
+    result = []
+    for spot in spots:
+        for mode in modes:
+            cell = (spot, mode)
+            if cell not in final.us:
+                continue
+            default = final.of(cell, contest.DEFAULT)
+            best = min(winners[mode][spot], contest.DEFAULT, key=lambda way, cell=cell: final.of(cell, way))
+            others = [None if math.isinf(us := times.of(cell, contest.DEFAULT)) else us for times in (tuned, learned)]
+            result.append(Regret(ranks, contests.heap, spot.call, spot.bytes, mode, str(best) or "default", final.of(cell, best), default, *others))
+    return result
+
+
+def _merge(into: contest.Times, more: contest.Times) -> None:
+    for cell, ways in more.us.items():
+        for way, times in ways.items():
+            for us in times:
+                into.add(way, cell, us)
+
+
+def _learned(contests: contest.Contest, seconds: float) -> contest.Times:
+    """Returns the last batches of cells that have run for so long."""
+    times = contests.launch("learning", {}, LEARN_BATCHES, seconds / LEARN_BATCHES, COPSE_LEARN="1")
+    last = contest.Times()
+    for cell, ways in times.us.items():
+        for way, us in ways.items():
+            for each in us[-LEARN_BATCHES // 4 :]:
+                last.add(way, cell, each)
+    return last
+
+
+def mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def show(console: Console, regrets: list[Regret]) -> None:
+    columns = {name: value for name, value in CHOICES.items() if any(value(r) is not None for r in regrets)}
+    table = Table("ranks", "heap", "call", "bytes", "mode", "fastest", "us", *columns)
+    for r in sorted(regrets, key=lambda r: -r.of(r.default_us)):
+        figures = [f"{value(r):.2f}" if value(r) is not None else "" for value in columns.values()]
+        table.add_row(str(r.ranks), "yes" if r.heap else "no", r.call, size_text(r.bytes), r.mode, r.best, f"{r.best_us:.2f}", *figures)
+    console.print(table)
+    for name, value in columns.items():
+        for ranks, heap in dict.fromkeys((r.ranks, r.heap) for r in regrets):
+            found = [value(r) for r in regrets if (r.ranks, r.heap) == (ranks, heap) and value(r) is not None]
+            if found:
+                where = f"{ranks} ranks, {'with' if heap else 'without'} the shared heap"
+                console.print(f"regret, {name}, {where}: mean {mean(found):.3f}, worst {max(found):.2f}, {len(found)} cells", highlight=False)
+
+
+def section(regrets: list[Regret], command: str, mpi: str) -> str:
+    """Returns the text for docs/measurements.md."""
+    lines = [f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {processor_name()}, {len(os.sched_getaffinity(0))} cores, {mpi}.", ""]
+    lines += ["| ranks | | | mean | worst | cells |", "| ---: | --- | --- | ---: | ---: | ---: |"]
+    for ranks, heap in dict.fromkeys((r.ranks, r.heap) for r in regrets):
+        among = [r for r in regrets if (r.ranks, r.heap) == (ranks, heap)]
+        for name, value in CHOICES.items():
+            if found := [(value(r), r) for r in among if value(r) is not None]:
+                worst, where = max(found, key=lambda pair: pair[0])
+                lines.append(f"| {ranks} | {'with' if heap else 'without'} the heap | {name} | {mean([v for v, _ in found]):.3f} | "
+                             f"{worst:.2f} ({where.call} {size_text(where.bytes)} {where.mode}) | {len(found)} |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
+                   learning: float, output: Path, into: Path | None) -> None:  # fmt: skip
+    """The options are those of `copse bench`."""
+    flavour = flavours.find(bench.chosen_words(against, flavours.NAMES, "MPI flavour")[0])
+    if not flavour.preload.exists():
+        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+    calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
+    lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)
+    spots = contest.spots_of(calls, lengths)
+    modes = bench.chosen_words(mode, bench.MODES, "mode")
+    if table is not None and not table.exists():
+        raise CopseError(f"there is no {table}", "run: copse tune")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    regrets: list[Regret] = []
+    progress = Console(stderr=True)
+    with progress.status("") as status:
+        for with_heap in (False, True) if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists() else (False,):
+            side = bench.Side(flavour, (flavour.preload.name, run.HEAP) if with_heap else (flavour.preload.name,))
+            for count in bench.chosen_numbers(ranks, "number of ranks", 1):
+                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update)
+    show(Console(width=None if sys.stdout.isatty() else 200), regrets)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "regret.json").write_text(json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
+    if into is not None:
+        words = (into.name if word == str(into) else word for word in sys.argv[2:])
+        text = section(regrets, f"build/bin/copse bench {' '.join(words)}", flavour.title)
+        readme.write(into.parent / readme.CELLS, text, "regret")

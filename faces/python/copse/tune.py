@@ -1,0 +1,123 @@
+"""`copse tune`: makes a tuning table for this machine and one MPI.
+
+Every way that could run a call is raced against the default and against the MPI's own collective (contest.py). The table has a row
+where another way is faster by more than noise, and none elsewhere. The row also holds for sizes and numbers of ranks near those that
+were measured, up to the geometric mean with the next ones.
+"""
+
+import math
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from . import bench, contest, flavours, native, paths, run
+from .bench_report import size_text
+from .errors import CopseError
+
+SIZES = "8,512,4K,32K,256K,1M"
+QUICK_SIZES = "4K,64K,1M"
+GAIN = 1.04  # a way that is faster by less than this gets no row
+QUICK_WAYS = 5
+CONFIRMING = {True: (2, 2, 0.002), False: (3, 3, 0.005)}  # if quick or not: launches, batches of each, seconds of a batch
+
+
+@dataclass(frozen=True)
+class Won:
+    """A way that is faster than the default, in one situation."""
+
+    spot: contest.Spot
+    way: contest.Way
+    gain: float  # geometric mean over the modes
+
+
+def won_in(race: contest.Contest) -> list[Won]:
+    """Returns where another way than the default is clearly faster, by the times that the race holds."""
+    result = []
+    for spot in race.spots:
+        cells = race.cells(spot)
+        way = race.winner(cells)
+        gains = [race.times.of(cell, contest.DEFAULT) / race.times.of(cell, way) for cell in cells]
+        gain = math.prod(gains) ** (1 / len(gains)) if gains else 1
+        if way != contest.DEFAULT and gain >= GAIN:
+            result.append(Won(spot, way, gain))
+    return result
+
+
+def ranges(values: list[int], first: int, last: int | None) -> dict[int, list[int | None]]:
+    """Returns, for each value, the range up to the geometric means with its neighbours. All ranges together go from first to last."""
+    result: dict[int, list[int | None]] = {}
+    begin = first
+    for value, after in zip(values, [*values[1:], None], strict=True):
+        result[value] = [begin, last if after is None else math.isqrt(value * after)]
+        begin = math.isqrt(value * after) + 1 if after else 0
+    return result
+
+
+def rank_counts(processors: int, quick: bool) -> list[int]:
+    """Returns the numbers of ranks to measure, unless the user says: 2, 8, 32, ..., all processors, and four times as many."""
+    most = max(2, processors)
+    return [most] if quick else [*(n for n in (2 * 4**i for i in range(8)) if n < most), most, 4 * most]
+
+
+def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], turns: bool) -> list[dict]:
+    bytes_of = ranges(sizes, 0, None)
+    rows: list[dict] = []
+    for won in won_in(race):
+        around = (0, None) if won.spot.call == "barrier" else tuple(bytes_of[won.spot.bytes])
+        row = contest.row_of(won.spot, won.way, around)
+        row |= {"ranks": ranks, "reach": race.reach, "turns": turns, "nodes": False}
+        row["because"] = f"{won.gain:.2f} times as fast as the default at {size_text(won.spot.bytes)}"
+        rows.append(row)
+    return rows
+
+
+def tune_command(
+    mpi: Annotated[str, typer.Option(help=f"the MPI that the table is for: {', '.join(flavours.NAMES)}")] = "mpich",
+    ranks: Annotated[str, typer.Option(help="numbers of ranks; by default 2, 8, 32, ..., as many as there are processors, and four times as many")] = "",
+    calls: Annotated[str, typer.Option(help=f"separated by commas, from {', '.join(contest.COLLECTIVES)}; or all")] = "all",
+    sizes: Annotated[str, typer.Option(help=f"bytes of a message, or of a block (K and M allowed); by default {SIZES}")] = "",
+    heap: Annotated[bool, typer.Option(help="tune for the shared heap, too")] = True,
+    quick: Annotated[bool, typer.Option("--quick", help="in under half a minute: fewer sizes and ways, and no more ranks than processors")] = False,
+    output: Annotated[Path, typer.Option(help="the table; use it by COPSE_TUNING=FILE")] = paths.BUILD / "tuning.json",
+) -> None:
+    """Race all algorithms on this machine, and write a tuning table. If interrupted, the same command goes on where it was."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    flavour = flavours.find(mpi)
+    if not flavour.preload.exists():
+        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+    processors = len(os.sched_getaffinity(0))
+    counts = list(bench.chosen_numbers(ranks, "number of ranks", 1)) if ranks else rank_counts(processors, quick)
+    if min(counts) < 2:
+        raise CopseError("one rank has nothing to choose", "use e.g. --ranks 2,8")
+    lengths = sorted(set(bench.chosen_numbers(sizes or (QUICK_SIZES if quick else SIZES), "size", 8, suffixes=True)))
+    spots = contest.spots_of(contest.COLLECTIVES if calls == "all" else bench.chosen_words(calls, tuple(contest.COLLECTIVES), "call"), lengths)
+    kind = native.query("info")["kind"]
+    head = {"machine": kind, "mpi": flavour.title, "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick}
+    journal = contest.Journal(output.with_name(output.name + ".unfinished"), head)
+    progress = Console(stderr=True)
+    begin = time.monotonic()
+    rows: list[dict] = []
+    with progress.status("") as status:
+        for with_heap in (False, True) if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists() else (False,):
+            side = bench.Side(flavour, (flavour.preload.name, run.HEAP) if with_heap else (flavour.preload.name,))
+            for count in counts:
+                alike = sorted(n for n in counts if (n > processors) == (count > processors))
+                race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update)
+                race.race(contest.QUICK if quick else contest.WHOLE, with_mpi=True, most_ways=QUICK_WAYS if quick else contest.MOST_WAYS)
+                race.confirm({spot: race.winner(race.cells(spot)) for spot in spots}, *CONFIRMING[quick])
+                rows += rows_of(race, lengths, ranges(alike, max(2, alike[0] // 2), 2 * alike[-1])[count], count > processors)
+    made = {"by": "copse tune", "on": time.strftime("%Y-%m-%d"), "mpi": flavour.title}
+    contest.write_table(output, rows, machine=kind, mpi=flavour.family.name, made=made)
+    journal.end()
+    for row in rows:
+        cut = f" in fragments of {size_text(row['fragment'])}" if 'fragment' in row else ""
+        progress.print(f"{row['collective']} {row['bytes']} on {row['ranks']} ranks, {row['reach']}: {row['run']}{cut}, {row['because']}", highlight=False)
+    progress.print(f"{len(rows)} rows in {time.monotonic() - begin:.0f} s: {output}", highlight=False, soft_wrap=True)
+    progress.print(f"to use them: COPSE_TUNING={output} copse run mpirun ...", highlight=False, soft_wrap=True)

@@ -1,0 +1,109 @@
+"""`copse calibrate`: the file that it writes is a machine's, whole or not there, and comes in time."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from copse import paths
+
+SECONDS_MOST = 20  # of a calibration; a busy machine may need longer for the rounds that it must have
+BUSY = 4
+SHORT = ["--seconds", "1"]
+
+
+@pytest.fixture(scope="module")
+def calibrated(native_binary, tmp_path_factory):
+    """Returns the file of one short calibration, and what was printed."""
+    file = tmp_path_factory.mktemp("calibrated") / "here.json"
+    begin = time.monotonic()
+    done = subprocess.run([paths.ROOT / "tools" / "copse", "calibrate", *SHORT, "--output", file], capture_output=True, text=True, timeout=SECONDS_MOST * BUSY)
+    assert done.returncode == 0, done.stderr
+    return file, done.stdout, time.monotonic() - begin
+
+
+def test_the_file_is_a_machine_that_was_measured(calibrated):
+    file, printed, _ = calibrated
+    machine = json.loads(file.read_text())
+    assert machine["schema"] == "copse-machine/1" and machine["measured"] is True
+    assert machine["levels"][-1]["level"] == "node"
+    assert any("measured by copse calibrate" in source for source in machine["source"])
+    for place in ("steps.call_ns", "steps.turn_ns", "own.line_ns", "memory.reader_GBps", "reduce_GBps.sum:double", "reduce_GBps.max:float"):
+        assert 0 <= machine["spread"][place] < 1000, place
+    if len(os.sched_getaffinity(0)) > 1:
+        assert "levels[0].flag_ns" in machine["spread"]
+        assert 1 < machine["levels"][0]["flag_ns"] < 1e6
+        assert any("caches" in source for source in machine["source"])
+    assert 1 < machine["steps"]["turn_ns"] < 1e7
+    assert machine["memory"]["shared_GBps"] >= machine["memory"]["reader_GBps"]
+    assert "written:" in printed and "copse price" in printed
+
+
+def test_nothing_else_is_left_beside_it(calibrated):
+    file, _, _ = calibrated
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+def test_calls_are_priced_on_it(native, calibrated):
+    file, _, _ = calibrated
+    rows = json.loads(native("price", "allreduce", "64K", "-n", "2", "--machine", str(file), "--reach", "staged", "--json").stdout)
+    assert rows and all(0 < row["ns"] < 1e9 for row in rows)
+    for ranks in ("2", "8"):
+        assert native("price", "broadcast", "8", "-n", ranks, "--machine", str(file)).returncode == 0
+
+
+def test_it_ends_in_time(calibrated):
+    _, _, seconds = calibrated
+    assert seconds < SECONDS_MOST * BUSY
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_killed_in_the_middle_it_leaves_nothing(native_binary, tmp_path, how):
+    file = tmp_path / "here.json"
+    child = subprocess.Popen([paths.ROOT / "tools" / "copse", "calibrate", "--seconds", "30", "--output", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(2)
+    child.send_signal(how)
+    child.wait(timeout=30)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_says_how_far_prices_are_off(copse, calibrated):
+    file, _, _ = calibrated
+    arguments = ["calibrate", "--check", "--machine", str(file), "--ranks", "2", "--sizes", "8,64K", "--collectives", "broadcast,allreduce"]
+    found = json.loads(copse(*arguments, "--json").stdout)
+    cells = found["cells"]
+    assert len(cells) == 8 and {cell["kind"] for cell in cells} == {"threads", "processes"}
+    for cell in cells:
+        assert cell["measured_ns"] > 0 and cell["error"] == pytest.approx(cell["predicted_ns"] / cell["measured_ns"] - 1, abs=0.01)
+    assert len(found["median_error"]) in (1, 2)
+    assert "median error" in copse(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--output", "/nowhere/here.json"], "that can be written to"),
+        (["--output", "."], "is a folder"),
+        (["--machine", "epyc"], "add: --check"),
+        (["--check", "--machine", "epycc"], "did you mean 'epyc'?"),
+        (["--check", "--machine", "epyc", "--sizes", "7"], "'7' is not a number from 8"),
+        (["--check", "--machine", "epyc", "--sizes", "12"], "not a multiple of 8"),
+        (["--check", "--machine", "epyc", "--sizes", "8,,16"], "commas between them"),
+        (["--check", "--machine", "epyc", "--ranks", "1"], "'1' is not a number from 2"),
+        (["--check", "--machine", "epyc", "--collectives", "allredce"], "did you mean 'allreduce'?"),
+    ],
+)
+def test_mistakes_are_refused(copse, native_binary, tmp_path, arguments, complaint):
+    done = copse("calibrate", *arguments)
+    assert done.returncode == 2 and complaint in " ".join(done.stderr.split()), done.stderr
+
+
+def test_other_files_are_not_overwritten(copse, native_binary, tmp_path):
+    other = tmp_path / "notes.json"
+    other.write_text('{"my": "notes"}')
+    done = copse("calibrate", "--output", str(other))
+    assert done.returncode == 2 and "is not a machine's file" in " ".join(done.stderr.split())
+    assert other.read_text() == '{"my": "notes"}'

@@ -1,0 +1,151 @@
+"""`copse tune` and `copse bench --regret`: what they decide from times, what is left when they are interrupted, and one real run of each."""
+
+import json
+import math
+import signal
+import subprocess
+import time
+
+import pytest
+
+from copse import bench, contest, flavours, paths, regret, tune
+
+BCAST, WARM = contest.Spot("bcast", 4096), "warm"
+FAST, SLOW = contest.Way("flat:slot"), contest.Way("chain:slot:4", 1024)
+MPI = contest.Way(contest.MPI)
+
+
+def a_contest(say=lambda _: None, journal=None):
+    side = bench.Side(flavours.find("mpich"), ("libcopse-mpi-mpich.so",))
+    return contest.Contest(side, 2, [BCAST], (WARM,), journal or contest.Journal(None, {}), say)
+
+
+def times_of(**us):
+    """Returns the times of the default and of the ways that are given, in one cell."""
+    times = contest.Times()
+    for way, values in us.items():
+        for value in values:
+            times.add({"default": contest.DEFAULT, "fast": FAST, "slow": SLOW, "mpi": MPI}[way], (BCAST, WARM), value)
+    return times
+
+
+@pytest.mark.parametrize("sizes", [[8], [8, 64], [8, 4096, 65536, 1048576]])
+def test_ranges_leave_no_gap(sizes):
+    found = tune.ranges(sizes, 0, None)
+    assert list(found) == sizes and found[sizes[0]][0] == 0 and found[sizes[-1]][1] is None
+    for value, after in zip(sizes, sizes[1:], strict=False):
+        assert found[value][0] <= value <= found[value][1] == found[after][0] - 1
+        assert found[value][1] == math.isqrt(value * after)
+
+
+def test_a_row_needs_a_clear_gain():
+    race = a_contest()
+    race.times = times_of(default=[1.0, 1.1], fast=[0.98, 1.09], mpi=[2.0])
+    assert tune.won_in(race) == []
+    race.times = times_of(default=[1.0, 1.1], fast=[0.5, 0.6], mpi=[2.0])
+    [won] = tune.won_in(race)
+    assert won.way == FAST and won.gain == pytest.approx((1.0 + 1.05) / (0.5 + 0.55))
+
+
+def test_the_mpi_may_win():
+    race = a_contest()
+    race.times = times_of(default=[1.0], fast=[0.9], mpi=[0.3])
+    rows = tune.rows_of(race, [4096], [2, 4], turns=False)
+    assert [(row["run"], row["bytes"], row["ranks"], row["turns"]) for row in rows] == [("mpi", [0, None], [2, 4], False)]
+
+
+def test_ways_far_behind_leave_the_race_and_the_default_stays():
+    race = a_contest()
+    race.times = times_of(default=[3.0], fast=[1.0], slow=[1.6])
+    each = contest.Round(1, 1, 0.001, 1.5, 5)
+    assert race._best(BCAST, [contest.DEFAULT, FAST, SLOW], each) == [contest.DEFAULT, FAST]
+
+
+def test_a_radix_and_a_fragment_reach_the_row():
+    row = contest.row_of(BCAST, SLOW, (0, 8191))
+    assert row == {"collective": "broadcast", "bytes": [0, 8191], "run": "chain:slot:4", "fragment": 1024}
+    assert str(SLOW) == "chain:slot:4/1024"
+
+
+def test_an_interrupted_contest_goes_on_where_it_was(tmp_path):
+    path, head = tmp_path / "t.json.unfinished", {"machine": "m", "sizes": [8]}
+    first = contest.Journal(path, head)
+    assert first.launch("one", lambda: [["bcast", 8, "warm", 1.5]]) == [["bcast", 8, "warm", 1.5]]
+    with path.open("a") as file:
+        file.write('{"launch": "two", "rea')  # cut off in the middle of a line
+    again = contest.Journal(path, head)
+    assert again.launch("one", lambda: pytest.fail("this was measured before")) == [["bcast", 8, "warm", 1.5]]
+    assert again.launch("two", lambda: [["bcast", 8, "warm", 2.5]]) == [["bcast", 8, "warm", 2.5]]
+    assert len(path.read_text().splitlines()) == 3
+    assert contest.Journal(path, {**head, "sizes": [16]}).known == {}  # another question: nothing of it counts
+    again.end()
+    assert not path.exists()
+
+
+def test_a_table_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "table.json"
+    contest.write_table(path, [{"collective": "barrier", "run": "mpi"}], machine="here")
+    before = path.read_text()
+    assert json.loads(before)["rows"] == [{"collective": "barrier", "run": "mpi"}]
+    with pytest.raises(TypeError):
+        contest.write_table(path, [{"collective": object()}])
+    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_slower_than_the_best_has_no_regret():
+    cell = regret.Regret(2, False, "bcast", 4096, "warm", "flat:slot", best_us=2.0, default_us=3.0, tuned_us=1.9, learned_us=None)
+    assert [value(cell) for value in regret.CHOICES.values()] == [1.5, 1.0, None]
+
+
+def test_regret_is_told_for_each_situation():
+    cells = [regret.Regret(2, heap, "bcast", size, "warm", "flat:slot", 1.0, us, None, None) for heap, size, us in ((False, 8, 1.0), (False, 64, 4.0), (True, 8, 1.0))]
+    text = regret.section(cells, "copse bench --regret", "MPICH")
+    assert "| 2 | without the heap | default | 2.000 | 4.00 (bcast 64 B warm) | 2 |" in text
+    assert "| 2 | with the heap | default | 1.000 | 1.00 (bcast 8 B warm) | 1 |" in text
+
+
+def copse(*arguments, **options):
+    command = [paths.ROOT / "build/bin/copse", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+def test_a_real_table_can_be_used(tmp_path, native):
+    table = tmp_path / "table.json"
+    done = copse("tune", "--quick", "--ranks", "2", "--calls", "bcast,barrier", "--sizes", "4K,64K", "--output", table)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(table.read_text())
+    assert made["schema"] == contest.SCHEMA and made["mpi"] == "mpich"
+    for row in made["rows"]:
+        assert row["collective"] in ("broadcast", "barrier") and "times as fast as the default" in row["because"]
+    explained = native("explain", "broadcast", "4K", "-n", "2", env={"COPSE_TUNING": str(table), "PATH": "/usr/bin"})
+    assert explained.returncode == 0, explained.stdout + explained.stderr
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_a_tuning_that_is_stopped_leaves_no_table(tmp_path):
+    table = tmp_path / "table.json"
+    command = [paths.ROOT / "build/bin/copse", "tune", "--ranks", "2", "--calls", "bcast", "--sizes", "4K", "--output", table]
+    job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    unfinished = tmp_path / "table.json.unfinished"
+    end = time.monotonic() + 120
+    while job.poll() is None and time.monotonic() < end and not (unfinished.exists() and len(unfinished.read_text().splitlines()) > 1):
+        time.sleep(0.05)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(60) != 0
+    assert not table.exists() and len(unfinished.read_text().splitlines()) > 1
+
+
+def test_wrong_words_are_told(tmp_path):
+    assert "there is no call 'alltoallw'" in copse("tune", "--calls", "alltoallw").stderr
+    assert "one rank has nothing to choose" in copse("tune", "--ranks", "1").stderr
+    assert "run: copse tune" in copse("bench", "--regret", "--table", tmp_path / "none.json").stderr
+
+
+def test_a_real_regret(tmp_path):
+    arguments = ["--regret", "--quick", "--operations", "bcast", "--sizes", "4K", "--ranks", "2", "--mode", "warm", "--against", "mpich", "--output", tmp_path]
+    done = copse("bench", *arguments)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads((tmp_path / "regret.json").read_text())
+    assert {(cell["call"], cell["bytes"], cell["mode"]) for cell in cells} == {("bcast", 4096, "warm")}
+    assert all(cell["default_us"] > 0 and cell["best_us"] <= cell["default_us"] for cell in cells)
+    assert "regret, default, 2 ranks, without the shared heap: mean" in done.stdout
