@@ -239,19 +239,22 @@ std::vector<Decision> ways(const Situation &situation, const Decision &chosen, N
   std::vector<Decision> result{chosen};
   if (chosen.forced || chosen.outside || chosen.rule->file != rules().front().file) return result;
   const Collective collective = chosen.algorithm->collective;
+  // Two operands in the order of the ranks are combined in one way only. The other way round, the bits may be others: MAX of 0 and -0.
+  const bool in_order = same_bits && situation.ranks == 2 && chosen.algorithm->strict();
   const auto add = [&](Decision way) {
     const auto is_same = [&](const Decision &other) {
       return other.algorithm == way.algorithm && other.carrier == way.carrier && other.radix == way.radix;
     };
     if (result.size() == kMost || std::any_of(result.begin(), result.end(), is_same)) return;
     if (needs.strict && !way.algorithm->strict()) return;
-    if (same_bits && (way.algorithm != chosen.algorithm || way.radix != chosen.radix)) return;
+    if (same_bits && !in_order && (way.algorithm != chosen.algorithm || way.radix != chosen.radix)) return;
+    if (in_order && !way.algorithm->strict()) return;
     way.rule = chosen.rule;
     way.from = chosen.from;
     way.to = chosen.to;
     if (!settle(way, situation, chosen.from, needs) || way.from != chosen.from || way.to != chosen.to) return;
     if (!way.algorithm->refusal(request_for(situation, way)).empty()) return;
-    if (same_bits && !are_cut_alike(way, chosen)) return;
+    if (same_bits && !in_order && !are_cut_alike(way, chosen)) return;
     result.push_back(way);
   };
   for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {

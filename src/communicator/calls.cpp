@@ -48,7 +48,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
       known.order != order_of(arguments.combine)) [[unlikely]]
     routes.decide(arguments, known);
   ++known.calls;
-  if (known.outside || calls >= routes.look_at()) [[unlikely]] return run_specially(arguments, known);
+  if (known.outside || routes.is_on_trial(calls, known.route->kind)) [[unlikely]] return run_specially(arguments, known);
   engine::Call &call = known.call;
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;
@@ -61,7 +61,7 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
 // Runs a call that another way may run, or that the MPI makes.
 Outcome Communicator::State::run_specially(const Arguments &arguments, const Recent &known) {
   Route *route = known.route;
-  const bool timed = calls >= routes.look_at() && routes.lessons().is_on_trial(calls, route->kind);
+  const bool timed = routes.is_on_trial(calls, route->kind);
   if (timed) {
     const int way = routes.lessons().way(calls, route->kind);
     route = &routes.way(route->kind, way);
@@ -84,9 +84,9 @@ void Communicator::State::agree() {
   Lessons &lessons = routes.lessons();
   if (!lessons.must_agree(calls + 1)) return;
   if (under_way()) finish_started();
-  routes.count_recent();
-  const Learner::Words mine = lessons.words(++calls + 1);
-  Learner::Words all{};
+  lessons.begin_agreement();
+  ++calls;
+  Learner::Words mine{}, all{};
   const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT64);
   const engine::Combine combine{.kernel = larger.one, .kernel_two = larger.two, .exact = true};
   engine::Call call;
@@ -97,15 +97,17 @@ void Communicator::State::agree() {
   call.combine = &combine;
   call.number = calls;
   const Outcome outcome = attempt([&] {
+    routes.count_recent();
+    mine = lessons.words(calls + 1);
     Route &route = routes.find(Collective::allreduce, {}, sizeof mine);
     routes.set_cut(call, route);
-    lessons.begin_agreement();
     const Outcome made = seat.executor->run(routes.program(route, 0), call);
     if (made != Outcome::done) return made;
     if (const auto change = lessons.agreed(all, calls + 1)) {
       trace.learned.push_back(routes.describe(*change, calls));
       routes.take(*change);
     }
+    lessons.end_agreement();
     if (traced) trace.ran[{"learning", "agreements"}].add(sizeof mine, lessons.agreement_seconds());
     return made;
   });

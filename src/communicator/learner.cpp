@@ -13,6 +13,9 @@ namespace {
 constexpr double kClearly = 0.95;
 constexpr int kWins = 2;
 constexpr double kGuess = 1.5;  // how long a way takes that was never tried, in times of the current way
+constexpr double kMakingNs = 30000;  // to make the ways of a kind of call, or the program of a way, at a guess
+constexpr double kTimingNs = 100;    // to time a call
+constexpr double kMostOfOne = 20;    // a call of a way costs at most so many times the current way: it may have lost a turn
 constexpr double kFar = 2;      // a way that is slower by this is no rival
 constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 64;
 constexpr double kForget = 1.1;  // the least that an agreement took is forgotten so fast: a share of each agreement
@@ -24,7 +27,7 @@ constexpr std::size_t kMost = 64;
 constexpr int kKindBits = 16;
 
 // Where each word stands. Words whose least value is wanted are negated.
-enum Word : std::size_t { kNext, kSpent, kAgreement, kChallenged, kTimed, kCurrent, kChallenger, kSlowChallenger };
+enum Word : std::size_t { kNext, kSpent, kAgreement, kChallenged, kChallengedTime, kTimed, kCurrent, kChallenger, kSlowChallenger };
 
 // Tells which calls of a duel are the challenger's: four in a row, then four of the current way, or the other way round. So each way
 // has time to warm up. The order looks random, and is the same on all ranks.
@@ -63,11 +66,18 @@ void Learner::took(std::uint64_t number, Kind kind, int way, double ns) {
   const std::size_t side = way == trial_->challenger ? 1 : 0;
   const bool warm = trial_->before == way;
   trial_->challenged += static_cast<int>(side);
+  if (side == 1) {
+    const Subject &of_kind = subjects_.at(kind);
+    const double now_ns = of_kind.ways[static_cast<std::size_t>(of_kind.current)].ns;
+    trial_->challenged_ns += std::min(ns, kMakingNs + kMostOfOne * now_ns);
+  }
   trial_->before = way;
   if (warm && trial_->ns[side].size() < kMost) trial_->ns[side].push_back(ns);
 }
 
-Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number) {
+// What was spent, and an agreement, are told as the rank measures them that waits least. Waiting for a late rank costs the others
+// nothing.
+Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number) const {
   Words words;
   words.fill(std::numeric_limits<std::int64_t>::min());
   const auto say = [&words](Word word, double value) { words[word] = static_cast<std::int64_t>(std::min(value, 1e14)); };
@@ -82,12 +92,13 @@ Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double las
   }
   say(kNext, std::max(0.0, most));
   words[kNext] = (words[kNext] << kKindBits) | next;
-  say(kSpent, -all);  // the least of all ranks: the others may have waited for one that came late
-  say(kAgreement, last_ns);
+  say(kSpent, -all);
+  say(kAgreement, -last_ns);
   if (!trial_) return words;
   const auto &[current, challenger] = trial_->ns;
   const bool timed_current = trial_->form != Form::glance, timed_challenger = trial_->form != Form::look;
   say(kChallenged, trial_->challenged);
+  say(kChallengedTime, trial_->challenged_ns);
   say(kTimed, -static_cast<double>(std::min(timed_current ? current.size() : kMost, timed_challenger ? challenger.size() : kMost)));
   if (!current.empty()) say(kCurrent, quantile(current, 0.5));
   if (challenger.empty()) return words;
@@ -97,10 +108,10 @@ Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double las
 }
 
 std::optional<Learner::Change> Learner::agreed(const Words &all, std::uint64_t number) {
-  const auto spent_ns = static_cast<double>(-all[kSpent]), agreement_ns = static_cast<double>(all[kAgreement]);
+  const auto spent_ns = static_cast<double>(-all[kSpent]), agreement_ns = static_cast<double>(-all[kAgreement]);
   agreement_ns_ = agreement_ns_ == 0 ? agreement_ns : std::min(agreement_ns, kForget * agreement_ns_);
   earned_ns_ += pace_.share * spent_ns;
-  spent_ns_ += agreement_ns_;
+  spent_ns_ += agreement_ns;
   const std::optional<Change> change = judge(all, number);
   const Kind next = static_cast<Kind>(all[kNext] & ((1 << kKindBits) - 1));
   plan(next, spent_ns / static_cast<double>(std::max<std::uint64_t>(1, number - agreed_at_)), number);
@@ -121,6 +132,11 @@ std::optional<Learner::Change> Learner::judge(const Words &all, std::uint64_t nu
   const Trial trial = *std::exchange(trial_, std::nullopt);
   Subject &subject = this->subject(trial.kind);
   const auto challenged = static_cast<double>(std::max<std::int64_t>(0, all[kChallenged]));
+  spent_ns_ += kTimingNs * static_cast<double>(trial.end - trial.begin);
+  if (trial.form != Form::look) {
+    const double way_ns = subject.ways[static_cast<std::size_t>(trial.current)].ns;
+    spent_ns_ += std::max(0.0, static_cast<double>(all[kChallengedTime]) - challenged * way_ns);
+  }
   const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));  // on the rank that timed the fewest calls
   if (trial.form == Form::duel) subject.share = challenged / static_cast<double>(trial.end - trial.begin);
   if (timed < (trial.form == Form::glance ? kEnoughOfGlance : kEnough)) {
@@ -133,7 +149,6 @@ std::optional<Learner::Change> Learner::judge(const Words &all, std::uint64_t nu
   if (trial.form == Form::look) return std::nullopt;
   const auto ns = static_cast<double>(all[kChallenger]);
   const double current_ns = subject.ways[static_cast<std::size_t>(trial.current)].ns;
-  spent_ns_ += challenged * std::max(0.0, ns - current_ns);
   return judge_challenger(trial, ns, static_cast<double>(all[kSlowChallenger]) < current_ns, number);
 }
 
@@ -169,14 +184,14 @@ double Learner::cost_ns(const Subject &subject, int way) {
   const double more_ns = known_ns > 0 ? std::max(0.0, known_ns - now_ns) : (kGuess - 1) * now_ns;
   switch (form_for(subject, way)) {
     case Form::look: return 0;
-    case Form::glance: return static_cast<double>(kShortestGlance) * more_ns;
+    case Form::glance: return (known_ns > 0 ? 0 : kMakingNs) + static_cast<double>(kShortestGlance) * more_ns;
     case Form::duel: break;
   }
   return static_cast<double>(subject.window) * subject.share * more_ns;
 }
 
-// The way to try next, among those for which enough was earned: one that has won, or else one that was once faster than the current
-// way is now, or else the one that was tried least.
+// The way to try next: one that has won, or else one that was once faster than the current way is now, or else the one that was tried
+// least. It is tried once enough was earned for it. If cheaper ways went first, it might never be.
 int Learner::next_to_try(const Subject &subject, std::uint64_t number) const {
   int next = -1;
   const auto rank = [&](int of) {
@@ -186,7 +201,6 @@ int Learner::next_to_try(const Subject &subject, std::uint64_t number) const {
   };
   for (int i = 0; i < static_cast<int>(subject.ways.size()); ++i) {
     if (i == subject.current || subject.ways[static_cast<std::size_t>(i)].not_before > number) continue;
-    if (spent_ns_ + cost_ns(subject, i) > earned_ns_) continue;
     if (next < 0 || rank(i) < rank(next)) next = i;
   }
   return next;
@@ -194,8 +208,10 @@ int Learner::next_to_try(const Subject &subject, std::uint64_t number) const {
 
 // How much a trial of calls of this kind would be worth, where that much time has gone on them: the more, the less is known of the way
 // to try, and the nearer it came. Where there is nothing to try now, a look is worth a little.
-double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) {
-  const Subject &of_kind = subject(kind);
+double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
+  const auto known = subjects_.find(kind);
+  if (known == subjects_.end()) return spent_ns;
+  const Subject &of_kind = known->second;
   const int next = next_to_try(of_kind, number);
   if (next < 0) return of_kind.ways.size() > 1 ? spent_ns / 1000 : 0;
   const Way &way = of_kind.ways[static_cast<std::size_t>(next)], &current = of_kind.ways[static_cast<std::size_t>(of_kind.current)];
@@ -204,21 +220,24 @@ double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) {
 }
 
 // Plans a trial if there is something to try for which enough was earned. The ranks agree again when it is over. Otherwise they agree
-// when the calls until then will have earned an agreement twice over, so that half of what is earned is left for trials. The last
-// calls before that are a look.
+// when the calls until then will have earned an agreement and a look twice over, so that half of what is earned is left for trials.
+// The last calls before that are a look, unless more was spent than earned.
 void Learner::plan(Kind kind, double each_ns, std::uint64_t number) {
+  const auto known = subjects_.find(kind);
+  const double looking_ns = agreement_ns_ + kTimingNs * static_cast<double>(known == subjects_.end() ? pace_.window : known->second.window);
+  const double calls = 2 * looking_ns / std::max(1e-9, pace_.share * each_ns);
+  agree_at_ = number + static_cast<std::uint64_t>(std::clamp(calls, static_cast<double>(pace_.window), kRarely));
+  if (!is_earned(agreement_ns_) || (known == subjects_.end() && !is_earned(agreement_ns_ + kMakingNs))) return;
   const Subject &subject = this->subject(kind);
-  const int challenger = spent_ns_ + agreement_ns_ > earned_ns_ ? -1 : next_to_try(subject, number);
-  const Form form = challenger < 0 ? Form::look : form_for(subject, challenger);
-  if (challenger >= 0) {
+  const int challenger = next_to_try(subject, number);
+  if (challenger >= 0 && is_earned(agreement_ns_ + cost_ns(subject, challenger))) {
+    const Form form = form_for(subject, challenger);
     agree_at_ = number + (form == Form::glance ? subject.glance : subject.window);
     trial_ = Trial{form, kind, subject.current, challenger, number, agree_at_, {}, 0, -1};
     return;
   }
-  const double calls = 2 * agreement_ns_ / std::max(1e-9, pace_.share * each_ns);
-  agree_at_ = number + static_cast<std::uint64_t>(std::clamp(calls, static_cast<double>(pace_.window), kRarely));
   const std::uint64_t begin = agree_at_ - std::min(subject.window, agree_at_ - number);
-  if (subject.ways.size() > 1) trial_ = Trial{form, kind, subject.current, -1, begin, agree_at_, {}, 0, -1};
+  if (subject.ways.size() > 1) trial_ = Trial{Form::look, kind, subject.current, -1, begin, agree_at_, {}, 0, -1};
 }
 
 }  // namespace copse::communicator

@@ -33,7 +33,7 @@ struct Pace {
 
 class Learner {
  public:
-  static constexpr int kWords = 8;
+  static constexpr int kWords = 9;
   using Words = std::array<std::int64_t, kWords>;
 
   // `ways` returns how many ways a kind of call has. Way 0 is the one that the rules choose.
@@ -59,8 +59,8 @@ class Learner {
   void took(std::uint64_t number, Kind kind, int way, double ns);
 
   // What this rank says in the agreement before call `number`: how much time it has spent on each kind of call since the last
-  // agreement, and how long that one took.
-  [[nodiscard]] Words words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number);
+  // agreement, and how long that one took, with all that was made for what it planned.
+  [[nodiscard]] Words words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number) const;
 
   struct Change {
     Kind kind;
@@ -97,17 +97,19 @@ class Learner {
     std::uint64_t begin, end;
     std::array<std::vector<double>, 2> ns;  // of calls on this rank: of the current way, and of the challenger
     int challenged = 0;                     // calls of the challenger
+    double challenged_ns = 0;               // how long they took, with all that was made for the first one
     int before = -1;                        // the way of the call before
   };
 
   [[nodiscard]] Subject &subject(Kind kind);
-  [[nodiscard]] double worth(Kind kind, double spent_ns, std::uint64_t number);
+  [[nodiscard]] double worth(Kind kind, double spent_ns, std::uint64_t number) const;
   static void looked(Subject &subject, double ns, std::uint64_t number);
   std::optional<Change> judge(const Words &all, std::uint64_t number);
   std::optional<Change> judge_challenger(const Trial &trial, double ns, bool is_clear, std::uint64_t number);
   [[nodiscard]] static Form form_for(const Subject &subject, int way);
   [[nodiscard]] static double cost_ns(const Subject &subject, int way);
   [[nodiscard]] int next_to_try(const Subject &subject, std::uint64_t number) const;  // -1: none
+  [[nodiscard]] bool is_earned(double more_ns) const { return spent_ns_ + more_ns <= earned_ns_; }
   void plan(Kind kind, double each_ns, std::uint64_t number);
 
   Pace pace_;
@@ -117,7 +119,7 @@ class Learner {
   std::uint64_t agree_at_;
   std::uint64_t agreed_at_ = 0;         // before which call the ranks agreed last
   double earned_ns_ = 0, spent_ns_ = 0;  // what may be spent on trying, and what was
-  double agreement_ns_ = 0;              // what an agreement takes if no rank comes late
+  double agreement_ns_ = 0;              // what an agreement takes if nothing new is made for it
 };
 
 }  // namespace copse::communicator

@@ -12,6 +12,9 @@ double now_ns() { return std::chrono::duration<double, std::nano>(std::chrono::s
 // How long a call takes is an average over about so many calls, in which a single call is no more than so many.
 constexpr double kMemory = 16, kMostOfOne = 8;
 
+// The nanoseconds that a call takes at least whose kind was never timed. Nothing may be spent that was not earned.
+constexpr double kLeast = 100, kLeastOfByte = 0.02;
+
 }  // namespace
 
 void Lessons::begin(std::uint64_t number, Kind kind, int way) { timed_ = {number, kind, way, now_ns()}; }
@@ -27,8 +30,8 @@ void Lessons::end(std::uint64_t number) {
 
 void Lessons::count(Kind kind, std::uint64_t calls, std::uint64_t bytes) {
   const auto known = each_ns_.find(kind);
-  const double each_ns = known == each_ns_.end() ? 100 + 0.1 * static_cast<double>(bytes) : known->second;
-  spent_ns_[kind] += static_cast<double>(calls) * each_ns;
+  const double each_ns = known == each_ns_.end() ? 0 : known->second;
+  spent_ns_[kind] += each_ns > 0 ? static_cast<double>(calls) * each_ns : kLeast * static_cast<double>(calls) + kLeastOfByte * static_cast<double>(bytes);
 }
 
 Learner::Words Lessons::words(std::uint64_t number) {
@@ -39,9 +42,6 @@ Learner::Words Lessons::words(std::uint64_t number) {
 
 void Lessons::begin_agreement() { agreement_began_ = now_ns(); }
 
-std::optional<Learner::Change> Lessons::agreed(const Learner::Words &all, std::uint64_t number) {
-  agreement_ns_ = now_ns() - agreement_began_;
-  return learner_.agreed(all, number);
-}
+void Lessons::end_agreement() { agreement_ns_ = now_ns() - agreement_began_; }
 
 }  // namespace copse::communicator

@@ -26,13 +26,14 @@ class Lessons {
   void begin(std::uint64_t number, Kind kind, int way);
   void end(std::uint64_t number);
 
-  // That many calls of a kind have run, each with so many bytes.
+  // That many calls of a kind have run, with so many bytes together.
   void count(Kind kind, std::uint64_t calls, std::uint64_t bytes);
 
   // Around an agreement, which takes place before call `number`.
-  [[nodiscard]] Learner::Words words(std::uint64_t number);
   void begin_agreement();
-  std::optional<Learner::Change> agreed(const Learner::Words &all, std::uint64_t number);
+  void end_agreement();
+  [[nodiscard]] Learner::Words words(std::uint64_t number);
+  std::optional<Learner::Change> agreed(const Learner::Words &all, std::uint64_t number) { return learner_.agreed(all, number); }
   [[nodiscard]] double agreement_seconds() const { return agreement_ns_ / 1e9; }  // the last one, on this rank
   // Nothing is learned any more.
   void give_up() { over_ = true; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <string>
 
 namespace copse::communicator {
@@ -13,8 +14,10 @@ namespace {
 
 constexpr std::size_t kPermutedKept = 64;
 
-// A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class.
-constexpr unsigned kClassBits = 9;
+// A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class. A long table makes
+// more decisions than there are places: those behind share the last place, for which nothing is learned.
+constexpr unsigned kClassBits = 9, kLastClass = (1U << kClassBits) - 1;
+static_assert(algorithms::kCollectives * 8U << kClassBits <= 1U << 16, "every kind needs a number");
 unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 8 + variant; }
 choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0}; }
 
@@ -22,6 +25,13 @@ choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant
 auto first_up_to(auto &routes, std::size_t bytes) {
   return std::lower_bound(routes.begin(), routes.end(), bytes,
                           [](const auto &route, std::size_t size) { return route->decision.to < size; });
+}
+
+void count(Recent &recent) {
+  if (recent.route == nullptr) return;
+  recent.route->calls += recent.calls;
+  recent.route->bytes += recent.calls * recent.count * recent.element_bytes;
+  recent.calls = 0;
 }
 
 }  // namespace
@@ -42,14 +52,12 @@ choose::Needs Routes::needs_of(const Arguments &arguments) const {
   return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict);
 }
 
-// Between two ranks there is only one order of two operands, which all operators of the MPI's allow to be turned around.
 bool Routes::is_inexact(const Arguments &arguments) const {
-  return learning_.lessons && (order_of(arguments.combine) & kInexact) != 0 && (group_->ranks > 2 || arguments.combine->user != nullptr);
+  return learning_.lessons && (order_of(arguments.combine) & kInexact) != 0;
 }
 
 void Routes::decide(const Arguments &arguments, Recent &recent) {
-  if (recent.route != nullptr && learning_.lessons)
-    learning_.lessons->count(recent.route->kind, recent.calls, recent.count * recent.element_bytes);
+  count(recent);
   Route &route = find(arguments, arguments.count);
   const engine::Program &chosen = program(route, arguments, true);
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
@@ -86,7 +94,7 @@ Route &Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
   if (learning_.lessons) {
     const auto &classes = classes_of(collective, variant);
     const auto at = std::lower_bound(classes.begin(), classes.end(), bytes, [](const auto &decision, std::size_t size) { return decision.to < size; });
-    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits | static_cast<unsigned>(at - classes.begin()));
+    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits | std::min(static_cast<unsigned>(at - classes.begin()), kLastClass));
     const int current = learning_.lessons->learner().current(route->kind);
     route->decision = current == 0 ? *at : way(route->kind, current).decision;
   } else {
@@ -109,8 +117,10 @@ std::vector<std::unique_ptr<Route>> &Routes::ways_of(Kind kind) {
   const unsigned place = kind >> kClassBits, variant = place % kVariants;
   const auto collective = static_cast<Collective>(place / kVariants);
   const auto &classes = classes_of(collective, variant);
-  const choose::Decision &chosen = classes[std::min<std::size_t>(kind % (1U << kClassBits), classes.size() - 1)];
-  for (const choose::Decision &decision : choose::ways(group_->terms.situation, chosen, needs_in(variant), (variant & 4U) != 0)) {
+  const unsigned number = kind & kLastClass;
+  const choose::Decision &chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
+  const auto decisions = choose::ways(group_->terms.situation, chosen, needs_in(variant), (variant & 4U) != 0);
+  for (const choose::Decision &decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;
     ways.back()->kind = kind;
@@ -148,10 +158,15 @@ void Routes::take(const Learner::Change &change) {
 }
 
 void Routes::count_recent() {
-  for (Recent &recent : recent_) {
-    if (recent.route == nullptr || recent.calls == 0) continue;
-    learning_.lessons->count(recent.route->kind, recent.calls, recent.count * recent.element_bytes);
-    recent.calls = 0;
+  for (Recent &recent : recent_) count(recent);
+  for (const auto &of_collective : routes_) {
+    if (!of_collective) continue;
+    for (const auto &of_variant : *of_collective) {
+      for (const auto &route : of_variant) {
+        if (route->calls > 0) learning_.lessons->count(route->kind, route->calls, route->bytes);
+        route->calls = route->bytes = 0;
+      }
+    }
   }
 }
 

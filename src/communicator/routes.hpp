@@ -24,7 +24,9 @@ struct Route {
   choose::Decision decision;
   std::vector<const engine::Program *> by_root;
   Tally *tally = nullptr;
-  Kind kind = 0;  // where the communicator learns
+  // Where the communicator learns: what was run here since the ranks agreed last.
+  Kind kind = 0;
+  std::uint64_t calls = 0, bytes = 0;
 };
 
 // What was decided for the last call of a collective. Most calls are like the last one.
@@ -37,7 +39,7 @@ struct Recent {
   engine::Call call;                  // all of it but buffers, operator and number
   bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
   bool gives = false, takes = false;  // whether this rank has an input, and an output
-  std::uint64_t calls = 0;            // that were like this, since they were counted last
+  std::uint64_t calls = 0;            // that were like this, since they were counted in the route
 };
 
 // What an operator asks of the order in which it is applied: kStrict if it does not commute, kInexact if the bits of the result depend
@@ -78,8 +80,9 @@ class Routes {
   // Learning (lessons.hpp). Calls with lower numbers than look_at() need nothing of it.
   [[nodiscard]] std::uint64_t look_at() const { return look_at_; }
   void look() { look_at_ = learning_.lessons ? learning_.lessons->look_at() : UINT64_MAX; }
+  [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const { return number >= look_at_ && learning_.lessons->is_on_trial(number, kind); }
   [[nodiscard]] Lessons &lessons() { return *learning_.lessons; }
-  // Tells the lessons how often the recent calls were made.
+  // Tells the lessons which calls were made since this was called last.
   void count_recent();
   // Returns the route by one way of a kind of call.
   Route &way(Kind kind, int number);
