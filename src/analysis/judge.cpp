@@ -160,8 +160,7 @@ void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
     find_race(now, "line " + std::to_string(peer) + "." + std::to_string(area), false, *other);
   if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
   if (published) {
-    // A rank whose value rides publishes no addresses.
-    if (!is_riding(job(now.call).rides, peer)) posts_.addresses.take(now.rank, peer, now.call);
+    posts_.addresses.take(now.rank, peer, now.call);
   } else {
     find(Fault::illegal, now, "what was posted there has no addresses");
   }
@@ -192,15 +191,24 @@ void Judge::goes_back(const Moment& now, Ticket value) {
 
 // ---- Data ------------------------------------------------------------------------------------------------
 
+// Tells whether the rank of this plan has a value that may ride.
+static bool gives_ride(const plan::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
+}
+
 Place Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
                 Space::peer_scratch < Space::ride);
-  const bool lost = operand.space >= Space::peer_input && operand.rank != now.rank &&
-                    !posts_.addresses.has(now.rank, operand.rank, now.call);
+  const bool published = operand.space >= Space::peer_input && operand.rank != now.rank;
+  const bool unknown = published && !posts_.addresses.has(now.rank, operand.rank, now.call);
+  const bool rides = published && operand.space != Space::ride && is_riding(job(now.call).rides, operand.rank) &&
+                     gives_ride(script_.plan_of(now.call, operand.rank));
+  const bool lost = unknown || rides;
   std::string wrong;
   // Places are made where the caller wants them, because copying one costs more than finding it.
   Place place = lost ? Place{} : store_.locate(now, operand, wrong);
-  if (lost) wrong = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
+  if (rides) wrong = "rank " + std::to_string(operand.rank) + " publishes no addresses in this call, because its value rides";
+  if (unknown) wrong = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
   if (place.memory == nullptr && !wrong.empty()) find(Fault::illegal, now, wrong);
   return place;
 }

@@ -10,7 +10,7 @@ from collectives import BARE, ONE_OR_ALL, passed
 from copse import flavours
 
 PARTS = ["types", "matrix", "communicators", "requests", "orders", "errors"]
-PROGRAM = Path(__file__).with_name("learning.c")
+PROGRAM, SAME_BITS = (Path(__file__).with_name(name) for name in ("learning.c", "same_bits.c"))
 
 
 @ONE_OR_ALL
@@ -22,17 +22,20 @@ def test_results_are_right_whatever_is_tried(launch, name, part):
 
 @pytest.fixture(scope="session")
 def changing(tmp_path_factory):
-    """Returns learning.c compiled by a flavour's mpicc."""
+    """Returns learning.c, or another program, compiled by a flavour's mpicc."""
     folder = tmp_path_factory.mktemp("learning")
 
-    def compiled(flavour):
-        program = folder / flavour.name
-        command = [flavour.mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", PROGRAM, "-o", program]
+    def compiled(flavour, source=PROGRAM):
+        program = folder / f"{source.stem}-{flavour.name}"
+        command = [flavour.mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", source, "-o", program]
         done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return program
 
     return compiled
+
+
+TRIES = 3  # of a program whose times other tests disturb, because they take its processors
 
 
 def kernel_copies(done):
@@ -44,13 +47,25 @@ def kernel_copies(done):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_a_program_whose_best_algorithm_changes_is_followed(launch, changing, name, ranks):
     flavour = flavours.find(name)
-    done = launch(flavour, ranks, "2000", program=[changing(flavour)], COPSE_LEARN="eagerly", COPSE_TRACE="1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    copies = kernel_copies(done)
-    # At its most eager, Copse tries slower ways in up to half of all calls.
-    assert copies["slow"] < 60 < copies["fast"] and copies["slow again"] < 60, done.stdout + done.stderr
+    followed = False
+    for _ in range(TRIES):
+        done = launch(flavour, ranks, "2000", program=[changing(flavour)], COPSE_LEARN="eagerly", COPSE_TRACE="1")
+        assert done.returncode == 0, done.stdout + done.stderr
+        copies = kernel_copies(done)
+        # At its most eager, Copse tries slower ways in up to half of all calls.
+        followed = copies["slow"] < 60 < copies["fast"] and copies["slow again"] < 60
+        if followed:
+            break
+    assert followed, done.stdout + done.stderr
     line = r"^copse: learned: broadcast from \d+ bytes( to \d+| on): .* -> .*, [\d.]+ -> [\d.]+ us, before call \d+$"
     assert re.search(line, done.stderr, re.MULTILINE), done.stderr
+
+
+def test_bits_stay_the_same(launch, changing):
+    """Between two ranks, too, the bits of a result may depend on the order: MAX of 0 and -0, a sum of two NaNs."""
+    flavour = flavours.find("mpich")
+    done = launch(flavour, 2, "300", program=[changing(flavour, SAME_BITS)], COPSE_LEARN="eagerly")
+    assert done.returncode == 0 and "\n0 calls gave other bits" in "\n" + done.stdout, done.stdout + done.stderr
 
 
 def test_a_program_with_few_calls_is_left_alone(launch, changing):
