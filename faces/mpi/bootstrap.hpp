@@ -30,6 +30,13 @@ class MpiBootstrap final : public communicator::Bootstrap {
     if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
     return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
+  bool errors_are_fatal() const override {
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    real().Comm_get_errhandler_(comm_, &handler);
+    if (handler == MPI_ERRORS_ARE_FATAL) return true;
+    if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+    return false;
+  }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:

@@ -17,6 +17,8 @@ class Bootstrap {
   [[nodiscard]] virtual int ranks() const = 0;
   // Gathers `bytes` bytes from every rank into all[rank * bytes] on every rank. This is collective. Returns false on failure.
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
+  // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was refused.
+  [[nodiscard]] virtual bool errors_are_fatal() const { return true; }
   // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
   // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
   // bootstrap that does all this by itself may ignore both.

@@ -99,10 +99,13 @@ void Communicator::State::agree() {
   const Outcome outcome = attempt([&] {
     routes.count_recent();
     mine = lessons.words(calls + 1);
+    mine[Learner::kOfCaller] = group->bootstrap->errors_are_fatal() ? 0 : 1;
     Route &route = routes.find(Collective::allreduce, {}, sizeof mine);
     routes.set_cut(call, route);
     const Outcome made = seat.executor->run(routes.program(route, 0), call);
     if (made != Outcome::done) return made;
+    // A rank that waits in the MPI's own collective cannot be told that another rank has refused the call.
+    if (routes.ask_mpi(all[Learner::kOfCaller] == 0, calls)) return made;
     if (const auto change = lessons.agreed(all, calls + 1)) {
       trace.learned.push_back(routes.describe(*change, calls));
       routes.take(*change);

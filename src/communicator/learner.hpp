@@ -33,11 +33,13 @@ struct Pace {
 
 class Learner {
  public:
-  static constexpr int kWords = 9;
+  static constexpr int kWords = 10;
+  static constexpr std::size_t kOfCaller = kWords - 1;  // a word that the learner does not use
   using Words = std::array<std::int64_t, kWords>;
 
-  // `ways` returns how many ways a kind of call has. Way 0 is the one that the rules choose.
-  Learner(Pace pace, std::function<int(Kind)> ways) : pace_(pace), ways_(std::move(ways)), agree_at_(pace.first) {}
+  // `ways` returns how many ways a kind of call has. Way 0 is the one that the rules choose. So many calls were made before.
+  Learner(Pace pace, std::function<int(Kind)> ways, std::uint64_t calls = 0)
+      : pace_(pace), ways_(std::move(ways)), agree_at_(calls + pace.first), agreed_at_(calls) {}
 
   // Nothing needs to be asked for calls before this one.
   [[nodiscard]] std::uint64_t look_at() const { return trial_ ? trial_->begin : agree_at_; }
@@ -117,7 +119,7 @@ class Learner {
   std::map<Kind, Subject> subjects_;
   std::optional<Trial> trial_;
   std::uint64_t agree_at_;
-  std::uint64_t agreed_at_ = 0;         // before which call the ranks agreed last
+  std::uint64_t agreed_at_;              // before which call the ranks agreed last
   double earned_ns_ = 0, spent_ns_ = 0;  // what may be spent on trying, and what was
   double agreement_ns_ = 0;              // what an agreement takes if nothing new is made for it
 };

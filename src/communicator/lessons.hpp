@@ -14,7 +14,7 @@ namespace copse::communicator {
 class Lessons {
  public:
   // `ways` says how many ways a kind of call has.
-  Lessons(Pace pace, std::function<int(Kind)> ways) : learner_(pace, std::move(ways)) {}
+  Lessons(Pace pace, std::function<int(Kind)> ways, std::uint64_t calls) : learner_(pace, std::move(ways), calls) {}
 
   // Calls before this one need nothing of this.
   [[nodiscard]] std::uint64_t look_at() const { return over_ ? UINT64_MAX : learner_.look_at(); }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace copse::communicator {
 
@@ -41,9 +42,24 @@ void Routes::begin(const Group &group, const engine::Executor &executor, Trace &
   executor_ = &executor;
   trace_ = &trace;
   if (!learns) return;
-  const Pace pace = group.settings.learn == choose::Learn::eagerly ? Pace{4, 8, 1, 32} : Pace{};
-  learning_.lessons.emplace(pace, [this](Kind kind) { return static_cast<int>(ways_of(kind).size()); });
+  learning_.asks_mpi = group.terms.situation.mpi;
+  begin_lessons(0);
+}
+
+void Routes::begin_lessons(std::uint64_t calls) {
+  const Pace pace = group_->settings.learn == choose::Learn::eagerly ? Pace{4, 8, 1, 32} : Pace{};
+  learning_.lessons.emplace(pace, [this](Kind kind) { return static_cast<int>(ways_of(kind).size()); }, calls);
   look();
+}
+
+bool Routes::ask_mpi(bool may, std::uint64_t calls) {
+  may = may && group_->terms.situation.mpi;
+  if (may == std::exchange(learning_.asks_mpi, may)) return false;
+  learning_.ways.clear();
+  for (auto &of_collective : routes_) of_collective.reset();
+  recent_.fill({});
+  begin_lessons(calls);
+  return true;
 }
 
 choose::Needs Routes::needs_of(const Arguments &arguments) const {
@@ -119,7 +135,9 @@ std::vector<std::unique_ptr<Route>> &Routes::ways_of(Kind kind) {
   const auto &classes = classes_of(collective, variant);
   const unsigned number = kind & kLastClass;
   const choose::Decision &chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
-  const auto decisions = choose::ways(group_->terms.situation, chosen, needs_in(variant), (variant & 4U) != 0);
+  choose::Situation situation = group_->terms.situation;
+  situation.mpi = learning_.asks_mpi;
+  const auto decisions = choose::ways(situation, chosen, needs_in(variant), (variant & 4U) != 0);
   for (const choose::Decision &decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;

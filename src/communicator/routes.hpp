@@ -84,6 +84,9 @@ class Routes {
   [[nodiscard]] Lessons &lessons() { return *learning_.lessons; }
   // Tells the lessons which calls were made since this was called last.
   void count_recent();
+  // Says whether calls may be made by the MPI's own collective (all ranks say the same), after so many calls. Returns whether that is
+  // new. Then everything is learned anew.
+  bool ask_mpi(bool may, std::uint64_t calls);
   // Returns the route by one way of a kind of call.
   Route &way(Kind kind, int number);
   // Says in a line what changes before a call, and why.
@@ -109,8 +112,10 @@ class Routes {
     std::optional<Lessons> lessons;
     std::map<unsigned, std::vector<choose::Decision>> classes;  // by collective and variant
     std::map<Kind, std::vector<std::unique_ptr<Route>>> ways;
+    bool asks_mpi = false;
   };
 
+  void begin_lessons(std::uint64_t calls);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   [[nodiscard]] bool is_inexact(const Arguments &arguments) const;
   Route &make(algorithms::Collective collective, unsigned variant, std::size_t bytes);

@@ -21,13 +21,13 @@ static void fill(unsigned long long *bits, int count, int rank) {
 
 int main(int argc, char **argv) {
   static const int counts[] = {1, 8, 200, kMost};
-  static unsigned long long in[2 * kMost], out[kMost], first[3][4][4][kMost];
+  static unsigned long long in[8 * kMost], out[kMost], first[3][4][4][kMost];
   int rank, differ = 0, all = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const MPI_Op ops[] = {MPI_MAX, MPI_MIN, MPI_SUM};
   const int calls = argc > 1 ? atoi(argv[1]) : 100;
-  fill(in, 2 * kMost, rank);
+  fill(in, 8 * kMost, rank);
   for (int size = 0; size < 4; ++size) {
     for (int call = 0; call < calls; ++call) {
       for (int op = 0; op < 3; ++op) {
