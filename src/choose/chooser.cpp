@@ -268,7 +268,8 @@ std::vector<Decision> ways(const Situation &situation, const Decision &chosen, N
     follow(way, rule, situation);
     add(way);
   }
-  if (situation.mpi && !same_bits) {
+  // Where ranks take turns, a rank that waits in the MPI may keep its processor for whole time slices.
+  if (situation.mpi && !same_bits && !situation.oversubscribed) {
     result.push_back(chosen);
     result.back().outside = true;
   }

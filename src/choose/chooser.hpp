@@ -55,8 +55,8 @@ inline constexpr int kSizeClasses = 10;
                                                   Needs needs);
 
 // Returns what may be tried instead of `chosen`, which is the first one: what the rules would choose for other sizes or situations,
-// its own algorithm by other carriers, and, where it can be asked, the MPI's own collective. Each can run all sizes of `chosen`.
-// `same_bits` leaves out what could add up floating-point numbers in another order. If the user or a table has chosen, there is
+// its own algorithm by other carriers, and, where it can be asked and ranks do not take turns, the MPI's own collective. Each can run
+// all sizes of `chosen`. `same_bits` leaves out what could combine numbers in another order. If the user or a table has chosen, there is
 // nothing else.
 [[nodiscard]] std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits);
 

@@ -153,6 +153,15 @@ void Communicator::State::set_aside(Job &job) const {
   if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
 }
 
+// Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
+bool Communicator::State::runs_as_blocking(const Job &job) const { return &job == &spare && !job.arguments.ragged; }
+
+Route &Communicator::State::route_of(const Job &job) {
+  Route &chosen = routes.find(job.arguments, job.now.call.count);
+  if (!runs_as_blocking(job) || !routes.is_on_trial(job.number, chosen.kind)) return chosen;
+  return routes.way(chosen.kind, routes.lessons().way(job.number, chosen.kind));
+}
+
 void Communicator::State::bind(Job &job) {
   const Arguments &arguments = job.arguments;
   job.now.call = call_of(arguments, rank);
@@ -172,9 +181,14 @@ void Communicator::State::bind(Job &job) {
     job.outcome = verdict(job);
     return;
   }
-  if (displaced(arguments)) set_aside(job);
-  Route &route = routes.find(arguments, job.now.call.count);
+  Route &route = route_of(job);
   job.now.route = &route;
+  if (route.decision.outside && runs_as_blocking(job)) {
+    job.stage = Job::Stage::over;
+    job.outcome = Outcome::outside;
+    return;
+  }
+  if (displaced(arguments)) set_aside(job);
   job.now.program = &routes.program(route, arguments, started.empty());
   routes.set_cut(job.now.call, route);
 }

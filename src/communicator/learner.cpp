@@ -135,7 +135,8 @@ std::optional<Learner::Change> Learner::judge(const Words &all, std::uint64_t nu
   spent_ns_ += kTimingNs * static_cast<double>(trial.end - trial.begin);
   if (trial.form != Form::look) {
     const double way_ns = subject.ways[static_cast<std::size_t>(trial.current)].ns;
-    spent_ns_ += std::max(0.0, static_cast<double>(all[kChallengedTime]) - challenged * way_ns);
+    const double took_ns = std::max(static_cast<double>(all[kChallengedTime]), challenged * static_cast<double>(all[kChallenger]));
+    spent_ns_ += std::max(0.0, took_ns - challenged * way_ns);
   }
   const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));  // on the rank that timed the fewest calls
   if (trial.form == Form::duel) subject.share = challenged / static_cast<double>(trial.end - trial.begin);

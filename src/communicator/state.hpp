@@ -71,6 +71,8 @@ struct Communicator::State final : Progress::Task {
   void begin(Job &job, const Arguments &arguments);
   void ask(Job &job, Job::Stage stage, algorithms::Collective collective, const void *input, void *output, std::size_t bytes);
   [[nodiscard]] engine::Call call_without_sizes(const Route &route, const Arguments &arguments) const;
+  [[nodiscard]] bool runs_as_blocking(const Job &job) const;
+  [[nodiscard]] Route &route_of(const Job &job);
   void bind(Job &job);
   void set_aside(Job &job) const;
   Outcome advance(Job &job, bool polling);

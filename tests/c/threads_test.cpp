@@ -240,6 +240,26 @@ TEST(Threads, ImpossibleVariables) {
   }
 }
 
+// Each rank may choose in each call whether its blocks are in place, also in calls in which other ways are tried.
+TEST(Threads, OneRankInPlaceWhileCopseLearns) {
+  const Variable eager("COPSE_LEARN", "eagerly");
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{6000}, std::size_t{200000}}) {
+    const auto calls = [bytes](copse_comm *comm) -> std::string {
+      const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
+      std::vector<char> given(bytes * static_cast<std::size_t>(ranks)), got(given.size());
+      for (int call = 0; call < 600; ++call) {
+        std::vector<char> &input = rank == 0 && call % 5 == 0 ? got : given;
+        for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<char>(call + 10 * rank + static_cast<int>(i / bytes));
+        if (copse_alltoall(comm, input.data(), got.data(), bytes) != COPSE_OK) return copse_comm_message(comm);
+        for (std::size_t i = 0; i < got.size(); i += 7)
+          if (got[i] != static_cast<char>(call + 10 * static_cast<int>(i / bytes) + rank)) return "wrong data in call " + std::to_string(call);
+      }
+      return {};
+    };
+    EXPECT_EQ(with_threads(3, calls), "") << bytes << " bytes";
+  }
+}
+
 TEST(Threads, EveryStatusHasASentence) {
   for (int status = COPSE_OK; status <= COPSE_ERROR_TRUNCATED + 1; ++status)
     EXPECT_GT(std::string(copse_status_text(static_cast<copse_status>(status))).size(), 10U);

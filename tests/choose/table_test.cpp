@@ -188,7 +188,7 @@ TEST(Ways, CanAllRunTheSameSizes) {
           several += all.size() > 1 ? 1 : 0;
           for (const Decision &way : all) {
             EXPECT_TRUE(way.from == chosen.from && way.to == chosen.to);
-            const bool in_order = ranks == 2 && chosen.algorithm->strict() && way.algorithm->strict();
+            const bool in_order = ranks == 2 && way.algorithm->strict() && chosen.algorithm->strict();
             EXPECT_TRUE(!same_bits || ((way.algorithm == chosen.algorithm || in_order) && !way.outside));
           }
         }

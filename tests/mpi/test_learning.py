@@ -10,7 +10,7 @@ from collectives import BARE, ONE_OR_ALL, passed
 from copse import flavours
 
 PARTS = ["types", "matrix", "communicators", "requests", "orders", "errors"]
-PROGRAM, SAME_BITS = (Path(__file__).with_name(name) for name in ("learning.c", "same_bits.c"))
+HERE = Path(__file__).parent
 
 
 @ONE_OR_ALL
@@ -21,12 +21,13 @@ def test_results_are_right_whatever_is_tried(launch, name, part):
 
 
 @pytest.fixture(scope="session")
-def changing(tmp_path_factory):
-    """Returns learning.c, or another program, compiled by a flavour's mpicc."""
+def compiled(tmp_path_factory):
+    """Returns a function that compiles a program of this folder by a flavour's mpicc."""
     folder = tmp_path_factory.mktemp("learning")
 
-    def compiled(flavour, source=PROGRAM):
-        program = folder / f"{source.stem}-{flavour.name}"
+    def compiled(flavour, name):
+        program = folder / f"{name}-{flavour.name}"
+        source = HERE / f"{name}.c"
         command = [flavour.mpicc, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", source, "-o", program]
         done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -45,11 +46,11 @@ def kernel_copies(done):
 
 @ONE_OR_ALL
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_a_program_whose_best_algorithm_changes_is_followed(launch, changing, name, ranks):
+def test_a_program_whose_best_algorithm_changes_is_followed(launch, compiled, name, ranks):
     flavour = flavours.find(name)
     followed = False
     for _ in range(TRIES):
-        done = launch(flavour, ranks, "2000", program=[changing(flavour)], COPSE_LEARN="eagerly", COPSE_TRACE="1")
+        done = launch(flavour, ranks, "2000", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_TRACE="1")
         assert done.returncode == 0, done.stdout + done.stderr
         copies = kernel_copies(done)
         # At its most eager, Copse tries slower ways in up to half of all calls.
@@ -61,18 +62,27 @@ def test_a_program_whose_best_algorithm_changes_is_followed(launch, changing, na
     assert re.search(line, done.stderr, re.MULTILINE), done.stderr
 
 
-def test_bits_stay_the_same(launch, changing):
-    """Between two ranks, too, the bits of a result may depend on the order: MAX of 0 and -0, a sum of two NaNs."""
+def test_a_program_with_few_calls_is_left_alone(launch, compiled):
     flavour = flavours.find("mpich")
-    done = launch(flavour, 2, "300", program=[changing(flavour, SAME_BITS)], COPSE_LEARN="eagerly")
-    assert done.returncode == 0 and "\n0 calls gave other bits" in "\n" + done.stdout, done.stdout + done.stderr
-
-
-def test_a_program_with_few_calls_is_left_alone(launch, changing):
-    flavour = flavours.find("mpich")
-    done = launch(flavour, 3, "60", program=[changing(flavour)], COPSE_LEARN="1", COPSE_TRACE="1")
+    done = launch(flavour, 3, "60", program=[compiled(flavour, "learning")], COPSE_LEARN="1", COPSE_TRACE="1")
     assert done.returncode == 0 and "learned" not in done.stderr, done.stdout + done.stderr
     assert len(set(kernel_copies(done).values())) == 1, done.stdout
+
+
+@ONE_OR_ALL
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_bits_that_depend_on_the_order_stay(launch, compiled, name, ranks):
+    flavour = flavours.find(name)
+    done = launch(flavour, ranks, "100", program=[compiled(flavour, "same_bits")], COPSE_LEARN="eagerly")
+    assert done.returncode == 0 and done.stdout.startswith("0 calls"), done.stdout + done.stderr
+
+
+@ONE_OR_ALL
+@pytest.mark.parametrize("ints", [1, 3000])
+def test_a_rank_whose_call_is_refused_does_not_leave_the_others_in_the_mpi(launch, compiled, name, ints):
+    flavour = flavours.find(name)
+    done = launch(flavour, 2, "3000", str(ints), program=[compiled(flavour, "refused_often")], COPSE_LEARN="eagerly")
+    assert done.returncode == 0 and "at least 81 errors" in done.stdout, done.stdout + done.stderr
 
 
 def test_ranks_that_refuse_calls_stay_in_step(launch):
