@@ -13,6 +13,7 @@
 
 #include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "cli/pricing.hpp"
 #include "measure/calibration.hpp"
 #include "measure/check.hpp"
 
@@ -105,12 +106,6 @@ std::string date() {
   gmtime_r(&now, &utc);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-std::string with_format(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
   return text;
 }
 

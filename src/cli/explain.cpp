@@ -172,8 +172,6 @@ struct Prices {
   }
 };
 
-bool is_same_way(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
-
 // Returns the cheapest ways that are not the chosen one, each algorithm once by each carrier.
 std::vector<Priced> next_of(const std::vector<Priced>& all, const choose::Decision& chosen) {
   constexpr std::size_t kNext = 3;

@@ -27,6 +27,8 @@ struct Priced {
   price::Price price;
 };
 
+// Tells whether two ways differ by no more than radix and fragments.
+[[nodiscard]] inline bool is_same_way(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
 // Returns "algorithm:carrier", and the radix if it is not 2.
 [[nodiscard]] std::string name_of(const choose::Decision& decision);
 // Returns "12.3 ns" or "12.3 us".

@@ -29,8 +29,6 @@ struct Winner {
 // Some algorithms do the same on one node. Of those that differ by less than this, the first in the registry wins: the simplest.
 constexpr double kTie = 1.001;
 
-bool has_same_plans(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
-
 // Prices each way for all sizes before the next one, because its plans are the same for all of them. Single copies come first: they
 // are cheap for long messages, so that the walks of slots, which take the longest, end early. One call alone is priced, and trees have
 // radix 2: others would take several times as long.
@@ -54,7 +52,7 @@ std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool
   std::optional<analysis::Variant> variant;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     const auto& [number, way] = questions[i];
-    if (i == 0 || !has_same_plans(way, questions[i - 1].way)) variant = pricer.variant_of(way);
+    if (i == 0 || !is_same_way(way, questions[i - 1].way)) variant = pricer.variant_of(way);
     Winner& winner = winners[number];
     const double ns = pricer.price({collective, winner.bytes, false, cold, 1, winner.ns * kTie}, way, *variant).ns;
     const bool ties = ns <= winner.ns * kTie && ns * kTie >= winner.ns;

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from . import bench, files, native, run
+from . import bench, files, flavours, native, paths, run
 from .errors import CopseError
 
 SCHEMA = "copse-tuning/1"
@@ -38,6 +38,12 @@ class Way:
 
     def __str__(self) -> str:
         return self.run + (f"/{self.fragment}" if self.fragment else "")
+
+
+def way_of(row: Mapping) -> Way:
+    """Returns the way that a row of `price` or `explain` is about."""
+    radix = "" if row["radix"] == 2 else f":{row['radix']}"
+    return Way(f"{row['algorithm']}:{row['carrier']}{radix}", row["fragment_bytes"])
 
 
 DEFAULT = Way("")  # no row: what Copse chooses by itself
@@ -79,6 +85,11 @@ class Times:
     def add(self, way: Way, cell: Cell, us: float) -> None:
         self.us.setdefault(cell, {}).setdefault(way, []).append(us)
 
+    def merge(self, more: "Times") -> None:
+        for cell, ways in more.us.items():
+            for way, us in ways.items():
+                self.us.setdefault(cell, {}).setdefault(way, []).extend(us)
+
     def of(self, cell: Cell, way: Way) -> float:
         """Returns the time of a way: the mean of its least and its median time."""
         times = self.us.get(cell, {}).get(way)
@@ -101,8 +112,7 @@ def candidates(spot: Spot, ranks: int, reach: str) -> list[Way]:
     for row in priced:
         if row["ns"] > FAR_BY_PRICE * priced[0]["ns"]:
             break
-        radix = "" if row["radix"] == 2 else f":{row['radix']}"
-        ways.setdefault((row["carrier"], row["ns"]), Way(f"{row['algorithm']}:{row['carrier']}{radix}", row["fragment_bytes"]))
+        ways.setdefault((row["carrier"], row["ns"]), way_of(row))
     return list(ways.values())
 
 
@@ -113,8 +123,7 @@ def chosen(spot: Spot, ranks: int, reach: str) -> Way | None:
     ways = set()
     for more in ([], ["--dear-kernel"]):
         [found] = native.query("explain", *question(spot), "-n", str(ranks), "--reach", reach, *turns, *more, environment=plain)
-        radix = "" if found["radix"] == 2 else f":{found['radix']}"
-        ways.add(Way(f"{found['algorithm']}:{found['carrier']}{radix}", found["fragment_bytes"]))
+        ways.add(way_of(found))
     return ways.pop() if len(ways) == 1 else None
 
 
@@ -215,11 +224,6 @@ class Contest:
         rows = csv.DictReader(line for line in printed.splitlines() if not line.startswith("#"))
         return [(row["call"], int(row["bytes"]), row["mode"], float(row["us"])) for row in rows]
 
-    def keep(self, times: Times) -> None:
-        for cell, ways in times.us.items():
-            for way, us in ways.items():
-                self.times.us.setdefault(cell, {}).setdefault(way, []).extend(us)
-
     def cells(self, spot: Spot) -> list[Cell]:
         return [(spot, mode) for mode in self.modes if (spot, mode) in self.times.us]
 
@@ -237,7 +241,7 @@ class Contest:
                 for heat in range(heats):
                     self.say(f"{self.name}: round {number + 1} of {len(rounds)}, launch {launch * heats + heat + 1} of {each.launches * heats}")
                     ways = {spot: among[heat] for spot, among in left.items() if heat < len(among)}
-                    self.keep(self.launch(f"round {number}.{launch}.{heat}", ways, each.batches, each.seconds))
+                    self.times.merge(self.launch(f"round {number}.{launch}.{heat}", ways, each.batches, each.seconds))
             left = {spot: self._best(spot, among, each) for spot, among in left.items()}
 
     def _best(self, spot: Spot, among: list[Way], each: Round) -> list[Way]:
@@ -265,8 +269,15 @@ class Contest:
         ways = {spot: way for spot, way in winners.items() if way != DEFAULT}
         for launch in range(launches):
             self.say(f"{self.name}: the fastest ways and the default, launch {launch + 1} of {launches}")
-            self.keep(self.launch(f"confirm {launch} winners", ways, batches, seconds))
-            self.keep(self.launch(f"confirm {launch} default", {}, batches, seconds))
+            self.times.merge(self.launch(f"confirm {launch} winners", ways, batches, seconds))
+            self.times.merge(self.launch(f"confirm {launch} default", {}, batches, seconds))
+
+
+def sides_of(flavour: flavours.Flavour, heap: bool) -> list[bench.Side]:
+    """Returns the flavour with Copse and, if it is wanted and built, with the shared heap, too."""
+    if not flavour.preload.exists():
+        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+    return [side for side in bench.make_sides([flavour], heap) if not side.peer]
 
 
 def spots_of(calls: Iterable[str], sizes: Iterable[int]) -> list[Spot]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import bench, contest, flavours, paths, readme, run
+from . import bench, contest, flavours, readme
 from .bench_report import processor_name, size_text
 from .errors import CopseError
 
@@ -59,9 +59,9 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
         for mode in modes:
             only = contest.Contest(side, ranks, spots, (mode,), contest.Journal(None, {}), say)
             only.confirm(winners[mode], 1, FINAL.batches, FINAL.seconds)
-            _merge(final, only.times)
+            final.merge(only.times)
             if table is not None:
-                _merge(tuned, only.launch("tuned", {}, FINAL.batches, FINAL.seconds, COPSE_TUNING=str(table)))
+                tuned.merge(only.launch("tuned", {}, FINAL.batches, FINAL.seconds, COPSE_TUNING=str(table)))
     if learning:
         say(f"{contests.name}: learning")
         learned = _learned(contests, learning)
@@ -76,13 +76,6 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
             others = [None if math.isinf(us := times.of(cell, contest.DEFAULT)) else us for times in (tuned, learned)]
             result.append(Regret(ranks, contests.heap, spot.call, spot.bytes, mode, str(best) or "default", final.of(cell, best), default, *others))
     return result
-
-
-def _merge(into: contest.Times, more: contest.Times) -> None:
-    for cell, ways in more.us.items():
-        for way, times in ways.items():
-            for us in times:
-                into.add(way, cell, us)
 
 
 def _learned(contests: contest.Contest, seconds: float) -> contest.Times:
@@ -133,8 +126,7 @@ def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: 
                    learning: float, output: Path, into: Path | None) -> None:  # fmt: skip
     """The options are those of `copse bench`."""
     flavour = flavours.find(bench.chosen_words(against, flavours.NAMES, "MPI flavour")[0])
-    if not flavour.preload.exists():
-        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+    sides = contest.sides_of(flavour, heap)
     calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
     lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)
     spots = contest.spots_of(calls, lengths)
@@ -145,8 +137,7 @@ def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: 
     regrets: list[Regret] = []
     progress = Console(stderr=True)
     with progress.status("") as status:
-        for with_heap in (False, True) if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists() else (False,):
-            side = bench.Side(flavour, (flavour.preload.name, run.HEAP) if with_heap else (flavour.preload.name,))
+        for side in sides:
             for count in bench.chosen_numbers(ranks, "number of ranks", 1):
                 regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update)
     show(Console(width=None if sys.stdout.isatty() else 200), regrets)

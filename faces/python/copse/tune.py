@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import bench, contest, flavours, native, paths, run
+from . import bench, contest, flavours, native, paths
 from .bench_report import size_text
 from .errors import CopseError
 
@@ -90,8 +90,7 @@ def tune_command(
     """Race all algorithms on this machine, and write a tuning table. If interrupted, the same command goes on where it was."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     flavour = flavours.find(mpi)
-    if not flavour.preload.exists():
-        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+    sides = contest.sides_of(flavour, heap)
     processors = len(os.sched_getaffinity(0))
     counts = list(bench.chosen_numbers(ranks, "number of ranks", 1)) if ranks else rank_counts(processors, quick)
     if min(counts) < 2:
@@ -105,8 +104,7 @@ def tune_command(
     begin = time.monotonic()
     rows: list[dict] = []
     with progress.status("") as status:
-        for with_heap in (False, True) if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists() else (False,):
-            side = bench.Side(flavour, (flavour.preload.name, run.HEAP) if with_heap else (flavour.preload.name,))
+        for side in sides:
             for count in counts:
                 alike = sorted(n for n in counts if (n > processors) == (count > processors))
                 race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update)
