@@ -171,7 +171,7 @@ def test_wrong_data_ends_the_mpi_benchmark(run, compile_mpi, operation, argument
 def test_every_operation_of_the_benchmark_runs_and_checks_its_data(run, compile_mpi):
     mpi = flavours.find("impi")
     program = compile_mpi(mpi, bench.SOURCE.read_text())
-    command = [program, "--operations", ",".join(bench.OPERATIONS), "--sizes", "8,4104", "--seconds", "0.001"]
+    command = [program, "--operations", ",".join(bench.OPERATIONS), "--sizes", "8,4104", "--seconds", "0.001", "--cache", "32"]
     done = run(mpi.command(3, [*command, "--batches", "1"]), env=mpi.environment())
     assert done.returncode == 0, done.stderr
     measured = {tuple(line.split(",")[:3]) for line in done.stdout.splitlines()}
@@ -185,8 +185,8 @@ def test_every_mpi_is_measured_and_written(copse, tmp_path):
     cells.parent.mkdir()
     for document in table, cells:
         document.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
-    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--operations",
-                 ",".join(OPERATIONS), "--output", tmp_path, "--readme", table)  # fmt: skip
+    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--cache", "32",
+                 "--operations", ",".join(OPERATIONS), "--output", tmp_path, "--readme", table)  # fmt: skip
     assert done.returncode == 0, done.stderr
     for document in table, cells:
         before, *lines, after = document.read_text().splitlines()

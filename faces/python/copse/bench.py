@@ -61,6 +61,7 @@ class Grid:
     modes: tuple[str, ...]
     batches: int  # in one launch
     launches: int  # of each side
+    cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
     program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns)]
+    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(grid.cache)]
     printed = side.start(ranks, [str(program), *arguments])
     for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
@@ -144,7 +145,7 @@ def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
     IMB has no batches, so a launch counts as one. It gives up on a cell after two seconds ("time-out"); the side then has no
     figure for that cell.
     """
-    off_cache = max(1, 2 * last_level_cache() // ranks >> 20)
+    off_cache = max(1, 2 * (grid.cache << 20 or last_level_cache()) // ranks >> 20)
     for mode in grid.modes:
         calls = [call for call in grid.operations if call != "barrier" or mode == grid.modes[0]]
         command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]
@@ -228,6 +229,9 @@ def bench_command(
     ] = ",".join(map(str, SIZES)),
     ranks: Annotated[str, typer.Option(help="numbers of ranks; each is a separate comparison")] = "2,8",
     mode: Annotated[str, typer.Option(help="warm: always the same buffers; cold: each call takes the next buffer of a large ring")] = ",".join(MODES),
+    cache: Annotated[
+        int, typer.Option(min=0, help="MiB of last-level cache that cold calls must miss; 0 is what the machine says, which in a virtual one may be far too much")
+    ] = 0,
     against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse")] = ",".join(PEERS),
     imb: Annotated[
         bool | None,
@@ -265,6 +269,7 @@ def bench_command(
         chosen_words(mode, MODES, "mode"),
         batches,
         launches,
+        cache,
     )
     rank_counts = chosen_numbers(ranks, "number of ranks", 1)
     found = [flavours.find(name) for name in chosen_words(against, flavours.NAMES, "MPI flavour")]
