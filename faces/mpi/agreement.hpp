@@ -20,7 +20,7 @@ std::uint64_t build_id();
 // The numbers that a rank contributes in MPI_Init. Every rank gets, for each word, the least that any rank contributed.
 // Builds that differ must still understand the number of words and the first two words, so these never change.
 struct Word {
-  enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, spare, count };
+  enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, joins_at, count };
 };
 using Words = std::array<int, Word::count>;
 

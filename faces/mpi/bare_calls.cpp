@@ -33,6 +33,7 @@ int around_init(const void *caller, Init &&init) {
 
 extern "C" {
 
+#define COPSE_ROUNDS false
 COPSE_FORMS(Barrier, barrier, , barrier, (Raw comm), (comm), Plain)
 
 int exported_Init(int *argc, char ***argv) COPSE_SYMBOL("MPI_Init");

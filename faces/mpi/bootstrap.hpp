@@ -11,6 +11,13 @@
 
 namespace copse::mpi {
 
+// On a revoked communicator Open MPI's blocking calls return an error, but its nonblocking calls never end.
+inline bool revoked(MPI_Comm comm) {
+  int answer = 0;
+  if (real().Comm_is_revoked != nullptr) real().Comm_is_revoked(comm, &answer);
+  return answer != 0;
+}
+
 class MpiBootstrap final : public communicator::Bootstrap {
  public:
   explicit MpiBootstrap(MPI_Comm comm) : comm_(comm) {
@@ -20,10 +27,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
   bool allgather(const void *mine, void *all, std::size_t bytes) override {
-    // On a revoked communicator Open MPI's blocking calls return an error, but its nonblocking calls never end.
-    int revoked = 0;
-    if (real().Comm_is_revoked != nullptr) real().Comm_is_revoked(comm_, &revoked);
-    if (revoked != 0) return false;
+    if (revoked(comm_)) return false;
     const int count = static_cast<int>(bytes);
     const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
     MPI_Request request = MPI_REQUEST_NULL;  // nonblocking, so that this rank's other calls make progress

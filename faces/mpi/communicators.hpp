@@ -1,11 +1,10 @@
 // From an MPI communicator to Copse's. The state is made at the first collective call on the communicator, found again
-// in a few nanoseconds, and dropped when the MPI frees the communicator.
+// in a few nanoseconds, and dropped when the MPI frees the communicator. Joining (joining.hpp) fills it in.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "choose/settings.hpp"
 #include "state.hpp"
 
 namespace copse::mpi {
@@ -31,9 +30,8 @@ class Freeing {
 // this rank may make no further call of MPI.
 void wait_for_started(MPI_Comm comm);
 
-// Call this once, after MPI_Init. `settings` must outlive all communicators. `agreed` is true if all ranks of the world
-// know these settings.
-void prepare_communicators(const choose::Settings &settings, bool agreed);
+// Call this once, after MPI_Init. `agreed` is true if all ranks of the world know this process's settings.
+void prepare_communicators(bool agreed);
 
 namespace detail {
 struct Remembered {
@@ -44,19 +42,29 @@ struct Remembered {
 inline constexpr unsigned kRememberedBits = 4;
 extern thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
-CommState &find_or_make(MPI_Comm comm, Remembered &slot, bool may_make);
+extern thread_local bool asking_mpi;
+CommState &find_or_make(MPI_Comm comm, Remembered &slot);
 }  // namespace detail
 
-// Finds or makes the communicator's state. The first call is collective over the communicator. If `may_make` is false
-// and there is no state yet, the result is a state that passes calls on. So it is for a handle that is not a
-// communicator.
-inline CommState &state_of(Raw raw, bool may_make = true) {
+// Copse's own requests to the MPI may run collectives inside the MPI. Those must not come back to Copse. While this
+// lives, this thread's calls are passed on.
+class AskingMpi {
+ public:
+  AskingMpi() { detail::asking_mpi = true; }
+  ~AskingMpi() { detail::asking_mpi = false; }
+  AskingMpi(const AskingMpi &) = delete;
+  AskingMpi &operator=(const AskingMpi &) = delete;
+};
+
+// Finds or makes the communicator's state. No other rank takes part. The result for a handle that is not a communicator
+// is a state that passes calls on.
+inline CommState &state_of(Raw raw) {
   const auto comm = handle<MPI_Comm>(raw);
   const Raw key = raw_of(comm);
   detail::Remembered &slot = detail::remembered[key * 0x9e3779b97f4a7c15u >> (64 - detail::kRememberedBits)];
   if (slot.comm == key && slot.generation == detail::generation.load(std::memory_order_acquire)) [[likely]]
     return *slot.state;
-  return detail::find_or_make(comm, slot, may_make);
+  return detail::find_or_make(comm, slot);
 }
 
 // Call this in MPI_Finalize. It drops all states and does not touch the MPI.

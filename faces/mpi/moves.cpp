@@ -221,5 +221,6 @@ int alltoallv(const Site &site, const void *input, const Count *given, const Dis
 }  // namespace
 }  // namespace copse::mpi
 
+#define COPSE_ROUNDS false
 #define COPSE_CALLS "moves.def"
 #include "call_exports.hpp"

@@ -69,6 +69,20 @@ Elements for_user(const Datatype &type, bool commutative, UserReduction &user) {
   return {type.size, type.dense, {.user = UserReduction::apply, .context = &user, .commutative = commutative}};
 }
 
+// Tells whether another order of the operands, or another library's kernel, may give other bits. A sum or product of two
+// numbers is rounded once, and so the same wherever it is made (but a NaN's payload may differ). Whether the elements of a
+// user's operator round, only the user knows. An argument that MPI forbids makes no difference: MPI ends such a call.
+bool rounds(const CommState &state, Raw type, Raw op) {
+  Operator found;
+  const Datatype *const known = operator_of(op, found) ? datatype_of(type) : nullptr;
+  if (known == nullptr) return false;
+  if (!found.predefined) return true;
+  const copse_type element = known->reducible;
+  if (kernels::is_exact(element)) return false;
+  const bool real_number = element == COPSE_FLOAT || element == COPSE_DOUBLE || element == COPSE_LONG_DOUBLE;
+  return !(state.ranks == 2 && real_number && (found.op == COPSE_SUM || found.op == COPSE_PROD));
+}
+
 bool overlap(const Site &site, const Operands &operands, std::size_t given, std::size_t got) {  // both in bytes
   const auto input = reinterpret_cast<std::uintptr_t>(operands.input);
   const auto output = reinterpret_cast<std::uintptr_t>(operands.output);
@@ -119,6 +133,7 @@ int reduction(const Site &site, const Operands &operands, Raw raw_type, Raw raw_
   if (!operator_of(raw_op, op)) return site.pass_on("an operator that MPI does not define for reductions");
   if (op.predefined && (type->operators >> op.op & 1) == 0)
     return site.pass_on("operator and datatype that MPI does not define together");
+  if (site.is_started() && site.state.rounds_by_mpi && rounds(site.state, raw_type, raw_op)) return site.pass_on(kRoundedByMpi);
   UserReduction here, &user = site.request() != nullptr ? site.request()->user : here;
   if (!op.predefined) {
     user = {op.handle, type};
@@ -195,5 +210,6 @@ int reduce_scatter(const Site &site, const void *input, void *output, const Coun
 }  // namespace
 }  // namespace copse::mpi
 
+#define COPSE_ROUNDS rounds(call.state, type, op)
 #define COPSE_CALLS "reductions.def"
 #include "call_exports.hpp"

@@ -116,6 +116,11 @@ void count_passed_on(algorithms::Collective collective, std::string_view why, st
   trace.passed_on[{std::string(algorithms::name_of(collective)), std::string(why)}].add(bytes, seconds);
 }
 
+void count_start(std::string_view part, double seconds) {
+  const std::lock_guard lock(mutex);
+  trace.ran[{"start", std::string(part)}].add(0, seconds);
+}
+
 void note(std::string_view subject, std::string_view text) {
   const std::lock_guard lock(mutex);
   ++notes[{std::string(subject), std::string(text)}];

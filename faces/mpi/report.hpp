@@ -13,6 +13,8 @@ namespace copse::mpi {
 void begin_trace();
 // Counts a call that went to the MPI, and the reason.
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
+// Counts what a part of Copse's start has taken on this rank.
+void count_start(std::string_view part, double seconds);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
 // These keep a trace. The first takes that of a communicator which is about to be destroyed.

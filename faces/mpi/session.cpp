@@ -86,7 +86,7 @@ void work(bool agreed) {
   prepare_datatypes();
   prepare_operators();
   prepare_requests();
-  prepare_communicators(settings(), agreed);
+  prepare_communicators(agreed);
   // MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else, while the MPI still works (MPI-4.1
   // 11.2.4). It does so whichever language called it.
   int keyval = 0;
@@ -139,6 +139,7 @@ void begin() {
   mine[Word::wanted] = settings().disable ? 0 : 1;
   mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
+  mine[Word::joins_at] = first_served_call();
   mine[Word::first_without_heap] = no_heap.empty() ? ranks : rank;
   const Words all = least_of_all(mine, rank);
   if (all[Word::build] != -all[Word::minus_build]) {
@@ -146,7 +147,7 @@ void begin() {
     return set(Phase::passing);
   }
   if (all[Word::first_mistaken] == rank) say_mistake(mistake);
-  set_agreed(all[Word::wanted] == 0, all[Word::untraced] == 0);
+  set_agreed(all[Word::wanted] == 0, all[Word::untraced] == 0, all[Word::joins_at]);
   if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
   if (all[Word::first_without_heap] == rank)
     std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank,
@@ -170,7 +171,7 @@ bool begin_late(const void *caller) {
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
   // The other ranks have not been told either. The ranks of each communicator tell one another (communicators.cpp).
-  set_agreed(settings().disable || !mistake.empty(), settings().trace);
+  set_agreed(settings().disable || !mistake.empty(), settings().trace, 1);
   work(false);
   return true;
 }

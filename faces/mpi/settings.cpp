@@ -24,8 +24,16 @@ std::string read_settings() {
   }
 }
 
-void set_agreed(bool disable, bool trace) {
+int first_served_call() {
+  const choose::Settings &wanted = settings();
+  if (wanted.join_at) return static_cast<int>(*wanted.join_at);
+  const bool all = wanted.check || !wanted.forced.empty() || wanted.nodes > 1 || wanted.learn == choose::Learn::eagerly;
+  return all ? 1 : kWhenItPays;
+}
+
+void set_agreed(bool disable, bool trace, int joins_at) {
   detail::settings.disable = disable;
+  if (joins_at != kWhenItPays) detail::settings.join_at = static_cast<std::uint32_t>(joins_at);
   detail::settings.trace = trace;
 }
 

@@ -1,6 +1,7 @@
 // The COPSE_ variables of this process, as the ranks have agreed on them. They are never destroyed (session.hpp).
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "choose/settings.hpp"
@@ -14,7 +15,11 @@ extern choose::Settings &settings;
 
 // Reads the variables. Returns a description of what is wrong with them, or an empty string.
 std::string read_settings();
-// Sets what all ranks have agreed on.
-void set_agreed(bool disable, bool trace);
+// From which call on a communicator this rank wants Copse to serve it; kWhenItPays if COPSE_JOIN leaves that to what the
+// calls cost. Who forces an algorithm, checks calls, or tests wants all calls to be Copse's.
+inline constexpr int kWhenItPays = std::numeric_limits<int>::max();
+[[nodiscard]] int first_served_call();
+// Sets what all ranks have agreed on. `joins_at` is the least that any rank wants.
+void set_agreed(bool disable, bool trace, int joins_at);
 
 }  // namespace copse::mpi

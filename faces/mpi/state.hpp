@@ -6,6 +6,7 @@
 #include <string>
 
 #include "communicator/communicator.hpp"
+#include "communicator/early.hpp"
 #include "real.hpp"
 #include "sides.hpp"
 
@@ -20,6 +21,8 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;                                // the reason for that
+  communicator::Early early;                          // counts calls that are passed on because Copse has not begun
+  bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
   SidesMemory memory;
 };

@@ -8,7 +8,8 @@
 namespace copse::mpi {
 
 int Site::pass_on(std::string_view why, std::size_t bytes) const {
-  if (!state.copse) return pass_on_traced(why, bytes);
+  if (!state.copse)
+    return form_ == Form::blocking && state.early.is_timed() ? pass_on_early(why, bytes) : pass_on_traced(why, bytes);
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
   const std::uint64_t number = persistent() ? 0 : state.copse->pass(!is_started());
   const int result = pass_on_traced(why, bytes);
@@ -25,6 +26,15 @@ int Site::pass_on_traced(std::string_view why, std::size_t bytes) const {
   const auto start = std::chrono::steady_clock::now();
   const int result = call_mpi();
   count_passed_on(collective, why, bytes, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return result;
+}
+
+// Takes the time of a call on a communicator that Copse may yet serve.
+int Site::pass_on_early(std::string_view why, std::size_t bytes) const {
+  const auto kept = state.shared_from_this();  // an error handler may free the communicator
+  const auto start = std::chrono::steady_clock::now();
+  const int result = pass_on_traced(why, bytes);
+  kept->early.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return result;
 }
 

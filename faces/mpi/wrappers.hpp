@@ -6,6 +6,7 @@
 #include "communicator/arguments.hpp"
 #include "communicators.hpp"
 #include "devices.hpp"
+#include "joining.hpp"
 #include "report.hpp"
 #include "requests.hpp"
 #include "session.hpp"
@@ -23,6 +24,7 @@ inline constexpr std::string_view kTooMany = "more bytes than there are addresse
 // MPI's own call. Only the rank itself knows that its type is not dense, so all ranks pass on.
 inline constexpr std::string_view kTooLong = "2 GiB or more in one message";
 inline constexpr std::string_view kFaster = "the MPI is faster, says the tuning table or what was learned";
+inline constexpr std::string_view kRoundedByMpi = "the first of these started reductions were the MPI's, whose bits may differ";
 inline constexpr std::size_t kLongest = std::numeric_limits<int>::max();
 
 inline constexpr const char *kSent = "the send buffer", *kReceived = "the receive buffer";
@@ -34,9 +36,8 @@ enum class Form : std::uint8_t { blocking, started, persistent };
 class Site {
  public:
   Site(Raw comm, Collective which, const char *mpi_name, Form form, void *handle)
-      : state(state_of(comm, form != Form::started)), collective(which), name(mpi_name), handle_(handle) {
-    if (form != Form::blocking && state.copse)
-      request_ = std::make_unique<Request>(state, mpi_name, form == Form::persistent);
+      : state(state_of(comm)), collective(which), name(mpi_name), form_(form), handle_(handle) {
+    if (state.copse) [[likely]] prepare();
   }
   Site(const Site &) = delete;
   Site &operator=(const Site &) = delete;
@@ -45,6 +46,23 @@ class Site {
   const Collective collective;
   const char *const name;
 
+  // For a communicator that Copse does not serve. Returns true if it does from this call on. `rounds` tells whether the
+  // bits of the result depend on who makes the call. Such a call waits for nothing: Copse makes the first one, so that
+  // it can make all of them.
+  template <class Rounds>
+  bool joins(Rounds &&rounds) {
+    if (!state.early.counts()) [[likely]] return false;
+    state.early.count();
+    if (form_ == Form::started) {
+      // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank.
+      state.rounds_by_mpi = state.rounds_by_mpi || rounds();
+      return false;
+    }
+    const bool at_once = form_ == Form::persistent || rounds();
+    if (!(at_once || state.early.must_look()) || !join(state, at_once)) return false;
+    prepare();
+    return true;
+  }
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
   // Ends the call with an error of that class: MPI forbids this rank's arguments. The other ranks may still make the
@@ -109,10 +127,15 @@ class Site {
   virtual int call_mpi() const = 0;
   int end_badly(Outcome outcome, int error) const;
   int make_outside(std::size_t bytes) const;
+  int pass_on_early(std::string_view why, std::size_t bytes) const;
+  void prepare() {
+    if (form_ != Form::blocking) request_ = std::make_unique<Request>(state, name, form_ == Form::persistent);
+  }
   int pass_on_traced(std::string_view why, std::size_t bytes) const;
   void take_or_refuse_lane(bool refused) const;
   static int give_away(MPI_Request handle);
 
+  const Form form_;
   mutable std::unique_ptr<Request> request_;  // null once the call has been made
   void *handle_;                              // where the request's handle goes
 };

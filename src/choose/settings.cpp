@@ -98,6 +98,13 @@ struct Reader {
     settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }
 
+  void join(std::string_view name, std::string_view value) {
+    if (value == "pays") return;
+    const auto call = text::number_in(value);
+    if (!call || *call == 0 || *call > 1000000000) return mistake(name, value, "expected pays, or the number of a call, 1 or more");
+    settings.join_at = static_cast<std::uint32_t>(*call);
+  }
+
   void learn(std::string_view name, std::string_view value) {
     settings.learn = static_cast<Learn>(one_of(name, value, "way to learn", {"0", "1", "eagerly"}));
   }
@@ -232,7 +239,7 @@ std::optional<Settings> read_settings(const char *const *environment, std::strin
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    if (name != "COPSE_TRACE")  // sums, because the order of an environment means nothing
+    if (name != "COPSE_TRACE" && name != "COPSE_JOIN")  // sums, because the order of an environment means nothing
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }
   if (!reader.error.empty()) {

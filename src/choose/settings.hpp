@@ -47,6 +47,7 @@ struct Settings {
   bool trace = false;
   bool progress_thread = false;
   Learn learn = Learn::always;
+  std::optional<std::uint32_t> join_at;  // from which call on a communicator an MPI program is served; none: when it pays
   std::vector<Forced> forced;
   std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;

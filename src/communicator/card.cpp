@@ -125,6 +125,13 @@ topology::Placement placement_of(const std::vector<Card> &cards, const choose::S
   return topology::place_observed(observations);
 }
 
+double crowding(int ranks) {
+  static const int by_launcher = ranks_by_launcher();
+  static const auto processors = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads a file
+  const int here = by_launcher > 0 ? std::min(ranks, by_launcher) : ranks;
+  return std::max(1.0, here / processors);
+}
+
 bool oversubscribed(const std::vector<Card> &cards) {
   struct Host {
     int ranks = 0, by_launcher = 0, online = 0;

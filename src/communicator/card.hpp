@@ -48,6 +48,10 @@ struct Card {
 // Returns the places of all ranks. Ranks of one node have equal node ids there.
 [[nodiscard]] topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings);
 
+// Returns how many of a communicator's `ranks` there are for each processor of this node, and at least 1. The launcher says
+// how many ranks are here; if it does not, all are.
+[[nodiscard]] double crowding(int ranks);
+
 // Tells whether some node has more ranks than processors that they may use.
 [[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
 

@@ -1,0 +1,117 @@
+// Compares what the calls have cost, and makes Copse's communicator.
+#include "joining.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "agreement.hpp"
+#include "bootstrap.hpp"
+#include "communicator/card.hpp"
+#include "communicators.hpp"
+#include "devices.hpp"
+#include "report.hpp"
+#include "settings.hpp"
+#include "wire.hpp"
+
+namespace copse::mpi {
+namespace {
+
+using communicator::Early;
+
+constexpr const char *kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
+constexpr const char *kNotGathered = "the ranks could not be gathered";
+constexpr const char *kNotMet = "started before any blocking collective call on its communicator";
+
+auto &start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
+
+// A wire has an MPI communicator of its own, which costs the MPI a context id. An MPI may have only 2048 of these, and
+// most belong to the program.
+constexpr int kWiresMax = 128;
+
+// The first thing that each rank sends to the others. Its size is the same in every build of Copse.
+struct FirstWord {
+  std::uint64_t build, willing, host, driver;
+  std::int64_t wires;
+};
+
+// Fills in the state's Copse communicator, or the reason why there is none.
+void found(CommState &state) {
+  if (!in_one_world(state.comm, state.ranks)) {
+    state.why_not = "ranks of another MPI_COMM_WORLD";
+    return;
+  }
+  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  const FirstWord mine{build_id(), settings().disable ? 0u : 1u,
+                       communicator::my_card(settings(), state.rank, state.ranks).place.host,
+                       driver_loaded() ? 1u : 0u, MpiWire::live()};
+  std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
+  if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
+    state.why_not = kNotGathered;
+    return;
+  }
+  bool one_host = true;
+  std::int64_t wires = 0;
+  for (const FirstWord &word : all) {
+    const std::string who = "rank " + std::to_string(&word - all.data());
+    if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
+    if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
+    if (!state.why_not.empty()) return;
+    one_host = one_host && word.host == all.front().host;
+    wires = std::max(wires, word.wires);
+    state.devices = state.devices || word.driver != 0;
+  }
+  std::unique_ptr<MpiWire> wire;
+  if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);
+  if (!one_host && (!wire || !*wire)) {
+    state.why_not = "too many communicators over several nodes at a time";
+    return;
+  }
+  state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
+}
+
+// Asks the ranks whether the start pays. The question is a blocking call, like the one that comes after it: a nonblocking
+// one may take ten times as long. A communicator with ranks of another world is not asked: those may have no Copse.
+bool pays(CommState &state) {
+  const auto start = std::chrono::steady_clock::now();
+  if (state.early.first_look() && !in_one_world(state.comm, state.ranks)) return true;
+  const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks)));
+  Early::Words least{};
+  const int result = helped([&] {
+    return real().Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
+                            raw_of(state.comm));
+  });
+  if (settings().trace)
+    count_start("looks", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (result == MPI_SUCCESS) return state.early.pays(least);
+  state.early.end();
+  state.why_not = kNotGathered;
+  return false;
+}
+
+}  // namespace
+
+void expect(CommState &state) {
+  state.early.begin(settings().join_at.value_or(Early::kFirstLook));
+  state.why_not = settings().join_at == 1U ? kNotMet : kTooEarly;
+}
+
+bool join(CommState &state, bool at_once) {
+  const AskingMpi guard;
+  if (!at_once && !settings().join_at && !pays(state)) return false;
+  state.early.end();
+  state.why_not.clear();
+  const auto start = std::chrono::steady_clock::now();
+  found(state);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!state.copse) return false;
+  start_cost.add(seconds);
+  if (settings().trace) {
+    count_start("communicators", seconds);
+    if (const std::uint64_t first = state.early.calls(); first > 1)
+      note("served from call " + std::to_string(first) + " on", "a communicator of " + std::to_string(state.ranks) + " ranks");
+  }
+  return true;
+}
+
+}  // namespace copse::mpi
