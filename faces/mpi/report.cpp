@@ -41,6 +41,8 @@ std::string pack_trace() {
   };
   table('r', trace.ran);
   table('p', trace.passed_on);
+  for (const auto &[part, tally] : trace.start)
+    out << "s\t" << part << "\t-\t" << tally.calls << "\t0\t" << tally.seconds << '\n';
   for (const auto &[key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
   for (const auto &[what, most] : peaks) out << "m\t" << what << "\t-\t" << most << "\t0\t0\n";
   return out.str();
@@ -55,6 +57,7 @@ void merge(const std::string &packed) {
     in.ignore();
     if (kind == "r") trace.ran[{first, second}] += tally;
     if (kind == "p") trace.passed_on[{first, second}] += tally;
+    if (kind == "s") trace.start[first] += tally;
     if (kind == "m") peaks[first] = std::max(peaks[first], tally.calls);
     if (kind == "n") notes[{first, second}] += static_cast<int>(tally.calls);
   }
@@ -87,6 +90,9 @@ void print(int ranks) {
                "copse: these calls took %.2f %% of the ranks' time, which was %d x %.3f seconds from MPI_Init to "
                "MPI_Finalize\n",
                100 * (seconds_in(trace.ran) + seconds_in(trace.passed_on)) / (ranks * seconds), ranks, seconds);
+  for (const auto &[part, tally] : trace.start)
+    std::fprintf(stderr, "copse: start: %s: %llu times, %.1f us each\n", part.c_str(), static_cast<unsigned long long>(tally.calls),
+                 tally.seconds * 1e6 / static_cast<double>(tally.calls));
   const auto most = [](const char *what) { return static_cast<unsigned long long>(peaks[what]); };
   std::fprintf(stderr,
                "copse: at MPI_Finalize no rank has more than %llu KiB of common memory, %llu KiB of shared heap and %llu "
@@ -118,7 +124,12 @@ void count_passed_on(algorithms::Collective collective, std::string_view why, st
 
 void count_start(std::string_view part, double seconds) {
   const std::lock_guard lock(mutex);
-  trace.ran[{"start", std::string(part)}].add(0, seconds);
+  trace.start[std::string(part)].add(0, seconds);
+}
+
+void count_start(const std::map<std::string, communicator::Tally> &parts) {
+  const std::lock_guard lock(mutex);
+  for (const auto &[part, tally] : parts) trace.start[part] += tally;
 }
 
 void note(std::string_view subject, std::string_view text) {
@@ -186,7 +197,7 @@ void print_report() {
   std::string all(static_cast<std::size_t>(total), '\0');
   real().Gatherv_(mine.data(), size, MPI_CHAR, all.data(), sizes.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
   if (rank != 0) return;
-  trace = {{}, {}, std::move(trace.learned)};  // all ranks have learned the same
+  trace = {{}, {}, {}, std::move(trace.learned)};  // all ranks have learned the same
   notes.clear();
   peaks.clear();
   merge(all);

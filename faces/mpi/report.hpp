@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ void begin_trace();
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
 // Counts what a part of Copse's start has taken on this rank.
 void count_start(std::string_view part, double seconds);
+void count_start(const std::map<std::string, communicator::Tally> &parts);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
 // These keep a trace. The first takes that of a communicator which is about to be destroyed.

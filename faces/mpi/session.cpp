@@ -125,11 +125,15 @@ void begin() {
   if (phase() != Phase::asleep) return;
   // If one rank passed calls on while others did not, all would hang. So the ranks exchange what they know, and one
   // rank reports a mistake for all that have found it.
+  std::map<std::string, communicator::Tally> parts;
+  communicator::StartClock clock(parts);
   const std::string mistake = read_settings();
+  clock.end("MPI_Init: variables");
   int rank = 0, ranks = 1;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   real().Comm_size_(MPI_COMM_WORLD, &ranks);
   const std::string needless = why_binding_is_needless();
+  clock.end("MPI_Init: look at the binding");
   const std::string no_heap = communicator::heap_preloaded() ? communicator::heap_why_not() : "";
   const int build = static_cast<int>(build_id() & INT_MAX);
   Words mine{};
@@ -142,6 +146,7 @@ void begin() {
   mine[Word::joins_at] = first_served_call();
   mine[Word::first_without_heap] = no_heap.empty() ? ranks : rank;
   const Words all = least_of_all(mine, rank);
+  clock.end("MPI_Init: agreement, with waiting for the last rank");
   if (all[Word::build] != -all[Word::minus_build]) {
     if (rank == 0) say_mistake("the ranks run different builds of Copse; preload the same file on all of them");
     return set(Phase::passing);
@@ -157,7 +162,10 @@ void begin() {
   } else {
     note("binding", "not bound: " + needless);
   }
+  clock.end("MPI_Init: binding");
   work(true);
+  clock.end("MPI_Init: tables");
+  count_start(parts);
 }
 
 bool begin_late(const void *caller) {

@@ -38,6 +38,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));
   if (!founded.group) return nullptr;
   communicator->state_->seat.executor = std::move(founded.executor);
+  communicator->state_->trace.start = std::move(founded.start);
   communicator->state_->begin_in(std::move(founded.group));
   return communicator;
 }

@@ -216,16 +216,21 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
     why_not = std::move(why);
     return Founded{};
   };
+  std::map<std::string, Tally> start;
+  StartClock clock(start);
   const std::optional<Census> census = take_census(*bootstrap, settings, why_not);
   if (!census) return {};
+  clock.end("communicators: the ranks' cards");
   if (census->nodes > 1 && wire == nullptr)
     return refuse("the ranks sit on several nodes, and there is no wire between them");
   const engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
   CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
                       engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
   if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);
+  clock.end("communicators: common memory");
 
   Reach reach = find_reach(*census, settings);
+  clock.end("communicators: ways to the ranks");
   Tried tried;
   tried.memory = memory.mapping() ? 1 : 0;
   tried.heap = reach.heap_why_not.empty() ? 1 : 0;
@@ -240,6 +245,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
       tried.costs = costs_between(segment, *census, reach.peers, kernel_allowed);
     pledge.emplace(segment, reach.peers[static_cast<std::size_t>(census->rank)].local, census->rank);
   }
+  clock.end("communicators: trial of copies");
   std::vector<Tried> all(census->cards.size());
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse(kNotGathered);
   const Agreed agreed = agree(all, reach);
@@ -265,7 +271,8 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   group->ground.segment = segment;
   auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
   pledge->keep();
-  return {std::move(group), std::move(executor)};
+  clock.end("communicators: agreement");
+  return {std::move(group), std::move(executor), std::move(start)};
 }
 
 }  // namespace copse::communicator

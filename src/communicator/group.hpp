@@ -81,6 +81,7 @@ struct Group {
 struct Founded {
   std::shared_ptr<Group> group;
   std::unique_ptr<engine::Executor> executor;
+  std::map<std::string, Tally> start;  // what the parts of it took on this rank
 };
 // Founds a group of the bootstrap's ranks. This is collective, as Communicator::create() is. If they cannot be a group, the
 // result is empty, and `why_not` is the reason.

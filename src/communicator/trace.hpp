@@ -1,6 +1,7 @@
 // Counts what ran, by which algorithm and how often. This answers the question "which algorithm did my call use?".
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,13 +34,31 @@ struct Tally {
 // is the collective and the reason.
 struct Trace {
   std::map<std::pair<std::string, std::string>, Tally> ran, passed_on;
+  std::map<std::string, Tally> start;  // the parts of the start, of the program and of its communicators
   std::vector<std::string> learned;  // which other ways were found to be faster, a line each; the same on all ranks
 
   void merge(const Trace &other) {
     for (const auto &[key, tally] : other.ran) ran[key] += tally;
     for (const auto &[key, tally] : other.passed_on) passed_on[key] += tally;
+    for (const auto &[part, tally] : other.start) start[part] += tally;
     learned.insert(learned.end(), other.learned.begin(), other.learned.end());
   }
+};
+
+// Takes the time of the parts of a start, one after the other.
+class StartClock {
+ public:
+  explicit StartClock(std::map<std::string, Tally> &parts) : parts_(parts) {}
+  void end(const std::string &part) {
+    const auto now = Clock::now();
+    parts_[part].add(0, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::map<std::string, Tally> &parts_;
+  Clock::time_point last_ = Clock::now();
 };
 
 // The sum of traces to which no call is added any more. Any thread may use it.

@@ -205,7 +205,7 @@ def variables_of(flavour: flavours.Flavour, side: str) -> dict[str, str]:
     if side.startswith(BARE):
         return {}
     libraries = [flavour.preload.name, *([HEAP] if side == "heap" else [])]
-    return {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1"}
+    return {"LD_PRELOAD": preload_value(libraries, None), "COPSE_TRACE": "1", "COPSE_JOIN": "1"}
 
 
 @dataclass

@@ -30,6 +30,7 @@ MODES: dict[str, dict[str, str]] = {
     "check": {"COPSE_CHECK": "1"},
     "thread": {"COPSE_PROGRESS": "thread"},
     "learn": {"COPSE_LEARN": "eagerly"},
+    "late": {"COPSE_JOIN": "9"},
 }
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300
@@ -48,7 +49,7 @@ class Run:
         if self.mode is None:
             return collectives.BARE
         libraries = [self.flavour.preload] + [paths.PRELOAD_FOLDER / "libcopse-heap.so"] * (self.mode == "heap")
-        return {"LD_PRELOAD": ":".join(map(str, libraries)), **MODES[self.mode]}
+        return {"LD_PRELOAD": ":".join(map(str, libraries)), "COPSE_JOIN": "1", **MODES[self.mode]}
 
     def digests(self, seed: int, steps: int, programs: int) -> tuple[dict[int, str], str]:
         """Returns the result of each program up to the first that fails, by seed, and what was printed about that one.

@@ -65,7 +65,7 @@ def launch_over_nodes(run, programs, nodes):
         if flavour.family is flavours.INTEL:
             environment |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
         options = []
-        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", **variables}.items():
+        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}.items():
             options += flavour.family.variable(name, value)
         # With --oversubscribe, Open MPI fills the first node before it uses the next.
         yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]

@@ -84,8 +84,9 @@ class Side:
         return run.preload_value(self.preload, None)
 
     def start(self, ranks: int, program: list[str], **ours: str) -> str:
-        """Runs `program` to its end and returns what it printed. `ours` are variables for Copse."""
-        variables = {"LD_PRELOAD": preloaded, **ours} if (preloaded := self.preloaded()) else {}
+        """Runs `program` to its end and returns what it printed. `ours` are variables for Copse, which makes all calls unless these
+        say something else."""
+        variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1", **ours} if (preloaded := self.preloaded()) else {}
         pinned = ranks <= len(os.sched_getaffinity(0))
         command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
         job = subprocess.Popen(
