@@ -173,3 +173,23 @@ def test_what_is_no_program_is_not_read_whole(tmp_path):
         file.truncate(1 << 40)
     for path in (data, tmp_path / "absent"):
         assert copse_run.linked_mpi(path) is None and not copse_run.brings_mpi(path)
+
+
+def test_flags_before_the_launcher_need_no_parser():
+    options = copse_run.Options(shared_heap=True, trace=True)
+    assert copse_run.without_parser(["--trace", "--shared-heap", "mpirun", "-n", "2", "--trace"]) == (["mpirun", "-n", "2", "--trace"], options)
+    assert copse_run.without_parser(["mpirun"]) == (["mpirun"], copse_run.Options())
+    for rest in ([], ["--trace"], ["--flavour", "mpich", "mpirun"], ["--", "mpirun"], ["--help"]):
+        assert copse_run.without_parser(rest) is None, rest
+
+
+@pytest.mark.parametrize(("options", "parsed"), [([], False), (["--check"], False), (["--flavour", "mpich"], True)])
+def test_the_parser_is_imported_only_where_it_is_needed(run, options, parsed):
+    flavour = flavours.find("mpich")
+    code = (
+        "import os, sys; from copse import __main__; "
+        "os.execve = lambda *_: sys.exit(40 + ('typer' in sys.modules)); __main__.main()"
+    )
+    environment = {**flavour.environment(), "PYTHONPATH": str(paths.ROOT / "faces" / "python")}
+    done = run([sys.executable, "-c", code, "run", *options, flavour.mpiexec, "-n", "1", "true"], env=environment)
+    assert done.returncode == 40 + parsed, done.stderr

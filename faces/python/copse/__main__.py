@@ -1,22 +1,32 @@
-"""The `copse` command. Each subcommand is a module of this package with a function <name>_command."""
+"""The `copse` command. Each subcommand is a module of this package with a function <name>_command.
 
-import importlib.util
+`copse run` stands before other people's programs, so what it does not need is not imported.
+"""
+
 import os
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from . import native, variables
+from . import native, run, variables
 from .errors import USAGE_EXIT_CODE, CopseError
 
 # The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
 COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
+MODULES = {"run": "run_options"}  # where that is not the subcommand's name
+
+if TYPE_CHECKING:
+    import typer
 
 
-def make_app() -> typer.Typer:
+def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":
+    """Returns the argument parser of these subcommands."""
+    import importlib.util
+
+    import typer
+
     app = typer.Typer(no_args_is_help=True, add_completion=False, help="Collective communication for non-uniform memory.")
 
     def version(asked: bool) -> None:
@@ -29,16 +39,21 @@ def make_app() -> typer.Typer:
     ) -> None:
         variables.check(os.environ)
 
-    for name, settings in COMMANDS.items():
-        if importlib.util.find_spec(f"{__package__}.{name}"):
-            module = importlib.import_module(f".{name}", __package__)
-            app.command(name, context_settings=settings)(getattr(module, f"{name}_command"))
+    for name in names:
+        module_name = MODULES.get(name, name)
+        if importlib.util.find_spec(f"{__package__}.{module_name}"):
+            module = importlib.import_module(f".{module_name}", __package__)
+            app.command(name, context_settings=COMMANDS[name])(getattr(module, f"{name}_command"))
     return app
 
 
 def main() -> None:
+    arguments = sys.argv[1:]
     try:
-        make_app()(prog_name="copse")
+        if arguments[:1] == ["run"] and (plain := run.without_parser(arguments[1:])):
+            variables.check(os.environ)
+            run.start(*plain)
+        make_app([name for name in arguments[:1] if name in COMMANDS] or COMMANDS)(prog_name="copse")
     except CopseError as error:
         print(f"copse: {error}", file=sys.stderr)
         sys.exit(USAGE_EXIT_CODE)

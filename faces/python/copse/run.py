@@ -14,9 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import NoReturn
 
 from . import flavours, paths, variables
 from .errors import CopseError
@@ -187,24 +185,56 @@ def intel_environment(launcher: Launcher, environment: dict[str, str]) -> dict[s
     }
 
 
-def run_command(
-    command: Annotated[
-        list[str], typer.Argument(metavar="MPIRUN ...", help="the launcher and all its arguments, unchanged")
-    ],
-    shared_heap: Annotated[
-        bool, typer.Option("--shared-heap", help="allocate in memory that the node's ranks share, so that messages are copied once")
-    ] = False,
-    trace: Annotated[bool, typer.Option("--trace", help="report at the end which algorithms ran")] = False,
-    check: Annotated[bool, typer.Option("--check", help="stop with an error if ranks make different calls")] = False,
-    algorithm: Annotated[
-        str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
-    ] = None,
-    flavour: Annotated[
-        str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
-    ] = "auto",
-) -> None:
-    """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
-    launcher = identify_launcher(command[0])
+@dataclass(frozen=True)
+class Options:
+    """What the user asks of `copse run` before the launcher's name."""
+
+    shared_heap: bool = False
+    trace: bool = False
+    check: bool = False
+    algorithm: str | None = None
+    flavour: str = "auto"
+
+
+FLAGS = {"--shared-heap": "shared_heap", "--trace": "trace", "--check": "check"}
+
+
+def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None:
+    """Returns command and options if there are only flags before the launcher; None leaves the rest to the argument parser.
+
+    Importing the parser takes longer than all else that this command does.
+    """
+    first = next((i for i, argument in enumerate(arguments) if argument not in FLAGS), len(arguments))
+    command = list(arguments[first:])
+    if not command or command[0].startswith("-"):
+        return None
+    return command, Options(**{FLAGS[flag]: True for flag in arguments[:first]})
+
+
+def start(command: Sequence[str], options: Options) -> NoReturn:
+    """Replaces this process by the launcher, whose ranks get Copse preloaded. Raises CopseError if that cannot work."""
+    named, launcher = named_family(command[0], options.flavour)
+    environment = intel_environment(launcher, dict(os.environ))
+    if options.trace:
+        environment["COPSE_TRACE"] = "1"
+    if options.check:
+        environment["COPSE_CHECK"] = "1"
+    if options.algorithm is not None:
+        environment["COPSE_ALGORITHM"] = options.algorithm
+        variables.check(environment)
+
+    if static := static_program(command[1:]):
+        print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
+              "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
+    names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if options.shared_heap else [])
+    preload = preload_value(names, environment.get("LD_PRELOAD"))
+    final, environment = launch_command(launcher, command[1:], preload, environment)
+    os.execve(final[0], final, environment)
+
+
+def named_family(launcher_name: str, flavour: str) -> tuple[flavours.Family, Launcher]:
+    """Returns the MPI that the launcher, or --flavour, names."""
+    launcher = identify_launcher(launcher_name)
     if flavour != "auto":
         named = flavours.family_named(flavour)
         if launcher.family not in (None, named):
@@ -212,27 +242,10 @@ def run_command(
                 f"{launcher.path} belongs to {launcher.family.title}, not to {named.title}",
                 "leave out --flavour, or use the other mpirun",
             )
-    elif launcher.family is None:
+        return named, launcher
+    if launcher.family is None:
         raise CopseError(
             f"{launcher.path} is not an MPI launcher that Copse knows",
             f"put mpirun first ({EXAMPLE}), or name its MPI: --flavour mpich",
         )
-    else:
-        named = launcher.family
-
-    environment = intel_environment(launcher, dict(os.environ))
-    if trace:
-        environment["COPSE_TRACE"] = "1"
-    if check:
-        environment["COPSE_CHECK"] = "1"
-    if algorithm is not None:
-        environment["COPSE_ALGORITHM"] = algorithm
-        variables.check(environment)
-
-    if static := static_program(command[1:]):
-        print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
-              "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
-    names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if shared_heap else [])
-    preload = preload_value(names, environment.get("LD_PRELOAD"))
-    final, environment = launch_command(launcher, command[1:], preload, environment)
-    os.execve(final[0], final, environment)
+    return launcher.family, launcher

@@ -1,0 +1,27 @@
+"""The options of `copse run`, for the argument parser."""
+
+from typing import Annotated
+
+import typer
+
+from . import flavours, run
+
+
+def run_command(
+    command: Annotated[
+        list[str], typer.Argument(metavar="MPIRUN ...", help="the launcher and all its arguments, unchanged")
+    ],
+    shared_heap: Annotated[
+        bool, typer.Option("--shared-heap", help="allocate in memory that the node's ranks share, so that messages are copied once")
+    ] = False,
+    trace: Annotated[bool, typer.Option("--trace", help="report at the end which algorithms ran")] = False,
+    check: Annotated[bool, typer.Option("--check", help="stop with an error if ranks make different calls")] = False,
+    algorithm: Annotated[
+        str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
+    ] = None,
+    flavour: Annotated[
+        str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
+    ] = "auto",
+) -> None:
+    """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
+    run.start(command, run.Options(shared_heap, trace, check, algorithm, flavour))
