@@ -1,4 +1,4 @@
-/* Measures what the first calls on a fresh communicator cost, its creation and its end included, for bench/startup.py.
+/* Measures what the first calls on a fresh communicator cost, its creation and its end included, for bench/fresh.py.
  *
  * fresh KIND WHAT ROUNDS: for each number of calls from 1 to 1000, ROUNDS times: makes a communicator, makes that many
  * calls on it, and frees it.

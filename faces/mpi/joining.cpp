@@ -97,6 +97,7 @@ void expect(CommState &state) {
 }
 
 bool join(CommState &state, bool at_once) {
+  const auto kept = state.shared_from_this();  // an error handler may free the communicator
   const AskingMpi guard;
   if (!at_once && !settings().join_at && !pays(state)) return false;
   state.early.end();
