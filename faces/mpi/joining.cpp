@@ -43,7 +43,7 @@ void found(CommState &state) {
   }
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
   const FirstWord mine{build_id(), settings().disable ? 0u : 1u,
-                       communicator::my_card(settings(), state.rank, state.ranks).place.host,
+                       communicator::host_of(settings(), state.rank, state.ranks),
                        driver_loaded() ? 1u : 0u, MpiWire::live()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <random>
 #include <string>
 
@@ -42,6 +43,19 @@ const topology::Machine &this_machine() {
   return machine;
 }
 
+// What stays the same as long as the process lives. It takes three files of the system to find out.
+struct Identity {
+  engine::ProcessId self;
+  std::uint64_t host = 0;
+};
+Identity identity() {
+  static std::mutex mutex;
+  static Identity known;
+  const std::lock_guard lock(mutex);
+  if (known.self.pid != getpid()) known = {engine::this_process(), host_id()};  // a forked child is another process
+  return known;
+}
+
 int ranks_by_launcher() {
   for (const char *name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
     if (const char *value = std::getenv(name)) return std::atoi(value);
@@ -60,9 +74,13 @@ std::uint64_t host_id() {
   return std::hash<std::string>{}(text + '@' + name.data());
 }
 
+std::uint64_t host_of(const choose::Settings &settings, int rank, int ranks) {
+  return identity().host + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
+}
+
 Card my_card(const choose::Settings &settings, int rank, int ranks) {
   Card card;
-  const engine::ProcessId self = engine::this_process();
+  const engine::ProcessId self = identity().self;
   card.pid = self.pid;
   card.started = self.started;
   card.process = process_token().load(std::memory_order_relaxed);
@@ -72,7 +90,7 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   // hwloc sees only the processors that the container may use.
   card.online = static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)),
                                                                 this_machine().processors().size()));
-  card.place.host = host_id() + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
+  card.place.host = host_of(settings, rank, ranks);
 
   const topology::CpuSet cpus = topology::current_processors();
   for (const unsigned cpu : cpus)

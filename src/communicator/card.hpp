@@ -36,6 +36,9 @@ struct Card {
 // boot of one kernel, in one PID namespace, that see the same host name.
 [[nodiscard]] std::uint64_t host_id();
 
+// Returns the same for a rank of a communicator, where COPSE_NODES may pretend that there are several.
+[[nodiscard]] std::uint64_t host_of(const choose::Settings &settings, int rank, int ranks);
+
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
