@@ -15,7 +15,6 @@ namespace copse::mpi {
 
 namespace detail {
 thread_local Remembered remembered[1u << kRememberedBits];
-thread_local bool asking_mpi = false;
 std::atomic<std::uint64_t> generation{1};
 }  // namespace detail
 

@@ -42,19 +42,8 @@ struct Remembered {
 inline constexpr unsigned kRememberedBits = 4;
 extern thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
-extern thread_local bool asking_mpi;
 CommState &find_or_make(MPI_Comm comm, Remembered &slot);
 }  // namespace detail
-
-// Copse's own requests to the MPI may run collectives inside the MPI. Those must not come back to Copse. While this
-// lives, this thread's calls are passed on.
-class AskingMpi {
- public:
-  AskingMpi() { detail::asking_mpi = true; }
-  ~AskingMpi() { detail::asking_mpi = false; }
-  AskingMpi(const AskingMpi &) = delete;
-  AskingMpi &operator=(const AskingMpi &) = delete;
-};
 
 // Finds or makes the communicator's state. No other rank takes part. The result for a handle that is not a communicator
 // is a state that passes calls on.

@@ -8,13 +8,15 @@
 #include "agreement.hpp"
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
-#include "communicators.hpp"
 #include "devices.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "wire.hpp"
 
 namespace copse::mpi {
+
+thread_local bool detail::asking_mpi = false;
+
 namespace {
 
 using communicator::Early;

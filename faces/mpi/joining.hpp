@@ -5,6 +5,19 @@
 
 namespace copse::mpi {
 
+namespace detail {
+extern thread_local bool asking_mpi;
+}
+// Copse's own requests to the MPI may run collectives inside the MPI. Those must not come back to Copse. While this
+// lives, this thread's calls are passed on.
+class AskingMpi {
+ public:
+  AskingMpi() { detail::asking_mpi = true; }
+  ~AskingMpi() { detail::asking_mpi = false; }
+  AskingMpi(const AskingMpi &) = delete;
+  AskingMpi &operator=(const AskingMpi &) = delete;
+};
+
 // Begins to count the calls on a communicator that Copse may serve, from COPSE_JOIN.
 void expect(CommState &state);
 

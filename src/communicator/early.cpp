@@ -26,13 +26,13 @@ bool Early::pays(const Words &least) {
 }
 
 double StartCost::expected(double crowding) const {
-  const double mean = mean_.load(std::memory_order_relaxed);
-  return mean > 0 ? mean : kFirstStart * crowding;
+  const std::lock_guard lock(mutex_);
+  return mean_ > 0 ? mean_ : kFirstStart * crowding;
 }
 
 void StartCost::add(double seconds) {
-  const double mean = mean_.load(std::memory_order_relaxed);
-  mean_.store(mean > 0 ? (mean + seconds) / 2 : seconds * kLaterPart, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  mean_ = mean_ > 0 ? (mean_ + seconds) / 2 : seconds * kLaterPart;
 }
 
 }  // namespace copse::communicator

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <mutex>
 
 namespace copse::communicator {
 
@@ -66,7 +66,8 @@ class StartCost {
   void add(double seconds);
 
  private:
-  std::atomic<double> mean_{0};  // 0: there was no start yet
+  mutable std::mutex mutex_;
+  double mean_ = 0;  // 0: there was no start yet
 };
 
 }  // namespace copse::communicator

@@ -146,6 +146,17 @@ class Pledge {
   bool kept_ = false;
 };
 
+std::shared_ptr<Group> group_of(const Census &census, const choose::Settings &settings, std::shared_ptr<Progress> progress) {
+  auto group = std::make_shared<Group>();
+  group->rank = census.rank;
+  group->ranks = static_cast<int>(census.cards.size());
+  group->settings = settings;
+  group->progress = std::move(progress);
+  group->terms.places = placement_of(census.cards, settings);
+  for (const Card &card : census.cards) group->reached.pids.push_back(card.pid);
+  return group;
+}
+
 // Fills in what the group goes by from now on.
 void describe(Group &group, const Census &census, const Reach &reach, const Agreed &agreed) {
   const choose::Settings &settings = group.settings;
@@ -251,13 +262,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   const Agreed agreed = agree(all, reach);
   if (std::string why = why_no_memory(memory, all, agreed, census->rank); !why.empty()) return refuse(std::move(why));
 
-  auto group = std::make_shared<Group>();
-  group->rank = census->rank;
-  group->ranks = bootstrap->ranks();
-  group->settings = settings;
-  group->progress = std::move(progress);
-  group->terms.places = placement_of(census->cards, settings);
-  for (const Card &card : census->cards) group->reached.pids.push_back(card.pid);
+  auto group = group_of(*census, settings, std::move(progress));
   describe(*group, *census, reach, agreed);
   group->reached.peers = std::move(reach.peers);
   group->reached.heaps = std::move(reach.heaps);
