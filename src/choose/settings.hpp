@@ -48,6 +48,7 @@ struct Settings {
   bool progress_thread = false;
   Learn learn = Learn::always;
   std::optional<std::uint32_t> join_at;  // from which call on a communicator an MPI program is served; none: when it pays
+  std::string learned;  // the file of what was learned; empty: none
   std::vector<Forced> forced;
   std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;
