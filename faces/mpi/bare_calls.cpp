@@ -33,7 +33,7 @@ int around_init(const void *caller, Init &&init) {
 
 extern "C" {
 
-#define COPSE_ROUNDS false
+#define COPSE_ROUNDS false  // no result depends on the order of operands
 COPSE_FORMS(Barrier, barrier, , barrier, (Raw comm), (comm), Plain)
 
 int exported_Init(int *argc, char ***argv) COPSE_SYMBOL("MPI_Init");

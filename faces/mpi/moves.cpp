@@ -221,6 +221,6 @@ int alltoallv(const Site &site, const void *input, const Count *given, const Dis
 }  // namespace
 }  // namespace copse::mpi
 
-#define COPSE_ROUNDS false
+#define COPSE_ROUNDS false  // no result depends on the order of operands
 #define COPSE_CALLS "moves.def"
 #include "call_exports.hpp"

@@ -46,6 +46,20 @@ def test_worlds_that_merge(run, compile_mpi, tmp_path, name, case):
         assert re.search(RAN.format(call), done.stderr, re.MULTILINE), done.stderr
 
 
+@pytest.mark.parametrize("join", ["pays", "2"])
+@pytest.mark.parametrize("case", ["both", "bare children"])
+def test_worlds_that_merge_before_copse_begins(run, compile_mpi, tmp_path, case, join):
+    """No question goes to ranks of another world, which may have no Copse."""
+    flavour = flavours.find("mpich")
+    program, children = compile_mpi(flavour, SOURCE.read_text(), "worlds"), tmp_path / "children.sh"
+    preload = "unset LD_PRELOAD" if case == "bare children" else f"export LD_PRELOAD={flavour.preload}"
+    children.write_text(f'#!/bin/sh\n{preload}\nexec "{program}"\n')
+    children.chmod(0o755)
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": join}
+    done = run(flavour.command(RANKS, [program, children], crowded=True, variables=variables), env=flavour.environment(), timeout=60)
+    assert done.returncode == 0 and "parents: right" in done.stdout and "children: right" in done.stdout, done.stdout + done.stderr
+
+
 def another_build(library: Path, copy: Path) -> Path:
     """Returns a copy of the library with another build id."""
     data = bytearray(library.read_bytes())

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kChildren = 2, kCount = 3000 };
+enum { kChildren = 2, kCount = 3000, kTurns = 24 }; /* so many turns that Copse would look whether to begin */
 static int right = 1;
 
 static void expect(int condition, const char *what, const char *where) {
@@ -18,7 +18,7 @@ static void try_calls(MPI_Comm comm, const char *where) {
   int rank, ranks;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int turn = 0; turn < kTurns; ++turn) {
     const int root = turn % ranks;
     for (int i = 0; i < kCount; ++i) values[i] = i + rank;
     MPI_Allreduce(values, sums, kCount, MPI_INT, MPI_SUM, comm);
