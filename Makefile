@@ -1,5 +1,7 @@
 # The commands for users. tools/ does the work, and all results are under build/.
-.PHONY: build setup run test test-full clean
+.PHONY: build setup run test test-full install uninstall clean
+
+PREFIX ?= /usr/local
 
 build: setup
 	@tools/build
@@ -16,6 +18,13 @@ test: setup
 test-full:
 	@tools/setup --full
 	@build/venv/bin/python tools/test --full
+
+# Installs what has been built. DESTDIR (empty, or a folder) goes before PREFIX, for packages.
+install:
+	@cmake --install build/release --prefix "$(PREFIX)" --strip
+
+uninstall:
+	@cmake -P "$(DESTDIR)$(PREFIX)/share/copse/uninstall.cmake"
 
 clean:
 	rm -rf build

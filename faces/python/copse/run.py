@@ -45,19 +45,9 @@ def identify_launcher(name: str) -> Launcher:
     if not found:
         raise CopseError(f"launcher {name!r} was not found", f"give its path, or put its folder on PATH: {EXAMPLE}")
     resolved = Path(found).resolve()
-    prefix = resolved.parent.parent
-    beside = {
-        family.name: family
-        for folder in ("lib", "lib64")
-        for family in flavours.FAMILIES
-        for soname in family.sonames
-        if (prefix / folder / soname).exists()
-    }
-    if flavours.INTEL.name in beside:  # Intel MPI and MPICH share a soname
-        intel = (prefix / "bin" / "impi_info").exists()
-        del beside[flavours.MPICH.name if intel else flavours.INTEL.name]
-    if len(beside) == 1 and resolved.name.startswith(("mpirun", "mpiexec", "prterun", "orterun")):
-        return Launcher(Path(found), next(iter(beside.values())))
+    beside = flavours.family_in(resolved.parent.parent)
+    if beside and resolved.name.startswith(("mpirun", "mpiexec", "prterun", "orterun")):
+        return Launcher(Path(found), beside)
     printed = _version_text(found)
     for family in flavours.FAMILIES:
         if re.search(family.version_pattern, printed, re.DOTALL):
@@ -146,7 +136,7 @@ def preload_value(names: Sequence[str], inherited: str | None) -> str:
     files = [paths.PRELOAD_FOLDER / name for name in names]
     for file in files:
         if not file.exists():
-            raise CopseError(f"the preload library {file} is missing", f"run: make -C {paths.ROOT} build")
+            raise CopseError(f"the preload library {file} is missing", paths.make("build"))
         if re.search(r"[\s:]", str(file)):
             raise CopseError(f"LD_PRELOAD cannot hold the path {file!r}", "move Copse to a path without space or colon")
     return ":".join([*map(str, files), *filter(None, [inherited])])
