@@ -19,9 +19,9 @@ test-full:
 	@tools/setup --full
 	@build/venv/bin/python tools/test --full
 
-# Installs what has been built. DESTDIR (empty, or a folder) goes before PREFIX, for packages.
+# Installs what has been built, for everybody to read. DESTDIR (empty, or a folder) goes before PREFIX, for packages.
 install:
-	@cmake --install build/release --prefix "$(PREFIX)" --strip
+	@umask 022 && cmake --install build/release --prefix "$(PREFIX)" --strip
 
 uninstall:
 	@cmake -P "$(DESTDIR)$(PREFIX)/share/copse/uninstall.cmake"

@@ -97,9 +97,9 @@ def as_installed(home: Path, native: Path) -> Iterator[ModuleType]:
         link.unlink()
 
 
-def gather_completion(share: Path) -> None:
+def gather_completion(share: Path, variable: str) -> None:
     for shell, name in COMPLETION.items():
-        script = get_completion_script(prog_name="copse", complete_var="_COPSE_COMPLETE", shell=shell)
+        script = get_completion_script(prog_name="copse", complete_var=variable, shell=shell)
         if shell == "zsh":  # zsh runs the file at the first use, and must then complete as well
             script += "\n_copse_completion"
         file = share / name
@@ -125,8 +125,8 @@ def main() -> None:
     with as_installed(home, options.native) as copse:
         command = typer.main.get_command(copse.make_app())
         manual.write(share / "man", command, options.version, copse.variables.table(), options.native)
+        gather_completion(share, copse.COMPLETE)
     compile_python(home / "python")
-    gather_completion(share)
     script = options.folder / options.bin / "copse"
     script.parent.mkdir(parents=True)
     text = (HERE / "copse.in").read_text().replace("@HOME_FROM_BIN@", options.home_from_bin).replace("@PYTHON@", PYTHON)

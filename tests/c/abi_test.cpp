@@ -31,7 +31,7 @@ TEST(Abi, NumbersStay) {
                 COPSE_LOR == 5 && COPSE_LXOR == 6 && COPSE_BAND == 7 && COPSE_BOR == 8 && COPSE_BXOR == 9 &&
                 COPSE_MINLOC == 10 && COPSE_MAXLOC == 11);
   static_assert(sizeof(copse_status) == 4 && sizeof(copse_type) == 4 && sizeof(copse_op) == 4);
-  static_assert(COPSE_VERSION_MAJOR == 0 && COPSE_VERSION_MINOR == 1);
+  static_assert(COPSE_VERSION_MAJOR == 0 && COPSE_VERSION_MINOR == 2);
 }
 
 TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {

@@ -6,9 +6,12 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init
 
 from . import native, variables
 from .errors import USAGE_EXIT_CODE, CopseError
+
+COMPLETE = "_COPSE_COMPLETE"  # a shell sets it to ask for completions (packaging/gather.py)
 
 # The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -37,6 +40,8 @@ def make_app() -> typer.Typer:
 
 
 def main() -> None:
+    if COMPLETE in os.environ:
+        completion_init()  # for the shells' scripts, without typer's options that would write them into the user's files
     try:
         make_app()(prog_name="copse")
     except CopseError as error:
