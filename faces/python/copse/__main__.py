@@ -16,7 +16,7 @@ COMPLETE = "_COPSE_COMPLETE"  # a shell sets it to ask for completions (packagin
 # The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
-COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
+COMMANDS = {"run": PASS_THROUGH, "info": {}, "doctor": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
 
 
 def make_app() -> typer.Typer:
