@@ -43,7 +43,7 @@ install(FILES ${made}/copse.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 configure_package_config_file(${templates}/CopseConfig.cmake.in ${made}/CopseConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Copse)
-write_basic_package_version_file(${made}/CopseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${made}/CopseConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${made}/CopseConfig.cmake ${made}/CopseConfigVersion.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Copse)
 install(EXPORT CopseTargets NAMESPACE Copse:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Copse)
 

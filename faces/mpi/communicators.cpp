@@ -2,6 +2,8 @@
 #include "communicators.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -104,6 +106,16 @@ void found(CommState &state) {
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), *settings, state.why_not, progress());
 }
 
+// Says once why Copse can do nothing for a program, unless that is what its user asked for.
+void say_why_not(const CommState &state) {
+  static std::atomic<bool> said = false;
+  int world = 0;
+  real().Comm_size_(MPI_COMM_WORLD, &world);
+  if (state.copse || settings->quiet || settings->disable || state.rank != 0 || state.ranks != world || said.exchange(true)) return;
+  std::fprintf(stderr, "copse: every call on all %d ranks is passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 says less\n",
+               state.ranks, state.why_not.c_str());
+}
+
 // The trace takes what ran on a communicator when its last call is over.
 void let_go(CommState *state) {
   try {
@@ -130,6 +142,7 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
     state->why_not = "ranks of another MPI_COMM_WORLD";
   } else {
     found(*state);
+    say_why_not(*state);
   }
   return state;
 }

@@ -45,6 +45,7 @@ struct Settings {
   bool disable = false;
   bool check = false;
   bool trace = false;
+  bool quiet = false;
   bool progress_thread = false;
   Learn learn = Learn::always;
   std::vector<Forced> forced;

@@ -172,8 +172,9 @@ def test_a_c_program_is_linked_through_cmake(installed, source, run, tmp_path):
     assert sums(tmp_path / "build/sum", f"cmake-{os.getpid()}") == SUMS
 
 
-def test_cmake_refuses_another_interface(installed, source, run, tmp_path):
-    done = configured(run, tmp_path, source, installed, "0.1")
+@pytest.mark.parametrize("version", ["0.3", "1.0"])
+def test_cmake_refuses_a_later_version(installed, source, run, tmp_path, version):
+    done = configured(run, tmp_path, source, installed, version)
     assert done.returncode != 0 and "Copse" in done.stderr and "compatible" in done.stderr
 
 

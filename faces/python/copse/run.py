@@ -185,6 +185,7 @@ def run_command(
         bool, typer.Option("--shared-heap", help="allocate in memory that the node's ranks share, so that messages are copied once")
     ] = False,
     trace: Annotated[bool, typer.Option("--trace", help="report at the end which algorithms ran")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="do not say where Copse can do nothing for the program")] = False,
     check: Annotated[bool, typer.Option("--check", help="stop with an error if ranks make different calls")] = False,
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
@@ -213,13 +214,15 @@ def run_command(
     environment = intel_environment(launcher, dict(os.environ))
     if trace:
         environment["COPSE_TRACE"] = "1"
+    if quiet:
+        environment["COPSE_QUIET"] = "1"
     if check:
         environment["COPSE_CHECK"] = "1"
     if algorithm is not None:
         environment["COPSE_ALGORITHM"] = algorithm
         variables.check(environment)
 
-    if static := static_program(command[1:]):
+    if not quiet and (static := static_program(command[1:])):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
     names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if shared_heap else [])
