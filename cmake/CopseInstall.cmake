@@ -5,6 +5,19 @@
 #   lib/copse/                      what `copse` needs: copse-native, the preload libraries, python/ and bench/
 #   share/                          manual pages, shell completion, licences, recorded machines
 # share/copse/manifest.txt lists every file, and share/copse/uninstall.cmake removes them again.
+# A wheel has the package itself, put together by scikit-build-core (pyproject.toml), and in copse/home what it needs.
+if(SKBUILD)
+  install(TARGETS copse_heap LIBRARY DESTINATION copse/home)
+  install(TARGETS copse-native RUNTIME DESTINATION copse/home)
+  foreach(family mpich openmpi abi)
+    if(TARGET copse_mpi_${family})
+      install(TARGETS copse_mpi_${family} LIBRARY DESTINATION copse/home)
+    endif()
+  endforeach()
+  install(FILES bench/mpi_collectives.c DESTINATION copse/home/bench)
+  return()
+endif()
+
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -40,6 +53,9 @@ install(FILES cmake/uninstall.cmake DESTINATION share/copse)
 copse_up(COPSE_UP_FROM_PKGCONFIG ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_file(${templates}/copse.pc.in ${made}/copse.pc @ONLY)
 install(FILES ${made}/copse.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+configure_file(${templates}/modulefile.in ${made}/modulefile @ONLY)
+install(FILES ${made}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/copse RENAME ${PROJECT_VERSION})
 
 configure_package_config_file(${templates}/CopseConfig.cmake.in ${made}/CopseConfig.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Copse)

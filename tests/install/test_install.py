@@ -190,6 +190,20 @@ def test_the_shell_completes_commands_and_options(installed, run):
         assert "copse" in (installed / "share" / shell).read_text().splitlines()[0]
 
 
+MODULES = "/usr/share/modules/init/bash"  # of Debian's environment-modules
+
+
+def test_an_environment_module_shows_the_way(installed, source, run, tmp_path):
+    script = (
+        f"source {MODULES} && module use {installed}/share/modulefiles && module load copse && copse --version && "
+        f"gcc {source} $(pkg-config --cflags --libs copse) -o {tmp_path}/sum && {tmp_path}/sum module-{os.getpid()} 0 1 && "
+        "module unload copse && ! command -v copse"
+    )
+    done = run(["bash", "-c", script], env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"copse [\d.]+\nrank 0 of 1: 1\n", done.stdout), done.stdout
+
+
 def test_without_its_python_the_command_says_what_it_needs(installed, tmp_path, run):
     text = (installed / "bin/copse").read_text()
     version = re.search(r"python(3\.\d+)", text)[1]

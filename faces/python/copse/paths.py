@@ -1,15 +1,17 @@
 """The places of things: in this checkout, or where Copse is installed.
 
 In a checkout, all build results are under build/ (see tools/build). An installed package lies in lib/copse/python, and
-what belongs to it in the folder above, lib/copse (see cmake/CopseInstall.cmake). Nothing there is ever written.
+what belongs to it in the folder above, lib/copse. In a wheel, that is the folder home of the package itself
+(cmake/CopseInstall.cmake). Nothing there is ever written.
 """
 
 import os
 from pathlib import Path
 
-_HOME = Path(__file__).resolve().parents[2]
-INSTALLED = (_HOME / "copse-native").exists()
-ROOT = _HOME if INSTALLED else _HOME.parent  # of the checkout, or lib/copse
+_HERE = Path(__file__).resolve()
+_HOMES = [home for home in (_HERE.parents[2], _HERE.parent / "home") if (home / "copse-native").exists()]
+INSTALLED = bool(_HOMES)
+ROOT = _HOMES[0] if INSTALLED else _HERE.parents[3]  # lib/copse or home, or the checkout
 BUILD = ROOT / "build"
 NATIVE = ROOT / "copse-native" if INSTALLED else BUILD / "bin" / "copse-native"
 PRELOAD_FOLDER = ROOT if INSTALLED else BUILD / "lib"
