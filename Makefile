@@ -1,5 +1,5 @@
 # The commands for users. tools/ does the work, and all results are under build/.
-.PHONY: build setup run test test-full install uninstall clean
+.PHONY: build setup run test test-full install uninstall site clean
 
 PREFIX ?= /usr/local
 
@@ -25,6 +25,11 @@ install:
 
 uninstall:
 	@cmake -P "$(DESTDIR)$(PREFIX)/share/copse/uninstall.cmake"
+
+# The documents as a site, in build/site. A warning, as of a link that leads nowhere, is an error.
+site:
+	@tools/setup --full
+	@build/site-tools/bin/mkdocs build --strict --quiet
 
 clean:
 	rm -rf build
