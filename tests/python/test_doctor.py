@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from copse import __main__, doctor, flavours
+from copse import __main__, doctor, flavours, paths
 from copse.doctor import FAILS, SLOWER, WORKS, System
 from copse.run import Launcher
 
@@ -110,6 +110,13 @@ def test_balancing_matters_with_several_regions_only(machine):
 def test_an_unknown_mpirun_needs_a_name(machine):
     [(state, subject, _, mend)] = troubles(machine(mpirun=None))
     assert (state, subject) == (FAILS, "mpirun") and "--flavour" in mend
+
+
+def test_an_mpi_without_its_library_says_how_to_get_it(machine, monkeypatch, tmp_path):
+    system = machine()
+    monkeypatch.setattr(paths, "PRELOAD_FOLDER", tmp_path)
+    [(state, subject, says, _)] = troubles(system)
+    assert (state, subject) == (FAILS, "MPI") and "libcopse-mpi-mpich.so is missing; run: make" in says
 
 
 def test_this_machine_is_examined_as_it_is(native_binary):

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from . import flavours, native, run
+from . import flavours, native, paths, run
 from .info import ranges_text, size_text
 
 WORKS, SLOWER, FAILS = "works", "slower", "fails"
@@ -240,7 +240,7 @@ def check_mpis(system: System) -> Iterator[Finding]:
         if mpi.preload.exists():
             yield Finding(WORKS, "MPI", f"{mpi.title}", f"copse run {mpi.mpiexec} -n 2 ./app")
         else:
-            yield Finding(FAILS, "MPI", f"{mpi.title}: its {mpi.preload.name} is missing", "make build")
+            yield Finding(FAILS, "MPI", f"{mpi.title}: its {mpi.preload.name} is missing; {paths.make('build')}")
     if system.mpirun is None:
         yield Finding(SLOWER, "mpirun", "is not on PATH; give its whole path", f"copse run {system.mpis[0].mpiexec if system.mpis else '/path/of/mpirun'} -n 2 ./app")
     elif system.mpirun.family is None:
