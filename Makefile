@@ -27,8 +27,7 @@ uninstall:
 	@cmake -P "$(DESTDIR)$(PREFIX)/share/copse/uninstall.cmake"
 
 # The documents as a site, in build/site. A warning, as of a link that leads nowhere, is an error.
-site:
-	@tools/setup --full
+site: setup
 	@build/site-tools/bin/mkdocs build --strict --quiet
 
 clean:

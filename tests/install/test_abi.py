@@ -16,11 +16,12 @@ def test_the_interface_is_the_recorded_one(tmp_path):
     assert added == "", f"the interface has grown:\n{added}\nif that is meant, run: build/venv/bin/python tests/install/abi.py --write"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("file, old, new", [
     ("collectives.h", "int root", "long root"),
-    pytest.param("copse.h", "COPSE_ERROR_LOST = 5", "COPSE_ERROR_LOST = 9", marks=pytest.mark.full),
-    pytest.param("exports.map", "copse_barrier; ", "", marks=pytest.mark.full),
-    pytest.param("exports.map", "COPSE_0.2 {", "COPSE_0.9 {", marks=pytest.mark.full),
+    ("copse.h", "COPSE_ERROR_LOST = 5", "COPSE_ERROR_LOST = 9"),
+    ("exports.map", "copse_barrier; ", ""),
+    ("exports.map", "COPSE_0.2 {", "COPSE_0.9 {"),
 ])  # fmt: skip
 def test_a_break_is_noticed(tmp_path, file, old, new):
     headers, exports = tmp_path / "include", tmp_path / "exports.map"

@@ -13,13 +13,13 @@ import pytest
 from copse import flavours, paths
 
 pytestmark = pytest.mark.full
-TOOLS = paths.ROOT / "build" / "wheel-tools" / "bin"  # tools/setup --full
+TOOLS = paths.ROOT / "build" / "wheel-tools" / "bin"  # make setup
 sys.path.insert(0, str(paths.ROOT / "packaging"))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    assert TOOLS.exists(), "run: tools/setup --full"
+    assert TOOLS.exists(), "run: make setup"
     folder = tmp_path_factory.mktemp("wheel")
     command = [TOOLS / "pip", "wheel", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-w", folder, paths.ROOT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3000, env={**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"})

@@ -7,15 +7,14 @@ import pytest
 
 from copse import paths
 
-pytestmark = pytest.mark.full
-MKDOCS = paths.ROOT / "build" / "site-tools" / "bin" / "mkdocs"  # tools/setup --full
+MKDOCS = paths.ROOT / "build" / "site-tools" / "bin" / "mkdocs"  # make setup
 PARTS = ("docs", "packaging", "examples", "include", "faces/python", "mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
 
 
 @pytest.fixture
 def site(run, tmp_path):
     """Returns a function that builds the site of a copy of the documents."""
-    assert MKDOCS.exists(), "run: tools/setup --full"
+    assert MKDOCS.exists(), "run: make setup"
     copied = tmp_path / "copy"
     for part in PARTS:
         (copied / part).parent.mkdir(parents=True, exist_ok=True)
@@ -36,6 +35,7 @@ def test_every_page_is_in_it_and_can_be_found(site, tmp_path):
     assert "Installing" in front and "The shared heap" in front and "repository/index.html" in front
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("page, text, said", [
     ("docs/tuning.md", "[gone](gone.md)", "gone.md"),
     ("docs/tuning.md", "[gone](tuning.md#no-such-part)", "no-such-part"),
