@@ -48,6 +48,7 @@ struct Settings {
   bool quiet = false;
   bool progress_thread = false;
   Learn learn = Learn::always;
+  std::string learned;  // the file of what was learned; empty: none
   std::vector<Forced> forced;
   std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;
