@@ -10,7 +10,6 @@ import pytest
 
 from copse import __main__, flavours, paths
 
-TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse-native")
 FORMER_PLACE = "a_place_that_copse_has_left"
 
 
@@ -25,9 +24,8 @@ def files_in(folder: Path) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory) -> Path:
+def installed(built, tmp_path_factory) -> Path:
     """Returns a prefix in which Copse was installed, and which was moved afterwards."""
-    subprocess.run([paths.ROOT / "tools" / "build", "release", "--target", *TARGETS], check=True, timeout=3000)
     folder = tmp_path_factory.mktemp("installed")
     habit = os.umask(0o077)
     make("install", folder / FORMER_PLACE)
@@ -214,7 +212,7 @@ def test_without_its_python_the_command_says_what_it_needs(installed, tmp_path, 
     assert done.returncode == 2 and "there is no python3.999" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_replaced_under_a_running_program_then_removed(installed, source, run, tmp_path):
+def test_replaced_under_a_running_program_then_removed(built, source, run, tmp_path):
     """An installation goes over another one while a rank runs, which then meets a rank of the new one. At last, nothing is left but
     what was there before."""
     prefix = tmp_path / "prefix"
@@ -240,7 +238,7 @@ def test_replaced_under_a_running_program_then_removed(installed, source, run, t
 
 
 @pytest.mark.full
-def test_destdir_goes_before_the_prefix(tmp_path):
+def test_destdir_goes_before_the_prefix(built, tmp_path):
     make("install", Path("/usr"), str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["usr"] and (tmp_path / "usr/bin/copse").exists()
     make("uninstall", Path("/usr"), str(tmp_path))
