@@ -36,6 +36,9 @@ endfunction()
 # copse_test(<name> SOURCES ... USES ... [LABELS quick|full ...] [TIMEOUT seconds] [SHARDS n])
 # A GoogleTest binary under build/tests, with one ctest entry. LABELS default to quick (run by `make test`). SHARDS makes n
 # entries, name_1 .. name_n, each with a share of the cases, so that a long computation uses all processors.
+if(NOT BUILD_TESTING)
+  return()
+endif()
 find_package(GTest REQUIRED)
 # Tests are many and small, and compiling them takes the time. So they are built with -O1; the rooms that they test are
 # fully optimised.

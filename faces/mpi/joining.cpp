@@ -2,7 +2,9 @@
 #include "joining.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <vector>
 
 #include "agreement.hpp"
@@ -72,6 +74,16 @@ void found(CommState &state) {
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
 }
 
+// Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
+void say_why_not(const CommState &state) {
+  static std::atomic<bool> said = false;
+  int world = 0;
+  real().Comm_size_(MPI_COMM_WORLD, &world);
+  if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world || said.exchange(true)) return;
+  std::fprintf(stderr, "copse: every call on all %d ranks is passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 says less\n",
+               state.ranks, state.why_not.c_str());
+}
+
 // Asks the ranks whether the start pays. The question is a blocking call, like the one that comes after it: a nonblocking
 // one may take ten times as long. A communicator with ranks of another world is not asked: those may have no Copse.
 bool pays(CommState &state) {
@@ -107,7 +119,10 @@ bool join(CommState &state, bool at_once) {
   const auto start = std::chrono::steady_clock::now();
   found(state);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!state.copse) return false;
+  if (!state.copse) {
+    say_why_not(state);
+    return false;
+  }
   start_cost.add(seconds);
   if (settings().trace) {
     count_start("communicators", seconds);

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define COPSE_VERSION_MAJOR 0
-#define COPSE_VERSION_MINOR 1
+#define COPSE_VERSION_MINOR 2
 
 #if defined(__GNUC__)
 #define COPSE_API __attribute__((visibility("default")))

@@ -58,6 +58,7 @@ struct Reader {
 
   void check(std::string_view name, std::string_view value) { boolean(name, value, settings.check); }
   void disable(std::string_view name, std::string_view value) { boolean(name, value, settings.disable); }
+  void quiet(std::string_view name, std::string_view value) { boolean(name, value, settings.quiet); }
   void trace(std::string_view name, std::string_view value) { boolean(name, value, settings.trace); }
   // libcopse-heap.so reads these two variables itself. Here they are only checked.
   void heap_bytes(std::string_view name, std::string_view value) {
@@ -241,8 +242,8 @@ std::optional<Settings> read_settings(const char *const *environment, std::strin
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    const bool alone = name == "COPSE_TRACE" || name == "COPSE_LEARNED" || name == "COPSE_JOIN";  // may differ between ranks
-    if (!alone)  // sums, because the order of an environment means nothing
+    // Some mean nothing to other ranks, or may differ between them. Sums, because the order of an environment means nothing, either.
+    if (name != "COPSE_TRACE" && name != "COPSE_LEARNED" && name != "COPSE_QUIET" && name != "COPSE_JOIN")
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }
   if (!reader.error.empty()) {

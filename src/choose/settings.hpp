@@ -45,6 +45,7 @@ struct Settings {
   bool disable = false;
   bool check = false;
   bool trace = false;
+  bool quiet = true;
   bool progress_thread = false;
   Learn learn = Learn::always;
   std::optional<std::uint32_t> join_at;  // from which call on a communicator an MPI program is served; none: when it pays

@@ -94,9 +94,11 @@ Probe between_siblings(const std::function<void(Board&)>& own, const std::functi
   return result;
 }
 
+// Where copse-native is installed, the libraries lie beside it; in a build folder, in lib beside bin.
 std::string file_beside_us(const char* name) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  return (self.parent_path().parent_path() / "lib" / name).lexically_normal().string();
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto installed = folder / name;
+  return std::filesystem::exists(installed) ? installed.string() : (folder.parent_path() / "lib" / name).string();
 }
 
 }  // namespace
@@ -147,7 +149,7 @@ Probe probe_kernel_reach() {
 Probe probe_shared_heap() {
   const std::string library = file_beside_us("libcopse-heap.so");
   if (access(library.c_str(), R_OK) != 0)
-    return {false, library + ": " + std::strerror(errno) + "; build it (make build)"};
+    return {false, library + ": " + std::strerror(errno) + "; build or install it"};
   int ends[2];
   if (pipe(ends) != 0) return {false, std::string("pipe: ") + std::strerror(errno)};
   const engine::Descriptor read_end(ends[0]);

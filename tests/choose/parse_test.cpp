@@ -71,6 +71,7 @@ TEST(Parse, SettingsThatDifferHaveOtherFingerprints) {
   EXPECT_NE(fingerprint({"COPSE_FRAGMENT=4K"}), fingerprint({}));
   EXPECT_EQ(fingerprint({"COPSE_FRAGMENT=4K", "COPSE_CHECK=1"}), fingerprint({"COPSE_CHECK=1", "COPSE_FRAGMENT=4K"}));
   EXPECT_EQ(fingerprint({"COPSE_TRACE=1"}), fingerprint({"PATH=/bin"}));  // one rank alone may trace
+  EXPECT_EQ(fingerprint({"COPSE_QUIET=1"}), fingerprint({"PATH=/bin"}));
 }
 
 }  // namespace

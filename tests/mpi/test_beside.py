@@ -207,18 +207,26 @@ def test_under_a_debugger(launch, compile_mpi, tool, heap):
 @ONE_OR_ALL
 def test_in_a_user_namespace(run, compile_mpi, name, whose):
     """Ranks in separate namespaces may be unable to reach each other's memory. Then all calls are passed on, and the
-    trace says why."""
+    trace says why, or one line without it."""
     alone = ["unshare", "-U", "-r"]
     tried = run([*alone, "true"])
     if tried.returncode != 0:
         pytest.skip(f"no user namespaces here: {tried.stderr.strip()}")
     flavour = flavours.find(name)
     each = whose == "of each rank"
-    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # MPICH aborts
-    command = flavour.command(RANKS, [*(alone if each else []), compile_mpi(flavour, PROGRAM)], variables=variables)
-    done = run([*([] if each else alone), *command], env=flavour.environment())
+    program = [*(alone if each else []), compile_mpi(flavour, PROGRAM)]
+    fixed = {"LD_PRELOAD": str(flavour.preload), "MPIR_CVAR_CH4_CMA_ENABLE": "0"}  # without the latter, MPICH aborts
+
+    def command(**variables):
+        return flavour.command(RANKS, program, variables={**fixed, **variables})
+
+    done = run([*([] if each else alone), *command(COPSE_TRACE="1")], env=flavour.environment())
     assert all_right(done), done.stdout + done.stderr
     if each:
         assert ran(done, "allreduce") == 0 and "could not open or map the common memory" in done.stderr, done.stderr
+        for quiet, lines in (("0", 1), ("1", 0), ("", 0)):
+            done = run(command(COPSE_QUIET=quiet), env=flavour.environment())
+            said = re.findall(r"^.*copse: every call on all .* is passed on to the MPI: .*could not open or map the common memory.*$", done.stderr, re.MULTILINE)
+            assert all_right(done) and len(said) == done.stderr.count("copse: ") == lines, done.stdout + done.stderr
     else:
         assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr

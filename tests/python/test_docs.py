@@ -163,6 +163,18 @@ def test_decisions_are_short():
     assert len(words) >= 7 and {name: n for name, n in words.items() if n > DECISION_WORDS_MAX} == {}
 
 
+CHANGELOG_WORDS_MAX = 400  # of a version: two minutes
+
+
+def test_the_changelog_is_short_and_begins_with_this_version():
+    version = re.search(r"^project\(copse VERSION (\S+)", (paths.ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+    for document in ("CHANGELOG.md", "docs/changes.md"):
+        parts = re.split(r"^## ", (paths.ROOT / document).read_text(), flags=re.MULTILINE)[1:]
+        assert parts[0].split()[0] == version, document
+        if document == "CHANGELOG.md":
+            assert [part.split()[0] for part in parts if len(part.split()) > CHANGELOG_WORDS_MAX] == []
+
+
 def test_commands_in_the_documents_exist():
     """Every `copse <command>` in the documents names a command of the command line."""
     from copse import __main__

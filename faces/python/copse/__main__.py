@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 from . import native, run, variables
 from .errors import USAGE_EXIT_CODE, CopseError
 
+COMPLETE = "_COPSE_COMPLETE"  # a shell sets it to ask for completions (packaging/gather.py)
+
 # The subcommands in the order of the help text, each with its settings for the argument parser.
 PASS_THROUGH = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 PASS_ALL = {**PASS_THROUGH, "allow_extra_args": True, "help_option_names": []}
-COMMANDS = {"run": PASS_THROUGH, "info": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
+COMMANDS = {"run": PASS_THROUGH, "info": {}, "doctor": {}, "verify": PASS_ALL, "explain": PASS_ALL, "price": PASS_ALL, "bench": {}, "calibrate": {}, "tune": {}}
 MODULES = {"run": "run_options"}  # where that is not the subcommand's name
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ def make_app(names: Iterable[str] = COMMANDS) -> "typer.Typer":
 
 def main() -> None:
     arguments = sys.argv[1:]
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init
+
+        completion_init()  # for the shells' scripts, without typer's options that would write them into the user's files
     try:
         if arguments[:1] == ["run"] and (plain := run.without_parser(arguments[1:])):
             variables.check(os.environ)

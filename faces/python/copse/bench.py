@@ -27,7 +27,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import flavours, paths, readme, run
+from . import flavours, paths, plots, readme, run
 from .bench_report import (
     PROGRAM_TITLES,
     Sample,
@@ -209,6 +209,15 @@ def chosen_words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...
     return words
 
 
+def chosen_flavours(text: str) -> list[flavours.Flavour]:
+    if text != "all":
+        return [flavours.find(name) for name in chosen_words(text, flavours.NAMES, "MPI flavour")]
+    found = flavours.installed()
+    if not found:
+        raise CopseError("no MPI was found", f"{flavours.MISSING} (copse info lists the MPIs that it finds)")
+    return found
+
+
 def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) -> tuple[int, ...]:
     numbers = []
     for word in text.split(","):
@@ -233,7 +242,7 @@ def bench_command(
     cache: Annotated[
         int, typer.Option(min=0, help="MiB of last-level cache that cold calls must miss; 0 is what the machine says, which in a virtual one may be far too much")
     ] = 0,
-    against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse")] = ",".join(PEERS),
+    against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse; all: those that are installed")] = "all" if paths.INSTALLED else ",".join(PEERS),
     imb: Annotated[
         bool | None,
         typer.Option(
@@ -246,7 +255,7 @@ def bench_command(
     batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch (own program)")] = 3,
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
-    output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.BUILD / "bench",
+    output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
@@ -273,14 +282,14 @@ def bench_command(
         cache,
     )
     rank_counts = chosen_numbers(ranks, "number of ranks", 1)
-    found = [flavours.find(name) for name in chosen_words(against, flavours.NAMES, "MPI flavour")]
+    found = chosen_flavours(against)
     runs_imb = {f.name for f in found if f.family is not flavours.OPEN_MPI}
     if imb and len(runs_imb) < len(found):
         raise CopseError("IMB-MPI1 runs under MPICH's ABI only", f"add: --against {','.join(runs_imb) or 'mpich,impi'}")
     not_imb = [operation for operation in grid.operations if operation not in IMB_OPERATIONS]
     if imb and not_imb:
         raise CopseError(f"IMB-MPI1 has no {not_imb[0]} with sizes of that meaning", "use: --own")
-    use_imb = runs_imb if imb is None and not not_imb or imb else set()
+    use_imb = runs_imb if imb or (imb is None and not not_imb and flavours.has_imb()) else set()
     plan = {"imb": [f for f in found if f.name in use_imb], "own": [f for f in found if f.name not in use_imb]}
 
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -300,7 +309,11 @@ def bench_command(
             samples += take_samples(program, make_sides(members, heap), count, grid, progress.print)
     rows = summarise(samples, all_sides)
     show(console, rows)
-    files = write(output, grid, all_sides, samples, rows) + draw(rows, output)
+    files = write(output, grid, all_sides, samples, rows)
+    if plots.can_draw():
+        files += draw(rows, output)
+    else:
+        progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
     if into is not None:
         result = json.loads((output / "results.json").read_text())
         words = (into.name if word == str(into) else word for word in sys.argv[2:])  # leaves out paths of this machine

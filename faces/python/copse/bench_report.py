@@ -15,6 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from . import plots
+
 SCHEMA = 3  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
@@ -225,11 +227,7 @@ def of_each_program(rows: list[Row]):
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     """Draws, for each program and number of ranks, the minimum time over the size, and the ratios of all operations."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    pyplot = plots.pyplot()
     files = []
     for program, ranks, chosen in of_each_program(rows):
         for draw_figure, name, title in (

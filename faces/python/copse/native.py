@@ -11,7 +11,7 @@ from .errors import CopseError
 
 def _require() -> str:
     if not os.access(paths.NATIVE, os.X_OK):
-        raise CopseError(f"{paths.NATIVE} has not been built", f"run: make -C {paths.ROOT} build")
+        raise CopseError(f"{paths.NATIVE} has not been built", paths.make("build"))
     return str(paths.NATIVE)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from . import files, native
+from . import files, native, plots
 from .bench_report import size_text
 from .errors import CopseError
 
@@ -26,6 +26,8 @@ def price_command(context: typer.Context) -> None:
     at = arguments.index(PLOT)
     if at + 1 == len(arguments) or not arguments[at + 1].lower().endswith(".png"):
         raise CopseError(f"{PLOT} needs the name of a picture", f"use e.g. {PLOT} winners.png")
+    if not plots.can_draw():
+        raise CopseError(plots.WITHOUT, plots.REMEDY)
     file = Path(arguments[at + 1])
     results = native.query("price", "--winners", *arguments[:at], *arguments[at + 2 :])
     with files.replaced(file) as new:
@@ -35,11 +37,7 @@ def price_command(context: typer.Context) -> None:
 
 def draw(results: list[dict], file: Path) -> None:
     """Draws a panel for each collective: a line for each machine, a column for each size, a colour for each algorithm."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+    pyplot = plots.pyplot()
     collectives = list(dict.fromkeys(result["collective"] for result in results))
     across = min(2, len(collectives))
     down = -(-len(collectives) // across)

@@ -125,7 +125,7 @@ def section(regrets: list[Regret], command: str, mpi: str) -> str:
 def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
                    learning: float, output: Path, into: Path | None) -> None:  # fmt: skip
     """The options are those of `copse bench`."""
-    flavour = flavours.find(bench.chosen_words(against, flavours.NAMES, "MPI flavour")[0])
+    flavour = bench.chosen_flavours(against)[0]
     sides = contest.sides_of(flavour, heap)
     calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
     lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)

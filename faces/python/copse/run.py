@@ -43,19 +43,9 @@ def identify_launcher(name: str) -> Launcher:
     if not found:
         raise CopseError(f"launcher {name!r} was not found", f"give its path, or put its folder on PATH: {EXAMPLE}")
     resolved = Path(found).resolve()
-    prefix = resolved.parent.parent
-    beside = {
-        family.name: family
-        for folder in ("lib", "lib64")
-        for family in flavours.FAMILIES
-        for soname in family.sonames
-        if (prefix / folder / soname).exists()
-    }
-    if flavours.INTEL.name in beside:  # Intel MPI and MPICH share a soname
-        intel = (prefix / "bin" / "impi_info").exists()
-        del beside[flavours.MPICH.name if intel else flavours.INTEL.name]
-    if len(beside) == 1 and resolved.name.startswith(("mpirun", "mpiexec", "prterun", "orterun")):
-        return Launcher(Path(found), next(iter(beside.values())))
+    beside = flavours.family_in(resolved.parent.parent)
+    if beside and resolved.name.startswith(("mpirun", "mpiexec", "prterun", "orterun")):
+        return Launcher(Path(found), beside)
     printed = _version_text(found)
     for family in flavours.FAMILIES:
         if re.search(family.version_pattern, printed, re.DOTALL):
@@ -144,7 +134,7 @@ def preload_value(names: Sequence[str], inherited: str | None) -> str:
     files = [paths.PRELOAD_FOLDER / name for name in names]
     for file in files:
         if not file.exists():
-            raise CopseError(f"the preload library {file} is missing", f"run: make -C {paths.ROOT} build")
+            raise CopseError(f"the preload library {file} is missing", paths.make("build"))
         if re.search(r"[\s:]", str(file)):
             raise CopseError(f"LD_PRELOAD cannot hold the path {file!r}", "move Copse to a path without space or colon")
     return ":".join([*map(str, files), *filter(None, [inherited])])
@@ -191,12 +181,13 @@ class Options:
 
     shared_heap: bool = False
     trace: bool = False
+    quiet: bool = False
     check: bool = False
     algorithm: str | None = None
     flavour: str = "auto"
 
 
-FLAGS = {"--shared-heap": "shared_heap", "--trace": "trace", "--check": "check"}
+FLAGS = {"--shared-heap": "shared_heap", "--trace": "trace", "--quiet": "quiet", "--check": "check"}
 
 
 def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None:
@@ -217,13 +208,15 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
     environment = intel_environment(launcher, dict(os.environ))
     if options.trace:
         environment["COPSE_TRACE"] = "1"
+    if options.quiet or "COPSE_QUIET" not in environment:
+        environment["COPSE_QUIET"] = "1" if options.quiet else "0"
     if options.check:
         environment["COPSE_CHECK"] = "1"
     if options.algorithm is not None:
         environment["COPSE_ALGORITHM"] = options.algorithm
         variables.check(environment)
 
-    if static := static_program(command[1:]):
+    if not options.quiet and (static := static_program(command[1:])):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
     names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if options.shared_heap else [])

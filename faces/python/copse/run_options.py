@@ -15,6 +15,7 @@ def run_command(
         bool, typer.Option("--shared-heap", help="allocate in memory that the node's ranks share, so that messages are copied once")
     ] = False,
     trace: Annotated[bool, typer.Option("--trace", help="report at the end which algorithms ran")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="do not say where Copse can do nothing for the program")] = False,
     check: Annotated[bool, typer.Option("--check", help="stop with an error if ranks make different calls")] = False,
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="CALL=NAME;...", help="force algorithms: allreduce=tiled")
@@ -24,4 +25,4 @@ def run_command(
     ] = "auto",
 ) -> None:
     """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
-    run.start(command, run.Options(shared_heap, trace, check, algorithm, flavour))
+    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour))

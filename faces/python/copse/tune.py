@@ -85,7 +85,7 @@ def tune_command(
     sizes: Annotated[str, typer.Option(help=f"bytes of a message, or of a block (K and M allowed); by default {SIZES}")] = "",
     heap: Annotated[bool, typer.Option(help="tune for the shared heap, too")] = True,
     quick: Annotated[bool, typer.Option("--quick", help="in under half a minute: fewer sizes and ways, and no more ranks than processors")] = False,
-    output: Annotated[Path, typer.Option(help="the table; use it by COPSE_TUNING=FILE")] = paths.BUILD / "tuning.json",
+    output: Annotated[Path, typer.Option(help="the table; use it by COPSE_TUNING=FILE")] = paths.RESULTS / "tuning.json",
 ) -> None:
     """Race all algorithms on this machine, and write a tuning table. If interrupted, the same command goes on where it was."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -1,0 +1,48 @@
+"""The binary interface of libcopse.so as libabigail sees it, beside the one that was recorded when it was released.
+
+    build/venv/bin/python tests/install/abi.py --write
+
+records the present one, which is right only where functions were added (docs/compatibility.md). The interface is in faces/c
+alone, so only that is compiled, with all debug information; what it calls stays undefined.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).with_name("libcopse.abi")
+WHAT = ("--drop-private-types", "--drop-undefined-syms", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed",
+        "--exported-interfaces-only", "--type-id-style", "hash")  # fmt: skip
+
+
+def record(folder: Path, headers: Path = ROOT / "include", exports: Path = ROOT / "faces/c/exports.map") -> Path:
+    """Compiles the interface in `folder`, with these headers and this list of symbols, and returns the description of it."""
+    library, description = folder / "libcopse.so", folder / "libcopse.abi"
+    sources = sorted((ROOT / "faces/c").glob("*.cpp"))
+    command = ["g++", "-std=c++20", "-g", "-O0", "-fPIC", "-fvisibility=hidden", "-shared", f"-ffile-prefix-map={ROOT}=.", f"-I{headers}", f"-I{ROOT}/src",
+               *sources, "-Wl,-soname,libcopse.so.0", f"-Wl,--version-script={exports}", "-o", library]  # fmt: skip
+    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(["abidw", "--headers-dir", headers / "copse", *WHAT, "--out-file", description, library], check=True, timeout=60)
+    return description
+
+
+def difference(old: Path, new: Path, *options: str) -> str:
+    """Returns what abidiff says; empty if the two are the same interface. `--no-added-syms`: new functions do not count."""
+    done = subprocess.run(["abidiff", *options, old, new], capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        new = record(Path(folder))
+        if sys.argv[1:] == ["--write"]:
+            RECORDED.write_text(new.read_text())
+            print(f"{RECORDED} written")
+        else:
+            print(difference(RECORDED, new) or "the interface is the recorded one")
+
+
+if __name__ == "__main__":
+    main()
