@@ -75,7 +75,7 @@ void upc_all_free(upc_shared p) {
     checks.pointer("the pointer", p);
     checks.compare();
   }
-  all_enter(thread, "upc_all_free");
+  meet_all(thread, "upc_all_free");
   if (thread.me == 0) free(thread, "upc_all_free", p);
 }
 

@@ -52,7 +52,7 @@ void check(Thread &thread, const Movement &asked) {
   checks.no_overlap();
 }
 
-// Gathers the permutation. As each thread gives its entry, this is also the barrier before the call.
+// Gathers the permutation, whose entries any thread may have written before it entered.
 std::vector<int> permutation_of(Thread &thread, const Movement &asked) {
   std::vector<int> entries(static_cast<std::size_t>(thread.threads));
   Arguments arguments;
@@ -62,7 +62,7 @@ std::vector<int> permutation_of(Thread &thread, const Movement &asked) {
   arguments.count = sizeof(int);
   run(thread, asked.function, arguments);
   if (const std::string why = algorithms::not_a_permutation(entries); !why.empty())
-    fail(thread, asked.function, "perm: " + why + "; required: every thread once");
+    fail(thread, asked.function, "perm: " + why + " (ranks are threads)");
   return entries;
 }
 
@@ -77,18 +77,17 @@ void move(const Movement &asked) {
   if (asked.dst.everywhere && asked.src.everywhere) arguments.root = 0;
   arguments.input = thread.mine(asked.src.at.address);
   arguments.output = thread.mine(asked.dst.at.address);
+  meet_all(thread, asked.function);
   if (asked.collective == Collective::permute) {
     permutation = permutation_of(thread, asked);
     arguments.permutation = permutation.data();
-  } else {
-    all_enter(thread, asked.function);
   }
   // In a broadcast, the root has one buffer. It gives src to the others and copies it to its own block of dst afterwards.
   const bool gives = asked.collective == Collective::broadcast && thread.me == arguments.root;
   if (gives) arguments.output = const_cast<void *>(arguments.input);
   run(thread, asked.function, arguments);
   if (gives) kernels::copy(thread.mine(asked.dst.at.address), arguments.input, asked.bytes);
-  all_enter(thread, asked.function);
+  meet_all(thread, asked.function);
 }
 
 std::size_t all() { return static_cast<std::size_t>(THREADS); }

@@ -102,7 +102,7 @@ Arguments arguments_of(Collective collective, const Operator &op, const void *in
 }
 
 // The result is the only element itself. It travels as bytes to which the other threads add nothing.
-void move_only(Thread &thread, const Reduction &asked, const Layout &layout) {
+void take_over(Thread &thread, const Reduction &asked, const Layout &layout) {
   const std::size_t bytes = type_bytes(asked.type);
   alignas(std::max_align_t) std::array<std::byte, sizeof(long double)> value{};
   if (const Piece mine = layout.run(thread.me); mine.count > 0) std::memcpy(value.data(), thread.mine(mine.address), bytes);
@@ -120,7 +120,7 @@ void fold_blocks(const Thread &thread, const Layout &layout, const Operator &op,
 }
 
 void reduce(Thread &thread, const Reduction &asked, const Layout &layout, const Operator &op) {
-  if (asked.elements == 1) return move_only(thread, asked, layout);
+  if (asked.elements == 1) return take_over(thread, asked, layout);
   const std::size_t rows = op.is_ordered() ? layout.rows() : 1;
   const Partials partials(thread, asked, op, rows);
   if (op.is_ordered()) {
@@ -131,10 +131,9 @@ void reduce(Thread &thread, const Reduction &asked, const Layout &layout, const 
   Arguments arguments = arguments_of(Collective::reduce, op, partials[0], partials[0], rows);
   arguments.root = asked.dst.thread;
   run(thread, asked.function, arguments);
-  if (thread.me != asked.dst.thread) return all_enter(thread, asked.function);
+  if (thread.me != asked.dst.thread) return;
   for (std::size_t row = 1; row < rows; ++row) op.join(partials[row - 1], partials[row]);
   op.store(thread.mine(asked.dst.address), partials[rows - 1]);
-  all_enter(thread, asked.function);
 }
 
 void prefix_reduce(Thread &thread, const Reduction &asked, const Layout &layout, const Operator &op) {
@@ -154,7 +153,6 @@ void prefix_reduce(Thread &thread, const Reduction &asked, const Layout &layout,
     std::byte *const to = thread.mine(results.block(thread.me, row).address);
     op.running(to, thread.mine(block.address), block.count, block.first == 0 ? nullptr : before[row]);
   }
-  all_enter(thread, asked.function);
 }
 
 void call(const Reduction &asked) {
@@ -165,8 +163,9 @@ void call(const Reduction &asked) {
     fail(thread, asked.function, "op is " + std::to_string(asked.op) + "; required: an operator that is defined for the type, with a function if it needs one");
   if (asked.elements == 0) fail(thread, asked.function, "elements is 0; required: 1 or more");
   const Layout layout(asked.src, type_bytes(asked.type), asked.block, asked.elements, thread.threads);
-  all_enter(thread, asked.function);
+  meet_all(thread, asked.function);  // nobody's elements are read before all have entered
   (asked.prefix ? prefix_reduce : reduce)(thread, asked, layout, *op);
+  meet_all(thread, asked.function);  // all leave only when all have done their part
 }
 
 enum Types : int {

@@ -145,7 +145,7 @@ void upc_lock_free(upc_lock_t lock) { free_lock(here("upc_lock_free"), "upc_lock
 void upc_all_lock_free(upc_lock_t lock) {
   Thread &thread = here_collectively("upc_all_lock_free");
   check_call(thread, "upc_all_lock_free");
-  all_enter(thread, "upc_all_lock_free");
+  meet_all(thread, "upc_all_lock_free");
   if (thread.me == 0) free_lock(thread, "upc_all_lock_free", lock);
 }
 

@@ -58,7 +58,7 @@ void run(Thread &thread, const char *function, const Arguments &arguments) {
   must_be_done(thread, function, thread.data->run(arguments));
 }
 
-void all_enter(Thread &thread, const char *function) { must_be_done(thread, function, thread.data->barrier()); }
+void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, thread.data->barrier()); }
 
 upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p) {
   must_be_done(thread, function, thread.data->broadcast(&p, sizeof p, 0));

@@ -49,7 +49,7 @@ void be(Thread *thread);
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread &thread, const char *function, const Arguments &arguments);
-void all_enter(Thread &thread, const char *function);  // a barrier
+void meet_all(Thread &thread, const char *function);  // a barrier
 [[nodiscard]] upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p);
 
 }  // namespace copse::upc
