@@ -9,8 +9,6 @@
 namespace copse::upc {
 namespace {
 
-using communicator::Outcome;
-
 Arguments exchange_of_values(Barrier &barrier) {
   Arguments arguments;
   arguments.collective = algorithms::Collective::allgather;
@@ -38,10 +36,6 @@ void compare(const Thread &thread, const char *function, std::int64_t expected) 
                                std::to_string(first) + " has notified (6.6.1)");
 }
 
-void must_be_done(const Thread &thread, const char *function, Outcome outcome) {
-  if (outcome != Outcome::done) fail(thread, function, thread.barrier.among->explain(outcome));
-}
-
 void notify(const char *function, std::int64_t value) {
   Thread &thread = here(function);
   Barrier &barrier = thread.barrier;
@@ -55,7 +49,7 @@ void wait(const char *function, std::int64_t value) {
   Thread &thread = here(function);
   Barrier &barrier = thread.barrier;
   if (!barrier.notified) fail(thread, function, "called before upc_notify; required: upc_notify first (6.6.1)");
-  must_be_done(thread, function, barrier.among->wait(*barrier.job));
+  must_be_done(thread, function, *barrier.among, barrier.among->wait(*barrier.job));
   barrier.notified = false;
   compare(thread, function, value);
 }
@@ -65,7 +59,7 @@ void pass(const char *function, std::int64_t value) {
   Barrier &barrier = thread.barrier;
   if (barrier.notified) fail(thread, function, "called between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
   barrier.mine = value;
-  must_be_done(thread, function, barrier.among->run(exchange_of_values(barrier)));
+  must_be_done(thread, function, *barrier.among, barrier.among->run(exchange_of_values(barrier)));
   compare(thread, function, value);
 }
 

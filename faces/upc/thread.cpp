@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace copse::upc {
 namespace {
@@ -46,22 +48,23 @@ void fail(const Thread &thread, const char *function, const std::string &why) {
   _exit(1);
 }
 
-namespace {
-
-void must_be_done(const Thread &thread, const char *function, communicator::Outcome outcome) {
-  if (outcome != communicator::Outcome::done) fail(thread, function, thread.data->explain(outcome));
+// If a process has ended, the process that has forked it knows why, and ends the others. It takes milliseconds.
+void must_be_done(const Thread &thread, const char *function, const Communicator &among, communicator::Outcome outcome) {
+  if (outcome == communicator::Outcome::done) return;
+  const std::string why = among.explain(outcome);
+  constexpr std::chrono::seconds kForItsParent{5};
+  if (outcome == communicator::Outcome::peer_lost) std::this_thread::sleep_for(kForItsParent);
+  fail(thread, function, why);
 }
-
-}  // namespace
 
 void run(Thread &thread, const char *function, const Arguments &arguments) {
-  must_be_done(thread, function, thread.data->run(arguments));
+  must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
-void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, thread.data->barrier()); }
+void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, *thread.data, thread.data->barrier()); }
 
 upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p) {
-  must_be_done(thread, function, thread.data->broadcast(&p, sizeof p, 0));
+  must_be_done(thread, function, *thread.data, thread.data->broadcast(&p, sizeof p, 0));
   return p;
 }
 

@@ -47,6 +47,9 @@ void be(Thread *thread);
 [[noreturn]] void fail(const Thread &thread, const char *function, const std::string &why);
 [[noreturn]] void end_program(const Segment &segment, int status);
 
+// Fails unless a call on `among` ended well.
+void must_be_done(const Thread &thread, const char *function, const Communicator &among, communicator::Outcome outcome);
+
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread &thread, const char *function, const Arguments &arguments);
 void meet_all(Thread &thread, const char *function);  // a barrier
