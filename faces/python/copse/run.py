@@ -1,4 +1,5 @@
-"""`copse run mpirun ...`: runs the user's own launcher command with Copse preloaded into the ranks.
+"""`copse run mpirun ...`: runs the user's own launcher command with Copse preloaded into the ranks. With --upc-threads, runs a
+program for `<copse/upc.h>` itself.
 
 The launcher replaces this process (exec), so the program keeps its standard streams and exit code. The launcher tells which
 MPI is used; the program tells which of that MPI's two ABIs it uses. The preload is a launcher option, so that only the ranks
@@ -23,6 +24,7 @@ from .errors import CopseError
 
 HEAP = "libcopse-heap.so"
 EXAMPLE = "copse run mpirun -n 4 ./app"
+UPC_EXAMPLE = "copse run --upc-threads 8 --upc-processes 2 ./app"
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,31 @@ def intel_environment(launcher: Launcher, environment: dict[str, str]) -> dict[s
     }
 
 
+def chosen_variables(trace: bool, check: bool, algorithm: str | None) -> dict[str, str]:
+    """Returns the variables that the options stand for."""
+    chosen = {"COPSE_TRACE": "1"} if trace else {}
+    if check:
+        chosen["COPSE_CHECK"] = "1"
+    if algorithm is not None:
+        chosen["COPSE_ALGORITHM"] = algorithm
+        variables.check({**os.environ, **chosen})
+    return chosen
+
+
+def run_upc(command: list[str], threads: int | None, processes: int | None, environment: dict[str, str]) -> None:
+    """Becomes a program that calls copse_upc_run, which reads how many threads it has from the environment."""
+    if threads is None:
+        raise CopseError("--upc-processes needs --upc-threads", UPC_EXAMPLE)
+    environment["COPSE_UPC_THREADS"] = str(threads)
+    if processes is not None:
+        environment["COPSE_UPC_PROCESSES"] = str(processes)
+    variables.check(environment)
+    program = shutil.which(command[0])
+    if program is None:
+        raise CopseError(f"program {command[0]!r} was not found", f"give its path: {UPC_EXAMPLE}")
+    os.execve(program, command, environment)
+
+
 def run_command(
     command: Annotated[
         list[str], typer.Argument(metavar="MPIRUN ...", help="the launcher and all its arguments, unchanged")
@@ -202,8 +229,17 @@ def run_command(
     flavour: Annotated[
         str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
     ] = "auto",
+    upc_threads: Annotated[
+        int | None, typer.Option("--upc-threads", metavar="N", help="run a program for <copse/upc.h> with so many UPC threads: copse run --upc-threads 8 ./app")
+    ] = None,
+    upc_processes: Annotated[
+        int | None, typer.Option("--upc-processes", metavar="N", help="divide the UPC threads among so many processes")
+    ] = None,
 ) -> None:
     """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
+    chosen = chosen_variables(trace, check, algorithm)
+    if upc_threads is not None or upc_processes is not None:
+        run_upc(command, upc_threads, upc_processes, {**os.environ, **chosen})
     launcher = identify_launcher(command[0])
     if flavour != "auto":
         named = flavours.family_named(flavour)
@@ -220,15 +256,7 @@ def run_command(
     else:
         named = launcher.family
 
-    environment = intel_environment(launcher, dict(os.environ))
-    if trace:
-        environment["COPSE_TRACE"] = "1"
-    if check:
-        environment["COPSE_CHECK"] = "1"
-    if algorithm is not None:
-        environment["COPSE_ALGORITHM"] = algorithm
-        variables.check(environment)
-
+    environment = {**intel_environment(launcher, dict(os.environ)), **chosen}
     if static := static_program(command[1:]):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
