@@ -89,10 +89,22 @@ struct Reader {
     settings.progress_thread = one_of(name, value, "kind of progress", {"calls", "thread"}) == 1;
   }
 
-  void nodes(std::string_view name, std::string_view value) {
+  void number(std::string_view name, std::string_view value, const char *what, std::size_t most, int &target) {
     const auto count = text::number_in(value);
-    if (!count || *count == 0 || *count > 65536) return mistake(name, value, "expected a number of nodes, 1 or more");
-    settings.nodes = static_cast<int>(*count);
+    if (!count || *count == 0 || *count > most)
+      return mistake(name, value, "expected a number of " + std::string(what) + ", 1 to " + std::to_string(most));
+    target = static_cast<int>(*count);
+  }
+  void nodes(std::string_view name, std::string_view value) { number(name, value, "nodes", 65536, settings.nodes); }
+  void upc_threads(std::string_view name, std::string_view value) { number(name, value, "threads", 4096, settings.upc_threads); }
+  void upc_processes(std::string_view name, std::string_view value) {
+    number(name, value, "processes", 4096, settings.upc_processes);
+  }
+  void upc_heap(std::string_view name, std::string_view value) {
+    const auto bytes = size_in(value);
+    if (!bytes || *bytes < (std::size_t{1} << 20) || *bytes > (std::size_t{1} << 44))
+      return mistake(name, value, "expected a size of 1M to 16T");
+    settings.upc_heap = *bytes;
   }
 
   void reach(std::string_view name, std::string_view value) {

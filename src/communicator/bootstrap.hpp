@@ -4,7 +4,17 @@
 #include <cstddef>
 #include <functional>
 
+#include "engine/reach/shared_memory.hpp"
+
 namespace copse::communicator {
+
+// Memory of the ranks' buffers, if all of them lie in one memfd that each process maps. The descriptor stays open.
+struct Region {
+  void *base = nullptr;  // where this process has mapped it, from offset 0 on
+  std::size_t bytes = 0;
+  int fd = -1;
+  engine::FileId file;
+};
 
 class Bootstrap {
  public:
@@ -19,6 +29,9 @@ class Bootstrap {
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
   // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was refused.
   [[nodiscard]] virtual bool errors_are_fatal() const { return true; }
+  // Returns the memory in which other ranks may reach this rank's buffers directly. It takes the place of the shared heap.
+  // Null: there is none.
+  [[nodiscard]] virtual const Region *region() const { return nullptr; }
   // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
   // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
   // bootstrap that does all this by itself may ignore both.

@@ -23,7 +23,13 @@ std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &
   Census census;
   census.rank = bootstrap.rank();
   census.cards.resize(static_cast<std::size_t>(bootstrap.ranks()));
-  const Card mine = my_card(settings, bootstrap.rank(), bootstrap.ranks());
+  Card mine = my_card(settings, bootstrap.rank(), bootstrap.ranks());
+  if (const Region *const region = bootstrap.region()) {
+    mine.heap_base = reinterpret_cast<std::uint64_t>(region->base);
+    mine.heap_bytes = region->bytes;
+    mine.heap_fd = region->fd;
+    mine.heap_file = region->file;
+  }
   if (!bootstrap.allgather(&mine, census.cards.data(), sizeof mine)) {
     why_not = kNotGathered;
     return std::nullopt;

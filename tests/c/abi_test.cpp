@@ -54,6 +54,15 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
         "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
         "permute"})
     interface.insert({"copse_" + name, "copse_start_" + name});
+  interface.insert({"copse_upc_run", "copse_upc_threads", "copse_upc_mythread"});
+  for (const std::string name :
+       {"global_exit", "cast", "all_alloc", "global_alloc", "alloc", "free", "all_free", "memcpy", "memget", "memput", "memset", "barrier",
+        "notify", "wait", "barrier_value", "notify_value", "wait_value", "fence", "all_lock_alloc", "global_lock_alloc", "lock",
+        "lock_attempt", "unlock", "lock_free", "all_lock_free", "all_broadcast", "all_scatter", "all_gather", "all_gather_all",
+        "all_exchange", "all_permute"})
+    interface.insert("upc_" + name);
+  for (const std::string type : {"C", "UC", "S", "US", "I", "UI", "L", "UL", "F", "D", "LD"})
+    interface.insert({"upc_all_reduce" + type, "upc_all_prefix_reduce" + type});
   std::set<std::string> versioned{"COPSE_0.2"};  // each function has the version in which it appeared
   for (const std::string &name : interface) versioned.insert(name + "@@COPSE_0.2");
   EXPECT_EQ(shown, versioned);

@@ -1,4 +1,5 @@
-"""`copse run mpirun ...`: runs the user's own launcher command with Copse preloaded into the ranks.
+"""`copse run mpirun ...`: runs the user's own launcher command with Copse preloaded into the ranks. With --upc-threads, runs a
+program for `<copse/upc.h>` itself.
 
 The launcher replaces this process (exec), so the program keeps its standard streams and exit code. The launcher tells which
 MPI is used; the program tells which of that MPI's two ABIs it uses. The preload is a launcher option, so that only the ranks
@@ -21,6 +22,7 @@ from .errors import CopseError
 
 HEAP = "libcopse-heap.so"
 EXAMPLE = "copse run mpirun -n 4 ./app"
+UPC_EXAMPLE = "copse run --upc-threads 8 --upc-processes 2 ./app"
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,8 @@ class Options:
     check: bool = False
     algorithm: str | None = None
     flavour: str = "auto"
+    upc_threads: int | None = None
+    upc_processes: int | None = None
 
 
 FLAGS = {"--shared-heap": "shared_heap", "--trace": "trace", "--quiet": "quiet", "--check": "check"}
@@ -202,19 +206,42 @@ def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None
     return command, Options(**{FLAGS[flag]: True for flag in arguments[:first]})
 
 
-def start(command: Sequence[str], options: Options) -> NoReturn:
-    """Replaces this process by the launcher, whose ranks get Copse preloaded. Raises CopseError if that cannot work."""
-    named, launcher = named_family(command[0], options.flavour)
-    environment = intel_environment(launcher, dict(os.environ))
-    if options.trace:
-        environment["COPSE_TRACE"] = "1"
-    if options.quiet or "COPSE_QUIET" not in environment:
-        environment["COPSE_QUIET"] = "1" if options.quiet else "0"
+def chosen_variables(options: Options) -> dict[str, str]:
+    """Returns the variables that the options stand for."""
+    chosen = {"COPSE_TRACE": "1"} if options.trace else {}
+    if options.quiet or "COPSE_QUIET" not in os.environ:
+        chosen["COPSE_QUIET"] = "1" if options.quiet else "0"
     if options.check:
-        environment["COPSE_CHECK"] = "1"
+        chosen["COPSE_CHECK"] = "1"
     if options.algorithm is not None:
-        environment["COPSE_ALGORITHM"] = options.algorithm
-        variables.check(environment)
+        chosen["COPSE_ALGORITHM"] = options.algorithm
+        variables.check({**os.environ, **chosen})
+    return chosen
+
+
+def start_upc(command: Sequence[str], options: Options) -> NoReturn:
+    """Becomes a program that calls copse_upc_run, which reads how many threads it has from the environment."""
+    if options.upc_threads is None:
+        raise CopseError("--upc-processes needs --upc-threads", UPC_EXAMPLE)
+    environment = {**os.environ, **chosen_variables(options), "COPSE_UPC_THREADS": str(options.upc_threads)}
+    if options.upc_processes is not None:
+        environment["COPSE_UPC_PROCESSES"] = str(options.upc_processes)
+    variables.check(environment)
+    program = shutil.which(command[0])
+    if program is None:
+        raise CopseError(f"program {command[0]!r} was not found", f"give its path: {UPC_EXAMPLE}")
+    os.execve(program, command, environment)
+
+
+def start(command: Sequence[str], options: Options) -> NoReturn:
+    """Replaces this process by the launcher, whose ranks get Copse preloaded, or by a UPC program.
+
+    Raises CopseError if that cannot work.
+    """
+    if options.upc_threads is not None or options.upc_processes is not None:
+        start_upc(command, options)
+    named, launcher = named_family(command[0], options.flavour)
+    environment = {**intel_environment(launcher, dict(os.environ)), **chosen_variables(options)}
 
     if not options.quiet and (static := static_program(command[1:])):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "

@@ -23,6 +23,12 @@ def run_command(
     flavour: Annotated[
         str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
     ] = "auto",
+    upc_threads: Annotated[
+        int | None, typer.Option("--upc-threads", metavar="N", help="run a program for <copse/upc.h> with so many UPC threads: copse run --upc-threads 8 ./app")
+    ] = None,
+    upc_processes: Annotated[
+        int | None, typer.Option("--upc-processes", metavar="N", help="divide the UPC threads among so many processes")
+    ] = None,
 ) -> None:
     """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
-    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour))
+    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour, upc_threads, upc_processes))

@@ -1,0 +1,71 @@
+// Who calls, and how a program ends before its time.
+#include "thread.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace copse::upc {
+namespace {
+
+thread_local Thread *current = nullptr;
+
+}  // namespace
+
+void be(Thread *thread) { current = thread; }
+const Thread *self() { return current; }
+
+Thread &here(const char *function) {
+  if (current == nullptr) {
+    std::fprintf(stderr, "copse: %s: called outside of UPC threads; required: a call inside the program of copse_upc_run\n", function);
+    std::fflush(stdout);
+    _exit(1);
+  }
+  return *current;
+}
+
+Thread &here_collectively(const char *function) {
+  Thread &thread = here(function);
+  if (thread.barrier.notified) fail(thread, function, "called between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
+  return thread;
+}
+
+void end_program(const Segment &segment, int status) {
+  int expected = Ending::kNot;
+  segment.ending().status.compare_exchange_strong(expected, status);
+  std::fflush(stdout);
+  _exit(status);
+}
+
+void fail(const Thread &thread, const char *function, const std::string &why) {
+  int expected = Ending::kNot;
+  if (!thread.segment->ending().status.compare_exchange_strong(expected, 1))
+    while (true) pause();  // the thread that ends the program ends this one
+  std::fflush(stdout);
+  std::fprintf(stderr, "copse: UPC thread %d: %s: %s\n", thread.me, function, why.c_str());
+  _exit(1);
+}
+
+// If a process has ended, the process that has forked it knows why, and ends the others. It takes milliseconds.
+void must_be_done(const Thread &thread, const char *function, const Communicator &among, communicator::Outcome outcome) {
+  if (outcome == communicator::Outcome::done) return;
+  const std::string why = among.explain(outcome);
+  constexpr std::chrono::seconds kForItsParent{5};
+  if (outcome == communicator::Outcome::peer_lost) std::this_thread::sleep_for(kForItsParent);
+  fail(thread, function, why);
+}
+
+void run(Thread &thread, const char *function, const Arguments &arguments) {
+  must_be_done(thread, function, *thread.data, thread.data->run(arguments));
+}
+
+void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, *thread.data, thread.data->barrier()); }
+
+upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p) {
+  must_be_done(thread, function, *thread.data, thread.data->broadcast(&p, sizeof p, 0));
+  return p;
+}
+
+}  // namespace copse::upc

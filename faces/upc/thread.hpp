@@ -1,0 +1,58 @@
+// A UPC thread, as the functions of <copse/upc.h> find it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "communicator/communicator.hpp"
+#include "segment.hpp"
+
+namespace copse::upc {
+
+using communicator::Arguments;
+using communicator::Communicator;
+
+// The barrier, on one thread. All threads tell one another their values: a plan of one round, so that a thread which has notified
+// need do no more for the others.
+struct Barrier {
+  static constexpr std::int64_t kNone = INT64_MIN;
+  std::unique_ptr<Communicator> among;
+  std::shared_ptr<communicator::Job> job = Communicator::make_job();
+  bool notified = false;
+  std::int64_t mine = kNone;
+  std::vector<std::int64_t> all;  // by thread
+};
+
+struct Thread {
+  int me = 0, threads = 1;
+  bool check = false;  // COPSE_CHECK
+  const Segment *segment = nullptr;
+  std::unique_ptr<Communicator> data;  // of the collectives
+  Barrier barrier;
+
+  [[nodiscard]] std::byte *mine(std::size_t address) const { return segment->part(me) + address; }
+};
+
+// Returns the thread that calls `function`. If it is no UPC thread, the program ends.
+[[nodiscard]] Thread &here(const char *function);
+// The same for a function that must not be called between upc_notify and upc_wait (6.6.1).
+[[nodiscard]] Thread &here_collectively(const char *function);
+// Makes this OS thread a UPC thread, or no longer one (null).
+void be(Thread *thread);
+[[nodiscard]] const Thread *self();
+
+// Ends the program with status 1 and a line on stderr. If other threads fail as well, the first one speaks for all.
+[[noreturn]] void fail(const Thread &thread, const char *function, const std::string &why);
+[[noreturn]] void end_program(const Segment &segment, int status);
+
+// Fails unless a call on `among` ended well.
+void must_be_done(const Thread &thread, const char *function, const Communicator &among, communicator::Outcome outcome);
+
+// These are calls that all threads make for `function`. If one cannot be made, the program ends.
+void run(Thread &thread, const char *function, const Arguments &arguments);
+void meet_all(Thread &thread, const char *function);  // a barrier
+[[nodiscard]] upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p);
+
+}  // namespace copse::upc
