@@ -3,7 +3,7 @@
     build/venv/bin/python tests/install/abi.py --write
 
 records the present one, which is right only where functions were added (docs/compatibility.md). The interface is in faces/c
-alone, so only that is compiled, with all debug information; what it calls stays undefined.
+and faces/upc, so only these are compiled, with all debug information; what they call stays undefined.
 """
 
 import subprocess
@@ -20,7 +20,7 @@ WHAT = ("--drop-private-types", "--drop-undefined-syms", "--no-corpus-path", "--
 def record(folder: Path, headers: Path = ROOT / "include", exports: Path = ROOT / "faces/c/exports.map") -> Path:
     """Compiles the interface in `folder`, with these headers and this list of symbols, and returns the description of it."""
     library, description = folder / "libcopse.so", folder / "libcopse.abi"
-    sources = sorted((ROOT / "faces/c").glob("*.cpp"))
+    sources = sorted(source for face in ("c", "upc") for source in (ROOT / "faces" / face).glob("*.cpp"))
     command = ["g++", "-std=c++20", "-g", "-O0", "-fPIC", "-fvisibility=hidden", "-shared", f"-ffile-prefix-map={ROOT}=.", f"-I{headers}", f"-I{ROOT}/src",
                *sources, "-Wl,-soname,libcopse.so.0", f"-Wl,--version-script={exports}", "-o", library]  # fmt: skip
     subprocess.run(command, check=True, timeout=300)
