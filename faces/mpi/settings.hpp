@@ -16,7 +16,7 @@ extern choose::Settings &settings;
 // Reads the variables. Returns a description of what is wrong with them, or an empty string.
 std::string read_settings();
 // From which call on a communicator this rank wants Copse to serve it; kWhenItPays if COPSE_JOIN leaves that to what the
-// calls cost. Who forces an algorithm, checks calls, or tests wants all calls to be Copse's.
+// calls cost. Who forces an algorithm, checks calls, asks for a thread, or tests wants all calls to be Copse's.
 inline constexpr int kWhenItPays = std::numeric_limits<int>::max();
 [[nodiscard]] int first_served_call();
 // Sets what all ranks have agreed on. `joins_at` is the least that any rank wants.

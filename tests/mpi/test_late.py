@@ -119,7 +119,7 @@ def test_ranks_with_different_variables(late, name):
     assert passed_on(trace) == 3 * 4 * 4, trace
 
 
-@pytest.mark.parametrize("variable", ["COPSE_CHECK=1", "COPSE_ALGORITHM=allreduce=tiled", "COPSE_NODES=2"])
+@pytest.mark.parametrize("variable", ["COPSE_CHECK=1", "COPSE_ALGORITHM=allreduce=tiled", "COPSE_NODES=2", "COPSE_PROGRESS=thread"])
 def test_who_wants_something_of_copse_gets_it_at_once(late, variable):
     name, value = variable.split("=", 1)
     assert passed_on(late("mpich", 4, "switched", 10, COPSE_JOIN="pays", **{name: value})) == 0
