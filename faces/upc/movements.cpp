@@ -77,7 +77,7 @@ void move(const Movement &asked) {
   if (asked.dst.everywhere && asked.src.everywhere) arguments.root = 0;
   arguments.input = thread.mine(asked.src.at.address);
   arguments.output = thread.mine(asked.dst.at.address);
-  meet_all(thread, asked.function);
+  enter(thread, asked.function, asked.flags);
   if (asked.collective == Collective::permute) {
     permutation = permutation_of(thread, asked);
     arguments.permutation = permutation.data();
@@ -87,7 +87,7 @@ void move(const Movement &asked) {
   if (gives) arguments.output = const_cast<void *>(arguments.input);
   run(thread, asked.function, arguments);
   if (gives) kernels::copy(thread.mine(asked.dst.at.address), arguments.input, asked.bytes);
-  meet_all(thread, asked.function);
+  leave(thread, asked.function, asked.flags);
 }
 
 std::size_t all() { return static_cast<std::size_t>(THREADS); }

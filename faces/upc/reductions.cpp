@@ -163,9 +163,9 @@ void call(const Reduction &asked) {
     fail(thread, asked.function, "op is " + std::to_string(asked.op) + "; required: an operator that is defined for the type, with a function if it needs one");
   if (asked.elements == 0) fail(thread, asked.function, "elements is 0; required: 1 or more");
   const Layout layout(asked.src, type_bytes(asked.type), asked.block, asked.elements, thread.threads);
-  meet_all(thread, asked.function);  // nobody's elements are read before all have entered
+  enter(thread, asked.function, asked.flags);
   (asked.prefix ? prefix_reduce : reduce)(thread, asked, layout, *op);
-  meet_all(thread, asked.function);  // all leave only when all have done their part
+  leave(thread, asked.function, asked.flags);
 }
 
 enum Types : int {

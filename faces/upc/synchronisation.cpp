@@ -1,8 +1,10 @@
 // The barrier in two parts, and locks (UPC 1.3, 6.6.1 and 7.2.4).
 #include <pthread.h>
 
-#include <cerrno>
+#include <atomic>
 #include <cstring>
+#include <new>
+#include <string>
 
 #include "checks.hpp"
 
@@ -63,32 +65,46 @@ void pass(const char *function, std::int64_t value) {
   compare(thread, function, value);
 }
 
-pthread_mutex_t &mutex_of(const Thread &thread, const char *function, upc_lock_t lock) {
+// The system's mutex works between processes as between threads.
+struct Lock {
+  static constexpr int kNobody = -1;
+  pthread_mutex_t mutex;
+  std::atomic<int> holder{kNobody};  // only the holder itself must be sure of it
+};
+
+Lock &find(const Thread &thread, const char *function, upc_lock_t lock) {
   if (!thread.segment->may_be_block(lock.at))
     fail(thread, function, "the lock is at " + text_of(lock.at) + "; required: what upc_all_lock_alloc or upc_global_lock_alloc has returned");
-  return *reinterpret_cast<pthread_mutex_t *>(thread.segment->here(lock.at));
+  return *reinterpret_cast<Lock *>(thread.segment->here(lock.at));
 }
 
-// The system's mutex works between processes as between threads. It knows its holder.
+bool is_held(const Thread &thread, const Lock &lock) { return lock.holder.load(std::memory_order_relaxed) == thread.me; }
+
+void release(Lock &lock) {
+  lock.holder.store(Lock::kNobody, std::memory_order_relaxed);
+  pthread_mutex_unlock(&lock.mutex);
+}
+
 upc_lock_t make_lock(Thread &thread, const char *function) {
-  const upc_shared at = thread.segment->allocate_on(thread.me, sizeof(pthread_mutex_t));
+  const upc_shared at = thread.segment->allocate_on(thread.me, sizeof(Lock));
   if (upc_is_null(at)) fail(thread, function, "no memory is left for a lock; required: a larger COPSE_UPC_HEAP");
+  Lock &lock = *new (thread.segment->here(at)) Lock;
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-  const int error = pthread_mutex_init(reinterpret_cast<pthread_mutex_t *>(thread.segment->here(at)), &attributes);
+  const int error = pthread_mutex_init(&lock.mutex, &attributes);
   pthread_mutexattr_destroy(&attributes);
   if (error != 0) fail(thread, function, std::string("the system makes no mutex: ") + std::strerror(error));
   return {at};
 }
 
-void free_lock(Thread &thread, const char *function, upc_lock_t lock) {
-  if (upc_is_null(lock.at)) return;
-  pthread_mutex_t &mutex = mutex_of(thread, function, lock);
-  pthread_mutex_unlock(&mutex);   // refused unless this thread holds it
-  pthread_mutex_destroy(&mutex);  // refused if another thread holds it, which then may only unlock it no more
-  thread.segment->free(lock.at);
+// If another thread holds the lock, it may only unlock it no more (7.2.4). The system then keeps nothing of the mutex.
+void free_lock(Thread &thread, const char *function, upc_lock_t at) {
+  if (upc_is_null(at.at)) return;
+  Lock &lock = find(thread, function, at);
+  if (is_held(thread, lock)) release(lock);
+  if (lock.holder.load(std::memory_order_relaxed) == Lock::kNobody) pthread_mutex_destroy(&lock.mutex);
+  thread.segment->free(at.at);
 }
 
 }  // namespace
@@ -119,19 +135,25 @@ upc_lock_t upc_all_lock_alloc(void) {
 
 void upc_lock(upc_lock_t lock) {
   const Thread &thread = here("upc_lock");
-  if (pthread_mutex_lock(&mutex_of(thread, "upc_lock", lock)) != 0)
-    fail(thread, "upc_lock", "this thread already holds the lock; required: upc_unlock first (7.2.4)");
+  Lock &wanted = find(thread, "upc_lock", lock);
+  if (is_held(thread, wanted)) fail(thread, "upc_lock", "this thread already holds the lock; required: upc_unlock first (7.2.4)");
+  pthread_mutex_lock(&wanted.mutex);
+  wanted.holder.store(thread.me, std::memory_order_relaxed);
 }
 
 int upc_lock_attempt(upc_lock_t lock) {
   const Thread &thread = here("upc_lock_attempt");
-  return pthread_mutex_trylock(&mutex_of(thread, "upc_lock_attempt", lock)) == 0 ? 1 : 0;
+  Lock &wanted = find(thread, "upc_lock_attempt", lock);
+  if (pthread_mutex_trylock(&wanted.mutex) != 0) return 0;
+  wanted.holder.store(thread.me, std::memory_order_relaxed);
+  return 1;
 }
 
 void upc_unlock(upc_lock_t lock) {
   const Thread &thread = here("upc_unlock");
-  if (pthread_mutex_unlock(&mutex_of(thread, "upc_unlock", lock)) != 0)
-    fail(thread, "upc_unlock", "this thread does not hold the lock; required: upc_lock first (7.2.4)");
+  Lock &held = find(thread, "upc_unlock", lock);
+  if (!is_held(thread, held)) fail(thread, "upc_unlock", "this thread does not hold the lock; required: upc_lock first (7.2.4)");
+  release(held);
 }
 
 void upc_lock_free(upc_lock_t lock) { free_lock(here("upc_lock_free"), "upc_lock_free", lock); }

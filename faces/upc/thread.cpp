@@ -63,6 +63,14 @@ void run(Thread &thread, const char *function, const Arguments &arguments) {
 
 void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, *thread.data, thread.data->barrier()); }
 
+void enter(Thread &thread, const char *function, upc_flag_t flags) {
+  if ((flags & (UPC_IN_MYSYNC | UPC_IN_NOSYNC)) == 0) meet_all(thread, function);
+}
+
+void leave(Thread &thread, const char *function, upc_flag_t flags) {
+  if ((flags & (UPC_OUT_MYSYNC | UPC_OUT_NOSYNC)) == 0) meet_all(thread, function);
+}
+
 upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p) {
   must_be_done(thread, function, *thread.data, thread.data->broadcast(&p, sizeof p, 0));
   return p;

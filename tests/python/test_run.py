@@ -193,3 +193,47 @@ def test_the_parser_is_imported_only_where_it_is_needed(run, options, parsed):
     environment = {**flavour.environment(), "PYTHONPATH": str(paths.ROOT / "faces" / "python")}
     done = run([sys.executable, "-c", code, "run", *options, flavour.mpiexec, "-n", "1", "true"], env=environment)
     assert done.returncode == 40 + parsed, done.stderr
+
+
+UPC_PROGRAM = r"""
+#include <copse/upc.h>
+#include <stdio.h>
+static int program(int argc, char **argv) {
+  upc_shared sum = upc_all_alloc(1, sizeof(int)), mine = upc_all_alloc((size_t)THREADS, sizeof(int));
+  UPC_AT(int, 1, mine, MYTHREAD) = MYTHREAD + 1;
+  upc_all_reduceI(sum, mine, UPC_ADD, (size_t)THREADS, 1, NULL, 0);
+  if (MYTHREAD == 0) printf("%d threads, sum %d, argument %s\n", THREADS, UPC_AT(int, 1, sum, 0), argv[argc - 1]);
+  return MYTHREAD == 1 ? 3 : 0;
+}
+int main(int argc, char **argv) { return copse_upc_run(argc, argv, program); }
+"""
+
+
+@pytest.fixture(scope="module")
+def upc_program(tmp_path_factory):
+    source = tmp_path_factory.mktemp("upc") / "program.c"
+    source.write_text(UPC_PROGRAM)
+    library = paths.ROOT / "build" / "lib"
+    done = subprocess.run(
+        ["gcc", "-std=c11", "-I", paths.ROOT / "include", source, "-o", source.with_suffix(""), "-L", library, "-lcopse", f"-Wl,-rpath,{library}"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return source.with_suffix("")
+
+
+@pytest.mark.parametrize("processes", [[], ["--upc-processes", "2"], ["--upc-processes", "3", "--check"]])
+def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, processes):
+    done = copse("run", "--upc-threads", "3", *processes, upc_program, "--word")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "3 threads, sum 6, argument --word\n", "")
+
+
+def test_wrong_upc_commands_are_explained(copse, upc_program):
+    for options, message in (
+        (["--upc-processes", "2", upc_program], "--upc-processes needs --upc-threads"),
+        (["--upc-threads", "0", upc_program], "COPSE_UPC_THREADS=0: expected a number of threads, 1 to 4096"),
+        (["--upc-threads", "2", "./absent"], "program './absent' was not found"),
+        (["--upc-threads", "2", "--upc-processes", "3", upc_program], "COPSE_UPC_PROCESSES is 3; required: at most COPSE_UPC_THREADS, which is 2"),
+    ):
+        done = copse("run", *options)
+        assert done.returncode != 0 and message in done.stderr, done.stderr

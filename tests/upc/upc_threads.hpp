@@ -41,12 +41,36 @@ inline int run_upc(Kind kind, int threads, const std::function<std::string()> &b
   });
 }
 
-// Returns the next thread, which looks after the data of this one in tests: so that a call must wait for others' accesses.
+// Returns the thread that is so many steps behind this one.
 inline int after(int thread, int steps = 1) { return (thread + steps) % THREADS; }
 
 template <class T>
 T &at(int thread, std::size_t address) {
   return *static_cast<T *>(upc_cast(upc_shared{address, 0, thread}));
+}
+
+// What a synchronisation mode allows, and no more (UPC 1.3, 7.3). With ALLSYNC, a thread writes another's data before a call and reads
+// another's results after it, without a barrier. With MYSYNC it does so with its own. With NOSYNC there are barriers.
+constexpr upc_flag_t kModes[] = {0,
+                                 UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC,
+                                 UPC_IN_ALLSYNC | UPC_OUT_MYSYNC,
+                                 UPC_IN_ALLSYNC | UPC_OUT_NOSYNC,
+                                 UPC_IN_MYSYNC | UPC_OUT_ALLSYNC,
+                                 UPC_IN_MYSYNC | UPC_OUT_MYSYNC,
+                                 UPC_IN_MYSYNC | UPC_OUT_NOSYNC,
+                                 UPC_IN_NOSYNC | UPC_OUT_ALLSYNC,
+                                 UPC_IN_NOSYNC | UPC_OUT_MYSYNC,
+                                 UPC_IN_NOSYNC | UPC_OUT_NOSYNC,
+                                 UPC_IN_MYSYNC,
+                                 UPC_OUT_NOSYNC};
+// Returns the thread whose data this one writes before a call with these flags, or reads after it.
+inline int written_by_me(upc_flag_t flags) { return (flags & UPC_IN_MYSYNC) != 0 ? MYTHREAD : after(MYTHREAD); }
+inline int read_by_me(upc_flag_t flags) { return (flags & UPC_OUT_MYSYNC) != 0 ? MYTHREAD : after(MYTHREAD, THREADS - 1); }
+inline void enter(upc_flag_t flags) {
+  if ((flags & UPC_IN_NOSYNC) != 0) upc_barrier();
+}
+inline void leave(upc_flag_t flags) {
+  if ((flags & UPC_OUT_NOSYNC) != 0) upc_barrier();
 }
 
 }  // namespace copse::test
