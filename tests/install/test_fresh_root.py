@@ -72,15 +72,3 @@ def test_installed_used_and_removed(built, root, inside):
     inside("cmake -P /usr/local/share/copse/uninstall.cmake", "root")
     left = entries(root) - before  # folders of /usr/local belong to the system
     assert [name for name in left if not (root / name).is_dir() or "opse" in name] == []
-
-
-def test_packages_installed_used_and_removed(packages, root, inside):
-    before = entries(root)
-    (root / "packages").mkdir()
-    for package in packages.glob("*.deb"):
-        (root / "packages" / package.name).write_bytes(package.read_bytes())
-    inside("dpkg -i /packages/*.deb", "root")
-    said = inside(PROGRAMS.replace("/EXAMPLES", "/usr/share/doc/copse/examples"))
-    assert all_ran(said), said
-    inside("dpkg --purge copse libcopse-dev libcopse0 copse-dbgsym libcopse0-dbgsym; rm -r /packages", "root")
-    assert entries(root) - before == set()
