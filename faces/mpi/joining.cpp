@@ -85,7 +85,7 @@ void say_why_not(const CommState &state) {
 }
 
 // Asks the ranks whether the start pays. The question is a blocking call, like the one that comes after it: a nonblocking
-// one may take ten times as long. A communicator with ranks of another world is not asked: those may have no Copse.
+// one may take many times as long. A communicator with ranks of another world is not asked: those may have no Copse.
 bool pays(CommState &state) {
   const auto start = std::chrono::steady_clock::now();
   if (state.early.first_look() && !in_one_world(state.comm, state.ranks)) return true;
