@@ -4,7 +4,9 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "communicator/card.hpp"
@@ -180,7 +182,12 @@ copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback all
 }
 
 void copse_comm_free(copse_comm *comm) {
-  if (comm != nullptr) *comm->self = nullptr;
+  if (comm == nullptr) return;
+  try {
+    if (const std::string wrong = comm->communicator->save_lessons(); !wrong.empty()) std::fprintf(stderr, "copse: %s\n", wrong.c_str());
+  } catch (const std::exception &) {  // what was learned is lost
+  }
+  *comm->self = nullptr;
   delete comm;
 }
 

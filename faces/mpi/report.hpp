@@ -15,7 +15,8 @@ void begin_trace();
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
-// These keep a trace. The first takes that of a communicator which is about to be destroyed.
+// These keep a trace. The first takes that of a communicator which is about to be destroyed, and writes what that has learned
+// (COPSE_LEARNED).
 void remember(const CommState &state);
 void remember(const communicator::Trace &more);
 // Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.

@@ -276,6 +276,27 @@ std::vector<Decision> ways(const Situation &situation, const Decision &chosen, N
   return result;
 }
 
+Rule rule_for(const Decision &decision, const Situation &situation) {
+  Rule rule;
+  rule.collective = decision.algorithm->collective;
+  rule.bytes = {decision.from, decision.to};
+  const auto ranks = static_cast<std::size_t>(situation.ranks);
+  rule.ranks = {ranks, ranks};
+  constexpr Facts kAsked = kNodes | kRegions | kTurns | kReach;
+  const Facts facts = facts_of(situation, rule.collective, {});
+  const Facts asked = (facts & kReach) != 0 ? kAsked | kLoads : kAsked;
+  rule.with = facts & asked;
+  rule.without = static_cast<Facts>(~facts & asked);
+  rule.algorithm = decision.outside ? kByMpi : static_cast<int>(decision.algorithm - algorithms::all().data());
+  rule.carrier = decision.carrier;
+  rule.radix = decision.radix;
+  if (!decision.outside && decision.fragment_bytes > 0 && decision.algorithm->fragments && decision.carrier != Carrier::line) {
+    rule.pieces = Pieces::fixed;
+    rule.fragment_bytes = decision.fragment_bytes;
+  }
+  return rule;
+}
+
 plan::Rings rings_for(bool oversubscribed, int ranks) {
   // Few lines stay in the first cache. Many lines let a root run far ahead of ranks that wait for a processor.
   if (oversubscribed) return {512, {{{256, 1024}, {64, 8192}, {16, kLargestSlot}}}};

@@ -60,6 +60,9 @@ inline constexpr int kSizeClasses = 10;
 // nothing else.
 [[nodiscard]] std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits);
 
+// Returns a row of a tuning table that decides so, for ranks in this situation.
+[[nodiscard]] Rule rule_for(const Decision &decision, const Situation &situation);
+
 // Returns the memory for values in transit of a communicator of so many ranks.
 [[nodiscard]] plan::Rings rings_for(bool oversubscribed, int ranks);
 // The largest size of a slot, on every communicator.

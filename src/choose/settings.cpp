@@ -114,6 +114,8 @@ struct Reader {
     settings.learn = static_cast<Learn>(one_of(name, value, "way to learn", {"0", "1", "eagerly"}));
   }
 
+  void learned(std::string_view, std::string_view value) { settings.learned = value; }
+
   void slots(std::string_view name, std::string_view value) {
     settings.slots = static_cast<Stores>(one_of(name, value, "way to store", {"measured", "cached", "streamed"}));
   }
@@ -244,7 +246,7 @@ std::optional<Settings> read_settings(const char *const *environment, std::strin
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    if (name != "COPSE_TRACE")  // sums, because the order of an environment means nothing
+    if (name != "COPSE_TRACE" && name != "COPSE_LEARNED")  // sums, because the order of an environment means nothing
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }
   if (!reader.error.empty()) {

@@ -47,6 +47,7 @@ struct Settings {
   bool trace = false;
   bool progress_thread = false;
   Learn learn = Learn::always;
+  std::string learned;  // the file of what was learned; empty: none
   std::vector<Forced> forced;
   std::shared_ptr<const Table> table;  // null: none
   Fragmentation fragment;

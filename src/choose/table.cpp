@@ -13,7 +13,6 @@ using plan::Carrier;
 using text::Json;
 using text::Members;
 
-constexpr std::string_view kSchema = "copse-tuning/1";
 constexpr std::size_t kMostBytes = std::size_t{1} << 47, kMostRanks = std::size_t{1} << 24;
 
 // Reads `[from, to]`. The end may be null: then there is none.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "choose/rules.hpp"
@@ -11,6 +12,8 @@
 namespace copse::choose {
 
 struct Table {
+  static constexpr std::string_view kSchema = "copse-tuning/1";
+
   std::string file;     // where the rules' lines are
   std::string machine;  // the machine that it was made on (topology::Machine::kind), or "any"
   std::string mpi;      // the MPI that it was made with; empty: none
@@ -27,5 +30,10 @@ struct Table {
   // Returns the reason of a rule; an empty text if it is not one of the table's.
   [[nodiscard]] std::string reason_of(const Rule &rule) const;
 };
+
+// Puts rows before those of a table's file, and takes out those that stand there for the same cases. Makes the file if there is
+// none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or cannot be written.
+// Processes and threads may do so at the same time.
+void add_to_file(const std::string &file, const std::string &machine, const std::vector<Rule> &rules, const std::vector<std::string> &reasons);
 
 }  // namespace copse::choose

@@ -7,21 +7,6 @@
 
 namespace copse::cli {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
-      out += escape;
-      continue;
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string json_list(const std::vector<std::string>& values) {
   std::string out = "[";
   for (const std::string& value : values) out += (out.size() > 1 ? ",\n " : "") + value;

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "text/json.hpp"
 
 namespace copse::cli {
 
 // Returns `text` as a JSON string.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] inline std::string quoted(std::string_view text) { return text::json_quoted(text); }
 
 // Returns a JSON list, "[a,\n b]", of values that are already JSON, one a line.
 [[nodiscard]] std::string json_list(const std::vector<std::string>& values);

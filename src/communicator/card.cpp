@@ -91,9 +91,13 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   return card;
 }
 
+std::string machine_kind(const choose::Settings &settings) {
+  return settings.topology.empty() ? this_machine().kind() : topology::Machine::from(settings.topology).kind();
+}
+
 std::string table_mistake(const choose::Settings &settings) {
   if (settings.table == nullptr || settings.table->machine == "any") return {};
-  const std::string kind = settings.topology.empty() ? this_machine().kind() : topology::Machine::from(settings.topology).kind();
+  const std::string kind = machine_kind(settings);
   if (settings.table->machine == kind) return {};
   return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine + "\"; this is \"" + kind +
          "\"; make a table here with copse tune";

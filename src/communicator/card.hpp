@@ -39,6 +39,8 @@ struct Card {
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
+// Returns the name of this machine in tuning tables; that of the machine which the settings describe, if they do.
+[[nodiscard]] std::string machine_kind(const choose::Settings &settings);
 // Says why the settings' tuning table is not for this machine. Empty: it is, or there is none.
 [[nodiscard]] std::string table_mistake(const choose::Settings &settings);
 

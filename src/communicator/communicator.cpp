@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <new>
 
+#include "communicator/card.hpp"
 #include "communicator/state.hpp"
+#include "text/json.hpp"
 
 namespace copse::communicator {
 
@@ -18,6 +20,18 @@ int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
 const Capabilities &Communicator::capabilities() const { return state_->group->terms.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
+
+std::string Communicator::save_lessons() const {
+  const choose::Settings &settings = state_->group->settings;
+  if (settings.learned.empty() || state_->rank != 0) return {};
+  const engine::CancelDeferred deferred;  // a file is written
+  try {
+    state_->routes.save_lessons(settings.learned, machine_kind(settings));
+  } catch (const text::FileError &wrong) {
+    return "COPSE_LEARNED=" + std::string(wrong.what());
+  }
+  return {};
+}
 
 Trace Communicator::trace() const {
   Trace all = state_->trace;

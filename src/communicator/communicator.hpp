@@ -116,6 +116,9 @@ class Communicator {
   [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
   // Names a rank of this node whose process has ended. The text is empty if there is none.
   [[nodiscard]] std::string who_has_ended() const;
+  // If COPSE_LEARNED names a file, rank 0 writes there what was learned on this communicator. Returns what went wrong; an empty text
+  // if nothing did.
+  [[nodiscard]] std::string save_lessons() const;
   [[nodiscard]] Trace trace() const;  // of its own calls, and of lanes that are gone
 
  private:

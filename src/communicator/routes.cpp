@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "choose/table.hpp"
+
 namespace copse::communicator {
 
 using algorithms::Collective;
@@ -159,6 +161,22 @@ std::string Routes::describe(const Learner::Change &change, std::uint64_t number
   return std::string(algorithms::name_of(now.algorithm->collective)) + " from " + std::to_string(now.from) + " bytes" +
          (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) + ", " + times +
          ", before call " + std::to_string(number);
+}
+
+void Routes::save_lessons(const std::string &file, const std::string &machine) {
+  if (!learning_.lessons) return;
+  const choose::Situation &situation = group_->terms.situation;
+  std::vector<choose::Rule> rules;
+  std::vector<std::string> reasons;
+  for (const auto &[kind, subject] : learning_.lessons->learner().subjects()) {
+    if (subject.current == 0) continue;
+    rules.push_back(choose::rule_for(way(kind, subject.current).decision, situation));
+    char reason[96];
+    std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us", subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3,
+                  subject.ways.front().ns / 1e3);
+    reasons.emplace_back(reason);
+  }
+  if (!rules.empty()) choose::add_to_file(file, machine, rules, reasons);
 }
 
 void Routes::take(const Learner::Change &change) {

@@ -91,6 +91,8 @@ class Routes {
   Route &way(Kind kind, int number);
   // Says in a line what changes before a call, and why.
   [[nodiscard]] std::string describe(const Learner::Change &change, std::uint64_t number);
+  // Writes what was learned to a tuning table. Throws text::FileError.
+  void save_lessons(const std::string &file, const std::string &machine);
   // From now on, another way runs.
   void take(const Learner::Change &change);
 

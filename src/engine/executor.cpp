@@ -36,7 +36,7 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses &theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
   // Only here does this rank learn what another rank has put into its output. That is one block.
-  if (call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
+  if (theirs.ride == Addresses::kStays && call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
 }

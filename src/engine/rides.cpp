@@ -24,16 +24,6 @@ std::size_t table_bytes(std::uint32_t blocks) { return blocks > 1 ? blocks * siz
 
 }  // namespace
 
-Operands::OneBlock Operands::own_block(const Ref &ref, const Call &call, std::uint32_t number) const {
-  const bool gives = ref.space == plan::Space::input;
-  const Block *const table = gives ? call.input_blocks : call.output_blocks;
-  auto *const buffer = static_cast<std::byte *>(gives ? const_cast<void *>(call.input) : call.output);
-  std::size_t place = ref.places > 1 ? ref.place + number : 0;
-  if (ref.places > 1 && place >= ref.places) place -= ref.places;  // a division would take as long as a short copy
-  if (table != nullptr) return {buffer + table[place].place, table[place].count};
-  return {buffer + place * call.count * call.element_bytes, ref.places > 1 ? call.count : own_count(call)};
-}
-
 std::int32_t Operands::choose_ride(const Program &program, const Call &call) {
   const Geometry &geometry = here_.segment.geometry();
   const std::size_t most = std::min<std::size_t>(call.ride_bytes, geometry.slots.back().bytes);

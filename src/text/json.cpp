@@ -1,13 +1,18 @@
 // Parses JSON with RapidJSON's reader, which says where it is.
 #include "text/json.hpp"
 
+#include <fcntl.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <optional>
 
@@ -197,6 +202,43 @@ std::string read_file(const std::string &file) {
   if (!stream.eof() && text.empty()) throw FileError(file + ": the file cannot be read; is the name right, and may you read it?");
   if (text.size() > kLargestFile) throw FileError(file + ": the file is larger than 64 MiB, so it cannot be what was expected here");
   return text;
+}
+
+void write_file(const std::string &file, const std::string &text) {
+  const auto refuse = [&](const char *what) { throw FileError(file + ": " + what + ": " + std::strerror(errno)); };
+  static std::atomic<int> written_here{0};
+  const std::string made = file + "." + std::to_string(::getpid()) + "-" + std::to_string(++written_here);
+  const int descriptor = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) refuse("no file can be made in this folder");
+  bool good = true;
+  for (std::size_t at = 0; good && at < text.size();) {
+    const ssize_t written = ::write(descriptor, text.data() + at, text.size() - at);
+    good = written > 0;
+    at += good ? static_cast<std::size_t>(written) : 0;
+  }
+  good = good && fsync(descriptor) == 0;
+  good = ::close(descriptor) == 0 && good;
+  good = good && std::rename(made.c_str(), file.c_str()) == 0;
+  if (good) return;
+  const int error = errno;
+  ::unlink(made.c_str());
+  errno = error;
+  refuse("the file cannot be written");
+}
+
+std::string json_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      out += escape;
+      continue;
+    }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
 }
 
 Json Json::read(const std::string &file) { return parse(read_file(file), file); }

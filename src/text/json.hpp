@@ -22,6 +22,12 @@ class FileError : public std::runtime_error {
 // Reads a file as text. Throws FileError if it cannot be read, or is larger than 64 MiB.
 [[nodiscard]] std::string read_file(const std::string &file);
 
+// Writes a file, which is there as a whole or not at all, whenever this is interrupted. Throws FileError if it cannot be written.
+void write_file(const std::string &file, const std::string &text);
+
+// Returns a text as JSON writes it, in quotes.
+[[nodiscard]] std::string json_quoted(std::string_view text);
+
 // One value of a JSON document. Whoever asks for another kind of value than it is gets a FileError that says what was expected.
 class Json {
  public:

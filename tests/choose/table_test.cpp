@@ -2,7 +2,9 @@
 #include "choose/table.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <random>
 
 #include "choose/chooser.hpp"
@@ -45,6 +47,58 @@ std::string chosen(const Settings &settings, const Situation &situation, Collect
   EXPECT_TRUE(decision.from <= bytes && bytes <= decision.to);
   return std::string(decision.outside ? "mpi " : "") + std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) + " " +
          std::to_string(decision.fragment_bytes);
+}
+
+std::string written(const std::string &file) { return text::read_file(file); }
+
+TEST(Table, WhatWasLearnedIsAddedToAFile) {
+  const std::string file = testing::TempDir() + "learned-" + std::to_string(getpid()) + ".json";
+  const Settings none;
+  Situation situation = two_ranks();
+  const auto learned = [&](Collective collective, std::size_t bytes, int way) {
+    const auto all = ways(situation, choose(none, situation, collective, bytes, {}), {}, false);
+    return all[static_cast<std::size_t>(way)];
+  };
+  const Decision broadcast = learned(Collective::broadcast, 100'000, 1), allreduce = learned(Collective::allreduce, 100'000, 1);
+  Decision mpi = learned(Collective::alltoall, 100, 0);
+  mpi.outside = true;
+  add_to_file(file, "here", {rule_for(broadcast, situation)}, {"first \"time\""});
+  add_to_file(file, "here", {rule_for(allreduce, situation), rule_for(mpi, situation)}, {"second", ""});
+
+  Settings settings;
+  const auto read = [&] {
+    auto table = std::make_shared<Table>();
+    table->read(text::Json::read(file), file);
+    settings.table = table;
+    return table;
+  };
+  const auto table = read();
+  EXPECT_EQ(table->machine, "here");
+  EXPECT_EQ(table->reasons, (std::vector<std::string>{"second", "", "first \"time\""}));
+  situation.mpi = true;
+  for (const Decision &way : {broadcast, allreduce}) {
+    const Decision now = choose(settings, situation, way.algorithm->collective, 100'000, {});
+    EXPECT_EQ(now.algorithm, way.algorithm);
+    EXPECT_EQ(now.carrier, way.carrier);
+    EXPECT_EQ(now.fragment_bytes, way.fragment_bytes);
+    EXPECT_EQ(std::string(now.rule->file), file);
+    EXPECT_NE(std::string(choose(settings, situation, way.algorithm->collective, way.from - 1, {}).rule->file), file);
+  }
+  EXPECT_TRUE(choose(settings, situation, Collective::alltoall, 100, {}).outside);
+  Situation others = situation;
+  others.ranks = 3;
+  EXPECT_NE(std::string(choose(settings, others, Collective::broadcast, 100'000, {}).rule->file), file);
+  others = situation;
+  others.direct = true;
+  EXPECT_NE(std::string(choose(settings, others, Collective::broadcast, 100'000, {}).rule->file), file);
+
+  add_to_file(file, "here", {rule_for(learned(Collective::broadcast, 100'000, 2), situation)}, {"third"});  // instead of the first
+  EXPECT_EQ(read()->reasons, (std::vector<std::string>{"third", "second", ""}));
+  const std::string before = written(file);
+  EXPECT_THROW(add_to_file(file, "there", {rule_for(broadcast, situation)}, {""}), text::FileError);
+  EXPECT_EQ(written(file), before);
+  std::remove(file.c_str());
+  EXPECT_THROW(add_to_file("/nowhere/at/all.json", "here", {rule_for(broadcast, situation)}, {""}), text::FileError);
 }
 
 TEST(Table, ARowComesBeforeTheRules) {

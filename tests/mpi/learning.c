@@ -1,6 +1,6 @@
 /* A program whose best algorithm changes twice: the kernel's copy is slow, then takes no time, then is slow again.
  *
- * Usage: learning CALLS. Makes so many broadcasts in each phase, and tells how many of the last 100 calls of each phase moved
+ * Usage: learning CALLS [PHASES]. Makes so many broadcasts in each of the phases (3), and tells how many of the last 100 calls of each phase moved
  * their data by the kernel's copy. The program defines the kernel's calls itself, for all libraries: link it with -rdynamic. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -68,13 +68,13 @@ static void run_phase(const char *name, int calls, unsigned char *data) {
 
 int main(int count, char **arguments) {
   MPI_Init(&count, &arguments);
-  const int calls = count > 1 ? atoi(arguments[1]) : 1000;
+  const int calls = count > 1 ? atoi(arguments[1]) : 1000, phases = count > 2 ? atoi(arguments[2]) : 3;
   unsigned char *const data = malloc(kBytes);
-  run_phase("slow", calls, data);
-  slow = 0;
-  run_phase("fast", calls, data);
-  slow = 1;
-  run_phase("slow again", calls, data);
+  const char *const names[] = {"slow", "fast", "slow again"};
+  for (int phase = 0; phase < phases && phase < 3; ++phase) {
+    slow = phase != 1;
+    run_phase(names[phase], calls, data);
+  }
   free(data);
   MPI_Finalize();
   return 0;

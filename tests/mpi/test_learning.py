@@ -1,5 +1,6 @@
 """Learning while running: other ways are tried in the program's own calls, and nothing but the speed changes."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -60,6 +61,35 @@ def test_a_program_whose_best_algorithm_changes_is_followed(launch, compiled, na
     assert followed, done.stdout + done.stderr
     line = r"^copse: learned: broadcast from \d+ bytes( to \d+| on): .* -> .*, [\d.]+ -> [\d.]+ us, before call \d+$"
     assert re.search(line, done.stderr, re.MULTILINE), done.stderr
+
+
+@ONE_OR_ALL
+def test_what_was_learned_is_written_for_the_next_run(launch, compiled, name, tmp_path):
+    flavour, table = flavours.find(name), tmp_path / "learned.json"
+    row = None
+    for _ in range(TRIES):  # of a program that ends while the kernel's copy takes no time
+        done = launch(flavour, 2, "2000", "2", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_LEARNED=str(table))
+        assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
+        rows = json.loads(table.read_text())["rows"] if table.exists() else []
+        row = next((row for row in rows if row["collective"] == "broadcast" and row["run"].endswith((":get", ":put"))), None)
+        if row is not None:
+            break
+    assert row is not None, table.read_text() if table.exists() else "no table"
+    assert row["ranks"] == [2, 2] and row["bytes"][0] <= 1 << 20 and re.fullmatch(r"learned: [\d.]+ us; by the rules, [\d.]+ us", row["because"])
+    assert list(tmp_path.iterdir()) == [table]
+    done = launch(flavour, 2, "100", "1", program=[compiled(flavour, "learning")], COPSE_TUNING=str(table), COPSE_TRACE="1", COPSE_LEARN="0")
+    assert re.search(rf"broadcast +{row['run'].split(':')[0]} {row['run'].split(':')[1]} ", done.stderr), done.stderr
+
+
+def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path):
+    flavour, table = flavours.find("mpich"), tmp_path / "learned.json"
+    table.write_text("notes")
+    for _ in range(TRIES):
+        done = launch(flavour, 2, "2000", "2", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_LEARNED=str(table))
+        assert done.returncode == 0 and table.read_text() == "notes"
+        if done.stderr != "":
+            break
+    assert done.stderr.startswith(f"copse: COPSE_LEARNED={table}:1: "), done.stderr
 
 
 def test_a_program_with_few_calls_is_left_alone(launch, compiled):
