@@ -49,7 +49,7 @@ cd $(mktemp -d)
 examples=/EXAMPLES
 for mpi in mpich openmpi; do
   mpicc.$mpi -O2 $examples/hello_allreduce.c -o hello
-  copse run --trace mpiexec.$mpi $([ $mpi = mpich ] || echo --oversubscribe) -n 2 ./hello
+  COPSE_JOIN=1 copse run --trace mpiexec.$mpi $([ $mpi = mpich ] || echo --oversubscribe) -n 2 ./hello
 done
 gcc $examples/threads.c $(pkg-config --cflags --libs copse) -lpthread -o threads && ./threads
 printf "project(it C)\\nfind_package(Copse 0.2 REQUIRED)\\nadd_executable(it $examples/threads.c)\\ntarget_link_libraries(it Copse::copse pthread)\\n" > CMakeLists.txt

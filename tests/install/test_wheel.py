@@ -59,7 +59,7 @@ def test_it_runs_a_program(command, name, run, tmp_path):
     program = tmp_path / "hello"
     done = run([flavour.mpicc, "-O2", paths.ROOT / "examples/hello_allreduce.c", "-o", program], env=flavour.environment())
     assert done.returncode == 0, done.stderr
-    clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    clean = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "COPSE_JOIN": "1"}
     done = run([command, "run", "--trace", "--shared-heap", *flavour.command(2, [program])], env=flavour.environment(clean))
     assert done.returncode == 0 and "ran by" in done.stderr, done.stdout + done.stderr
 
