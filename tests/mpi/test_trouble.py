@@ -76,7 +76,7 @@ MISTAKES = [
     ("COPSE_TOPOLOGY", "/nonexistent/machine.xml", "check the path"),
     ("COPSE_TOPOLOGY", "{broken}", "lstopo machine.xml"),
     ("COPSE_TOPOLOGY", "numa:x", "expected an hwloc synthetic string"),
-    ("COPSE_NODES", "0", "1 or more"),
+    ("COPSE_NODES", "0", "1 to 65536"),
 ]
 
 

@@ -63,7 +63,10 @@ def test_it_ends_in_time(calibrated):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_killed_in_the_middle_it_leaves_nothing(native_binary, tmp_path, how):
     file = tmp_path / "here.json"
-    child = subprocess.Popen([paths.ROOT / "tools" / "copse", "calibrate", "--seconds", "30", "--output", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [paths.ROOT / "tools" / "copse", "calibrate", "--seconds", "30", "--output", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's background jobs ignore it
+    )  # fmt: skip
     time.sleep(2)
     child.send_signal(how)
     child.wait(timeout=30)
