@@ -1,6 +1,7 @@
 // Finds or makes the state of a communicator, and drops the state when the MPI frees the communicator.
 #include "communicators.hpp"
 
+#include <cstdio>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -47,11 +48,13 @@ auto &not_valid = passing_on("not a valid communicator");
 auto &in_free = passing_on("the communicator is being freed");
 auto &thread_communicator = passing_on("a thread communicator");
 
-// The trace takes what ran on a communicator when its last call is over.
+// When a communicator's last call is over, what it has learned is written (COPSE_LEARNED), and the trace takes what ran.
 void let_go(CommState *state) {
   try {
+    const std::string wrong = state->copse ? state->copse->save_lessons() : std::string();
+    if (!wrong.empty()) std::fprintf(stderr, "copse: %s\n", wrong.c_str());
     remember(*state);
-  } catch (const std::bad_alloc &) {  // the trace then lacks this communicator
+  } catch (const std::bad_alloc &) {  // the file and the trace then lack this communicator
   }
   delete state;
 }

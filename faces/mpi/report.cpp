@@ -138,9 +138,7 @@ void note(std::string_view subject, std::string_view text) {
 }
 
 void remember(const CommState &state) {
-  if (!state.copse) return;
-  if (const std::string wrong = state.copse->save_lessons(); !wrong.empty()) std::fprintf(stderr, "copse: %s\n", wrong.c_str());
-  if (!settings().trace) return;
+  if (!settings().trace || !state.copse) return;
   const auto &capabilities = state.copse->capabilities();
   if (!capabilities.threads && !capabilities.heap && !capabilities.heap_why_not.empty())
     note("no direct reach", capabilities.heap_why_not);

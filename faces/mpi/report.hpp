@@ -19,8 +19,7 @@ void count_start(std::string_view part, double seconds);
 void count_start(const std::map<std::string, communicator::Tally> &parts);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
-// These keep a trace. The first takes that of a communicator which is about to be destroyed, and writes what that has learned
-// (COPSE_LEARNED).
+// These keep a trace. The first takes that of a communicator which is about to be destroyed.
 void remember(const CommState &state);
 void remember(const communicator::Trace &more);
 // Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.

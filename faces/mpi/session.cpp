@@ -112,7 +112,7 @@ void bind(MPI_Comm world) {
   try {
     const auto policy = topology::binding_policy_from(settings().bind, "COPSE_BIND");
     const auto machine =
-        settings().topology.empty() ? topology::Machine::discover() : topology::Machine::from(settings().topology);
+        settings().topology.empty() ? communicator::this_machine() : topology::Machine::from(settings().topology);
     note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
   } catch (const std::exception &error) {  // the program can run without it
     note("binding", std::string("not bound: ") + error.what());

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "communicator/card.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "thread.hpp"
 #include "topology/binding.hpp"
@@ -72,7 +73,7 @@ void bind(const Settings &settings, int thread, int threads) {
   try {
     const auto policy = topology::binding_policy_from(settings.bind, "COPSE_BIND");
     if (settings.topology.empty() && topology::needless_here(policy).empty())
-      topology::bind_this_thread(topology::Machine::discover(), policy, thread, threads);
+      topology::bind_this_thread(communicator::this_machine(), policy, thread, threads);
   } catch (const std::exception &) {
     return;  // the program can run without it
   }

@@ -30,16 +30,15 @@ void ask(Rule &rule, Fact fact, bool yes) { (yes ? rule.with : rule.without) |= 
 
 // Reads what must be true of the ranks.
 void situation_in(Members &members, Rule &rule) {
-  const std::pair<const char *, Fact> kWords[] = {{"nodes", kNodes}, {"regions", kRegions}, {"turns", kTurns}};
-  for (const auto &[word, fact] : kWords)
+  for (const auto &[word, fact] : kSituationWords)
     if (const Json *const value = members.find(word)) ask(rule, fact, value->boolean());
   const Json *const reach = members.find("reach");
   if (reach == nullptr) return;
   const std::string &word = reach->string();
-  if (word != "direct" && word != "kernel" && word != "staged")
-    reach->refuse("no reach is called '" + word + "'" + text::instead_of(word, {"direct", "kernel", "staged"}));
-  ask(rule, kReach, word != "staged");
-  if (word != "staged") ask(rule, kLoads, word == "direct");
+  if (word != kDirectReach && word != kKernelReach && word != kStagedReach)
+    reach->refuse("no reach is called '" + word + "'" + text::instead_of(word, {kDirectReach, kKernelReach, kStagedReach}));
+  ask(rule, kReach, word != kStagedReach);
+  if (word != kStagedReach) ask(rule, kLoads, word == kDirectReach);
 }
 
 void fragment_in(const Json &value, Rule &rule) {

@@ -4,12 +4,17 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "choose/rules.hpp"
 #include "text/json.hpp"
 
 namespace copse::choose {
+
+// The members of a row that are true or false, and what they ask for.
+inline constexpr std::pair<const char *, Fact> kSituationWords[] = {{"nodes", kNodes}, {"regions", kRegions}, {"turns", kTurns}};
+inline constexpr const char *kDirectReach = "direct", *kKernelReach = "kernel", *kStagedReach = "staged";
 
 struct Table {
   static constexpr std::string_view kSchema = "copse-tuning/1";

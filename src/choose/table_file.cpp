@@ -44,11 +44,10 @@ void write(std::ostream &out, const Rule &rule, const std::string &reason) {
   out << "{\"collective\": " << text::json_quoted(algorithms::name_of(rule.collective));
   write(out, "bytes", rule.bytes);
   write(out, "ranks", rule.ranks);
-  const std::pair<const char *, Fact> kWords[] = {{"nodes", kNodes}, {"regions", kRegions}, {"turns", kTurns}};
-  for (const auto &[word, fact] : kWords)
+  for (const auto &[word, fact] : kSituationWords)
     if (((rule.with | rule.without) & fact) != 0) out << ", \"" << word << "\": " << ((rule.with & fact) != 0 ? "true" : "false");
   if (((rule.with | rule.without) & kReach) != 0)
-    out << ", \"reach\": " << ((rule.with & kReach) == 0 ? "\"staged\"" : (rule.with & kLoads) != 0 ? "\"direct\"" : "\"kernel\"");
+    out << ", \"reach\": \"" << ((rule.with & kReach) == 0 ? kStagedReach : (rule.with & kLoads) != 0 ? kDirectReach : kKernelReach) << '"';
   out << ", \"run\": \"";
   if (rule.algorithm == kByMpi) {
     out << "mpi\"";

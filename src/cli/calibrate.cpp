@@ -141,10 +141,7 @@ void print(const std::vector<measure::Cell>& cells) {
 }  // namespace
 
 int calibrate(Arguments arguments) {
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
-    std::printf("%s", kHelp);
-    return 0;
-  }
+  if (helped(arguments, kHelp)) return 0;
   Query query = parse(arguments);
   // Whoever shows the progress has started this, and nobody wants the rest of it without it.
   if (query.progress) prctl(PR_SET_PDEATHSIG, SIGTERM);

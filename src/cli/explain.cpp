@@ -269,10 +269,7 @@ void print_all(const Query& query, const std::vector<Answer>& answers) {
 }  // namespace
 
 int explain(Arguments arguments) {
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
-    std::printf("%s", kHelp);
-    return 0;
-  }
+  if (helped(arguments, kHelp)) return 0;
   Query query = parse(arguments);
   std::string mistake;
   const auto settings = choose::read_settings(environ, mistake);

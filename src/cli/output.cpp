@@ -29,6 +29,12 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   }
 }
 
+bool helped(Arguments arguments, const char* text) {
+  if (std::find(arguments.begin(), arguments.end(), "--help") == arguments.end()) return false;
+  std::printf("%s", text);
+  return true;
+}
+
 bool only_json(Arguments arguments) {
   for (const auto argument : arguments)
     if (argument != "--json")

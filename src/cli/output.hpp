@@ -19,6 +19,9 @@ namespace copse::cli {
 // Prints rows in aligned columns on stdout. The first row is the heading. The last column is not padded.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
+// Prints the text if --help is among the arguments. Returns whether it was.
+[[nodiscard]] bool helped(Arguments arguments, const char* text);
+
 // For subcommands whose only option is --json. Returns whether it was given; throws on any other argument.
 [[nodiscard]] bool only_json(Arguments arguments);
 

@@ -183,10 +183,7 @@ int print_winners(const Query& query) {
 }  // namespace
 
 int price_calls(Arguments arguments) {
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
-    std::printf("%s", kHelp);
-    return 0;
-  }
+  if (helped(arguments, kHelp)) return 0;
   Query query = parse(arguments);
   if (query.machines) return print_machines(query.json);
   if (query.winners) return print_winners(query);

@@ -37,12 +37,6 @@ std::atomic<std::uint64_t> &process_token() {
   return token;
 }
 
-const topology::Machine &this_machine() {
-  // This is never destroyed. Calls may come from destructors of the program's libraries, which run after this library's.
-  static const auto &machine = *new topology::Machine(topology::Machine::discover());
-  return machine;
-}
-
 // What stays the same as long as the process lives. It takes three files of the system to find out.
 struct Identity {
   engine::ProcessId self;
@@ -107,6 +101,12 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
     }
   }
   return card;
+}
+
+const topology::Machine &this_machine() {
+  // This is never destroyed. Calls may come from destructors of the program's libraries, which run after this library's.
+  static const auto &machine = *new topology::Machine(topology::Machine::discover());
+  return machine;
 }
 
 std::string machine_kind(const choose::Settings &settings) {

@@ -11,6 +11,7 @@
 #include "engine/reach/peer.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "topology/layout.hpp"
+#include "topology/machine.hpp"
 
 namespace copse::communicator {
 
@@ -42,6 +43,8 @@ struct Card {
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
 
+// Returns this machine, which is discovered once per process: that takes milliseconds.
+[[nodiscard]] const topology::Machine &this_machine();
 // Returns the name of this machine in tuning tables; that of the machine which the settings describe, if they do.
 [[nodiscard]] std::string machine_kind(const choose::Settings &settings);
 // Says why the settings' tuning table is not for this machine. Empty: it is, or there is none.

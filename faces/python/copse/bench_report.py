@@ -117,8 +117,8 @@ def geometric_means(rows: list[Row]) -> list[dict]:
                     "mode": mode,
                     "cells": len(chosen),
                     "slower": sum(r.ratio_min < SLOWER for r in chosen),
-                    "ratio_min": math.exp(statistics.fmean(math.log(r.ratio_min) for r in chosen)),
-                    "ratio_median": math.exp(statistics.fmean(math.log(r.ratio_median) for r in chosen)),
+                    "ratio_min": statistics.geometric_mean(r.ratio_min for r in chosen),
+                    "ratio_median": statistics.geometric_mean(r.ratio_median for r in chosen),
                     "worst": worst.ratio_min,
                     "worst_cell": f"{worst.call} {size_text(worst.bytes)} {worst.mode}".strip(),
                 }

@@ -1,6 +1,5 @@
 """Writes the README's table of comparisons, and the cells behind it, for `copse bench --readme`. No figure is typed by hand."""
 
-import math
 import re
 import statistics
 from dataclasses import dataclass, field
@@ -11,10 +10,6 @@ from .errors import CopseError
 
 CELLS = "docs/measurements.md"  # beside the README
 TITLES = {1: "Copse", 2: "Copse with the shared heap"}  # by the number of preloaded libraries
-
-
-def _mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def _cell(us: float, best: float) -> str:
@@ -81,7 +76,7 @@ def glance(rows: list, result: dict, command: str) -> str:
             if ratios := at.ratios(plus):
                 worst = min(ratios, key=ratios.get)
                 lines.append(
-                    f"| {at.ranks} | {title} | {_mean([*ratios.values()]):.2f} | {len(ratios)} | "
+                    f"| {at.ranks} | {title} | {statistics.geometric_mean([*ratios.values()]):.2f} | {len(ratios)} | "
                     f"{sum(v < 0.95 for v in ratios.values())} | {ratios[worst]:.2f} ({f'{worst[0]} {_mode(worst)}'.strip()}) |"
                 )
     return "\n".join([*lines, "", f"Every operation, and every cell: [{CELLS}]({CELLS})."])
@@ -104,13 +99,13 @@ def section(rows: list, result: dict, command: str) -> str:
                 own = {cell: ratio for cell, ratio in of_cells.items() if cell[0] == call}
                 worst = min(own, key=own.get, default=None)
                 where = f" ({_mode(worst)})" if worst and worst[1] else ""
-                texts.append(f"{_mean([*own.values()]):.2f}, worst {own[worst]:.2f}{where}" if own else "-")
+                texts.append(f"{statistics.geometric_mean([*own.values()]):.2f}, worst {own[worst]:.2f}{where}" if own else "-")
             lines.append(f"| {call} | {sum(cell[0] == call for cell in best)} | {' | '.join(texts)} |")
         lines.append("")
         for plus, title in TITLES.items():
             if values := [*ratios[plus].values()]:
                 lines.append(
-                    f"- {title}: geometric mean {_mean(values):.2f} over {len(values)} cells; "
+                    f"- {title}: geometric mean {statistics.geometric_mean(values):.2f} over {len(values)} cells; "
                     f"{sum(v < 0.95 for v in values)} of them slower than 0.95, the worst {min(values):.2f}."
                 )
         lines += ["", f"<details><summary>Every cell of {ranks} ranks, in us a call; in brackets how many times faster</summary>"]

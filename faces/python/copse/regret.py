@@ -9,6 +9,7 @@ import json
 import math
 import os
 import signal
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -89,10 +90,6 @@ def _learned(contests: contest.Contest, seconds: float) -> contest.Times:
     return last
 
 
-def mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def show(console: Console, regrets: list[Regret]) -> None:
     columns = {name: value for name, value in CHOICES.items() if any(value(r) is not None for r in regrets)}
     table = Table("ranks", "heap", "call", "bytes", "mode", "fastest", "us", *columns)
@@ -105,7 +102,7 @@ def show(console: Console, regrets: list[Regret]) -> None:
             found = [value(r) for r in regrets if (r.ranks, r.heap) == (ranks, heap) and value(r) is not None]
             if found:
                 where = f"{ranks} ranks, {'with' if heap else 'without'} the shared heap"
-                console.print(f"regret, {name}, {where}: mean {mean(found):.3f}, worst {max(found):.2f}, {len(found)} cells", highlight=False)
+                console.print(f"regret, {name}, {where}: mean {statistics.geometric_mean(found):.3f}, worst {max(found):.2f}, {len(found)} cells", highlight=False)
 
 
 def section(regrets: list[Regret], command: str, mpi: str) -> str:
@@ -117,7 +114,7 @@ def section(regrets: list[Regret], command: str, mpi: str) -> str:
         for name, value in CHOICES.items():
             if found := [(value(r), r) for r in among if value(r) is not None]:
                 worst, where = max(found, key=lambda pair: pair[0])
-                lines.append(f"| {ranks} | {'with' if heap else 'without'} the heap | {name} | {mean([v for v, _ in found]):.3f} | "
+                lines.append(f"| {ranks} | {'with' if heap else 'without'} the heap | {name} | {statistics.geometric_mean([v for v, _ in found]):.3f} | "
                              f"{worst:.2f} ({where.call} {size_text(where.bytes)} {where.mode}) | {len(found)} |")  # fmt: skip
     return "\n".join(lines)
 

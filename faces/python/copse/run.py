@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -191,7 +191,7 @@ class Options:
     upc_processes: int | None = None
 
 
-FLAGS = {"--shared-heap": "shared_heap", "--trace": "trace", "--quiet": "quiet", "--check": "check"}
+FLAGS = {f"--{field.name.replace('_', '-')}": field.name for field in fields(Options) if field.default is False}
 
 
 def without_parser(arguments: Sequence[str]) -> tuple[list[str], Options] | None:
