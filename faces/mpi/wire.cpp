@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "engine/segment.hpp"
 #include "progress.hpp"
@@ -43,11 +45,11 @@ MpiWire::~MpiWire() {
 
 int MpiWire::live() { return live_wires.load(); }
 
-bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
+bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
   const auto *from = static_cast<const char *>(data);
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
-    sending_.push_back({tag, MPI_REQUEST_NULL});
+    sending_.push_back({tag, ticket, MPI_REQUEST_NULL});
     if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), peer, first_tag_ + tag, raw_of(comm_), &sending_.back().request) != MPI_SUCCESS) {
       sending_.pop_back();
       return false;
@@ -58,29 +60,48 @@ bool MpiWire::send(const void *data, std::size_t bytes, int peer, int tag) {
   return true;
 }
 
-Wired MpiWire::receive(void *data, std::size_t bytes, int peer, int tag) {
-  if (receiving_.empty()) {
-    auto *to = static_cast<char *>(data);
-    do {
-      const std::size_t now = std::min(bytes, kMessageMax);
-      if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), peer, first_tag_ + tag, raw_of(comm_), &receiving_.emplace_back()) != MPI_SUCCESS)
-        return Wired::failed;
-      to += now;
-      bytes -= now;
-    } while (bytes > 0);
+bool MpiWire::expect(void *data, std::size_t bytes, int peer, int tag) {
+  auto *to = static_cast<char *>(data);
+  do {
+    const std::size_t now = std::min(bytes, kMessageMax);
+    expected_.push_back({peer, tag, now < bytes, MPI_REQUEST_NULL});
+    if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), peer, first_tag_ + tag, raw_of(comm_), &expected_.back().request) != MPI_SUCCESS) {
+      expected_.pop_back();
+      return false;
+    }
+    to += now;
+    bytes -= now;
+  } while (bytes > 0);
+  return true;
+}
+
+Wired MpiWire::receive(int peer, int tag) {
+  for (;;) {
+    const auto part = std::find_if(expected_.begin(), expected_.end(), [&](const Expected &each) { return each.peer == peer && each.tag == tag; });
+    if (part == expected_.end()) return Wired::failed;
+    if (const Wired answer = ask(part->request); answer != Wired::done) return answer;
+    const bool more = part->more;
+    expected_.erase(part);
+    if (!more) return Wired::done;
   }
-  for (MPI_Request &request : receiving_)
-    if (const Wired answer = ask(request); answer != Wired::done) return answer;
-  receiving_.clear();
+}
+
+Wired MpiWire::drain(int tag, std::uint64_t ticket) {
+  const auto meant = [&](const Sending &sending) { return sending.tag == tag && sending.ticket <= ticket; };
+  for (Sending &sending : sending_)
+    if (meant(sending))
+      if (const Wired answer = ask(sending.request); answer != Wired::done) return answer;
+  std::erase_if(sending_, meant);
   return Wired::done;
 }
 
-Wired MpiWire::drain(int tag) {
-  for (Sending &sending : sending_)
-    if (sending.tag == tag)
-      if (const Wired answer = ask(sending.request); answer != Wired::done) return answer;
-  std::erase_if(sending_, [&](const Sending &sending) { return sending.tag == tag; });
-  return Wired::done;
+// A message that was on its way when its receive was cancelled still comes. The peer may have died, so this does not wait for ever.
+void MpiWire::abandon() {
+  for (Expected &each : expected_) real().Cancel(&each.request);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (Expected &each : expected_)
+    while (ask(each.request) == Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  expected_.clear();
 }
 
 std::unique_ptr<engine::Wire> MpiWire::lane(int number) {

@@ -19,9 +19,11 @@ class MpiWire final : public engine::Wire {
   MpiWire(const MpiWire &) = delete;
   MpiWire &operator=(const MpiWire &) = delete;
 
-  bool send(const void *data, std::size_t bytes, int peer, int tag) override;
-  engine::Wired receive(void *data, std::size_t bytes, int peer, int tag) override;
-  engine::Wired drain(int tag) override;
+  bool send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
+  bool expect(void *data, std::size_t bytes, int peer, int tag) override;
+  engine::Wired receive(int peer, int tag) override;
+  engine::Wired drain(int tag, std::uint64_t ticket) override;
+  void abandon() override;
   [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
   [[nodiscard]] std::size_t lanes_most() const override;
 
@@ -36,10 +38,16 @@ class MpiWire final : public engine::Wire {
   int first_tag_ = 0;
   struct Sending {
     int tag;
+    std::uint64_t ticket;
+    MPI_Request request;
+  };
+  struct Expected {  // a message, or a part of one that is too large for the MPI
+    int peer, tag;
+    bool more;  // the next one is of the same message
     MPI_Request request;
   };
   std::vector<Sending> sending_;
-  std::vector<MPI_Request> receiving_;  // the parts of one message
+  std::vector<Expected> expected_;  // in their order
 };
 
 }  // namespace copse::mpi

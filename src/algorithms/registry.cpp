@@ -143,6 +143,15 @@ const shape::SurveyedTree &Request::machine_tree(shape::Form inside, shape::Form
   });
 }
 
+const shape::SurveyedTree &Request::node_chain_tree(shape::Form inside) const {
+  return shared->tree({"chain of nodes", {static_cast<int>(inside), radix, root}}, [&] {
+    shape::Hierarchy hierarchy = levels_of(inside, shape::Form::k_nomial, radix);
+    for (auto &layer : hierarchy.layers)
+      if (layer.level == topology::Level::node) layer.across = {shape::Form::chain, radix};
+    return shape::SurveyedTree(over_machine(*this, hierarchy, root));
+  });
+}
+
 const shape::SurveyedTree &Request::fixed_tree() const {
   return shared->tree({"fixed", {radix, root}}, [&] {
     shape::Tree tree =

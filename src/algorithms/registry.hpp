@@ -40,6 +40,8 @@ struct Request {
   // region.
   [[nodiscard]] const shape::SurveyedTree &machine_tree(shape::Form inside,
                                                         shape::Form across = shape::Form::k_nomial) const;
+  // Returns the same with a chain over nodes.
+  [[nodiscard]] const shape::SurveyedTree &node_chain_tree(shape::Form inside) const;
   // Returns one hierarchical tree for every root (NUMACol 3, persistent fixed trees). It is the tree to rank 0. If the root
   // is another rank, rank 0 hangs below the root, which keeps its own branch.
   [[nodiscard]] const shape::SurveyedTree &fixed_tree() const;

@@ -229,11 +229,12 @@ class Maker {
     other.root = (variant_.root + 1 + variant_.ranks / 3) % variant_.ranks;
     if (other.root == variant_.root) other.root = (variant_.root + 1) % variant_.ranks;
     other.plans = build_plans(other);
+    const int deep = std::max(depth_, most_lag(*other.plans) + 1);
     for (int fragments : {1, 2}) {
       add(std::to_string(fragments) + (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
           {call_of(variant_, fragments, false), call_of(other, fragments, false), call_of(variant_, fragments, true),
            call_of(other, 1, false)},
-          depth_, depth_);
+          deep, deep);
       if (one_fragment(variant_)) break;
     }
   }

@@ -79,8 +79,9 @@ void Judge::returns(const Moment& now) {
   if (&input != &output) touch_buffer(now, output, "output");
 }
 
-void Judge::abandons(const Moment& now, const Moment& sent) {
-  find(Fault::wire, now, "returns before '" + plan::to_text(*now.plan, *sent.step) + "' was drained");
+void Judge::abandons(const Moment& now, const Moment& begun) {
+  const bool sent = begun.step->kind == Kind::send;
+  find(Fault::wire, now, "returns before '" + plan::to_text(*now.plan, *begun.step) + (sent ? "' was drained" : "' came true"));
 }
 
 // Acts as the caller, which reads and overwrites its buffers as soon as it has them back.
@@ -329,9 +330,34 @@ bool Judge::sends(const Moment& now, std::size_t message) {
   return true;
 }
 
-void Judge::receives(const Moment& now, std::size_t number, const Moment& sent) {
+void Judge::expects(const Moment& now, std::size_t expected) {
+  if (expected >= expected_.size()) expected_.resize(expected + 1);
+  expected_[expected] = {now.step, clocks_.signal(now.rank)};
+}
+
+// The wire wrote the place at some time after the message was expected and sent. If the place is renewed, all of it goes.
+void Judge::arrive(const Moment& now, const Place& place, const Expected& expected, const Signal& sent) {
+  const Memory& memory = *place.memory;
+  const bool renewed = place.reused && memory.tag != place.tag;
+  const std::uint32_t count = renewed ? memory.size : place.count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t index = renewed ? i : place.index(i);
+    if (index >= memory.size) continue;
+    const auto other = order_.conflict_of_write(expected.signal, sent, store_.atoms_of(memory)[index].accesses);
+    if (!other) continue;
+    return find_race(now, name_of_place(now.step->dst, now.rank) + ", since '" + plan::to_text({}, *expected.step) + "' the wire's", true, *other);
+  }
+}
+
+void Judge::surprises(const Moment& now) {
+  find(Fault::wire, now, "receives what is not the next that it expects from there");
+}
+
+void Judge::receives(const Moment& now, std::size_t expected, std::size_t number, const Moment& sent, const Signal& signal) {
   const plan::Step& step = *now.step;
   const Sent& message = sent_[number];
+  const Expected& place = expected_[expected];
+  if (!step.more) clocks_.release(place.signal);
   const auto text = [&] {
     return std::string("'").append(plan::to_text({}, *sent.step)) + "' of rank " + std::to_string(step.peer) +
            " (call " + std::to_string(sent.call) + ", fragment " + std::to_string(sent.fragment) + ")";
@@ -343,6 +369,10 @@ void Judge::receives(const Moment& now, std::size_t number, const Moment& sent) 
   const Place dst = locate(now, step.dst);
   if (dst.memory == nullptr) return;
   if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
+  if (place.step->dst.space != Space::none) {
+    if (place.step->dst != step.dst) return find(Fault::wire, now, "comes to another place than '" + plan::to_text({}, *place.step) + "' says");
+    arrive(now, dst, place, signal);
+  }
   write(now, dst, step.dst, message.values);
 }
 

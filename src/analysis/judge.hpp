@@ -90,10 +90,12 @@ class Judge : public Quiet {
   bool posts(const Moment& now);
   void goes_back(const Moment& now, Ticket value);
   bool sends(const Moment& now, std::size_t message);
-  void receives(const Moment& now, std::size_t message, const Moment& sent);
+  void expects(const Moment& now, std::size_t expected);
+  void receives(const Moment& now, std::size_t expected, std::size_t message, const Moment& sent, const Signal& signal);
+  void surprises(const Moment& now);
   void drains(const Moment& now, std::size_t message, const Moment& sent);
   void returns(const Moment& now);
-  void abandons(const Moment& now, const Moment& sent);
+  void abandons(const Moment& now, const Moment& begun);
   [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
 
  private:
@@ -107,6 +109,10 @@ class Judge : public Quiet {
     std::vector<Values::Id> values;
     std::vector<Epoch> writes;  // the writes of the source when it was sent
     Place source;
+  };
+  struct Expected {  // from when on the wire may write
+    const plan::Step* step;
+    Signal signal;
   };
   struct CallState {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
@@ -127,6 +133,7 @@ class Judge : public Quiet {
   bool read(const Moment& now, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
   void write(const Moment& now, const Place& place, const plan::Operand& operand,
              const std::vector<Values::Id>& values);
+  void arrive(const Moment& now, const Place& place, const Expected& expected, const Signal& sent);
   bool same_part(const Moment& now, const Place& a, const Place& b);
   void touch_buffer(const Moment& now, Memory& memory, const char* name);
   void check_result(const Moment& now);
@@ -146,7 +153,8 @@ class Judge : public Quiet {
   Store store_;
   Posts posts_;
   std::vector<CallState> calls_;
-  std::vector<Sent> sent_;  // by message number
+  std::vector<Sent> sent_;          // by message number
+  std::vector<Expected> expected_;  // by number
   Read read_;
   Report report_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/overlap.hpp"
+
 namespace copse::analysis {
 
 using plan::Kind;
@@ -27,8 +29,13 @@ bool is_of_others(const Operand& operand, int rank) {
 }
 
 // Tells whether a signal guards a step. A post guards what was written before it, as far as others may read it. A done guards
-// what was read from others before it.
+// what was read from others before it. An expect guards its place.
 bool guards(const Step& signal, const Step& step, int rank) {
+  if (signal.kind == Kind::expect) {
+    if (is_wait(step.kind) || step.kind == Kind::drain) return true;
+    const auto same = [&](const Operand& operand) { return operand.space != Space::none && plan::overlap(operand, signal.dst); };
+    return same(step.dst) || same(step.dst2) || same(step.a) || same(step.b);
+  }
   if (signal.kind == Kind::done)
     return step.kind == Kind::await || is_of_others(step.a, rank) || is_of_others(step.b, rank);
   const auto readable = [](const Operand& operand) {
@@ -79,13 +86,13 @@ struct Maker {
     return next;
   }
 
-  void early_signal(int at) {
+  void too_early(Mutation mutation, int at) {
     Plan copy = plan;
     const int first = static_cast<int>(section_of(copy, at).first);
     for (int before = at - 1; before >= first; --before) {
       const Step& passed = plan.steps[static_cast<std::size_t>(before)];
-      if (!moves_data(passed) && !is_wait(passed.kind)) continue;
-      Plan& spoilt = make(Mutation::early_signal, at, "before '" + plan::to_text(plan, passed) + "'");
+      if (!moves_data(passed) && !is_wait(passed.kind) && passed.kind != Kind::drain) continue;
+      Plan& spoilt = make(mutation, at, "before '" + plan::to_text(plan, passed) + "'");
       result.back().passed = at - before;
       Step signal = spoilt.steps[static_cast<std::size_t>(at)];
       signal.lag = passed.lag;  // in the same iteration, or the order of lags would give it away
@@ -157,7 +164,8 @@ struct Maker {
       const auto index = static_cast<std::size_t>(at);
       const Step& step = plan.steps[index];
       erase_step(make(Mutation::omit, at, ""), at);
-      if (is_signal(step.kind)) early_signal(at);
+      if (is_signal(step.kind)) too_early(Mutation::early_signal, at);
+      if (step.kind == Kind::expect && step.dst.space != Space::none) too_early(Mutation::early_expect, at);
       if (is_wait(step.kind)) {
         make(Mutation::late_wait, at, "");
         result.back().replacement.late_step = at;
@@ -189,13 +197,13 @@ struct Maker {
           --poorer.peers_count;
         }
       }
-      if (moves_data(step) && (step.a.space != Space::none || step.dst.space != Space::none)) operands(at);
+      if ((moves_data(step) || step.kind == Kind::expect) && (step.a.space != Space::none || step.dst.space != Space::none)) operands(at);
       if (step.kind == Kind::reduce) {
         Plan& spoilt = make(Mutation::swapped, at, "");
         std::swap(spoilt.steps[index].a, spoilt.steps[index].b);
       }
       Plan copy = plan;
-      if (!plan.one_fragment && section_of(copy, at).loop && step.kind != Kind::drain) {
+      if (!plan.one_fragment && section_of(copy, at).loop) {
         for (int change : {-1, 1}) {
           const int lag = step.lag + change;
           if (lag < 0) continue;
@@ -241,7 +249,8 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
     }
     case Mutation::swapped:
       return variant.row->keeps_order ? Excuse::none : Excuse::commutative;
-    case Mutation::early_signal: {
+    case Mutation::early_signal:
+    case Mutation::early_expect: {
       bool harmless = true;
       for (int i = mutant.step - mutant.passed; i < mutant.step; ++i) {
         const Step& passed = plan.steps[static_cast<std::size_t>(i)];
@@ -302,6 +311,8 @@ const char* name_of(Mutation mutation) {
       return "wrong lag";
     case Mutation::wrong_condition:
       return "wrong condition";
+    case Mutation::early_expect:
+      return "expected too early";
   }
   return "?";
 }

@@ -8,7 +8,7 @@
 //                    held the same value, known to be there and not overwritten too soon.
 //   commutative      The algorithm does not claim to keep rank order, and all ranks still agree.
 //   harmless move    The signal passed only steps that touch nothing that it guards. A post guards memory that others
-//                    read, and a done guards memory of others.
+//                    read, and a done guards memory of others. Or the expect passed only steps that do not use its place.
 //   same order       The other lag keeps the order of the steps of each fragment (rules.cpp ensures that) and only changes
 //                    how fragments overlap.
 //   implied wait     In no case does the wait teach its rank anything new. The order follows from other waits (by
@@ -41,8 +41,9 @@ enum class Mutation : std::uint8_t {
   swapped,      // the operands of a reduction
   wrong_lag,
   wrong_condition,  // a wrong condition on whether something rides
+  early_expect,  // an expect is before a step that uses its place, or waits for those who do
 };
-inline constexpr int kMutations = 11;
+inline constexpr int kMutations = 12;
 [[nodiscard]] const char* name_of(Mutation mutation);
 
 struct Mutant {
@@ -50,7 +51,7 @@ struct Mutant {
   int step = 0;  // the step in the unspoilt plan
   std::string what;
   Replacement replacement;
-  int passed = 0;  // early_signal: number of steps that the signal passed
+  int passed = 0;  // early_signal and early_expect: number of steps that the step passed
 };
 
 // Returns all mutants of one rank's plan.

@@ -59,13 +59,22 @@ std::optional<Epoch> AccessOrder::read(int rank, Accesses& accesses) {
   return std::nullopt;
 }
 
-std::optional<Epoch> AccessOrder::conflict_of_write(int rank, const Accesses& accesses) const {
-  if (!clocks_.knows(rank, accesses.write)) return accesses.write;
+template <class Knows>
+std::optional<Epoch> AccessOrder::unknown_in(const Accesses& accesses, Knows&& knows) const {
+  if (!knows(accesses.write)) return accesses.write;
   for (std::int32_t node = accesses.reads; node >= 0; node = reads_[static_cast<std::size_t>(node)].next) {
     const Epoch& epoch = reads_[static_cast<std::size_t>(node)].epoch;
-    if (!clocks_.knows(rank, epoch)) return epoch;
+    if (!knows(epoch)) return epoch;
   }
   return std::nullopt;
+}
+
+std::optional<Epoch> AccessOrder::conflict_of_write(int rank, const Accesses& accesses) const {
+  return unknown_in(accesses, [&](Epoch event) { return clocks_.knows(rank, event); });
+}
+
+std::optional<Epoch> AccessOrder::conflict_of_write(const Signal& one, const Signal& other, const Accesses& accesses) const {
+  return unknown_in(accesses, [&](Epoch event) { return clocks_.knows(one, event) || clocks_.knows(other, event); });
 }
 
 void AccessOrder::forget(Accesses& accesses) {

@@ -41,6 +41,10 @@ class Clocks {
   [[nodiscard]] bool knows(int rank, Epoch event) const {
     return event.rank < 0 || row(rank)[event.rank] >= event.clock;
   }
+  // Tells whether somebody who has heard the signal, and nothing else, knows the event.
+  [[nodiscard]] bool knows(const Signal& signal, Epoch event) const {
+    return event.rank < 0 || arena_[signal.snapshot * (ranks_ + 1) + static_cast<std::size_t>(event.rank)] >= event.clock;
+  }
   [[nodiscard]] Signal signal(int rank);
   // Says that nobody will join the signal any more.
   void release(const Signal& signal) { released_.push_back(signal.snapshot); }
@@ -81,6 +85,9 @@ class AccessOrder {
   std::optional<Epoch> write(int rank, Accesses& accesses);
   // Returns what write() would return, without recording anything.
   [[nodiscard]] std::optional<Epoch> conflict_of_write(int rank, const Accesses& accesses) const;
+  // Does the same for a write that happens after both signals, and knows nothing else: a message between nodes comes when it
+  // has been sent, and its receive has been posted.
+  [[nodiscard]] std::optional<Epoch> conflict_of_write(const Signal& one, const Signal& other, const Accesses& accesses) const;
   void forget(Accesses& accesses);
 
  private:
@@ -89,6 +96,8 @@ class AccessOrder {
     std::int32_t next;
   };
   void shorten(int rank, Accesses& accesses);
+  template <class Knows>
+  [[nodiscard]] std::optional<Epoch> unknown_in(const Accesses& accesses, Knows&& knows) const;
 
   const Clocks& clocks_;
   std::vector<Read> reads_;

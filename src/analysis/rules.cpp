@@ -167,6 +167,9 @@ struct Rules {
         peer(step->peer, false);
         if (is_peers(step->a)) illegal("the wire cannot read a peer's buffer");
         break;
+      case Kind::expect:
+        if (step->more) illegal("what is expected is a message as a whole");
+        [[fallthrough]];
       case Kind::receive:
         peer(step->peer, false);
         if (is_peers(step->dst)) illegal("the wire cannot write a peer's buffer");

@@ -23,6 +23,7 @@ Store::Store(const Script& script) : script_(script) {
     for (const plan::Plan* plan : cast.plans) {
       areas_ = std::max<int>(areas_, plan->areas);
       scratches = std::max<int>(scratches, plan->scratches);
+      scratch_depth_ = std::max<std::size_t>(scratch_depth_, plan->scratch_depth);
     }
   }
   buffers_.resize(script.calls() * count * 2);
@@ -31,7 +32,7 @@ Store::Store(const Script& script) : script_(script) {
   const std::size_t rings = count * at(areas_);
   payloads_.resize(rings * at(script.subject().line_depth));
   slots_.resize(rings * at(script.subject().slot_depth));
-  scratches_.resize(count * at(scratches));
+  scratches_.resize(count * at(scratches) * scratch_depth_);
 }
 
 // Makes the buffers of a call. If input and output are one buffer, it is the one that holds more.
@@ -117,12 +118,13 @@ Place Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, 
 Place Store::in_scratch(const Moment& now, int owner, const Operand& operand, AtomSpan part) {
   const Cuts& cuts = messages_[now.call].cuts;
   const std::uint32_t blocks = this->blocks(now.call);
-  const auto scratches = scratches_.size() / at(script_.ranks());
+  const std::size_t scratches = scratches_.size() / scratch_depth_ / at(script_.ranks());
   // A scratch of whole messages is not a scratch of fragments, unless the two are the same.
   const bool uncut = job(now.call).plans->front().whole_scratch;
   const bool by_ticket = (now.section->loop || cuts.one_fragment()) && !uncut;
   const Ticket tag = by_ticket ? now.ticket : -2 - static_cast<Ticket>(now.call);
-  Place place = in_ring(now, scratches_[at(owner) * scratches + operand.area], operand, part, tag);
+  const std::size_t turn = static_cast<std::size_t>(now.ticket) % script_.plan_of(now.call, owner).scratch_depth;
+  Place place = in_ring(now, scratches_[(at(owner) * scratches + operand.area) * scratch_depth_ + turn], operand, part, tag);
   if (!uncut) return place;
   place.first = blocks == 0 ? part.first : place.first + static_cast<std::uint32_t>(now.fragment) * blocks;
   place.whole = std::max(cuts.atoms(), place.first + place.count);

@@ -99,6 +99,7 @@ class Store {
   std::vector<Atom> atoms_;
   std::vector<Buffer> buffers_;          // [call][rank][input, output]
   std::vector<Memory> buffer_memories_;  // likewise; if a rank's two buffers are one, one of these is not used
+  std::size_t scratch_depth_ = 1;        // the most that a plan has
   std::vector<Memory> payloads_, slots_, scratches_;
 };
 

@@ -39,7 +39,7 @@ class Counter : public Timetable<ChainLength> {
     for (const Operand* target : {&step.dst, &step.dst2}) move(now, *target, now.rank, owner_of(*target, now.rank));
   }
   // The data comes from the sender's memory, or from where the wire had it.
-  void receives(const Moment& now, std::size_t, const Moment&) {
+  void receives(const Moment& now, std::size_t, std::size_t, const Moment&, double) {
     const Operand& target = now.step->dst;
     if (target.space != Space::none) traffic_.copied += bytes(now, target);
     move(now, target, now.step->peer, now.rank);

@@ -6,8 +6,8 @@
 //                step gives a signal, and whoever waited for that signal `hears` it. Between the two, the walk keeps it. A
 //                reader that gives each step a start and an end starts a step at the latest of its rank's time and of the
 //                marks that it hears.
-//   the memory   `moves`, `posts`, `awaits`, `sends`, `receives` and `drains` say which step touches what. A reader
-//                executes the step on symbols, counts its bytes, takes its time, or does nothing.
+//   the memory   `moves`, `posts`, `awaits`, `sends`, `expects`, `receives` and `drains` say which step touches what. A
+//                reader executes the step on symbols, counts its bytes, takes its time, or does nothing.
 //   the schedule Ranks go as far as they come, in turn. The schedule does not matter to a reader whose clock goes by marks
 //                alone (checker.hpp says why). It matters to a reader whose ranks share what makes them slow. For such a
 //                reader, `pauses` stops a rank after a step, `idles` asks for events when nobody can go on, and `wake` lets
@@ -56,10 +56,15 @@ struct Quiet {
   static void goes_back(const Moment&, Ticket) {}                 // a done that goes below the rank's progress
   // Messages have numbers, which are used again once a message is drained. `sent` says when and what was sent.
   static bool sends(const Moment&, std::size_t /*message*/) { return true; }  // false: the message does not count
-  static void receives(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
+  // What a rank expects has a number, too, which is used again once it has come.
+  static void expects(const Moment&, std::size_t /*expected*/) {}
+  template <class AnyMark>
+  static void receives(const Moment&, std::size_t /*expected*/, std::size_t /*message*/, const Moment& /*sent*/, const AnyMark&) {}
+  static void surprises(const Moment&) {}  // a receive of what is not the next that the rank expects there
   static void drains(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
   static void returns(const Moment&) {}
-  static void abandons(const Moment&, const Moment& /*sent*/) {}  // the rank returns without having drained that message
+  // The rank returns without having drained the message of that send, or received what it expected in that step.
+  static void abandons(const Moment&, const Moment& /*begun*/) {}
 
   static Mark gives(const Moment&) { return {}; }       // what the step's signal carries
   static bool pauses(const Moment&) { return false; }   // true: the rank goes no further until it is woken
@@ -177,6 +182,27 @@ class Walk {
     int next_waiting = -1;                      // the next rank that waits for the same one
     bool paused = false;
     std::vector<std::size_t> undrained;
+    std::vector<std::size_t> expected;  // in the order in which they were expected
+  };
+  // What ranks expect. Each has a number.
+  class Expected {
+   public:
+    [[nodiscard]] std::size_t add(const Moment& now) {
+      if (free_.empty()) {
+        moments_.push_back(now);
+        return moments_.size() - 1;
+      }
+      const std::size_t number = free_.back();
+      free_.pop_back();
+      moments_[number] = now;
+      return number;
+    }
+    [[nodiscard]] const Moment& of(std::size_t number) const { return moments_[number]; }
+    void free(std::size_t number) { free_.push_back(number); }
+
+   private:
+    std::vector<Moment> moments_;
+    std::vector<std::size_t> free_;
   };
   // A rank's post on an area and portion, and how often it will be awaited. It is null if the call has no such post.
   struct Awaited {
@@ -197,6 +223,7 @@ class Walk {
   bool acquire(Rank& me, const Moment& now);
   bool await(Rank& me, const Moment& now);
   bool await_done(Rank& me, const Moment& now);
+  void expect(Rank& me, const Moment& now);
   bool receive(Rank& me, const Moment& now);
   bool drain(Rank& me, const Moment& now);
   void post(const Moment& now);
@@ -229,6 +256,7 @@ class Walk {
   std::vector<Post> posts_;
   std::vector<Mark> reached_;  // [rank][progress]
   Wire wire_;
+  Expected expected_;
 };
 
 template <class Reader>
@@ -307,6 +335,8 @@ void Walk<Reader>::leave(Rank& me, const Moment& now) {
   reader_.begins(now);
   if (!me.undrained.empty()) reader_.abandons(now, wire_.message(me.undrained.front()).sent);
   me.undrained.clear();
+  if (!me.expected.empty()) reader_.abandons(now, expected_.of(me.expected.front()));
+  me.expected.clear();
   reader_.returns(now);
   static_cast<Cursor&>(me) = Cursor{now.call + 1};
 }
@@ -360,6 +390,10 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
     case plan::Kind::send:
       start(now);
       send(me, now);
+      return true;
+    case plan::Kind::expect:
+      start(now);
+      expect(me, now);
       return true;
   }
   return true;
@@ -474,7 +508,22 @@ void Walk<Reader>::send(Rank& me, const Moment& now) {
 }
 
 template <class Reader>
+void Walk<Reader>::expect(Rank& me, const Moment& now) {
+  me.expected.push_back(expected_.add(now));
+  reader_.expects(now, me.expected.back());
+}
+
+// Several receives take the parts of a message, one after the other. The message was expected as a whole.
+template <class Reader>
 bool Walk<Reader>::receive(Rank& me, const Moment& now) {
+  const plan::Step& step = *now.step;
+  const auto expected = std::find_if(me.expected.begin(), me.expected.end(), [&](std::size_t index) {
+    const plan::Step& other = *expected_.of(index).step;
+    return other.peer == step.peer && other.area == step.area;
+  });
+  const bool right = expected != me.expected.end() && expected_.of(*expected).call == now.call &&
+                     expected_.of(*expected).ticket == now.ticket && expected_.of(*expected).step->portion == step.portion;
+  if (!right) reader_.surprises(now);
   const std::int32_t number = wire_.take(now.step->peer, now.rank, now.step->area);
   if (number < 0) {
     me.waits_for = now.step->peer;
@@ -483,15 +532,22 @@ bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   Message& message = wire_.message(at(number));
   reader_.begins(now);
   reader_.hears(now, message.mark);
-  reader_.forgets(message.mark);
   reader_.acts(now);
-  reader_.receives(now, at(number), message.sent);
+  if (right) reader_.receives(now, *expected, at(number), message.sent, message.mark);
+  reader_.forgets(message.mark);
+  if (!right || step.more) return true;
+  expected_.free(*expected);
+  me.expected.erase(expected);
   return true;
 }
 
 template <class Reader>
 bool Walk<Reader>::drain(Rank& me, const Moment& now) {
-  const auto drains = [&](std::size_t index) { return wire_.message(index).sent.step->area == now.step->area; };
+  const Ticket last = passed(now);
+  const auto drains = [&](std::size_t index) {
+    const Moment& sent = wire_.message(index).sent;
+    return sent.step->area == now.step->area && sent.ticket < last;
+  };
   for (const std::size_t index : me.undrained) {
     if (!drains(index) || wire_.message(index).received) continue;
     me.waits_for = wire_.message(index).sent.step->peer;

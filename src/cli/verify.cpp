@@ -48,7 +48,7 @@ constexpr const char* kHelp =
     "  --root R --carrier line|slot|get|put --radix K   of --text and --program (else 0, slot or the first\n"
     "                   possible, 2; 4 ranks)\n"
     "                   and of --traffic and --scale (else 0, all, 2)\n"
-    "  --nodes N        of --traffic\n"
+    "  --nodes N        of --traffic and --text\n"
     "  --json           the summary as JSON\n";
 
 enum class Task : std::uint8_t { prove, text, program, traffic, mutants, scale };
@@ -206,7 +206,18 @@ std::string program_text(const plan::Plan& plan) {
          engine::to_text(engine::compile(plan, engine::Segment(memory.get(), geometry), peers));
 }
 
+// Spreads the ranks in blocks over nodes of one region.
+void spread(analysis::Variant& variant, int nodes) {
+  if (nodes > variant.ranks) refuse("--nodes must be from 1 to the number of ranks");
+  const int of_node = (variant.ranks + nodes - 1) / nodes;
+  const auto node = topology::Machine::from("package:1 core:" + std::to_string(of_node) + " pu:1");
+  variant.places = std::make_shared<topology::Placement>(analysis::make_placement(0, node, nodes, variant.ranks));
+  for (const auto& place : *variant.places) variant.nodes.push_back(place.at(topology::Level::node));
+  variant.placement = std::to_string(nodes) + " nodes of one region";
+}
+
 int print_plans(const Options& options) {
+  if (options.task == Task::program && options.nodes > 1) refuse("--nodes is for --text and --traffic");
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
       if (options.plans.root >= ranks) refuse("--root must be a rank below " + std::to_string(ranks));
@@ -216,6 +227,7 @@ int print_plans(const Options& options) {
       variant.root = options.plans.root;
       variant.radix = options.plans.radix;
       variant.placement = "one region";
+      if (options.nodes > 1) spread(variant, options.nodes);
       variant.carrier = options.plans.carrier.value_or(plan::Carrier::slot);
       for (int c = 0; !row->carries(variant.carrier); ++c) variant.carrier = static_cast<plan::Carrier>(c);
       std::printf("# %s\n", variant.name().c_str());

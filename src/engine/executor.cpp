@@ -107,8 +107,9 @@ void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) 
     case plan::Kind::done: op.ring->pass(loop ? fragment.ticket : last()); return Outcome::done;
     case plan::Kind::await_done: return signals_.await_passed(*op.ring, last(), op.peer);
     case plan::Kind::send: return messages_.send(op, call, fragment);
+    case plan::Kind::expect: return messages_.expect(op, call, fragment);
     case plan::Kind::receive: return messages_.receive(op, call, fragment);
-    case plan::Kind::drain: return messages_.drain(op.area);
+    case plan::Kind::drain: return messages_.drain(op.area, loop ? fragment.ticket : last());
   }
   return Outcome::done;
 }
@@ -126,7 +127,7 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
     switch (ref.space) {
       case plan::Space::input: base = static_cast<std::byte *>(const_cast<void *>(call.input)); break;
       case plan::Space::output: base = static_cast<std::byte *>(call.output); break;
-      case plan::Space::scratch: base = operands_.scratch(ref.area); break;
+      case plan::Space::scratch: base = operands_.scratch(ref.area, ticket); break;
       case plan::Space::line: base = ref.ring[ticket & mask].payload; break;
       case plan::Space::slot: base = here_.segment.slot(ref.local, ref.area, call.slot_class, ticket); break;
       default: break;
@@ -227,6 +228,7 @@ Outcome Executor::end(Outcome outcome) {
     }
     if (news != Outcome::done) outcome = news;
   }
+  messages_.abandon();
   const bool anothers = outcome == Outcome::peer_lost || outcome == Outcome::peer_failed;
   signals_.give_up_for(anothers ? signals_.lost_rank() : here_.me);
   errno = error;

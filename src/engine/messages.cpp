@@ -1,6 +1,8 @@
 // Sends and receives messages.
 #include "engine/messages.hpp"
 
+#include <utility>
+
 #include "engine/kernels/kernels.hpp"
 
 namespace copse::engine {
@@ -18,9 +20,9 @@ Outcome Messages::answer_to(Ask &&ask) {
   return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
 }
 
-Messages::Packed &Messages::packed_of(const Op &op) {
+Messages::Packed &Messages::packed_of(const Op &op, const Fragment &fragment) {
   if (packed_.size() <= op.message_number) packed_.resize(op.message_number + 1);
-  return packed_[op.message_number];
+  return packed_[op.message_number][fragment.ticket % kUnderway];
 }
 
 void Messages::add_pieces(const WirePart &part, const Call &call, const Fragment &fragment) {
@@ -46,38 +48,44 @@ void Messages::find_pieces(const std::vector<WirePart> &parts, const Call &call,
   for (const WirePart &part : parts) add_pieces(part, call, fragment);
 }
 
-// Memory of an earlier iteration is free, because everything was drained at its end.
 Outcome Messages::send(const Op &op, const Call &call, const Fragment &fragment) {
   const auto go = [&](const void *data, std::size_t bytes) {
-    return wire_->send(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
+    return wire_->send(data, bytes, op.peer, op.area, fragment.ticket) ? Outcome::done : Outcome::wire_failed;
   };
   find_pieces(op.message, call, fragment);
   if (pieces_.empty()) return go(nullptr, 0);
   if (pieces_.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
-  std::vector<std::byte> &bytes = packed_of(op).bytes;
+  std::vector<std::byte> &bytes = packed_of(op, fragment).bytes;
   bytes.clear();
   for (const Piece &piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
+  much_ |= bytes.size() > kKept;
   return go(bytes.data(), bytes.size());
 }
 
-// After `pending`, the next call asks for the same message again.
-Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragment) {
-  Packed &packed = packed_of(op);
-  const auto take = [&](void *data, std::size_t bytes) {
-    return answer_to([&] { return wire_->receive(data, bytes, op.peer, op.area); });
+Outcome Messages::expect(const Op &op, const Call &call, const Fragment &fragment) {
+  const auto go = [&](void *data, std::size_t bytes) {
+    return wire_->expect(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
   };
-  const bool begins = !op.message.empty() || op.dst.space == plan::Space::none;
-  if (begins) {
-    find_pieces(op.message, call, fragment);
-    if (pieces_.empty()) return take(nullptr, 0);
-    // The place of a later part may not be written yet.
-    if (pieces_.size() == 1 && op.message.size() == 1) return take(pieces_[0].at, pieces_[0].bytes);
-    std::size_t bytes = 0;
-    for (const Piece &piece : pieces_) bytes += piece.bytes;
-    packed.bytes.resize(bytes);
-    packed.taken = 0;
-    if (const Outcome outcome = take(packed.bytes.data(), bytes); outcome != Outcome::done) return outcome;
-  }
+  Packed &packed = packed_of(op, fragment);
+  packed.comes = false;
+  packed.taken = 0;
+  find_pieces(op.message, call, fragment);
+  if (pieces_.empty()) return go(nullptr, 0);
+  // The place of a later part may still be in use.
+  if (pieces_.size() == 1 && op.message.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
+  std::size_t bytes = 0;
+  for (const Piece &piece : pieces_) bytes += piece.bytes;
+  if (packed.bytes.size() < bytes) packed.bytes.resize(bytes);
+  packed.comes = true;
+  much_ |= bytes > kKept;
+  return go(packed.bytes.data(), bytes);
+}
+
+Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragment) {
+  if (op.begins)
+    if (const Outcome outcome = answer_to([&] { return wire_->receive(op.peer, op.area); }); outcome != Outcome::done) return outcome;
+  Packed &packed = packed_of(op, fragment);
+  if (!packed.comes) return Outcome::done;
   pieces_.clear();
   add_pieces({op.dst, op.blocks}, call, fragment);
   for (const Piece &piece : pieces_) {
@@ -87,13 +95,19 @@ Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragme
   return Outcome::done;
 }
 
-Outcome Messages::drain(int area) {
-  return answer_to([&] { return wire_->drain(area); });
+Outcome Messages::drain(int area, std::uint64_t ticket) {
+  return answer_to([&] { return wire_->drain(area, ticket); });
+}
+
+void Messages::abandon() {
+  if (wire_ != nullptr) wire_->abandon();
 }
 
 void Messages::shrink() {
-  for (Packed &message : packed_)
-    if (message.bytes.size() > kKept) std::vector<std::byte>().swap(message.bytes);
+  if (!std::exchange(much_, false)) return;
+  for (Ring &ring : packed_)
+    for (Packed &message : ring)
+      if (message.bytes.size() > kKept) std::vector<std::byte>().swap(message.bytes);
 }
 
 }  // namespace copse::engine

@@ -1,7 +1,9 @@
 // A plan's messages over the wire, between nodes.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "engine/operands.hpp"
@@ -19,10 +21,14 @@ class Messages {
   // Starts sending all parts of a message as one. Parts that are not contiguous are packed, because a message costs more than
   // copying many small pieces, and because the receiver may place them differently.
   Outcome send(const Op &op, const Call &call, const Fragment &fragment);
-  // Waits for the message when its first part is asked for. Then puts each part where it belongs.
+  // Lets a message come to its place, if that is one piece of memory.
+  Outcome expect(const Op &op, const Call &call, const Fragment &fragment);
+  // Waits for the message when its first part is asked for. Then puts each part where it belongs, if the message is not there yet.
   Outcome receive(const Op &op, const Call &call, const Fragment &fragment);
-  // Waits until the data sent from an area may be overwritten.
-  Outcome drain(int area);
+  // Waits until the data sent from an area up to a ticket may be overwritten.
+  Outcome drain(int area, std::uint64_t ticket);
+  // Takes back the memory of messages that will not come.
+  void abandon();
 
   // Frees memory that only large messages need.
   void shrink();
@@ -36,10 +42,16 @@ class Messages {
   struct Packed {  // a message of several pieces
     std::vector<std::byte> bytes;
     std::size_t taken = 0;
+    bool comes = false;  // this message comes here, and not to its place
   };
+  // The fragments of a message that may be under way at a time: as many as a loop has iterations between the step that starts
+  // a message and the step that ends it.
+  static constexpr std::size_t kUnderway = 8;
+  using Ring = std::array<Packed, kUnderway>;
+
   void add_pieces(const WirePart &part, const Call &call, const Fragment &fragment);
   void find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment);
-  [[nodiscard]] Packed &packed_of(const Op &op);
+  [[nodiscard]] Packed &packed_of(const Op &op, const Fragment &fragment);
   template <class Ask>
   Outcome answer_to(Ask &&ask);
 
@@ -47,7 +59,8 @@ class Messages {
   Signals &signals_;
   Operands &operands_;
   std::vector<Piece> pieces_;
-  std::vector<Packed> packed_;  // by the messages' numbers in the program
+  std::vector<Ring> packed_;  // by the messages' numbers in the program, and by ticket
+  bool much_ = false;         // some of them are larger than what is kept
 };
 
 }  // namespace copse::engine

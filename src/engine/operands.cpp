@@ -12,7 +12,8 @@ void Operands::size_scratch(const Program &program, const Call &call, bool one_f
   const bool whole = program.scratch_whole || one_fragment;
   const std::size_t elements = (whole ? call.count : call.fragment_count) * program.scratch_blocks;
   scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
-  const std::size_t bytes = scratch_stride_ * program.scratches;
+  scratch_depth_ = one_fragment ? 1 : program.scratch_depth;
+  const std::size_t bytes = scratch_stride_ * program.scratches * scratch_depth_;
   if (scratch_.size() < bytes) scratch_.resize(bytes);
 }
 
@@ -64,7 +65,7 @@ Place Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, s
     case plan::Space::none: break;
     case plan::Space::input: return near(static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message);
     case plan::Space::output: return near(static_cast<std::byte *>(call.output) + in_message);
-    case plan::Space::scratch: return near(scratch(ref.area) + (ref.whole ? in_message : in_fragment));
+    case plan::Space::scratch: return near(scratch(ref.area, fragment.ticket) + (ref.whole ? in_message : in_fragment));
     case plan::Space::line:
       return near(ref.ring[fragment.ticket & (here_.segment.geometry().line_depth - 1)].payload + in_fragment);
     case plan::Space::slot:

@@ -85,7 +85,10 @@ class Operands {
                             std::uint32_t run);
   [[nodiscard]] std::uint32_t run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                      std::uint32_t most) const;
-  [[nodiscard]] std::byte *scratch(int number) { return scratch_.data() + static_cast<std::size_t>(number) * scratch_stride_; }
+  [[nodiscard]] std::byte *scratch(int number, std::uint64_t ticket) {
+    const std::size_t turn = scratch_depth_ == 1 ? 0 : ticket % scratch_depth_;
+    return scratch_.data() + (static_cast<std::size_t>(number) * scratch_depth_ + turn) * scratch_stride_;
+  }
 
   // In a call with tables: one block of the input, of the output, or of a ride.
   struct OneBlock {
@@ -120,6 +123,7 @@ class Operands {
   std::vector<Addresses> addresses_;  // published in the current call, by rank
   std::vector<std::byte> scratch_;
   std::size_t scratch_stride_ = 0;
+  std::size_t scratch_depth_ = 1;  // in this call: one fragment needs no more
   int stayed_ = 0;  // ranks whose values are known not to ride
 };
 

@@ -2,7 +2,9 @@
 #include "engine/program.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace copse::engine {
@@ -33,6 +35,7 @@ class Compiler {
     program_.contents = plan_.contents;
     program_.ranks = plan_.ranks;
     program_.scratches = plan_.scratches;
+    program_.scratch_depth = plan_.scratch_depth;
     program_.scratch_whole = plan_.whole_scratch;
     program_.slots = plan_.slots;
     program_.one_fragment = plan_.one_fragment;
@@ -42,11 +45,12 @@ class Compiler {
   }
 
  private:
-  // The messages of a section over the wire, by area and peer: the parts of the message that is being sent, and the operation
-  // that began the message that is being received.
+  // The messages of a section over the wire, by area and peer: the parts of the message that is being sent, the operations that
+  // expect messages, in their order, and whether the first of these is being received.
   struct Underway {
     std::map<std::pair<int, int>, std::vector<WirePart>> sending;
-    std::map<std::pair<int, int>, std::size_t> receiving;
+    std::map<std::pair<int, int>, std::deque<std::size_t>> expected;
+    std::set<std::pair<int, int>> receiving;
   };
 
   [[nodiscard]] int local_of(int rank) const { return peers_[static_cast<std::size_t>(rank)].local; }
@@ -169,12 +173,21 @@ bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway
     op.message.swap(parts);
     op.message_number = messages_++;
   }
+  const std::pair<int, int> channel{step.area, step.peer};
+  if (step.kind == plan::Kind::expect) {
+    op.message_number = messages_++;
+    underway.expected[channel].push_back(ops.size());
+  }
   if (step.kind == plan::Kind::receive) {
-    const auto [first, begins] = underway.receiving.try_emplace({step.area, step.peer}, ops.size());
-    Op &whole = begins ? op : ops[first->second];
-    op.message_number = begins ? messages_++ : whole.message_number;
+    op.begins = underway.receiving.insert(channel).second;
+    auto &expected = underway.expected[channel];
+    Op &whole = ops[expected.front()];
+    op.message_number = whole.message_number;
     if (step.dst.space != plan::Space::none) whole.message.push_back({op.dst, op.blocks});
-    if (!step.more) underway.receiving.erase(first);
+    if (!step.more) {
+      underway.receiving.erase(channel);
+      expected.pop_front();
+    }
   }
   return true;
 }

@@ -54,10 +54,11 @@ struct Op {
   Line *ring = nullptr;      // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // readers of an acquire, by their numbers on this node
-  // All parts of a message, including this op's own. The last send and the first receive of a message have them; the other
-  // sends are left out. Messages are numbered, so that each has memory of its own.
+  // All parts of a message. The last send has them, with its own among them, and the other sends are left out. The expect has those
+  // of the receives, and the first receive has `begins`. Messages are numbered, so that each has memory of its own.
   std::vector<WirePart> message;
   std::uint32_t message_number = 0;
+  bool begins = false;
 };
 
 // Many fields: those of a plan, and what follows from its steps.
@@ -72,6 +73,7 @@ struct Program {
   plan::Contents contents;
   std::int32_t ranks = 0;
   std::uint16_t scratches = 0;
+  std::uint8_t scratch_depth = 1;  // see Plan
   bool scratch_whole = false;  // a scratch must hold the whole message, because a once-section or another rank uses it
   std::uint32_t scratch_blocks = 1;  // blocks that a scratch must hold
   std::uint32_t pack = 1;            // blocks that a slot must hold

@@ -33,6 +33,7 @@ const char *name_of(plan::Kind kind) {
     case plan::Kind::done: return "done";
     case plan::Kind::await_done: return "await_done";
     case plan::Kind::send: return "send";
+    case plan::Kind::expect: return "expect";
     case plan::Kind::receive: return "receive";
     case plan::Kind::drain: return "drain";
   }
@@ -111,6 +112,7 @@ void write(std::ostream &out, const Op &op) {
     case plan::Kind::copy:
     case plan::Kind::reduce: write_operands(out, op); break;
     case plan::Kind::send:
+    case plan::Kind::expect:
     case plan::Kind::receive: write_message(out, op); break;
     case plan::Kind::drain: out << ' ' << int{op.area}; break;
     case plan::Kind::done: break;
@@ -124,7 +126,8 @@ void write(std::ostream &out, const Op &op) {
 std::string to_text(const Program &program) {
   std::ostringstream out;
   out << "program of " << program.ranks << " ranks, scratches " << program.scratches << " of " << program.scratch_blocks << ", pack "
-      << program.pack << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
+      << program.pack << (program.scratch_depth > 1 ? ", scratch depth " + std::to_string(program.scratch_depth) : std::string())
+      << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
       << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "") << (program.publishes ? ", publishes" : "");
   if (program.ride_blocks > 0) {
     out << ", rides: ";

@@ -7,6 +7,9 @@
 #include <string>
 #include <tuple>
 
+#include "plan/ahead.hpp"
+#include "plan/overlap.hpp"
+
 namespace copse::plan {
 
 const char *name_of(Carrier carrier) {
@@ -66,9 +69,6 @@ void Builder::portion(int number) {
 
 void Builder::lag(int iterations) {
   portion_ = 0;
-  if (!nodes_.empty() && nodes_.front() != nodes_.back()) return;
-  for (std::int32_t node : nodes_)
-    if (node != nodes_.front()) return;
   lag_ = static_cast<std::uint8_t>(iterations);
   part().max_lag = std::max(part().max_lag, lag_);
 }
@@ -262,30 +262,12 @@ Operand Builder::take_part(int area, int from, Range part, Operand home) {
   return take(area, from, input(part), home, whole_input(from));
 }
 
-namespace {
-
-// Tells whether a write to `target` could change what is being sent from `source`. Input and output may be the same memory.
-bool overlaps(const Operand &source, const Operand &target) {
-  const auto mine = [](Space space) { return space == Space::input || space == Space::output; };
-  if (!(mine(source.space) && mine(target.space)) &&
-      !(source.space == target.space && source.area == target.area && source.rank == target.rank))
-    return false;
-  const Range &x = source.range, &y = target.range;
-  if (x.of != y.of) return true;
-  // How far after the other each range begins. Ranges may wrap around, or be packed from some chunk on.
-  const std::uint32_t here = x.first + x.of - source.origin, there = y.first + y.of - target.origin;
-  return (there + x.of - here % x.of) % x.of < x.count || (here + x.of - there % x.of) % x.of < y.count;
-}
-
-}  // namespace
-
 void Builder::drain_before_writing(const Operand &target) {
   std::array<bool, kAreas> drained{};
   auto &undrained = part().undrained;
   for (std::size_t i = 0; i < undrained.size(); ++i) {
     const std::uint8_t area = undrained[i].area;
-    if (apart_ && undrained[i].a.space != target.space) continue;
-    if (drained[area] || !overlaps(undrained[i].a, target)) continue;
+    if (drained[area] || !overlap(undrained[i].a, target, apart_)) continue;
     emit(Kind::drain, area);
     drained[area] = true;
   }
@@ -506,7 +488,7 @@ void Builder::mark_last_copies() {
   for (Part &part : parts_)
     for (Step &step : part.steps)
       step.last = step.kind == Kind::copy && step.dst.space == Space::output &&
-                  std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlaps(each, step.dst); });
+                  std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlap(each, step.dst); });
 }
 
 // What a rank gives another as one portion of an area's value crosses the wire as one message. The message is complete when
@@ -525,63 +507,83 @@ void Builder::join_messages() {
   }
 }
 
+// Addresses are exchanged in a once-section of its own, before anything else: an await of a publication takes the addresses into
+// private memory, so that the line is not read again.
+void Builder::exchange_addresses() {
+  if (!in_place_.published && in_place_.touched.empty()) return;
+  std::vector<Part> rest;
+  rest.swap(parts_);
+  once();
+  if (in_place_.published) {
+    acquire(kPublishArea, {}, Space::line);
+    emit(Kind::publish, kPublishArea);
+  }
+  for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
+  part().takes = !in_place_.touched.empty();
+  for (auto &later : rest) parts_.push_back(std::move(later));
+}
+
+// Ends a section with what its steps still owe. What was sent may be overwritten by later iterations and by the caller, so it is drained.
+// The last section that takes something from others says that it is done.
+void Builder::settle(Part &section, bool is_last) {
+  const auto add = [&section](Kind kind, int lag, int area = 0) {
+    Step step;
+    step.kind = kind;
+    step.area = static_cast<std::uint8_t>(area);
+    step.lag = static_cast<std::uint8_t>(lag);
+    section.steps.push_back(step);
+  };
+  const int lag = section.max_lag;
+  const int drain_lag = section.loop && !section.undrained.empty() ? lag + kLeftBehind : lag;
+  const bool reads_others = std::any_of(section.undrained.begin(), section.undrained.end(), [this](const Step &sent) {
+    return sent.a.rank >= 0 && sent.a.rank != rank_;
+  });
+  if (is_last && !reads_others) add(Kind::done, lag);
+  std::array<bool, kAreas> drained{};
+  for (const Step &sent : section.undrained)
+    if (!std::exchange(drained[sent.area], true)) add(Kind::drain, drain_lag, sent.area);
+  if (is_last && reads_others) add(Kind::done, drain_lag);
+}
+
+void Builder::append(Part &section) {
+  for (const auto &[at, readers] : section.acquires) {
+    section.steps[at].peers_first = static_cast<std::uint32_t>(plan_.peers.size());
+    section.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
+    plan_.peers.insert(plan_.peers.end(), readers.all().begin(), readers.all().end());
+  }
+  expect_messages(section.steps, section.loop, {apart_, in_place_.published || !in_place_.read.empty(), plan_.whole_scratch});
+  std::uint8_t max_lag = 0;
+  bool over_wire = false;
+  for (const Step &step : section.steps) {
+    max_lag = std::max(max_lag, step.lag);
+    over_wire |= step.kind == Kind::send || step.kind == Kind::receive;
+  }
+  // What a message is sent from, or comes to, is used for some iterations.
+  if (over_wire && !plan_.whole_scratch && plan_.scratches > 0)
+    plan_.scratch_depth = std::max<std::uint8_t>(plan_.scratch_depth, static_cast<std::uint8_t>(max_lag + 1));
+  plan_.sections.push_back({section.loop, section.turns, max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
+                            static_cast<std::uint32_t>(section.steps.size())});
+  plan_.steps.insert(plan_.steps.end(), section.steps.begin(), section.steps.end());
+}
+
 Plan Builder::finish() {
   publishing_ = true;
   if (!if_all_ride_.empty()) part().steps.insert(part().steps.end(), if_all_ride_.begin(), if_all_ride_.end());
   mark_last_copies();
   join_messages();
-  // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication
-  // takes the addresses into private memory, so that the line is not read again.
-  if (in_place_.published || !in_place_.touched.empty()) {
-    std::vector<Part> rest;
-    rest.swap(parts_);
-    once();
-    if (in_place_.published) {
-      acquire(kPublishArea, {}, Space::line);
-      emit(Kind::publish, kPublishArea);
-    }
-    for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
-    part().takes = !in_place_.touched.empty();
-    for (auto &later : rest) parts_.push_back(std::move(later));
-  }
+  exchange_addresses();
   part();
-  // Sent memory may be overwritten by the next iteration and by the caller.
   std::size_t last = parts_.size() - 1;
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    std::vector<bool> drained(kAreas, false);
-    for (const Step &sent : parts_[i].undrained) {
-      if (drained[sent.area]) continue;
-      drained[sent.area] = true;
-      Step step;
-      step.kind = Kind::drain;
-      step.area = sent.area;
-      parts_[i].steps.push_back(step);
-    }
-    if (i == last) {
-      Step step;
-      step.kind = Kind::done;
-      step.lag = parts_[i].max_lag;
-      parts_[i].steps.push_back(step);
-    }
-  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;
     for (int reader : in_place_.reclaim_from.all()) emit(Kind::await_done, 0, reader);
     for (int reader : in_place_.reclaim_unless_ride) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
-  for (auto &part : parts_) {
-    if (part.steps.empty()) continue;
-    for (const auto &[at, readers] : part.acquires) {
-      part.steps[at].peers_first = static_cast<std::uint32_t>(plan_.peers.size());
-      part.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
-      plan_.peers.insert(plan_.peers.end(), readers.all().begin(), readers.all().end());
-    }
-    plan_.sections.push_back({part.loop, part.turns, part.max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
-                              static_cast<std::uint32_t>(part.steps.size())});
-    plan_.steps.insert(plan_.steps.end(), part.steps.begin(), part.steps.end());
-  }
+  for (Part &section : parts_)
+    if (!section.steps.empty()) append(section);
   return std::move(plan_);
 }
 

@@ -48,8 +48,7 @@ class Builder {
   // These begin a section. Steps before the first call of either are a once-section.
   void once();
   void loop(Turns turns = Turns::all);
-  // The following steps in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth). This does nothing if
-  // the ranks are on several nodes, because what is sent in an iteration is drained in it.
+  // The following steps in this loop work on the fragment of `iterations` ago (0 <= lag < slot depth).
   void lag(int iterations);
   // What is given or taken from now on, until a lag or section begins, is portion `number` (0 and up) of its area's value.
   // Portions are posted in their order and have different chunks of the fragment.
@@ -160,7 +159,8 @@ class Builder {
   void signal(int area, std::span<const std::int32_t> readers);
   void await_signal(int area, int from);
 
-  // Returns the plan. Puts done in its place and, where anything was sent, drain steps.
+  // Returns the plan. Puts done in its place. Where anything crosses the wire, adds what posts receives ahead (ahead.hpp) and drains
+  // what was sent.
   [[nodiscard]] Plan finish();
 
  private:
@@ -194,6 +194,9 @@ class Builder {
   [[nodiscard]] static Operand ridden(int giver, Range range, std::uint32_t number);
   void mark_last_copies();
   void join_messages();
+  void exchange_addresses();
+  void settle(Part &section, bool is_last);
+  void append(Part &section);
 
   int rank_;
   Carrier carrier_;

@@ -122,8 +122,10 @@ enum class Kind : std::uint8_t {
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
   await_done,  // wait until the progress of `peer` has passed this ticket
   send,        // start sending a to `peer` over the wire (between nodes), in one message with what `more` announces
-  receive,     // receive dst from `peer` over the wire, likewise
-  drain,       // wait until what was sent from `area` may be overwritten
+  expect,      // let what comes next from `peer` over the wire come to dst, which belongs to the wire until the receive. Without
+               // a dst, the wire keeps the message in memory of its own: it has no data, or several parts
+  receive,     // wait until what was expected from `peer` has come; dst has it then
+  drain,       // wait until what was sent from `area` for this ticket, or one before it, may be overwritten
 };
 
 // When a step applies: always, if the value of `whose` rides with its publication, or if it does not. kEveryone stands for
@@ -138,7 +140,7 @@ struct Step {
   When when = When::always;
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
-  std::uint16_t portion = 0;  // for post and await; for send and receive, that of the value
+  std::uint16_t portion = 0;  // for post and await; for send, expect and receive, that of the value
   bool last = false;        // for a copy to the output: nobody reads that result in this call any more
   bool more = false;        // for send and receive: the message continues in the next step of this area and peer
   std::int32_t peer = -1;
@@ -148,8 +150,8 @@ struct Step {
   friend bool operator==(const Step &, const Step &) = default;
 };
 
-// A once-section runs its steps once, on the whole message, with the call's first ticket. Its done and await_done mean the
-// call's last ticket. A loop runs for iterations 0 .. F-1+max_lag. A step of lag g works on fragment (iteration - g), and is
+// A once-section runs its steps once, on the whole message, with the call's first ticket. Its done, await_done and drain mean
+// the call's last ticket. A loop runs for iterations 0 .. F-1+max_lag. A step of lag g works on fragment (iteration - g), and is
 // skipped if there is no such fragment. A loop may be for the last fragment alone, or for those before it; other sections may
 // stand between the two.
 enum class Turns : std::uint8_t { all, but_last, last };
@@ -170,6 +172,7 @@ struct Plan {
   std::int32_t ranks = 0;
   std::uint8_t areas = 0;     // areas that this rank uses, for lines and slots alike
   std::uint16_t scratches = 0;
+  std::uint8_t scratch_depth = 1;  // tickets whose scratches lie beside each other: scratch of ticket T at T mod depth
   bool whole_scratch = false;  // scratches hold whole messages; the same on all ranks, as are the next two
   bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one

@@ -76,8 +76,9 @@ std::string to_text(const Plan &plan, const Step &step) {
       write_operand(out, step.a);
       out << " to " << step.peer << " tag " << area << portion;
       break;
+    case Kind::expect:
     case Kind::receive:
-      out << "receive ";
+      out << (step.kind == Kind::expect ? "expect " : "receive ");
       write_operand(out, step.dst);
       out << " from " << step.peer << " tag " << area << portion;
       break;
@@ -96,6 +97,7 @@ std::string to_text(const Plan &plan) {
       << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "")
       << (plan.whole_scratch ? " whole-scratch" : "") << (plan.together ? " together" : "");
   if (plan.pack > 1) out << " pack " << plan.pack;
+  if (plan.scratch_depth > 1) out << " scratch-depth " << int{plan.scratch_depth};
   out << '\n';
   for (const Section &section : plan.sections) {
     out << (section.loop ? "loop" : "once");

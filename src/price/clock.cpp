@@ -142,7 +142,7 @@ bool Clock::sends(const Moment &now, std::size_t) {
   return true;
 }
 
-void Clock::receives(const Moment &now, std::size_t, const Moment &) {
+void Clock::receives(const Moment &now, std::size_t, std::size_t, const Moment &, const Mark &) {
   spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
 }
 

@@ -98,7 +98,7 @@ class Clock : public analysis::Quiet {
   void enters(const analysis::Moment &now);
   void moves(const analysis::Moment &now);
   bool sends(const analysis::Moment &now, std::size_t message);
-  void receives(const analysis::Moment &now, std::size_t message, const analysis::Moment &sent);
+  void receives(const analysis::Moment &now, std::size_t expected, std::size_t message, const analysis::Moment &sent, const Mark &mark);
   void returns(const analysis::Moment &now);
   Mark gives(const analysis::Moment &now);
   bool pauses(const analysis::Moment &now);

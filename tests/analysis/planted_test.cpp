@@ -109,14 +109,14 @@ struct Setting {
   int fragments = 1, calls = 4;
   bool in_place = false;
   std::vector<std::int32_t> nodes = {};
-  int slot_depth = 2;
+  int depth = 2;
 };
 
 Verdict run(const Plans& plans, const Setting& setting) {
   Case subject;
   subject.ranks = static_cast<int>(plans.size());
   subject.nodes = setting.nodes;
-  subject.slot_depth = setting.slot_depth;
+  subject.line_depth = subject.slot_depth = setting.depth;
   const auto shared = std::make_shared<const Plans>(plans);
   for (int i = 0; i < setting.calls; ++i)
     subject.calls.push_back({shared, setting.collective, 0, true, setting.in_place, setting.fragments});
@@ -429,6 +429,55 @@ TEST(Planted, SourceOverwrittenBeforeItIsDrained) {
               steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
               steps.begin() + static_cast<std::ptrdiff_t>(reduce) + 1);
   expect_found(plans, setting, Fault::race, {"rank 1", "overwritten before it was drained"});
+}
+
+TEST(Planted, ExpectedInAPlaceThatIsInUse) {
+  const std::vector<std::int32_t> nodes{0, 1};
+  // An allreduce in place: what rank 0 sends lies where the result will come.
+  const auto make = [&] {
+    Plans plans;
+    for (int rank = 0; rank < 2; ++rank) {
+      Builder builder(rank, 2, Carrier::slot, nodes);
+      const std::vector<std::int32_t> other{1 - rank};
+      builder.loop();
+      if (rank == 0) builder.give(0, other, Builder::input());
+      if (rank == 1) {
+        builder.reduce(Builder::output(), builder.take(0, 0, Builder::input(), builder.scratch(0)), Builder::input());
+        builder.give(1, other, Builder::output());
+      }
+      builder.lag(2);
+      if (rank == 0) builder.copy(Builder::output(), builder.take(1, 1, Builder::output(), Builder::output()));
+      plans.push_back(builder.finish());
+    }
+    return plans;
+  };
+  const Setting setting{Collective::allreduce, 5, 2, true, nodes, 8};
+  expect_sound(make(), setting);
+  // Rank 1 expects the next fragment while it works on this one.
+  Plans plans = make();
+  EXPECT_EQ(plans[1].steps[index_of(plans[1], Kind::expect)].lag, 0);
+  EXPECT_EQ(plans[1].steps[index_of(plans[1], Kind::receive)].lag, 1);
+  EXPECT_GT(plans[1].scratch_depth, 1);
+
+  const auto move_to_the_front = [](Plan& plan, std::size_t at) {
+    plan.steps[at].lag = 0;
+    std::rotate(plan.steps.begin(), plan.steps.begin() + static_cast<std::ptrdiff_t>(at),
+                plan.steps.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+  };
+  move_to_the_front(plans[0], index_of(plans[0], Kind::expect));
+  expect_found(plans, setting, Fault::race, {"rank 0", "since 'expect output from 1 tag 1' the wire's"});
+
+  plans = make();
+  plans[1].scratch_depth = 1;
+  expect_found(plans, setting, Fault::race, {"rank 1", "scratch.0", "since 'expect scratch.0 from 0 tag 0' the wire's"});
+
+  plans = make();
+  erase(plans[1], index_of(plans[1], Kind::expect));
+  expect_found(plans, setting, Fault::wire, {"rank 1", "not the next that it expects"});
+
+  plans = make();
+  plans[1].steps[index_of(plans[1], Kind::receive)].dst = Builder::output();
+  expect_found(plans, setting, Fault::wire, {"rank 1", "another place"});
 }
 
 TEST(Planted, WaitForTheTicketBefore) {

@@ -68,7 +68,7 @@ TEST(Timetable, ChainsAreAsLongAsTheCheckerSaysTheyAre) {
   for (const algorithms::Algorithm& row : algorithms::all()) {
     for (int ranks : {3, 8, 13}) {
       for (Variant& variant : variants(row, ranks, 2)) {
-        const Case subject{ranks, variant.nodes, 3, 3, {call_of(variant, 1, false)}};
+        const Case subject{ranks, variant.nodes, 8, 8, {call_of(variant, 1, false)}};
         Timetable<ChainLength> chain(ranks);
         ASSERT_TRUE(walks(subject, chain)) << variant.name();
         EXPECT_EQ(chain.end(), check(subject).depth) << variant.name();

@@ -1,84 +1,43 @@
-"""The preload libraries over several nodes, which tests/tools/cluster emulates. Each node has its own network, host name,
+"""The preload libraries over several nodes, which copse.cluster emulates. Each node has its own network, host name,
 process ids and /dev/shm. Debian's MPICH 4.0 is left out, because it hangs in MPI_Finalize over several nodes even without
 Copse."""
 
-import os
 import re
-import subprocess
-from pathlib import Path
 
 import pytest
 from collectives import EVERY, passed
 
 from copse import flavours, paths
+from copse.cluster import Cluster, NotPermitted
 
-TOOLS = Path(__file__).parents[1] / "tools" / "cluster"
-NODES = ["n0", "n1", "n2", "n3"]
+NODES = 4
 RANKS_PER_NODE = 2
-NOT_PERMITTED = 77
 FLAVOURS = ["mpich", "impi", "openmpi"]
 
 
 @pytest.fixture(scope="session")
 def nodes(tmp_path_factory):
-    """Starts the nodes and returns the folder that keeps their state."""
-    folder = tmp_path_factory.mktemp("nodes")
-    environment = {**os.environ, "NODES_DIR": str(folder)}
-
-    def call(*arguments):
-        with (folder / "call.log").open("w+") as log:  # not a pipe, which the nodes' processes would keep open
-            code = subprocess.run([TOOLS / "nodes.sh", *arguments], env=environment, stdout=log, stderr=log,
-                                  stdin=subprocess.DEVNULL, timeout=60).returncode  # fmt: skip
-            log.seek(0)
-            return code, log.read()
-
+    """Starts the nodes and returns them."""
     try:
-        code, text = call("up", str(len(NODES)))
-        if code == NOT_PERMITTED:
-            pytest.skip(f"namespaces are not permitted here: {text.strip()}")
-        assert code == 0, text
-        yield folder
-    finally:
-        call("down")
-
-
-def over_nodes(flavour: flavours.Flavour, in_turn: int) -> list[str | Path]:
-    """Returns the launcher with its options, up to the variables. `in_turn` is the number of ranks that a node gets in
-    turn."""
-    agent, names = TOOLS / "agent.sh", ",".join(NODES)
-    ranks = ["-n", len(NODES) * RANKS_PER_NODE]
-    if flavour.family is flavours.OPEN_MPI:
-        assert in_turn == RANKS_PER_NODE
-        hosts = ",".join(f"{name}:{RANKS_PER_NODE}" for name in NODES)
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [flavour.mpiexec, *root, "--prtemca", "plm_ssh_agent", agent, "--prtemca", "prte_if_include", "eth0",
-                "--mca", "btl_tcp_if_include", "eth0", "--host", hosts, *ranks]  # fmt: skip
-    option = "-bootstrap" if flavour.family is flavours.INTEL else "-launcher"
-    return [flavour.mpiexec, option, "ssh", f"{option}-exec", agent, "-iface", "eth0", "-hosts", names,
-            "-ppn", in_turn, *ranks]  # fmt: skip
+        with Cluster(tmp_path_factory.mktemp("nodes"), NODES) as cluster:
+            yield cluster
+    except NotPermitted as error:
+        pytest.skip(f"namespaces are not permitted here: {error}")
 
 
 @pytest.fixture
 def launch_over_nodes(run, programs, nodes):
     def launch(flavour, *arguments, in_turn=RANKS_PER_NODE, timeout=100, **variables):
-        environment = {**flavour.environment(), "NODES_DIR": str(nodes)}
-        if flavour.family is flavours.INTEL:
-            environment |= {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
-        options = []
-        for name, value in {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}.items():
-            options += flavour.family.variable(name, value)
-        # With --oversubscribe, Open MPI fills the first node before it uses the next.
-        yielding = [option for option in flavour.family.yielding if option != "--oversubscribe"]
-        command = [TOOLS / "nodes.sh", "on", "head", *over_nodes(flavour, in_turn), *yielding, *options,
-                   programs(flavour), *arguments]  # fmt: skip
-        return run(command, env=environment, timeout=timeout)
+        ours = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}
+        command = nodes.command(flavour, RANKS_PER_NODE, [programs(flavour), *arguments], in_turn=in_turn, variables=ours)
+        return run(command, env=nodes.environment(flavour), timeout=timeout)
 
     return launch
 
 
 def ran_over_the_wire(done, *calls: str) -> bool:
     ran = all(re.search(rf"^copse: {call} +\w+ (line|slot|get|put)", done.stderr, re.MULTILINE) for call in calls)
-    return ran and f"over {len(NODES)} nodes, joined by the MPI's own messages" in done.stderr
+    return ran and f"over {NODES} nodes, joined by the MPI's own messages" in done.stderr
 
 
 def test_a_few_calls(launch_over_nodes):

@@ -10,17 +10,20 @@ namespace copse::engine {
 
 enum class Wired : std::uint8_t { done, pending, failed };
 
-// No function here waits. A caller that gets `pending` asks again with the same arguments before it asks for anything else.
+// No function here waits. Messages with the same (sender, receiver, tag) keep their order.
 class Wire {
  public:
   virtual ~Wire() = default;
-  // Starts sending. `data` must stay as it is until drain. Messages with the same (sender, receiver, tag) keep their order.
-  // Returns false if the wire failed.
-  virtual bool send(const void *data, std::size_t bytes, int peer, int tag) = 0;
-  // Receives exactly `bytes`.
-  virtual Wired receive(void *data, std::size_t bytes, int peer, int tag) = 0;
-  // Tells whether everything sent with the tag may be overwritten.
-  virtual Wired drain(int tag) = 0;
+  // Starts sending. `data` must stay as it is until drain. Returns false if the wire failed.
+  virtual bool send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
+  // Starts receiving exactly `bytes`. `data` is the wire's until receive. Returns false if the wire failed.
+  virtual bool expect(void *data, std::size_t bytes, int peer, int tag) = 0;
+  // Tells whether what was expected first from the peer with the tag has come. Each message is received once.
+  virtual Wired receive(int peer, int tag) = 0;
+  // Tells whether everything sent with the tag up to the ticket may be overwritten.
+  virtual Wired drain(int tag, std::uint64_t ticket) = 0;
+  // Expects nothing any more: the memory is the caller's again. The wire is not used after that.
+  virtual void abandon() = 0;
 
   // Returns the same wire for the calls of another stream, whose `number` counts from 0. The messages of the two wires do not
   // meet. The result must not outlive this wire. There are lanes_most() lanes, the same number on all ranks.

@@ -1,0 +1,112 @@
+"""Emulated nodes on this machine, for tests and measurements (bench/cluster/nodes.sh).
+
+Each node has its own network, host name, process ids and /dev/shm. Links of a given rate join the nodes. Needs root, or a user
+namespace, and iproute2.
+
+    with Cluster(folder, nodes=4, rate=1000) as cluster:
+        subprocess.run(cluster.command(flavour, 2, ["./app"]), env=cluster.environment(flavour))
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import flavours, paths
+from .errors import CopseError
+
+_TOOLS = paths.ROOT / "bench" / "cluster"
+_NODES, _AGENT = _TOOLS / "nodes.sh", _TOOLS / "agent.sh"
+_NOT_PERMITTED = 77
+
+
+class NotPermitted(CopseError):
+    """This machine allows no namespaces."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes n0, n1, ..., which exist while the context is entered. `folder` keeps their state. `rate` is what a node may send, in
+    Mbit/s; 0 is no limit."""
+
+    folder: Path
+    nodes: int
+    rate: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        return [f"n{number}" for number in range(self.nodes)]
+
+    def __enter__(self) -> "Cluster":
+        try:
+            self._call("up", str(self.nodes))
+            if self.rate:
+                self._call("rate", str(self.rate))
+        except BaseException:
+            self._call("down")
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._call("down")
+
+    def _call(self, *arguments: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "call.log").open("w+") as log:  # not a pipe, which the nodes' processes would keep open
+            code = subprocess.run([_NODES, *arguments], env={**os.environ, "NODES_DIR": str(self.folder)}, stdout=log, stderr=log,
+                                  stdin=subprocess.DEVNULL, timeout=60).returncode  # fmt: skip
+            log.seek(0)
+            said = log.read().strip()
+        if code:
+            error = NotPermitted if code == _NOT_PERMITTED else CopseError
+            raise error(f"no emulated nodes: {said or f'nodes.sh ended with {code}'}", "run as root, with Debian's iproute2 installed")
+
+    def environment(self, flavour: flavours.Flavour) -> dict[str, str]:
+        result = {**flavour.environment(), "NODES_DIR": str(self.folder)}
+        return result | ({"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"} if flavour.family is flavours.INTEL else {})
+
+    def command(
+        self,
+        flavour: flavours.Flavour,
+        ranks_per_node: int,
+        program: Sequence[str | Path],
+        *,
+        in_turn: int | None = None,
+        options: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Returns the command that runs `program` on all nodes. Start it with environment().
+
+        A node gets `in_turn` ranks in turn, by default all of its ranks. `options` are the launcher's. The MPI's own yielding is on,
+        because all nodes share this machine's processors.
+        """
+        ranks, in_turn = ["-n", str(self.nodes * ranks_per_node)], in_turn or ranks_per_node
+        command = [str(_NODES), "on", "head", str(flavour.mpiexec)]
+        if flavour.family is flavours.OPEN_MPI:
+            if in_turn != ranks_per_node:
+                raise CopseError("Open MPI's ranks are dealt out to emulated nodes by node only", "leave in_turn out")
+            hosts = ",".join(f"{name}:{ranks_per_node}" for name in self.names)
+            command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+            command += ["--prtemca", "plm_ssh_agent", str(_AGENT), "--prtemca", "prte_if_include", "eth0",
+                        "--mca", "btl_tcp_if_include", "eth0", "--host", hosts, *ranks]  # fmt: skip
+        else:
+            option = "-bootstrap" if flavour.family is flavours.INTEL else "-launcher"
+            command += [option, "ssh", f"{option}-exec", str(_AGENT), "-iface", "eth0", "-hosts", ",".join(self.names),
+                        "-ppn", str(in_turn), *ranks]  # fmt: skip
+        # With --oversubscribe, Open MPI fills the first node before it uses the next.
+        command += [option for option in flavour.family.yielding if option != "--oversubscribe"]
+        command += options
+        for name, value in (variables or {}).items():
+            command += flavour.family.variable(name, value)
+        return [*command, *map(str, program)]
+
+    def sent(self) -> dict[str, int]:
+        """Returns the bytes that each node has sent over its link so far."""
+        result = {}
+        for name in self.names:
+            shown = subprocess.run([_NODES, "on", name, "cat", "/proc/net/dev"], env={**os.environ, "NODES_DIR": str(self.folder)},
+                                   capture_output=True, text=True, check=True, timeout=60).stdout  # fmt: skip
+            line = next(line for line in shown.splitlines() if line.strip().startswith("eth0:"))
+            result[name] = int(line.split(":")[1].split()[8])
+        return result
