@@ -111,6 +111,10 @@ struct Reader {
     settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }
 
+  void wait(std::string_view name, std::string_view value) {
+    settings.waiting = static_cast<Waiting>(one_of(name, value, "way to wait", {"auto", "spin", "yield"}));
+  }
+
   void join(std::string_view name, std::string_view value) {
     if (value == "pays") return;
     const auto call = text::number_in(value);

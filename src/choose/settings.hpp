@@ -37,6 +37,9 @@ enum class ReachLimit : unsigned char { any, staged, kernel, direct };
 // Whether slots are written past the caches: if a trial finds that faster, never, or always.
 enum class Stores : unsigned char { measured, cached, streamed };
 
+// Whether waiting ranks keep their processors: unless there are more ranks than processors, always, or never.
+enum class Waiting : unsigned char { chosen, spinning, yielding };
+
 // Whether other ways than those that the rules choose are tried in the program's own calls.
 enum class Learn : unsigned char { never, always, eagerly };
 
@@ -55,6 +58,7 @@ struct Settings {
   Fragmentation fragment;
   ReachLimit reach = ReachLimit::any;
   Stores slots = Stores::measured;
+  Waiting waiting = Waiting::chosen;
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";

@@ -41,7 +41,8 @@ std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &
               " has other COPSE_ variables than rank 0; give all ranks the same environment";
     return std::nullopt;
   }
-  census.crowded = oversubscribed(cards);
+  const bool chosen = settings.waiting == choose::Waiting::chosen;
+  census.crowded = chosen ? oversubscribed(cards) : settings.waiting == choose::Waiting::yielding;
   for (int other = 0; other < bootstrap.ranks(); ++other) {
     const Card &card = census.card(other);
     if (card.place.host == mine.place.host) census.here.push_back(other);

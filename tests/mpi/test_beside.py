@@ -194,7 +194,7 @@ def test_under_a_debugger(launch, compile_mpi, tool, heap):
     flavour = flavours.find("mpich")
     preload = f"{flavour.preload}:{HEAP}" if heap else str(flavour.preload)
     done = launch(flavour, RANKS, program=[*tool, compile_mpi(flavour, PROGRAM)], LD_PRELOAD=preload, COPSE_TRACE="1",
-                  COPSE_ALGORITHM="bcast=flat:get")  # fmt: skip
+                  COPSE_ALGORITHM="bcast=flat:get", timeout=400)  # fmt: skip
     assert all_right(done), done.stdout + done.stderr
     assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr
     assert re.search(r"^copse: broadcast +flat get", done.stderr, re.MULTILINE), done.stderr

@@ -11,6 +11,7 @@ that by a flag that goes from rank 0 to rank 1 and back. The state that was usua
 that were taken in another state do not count.
 """
 
+import contextlib
 import csv
 import json
 import os
@@ -19,6 +20,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,7 @@ from .bench_report import (
     verdicts,
     write,
 )
+from .cluster import Cluster
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
@@ -62,12 +65,15 @@ class Grid:
     batches: int  # in one launch
     launches: int  # of each side
     cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
+    nodes: int = 1  # emulated
+    rate: int = 0  # Mbit/s that a node may send; 0 is no limit
 
 
 @dataclass(frozen=True)
 class Side:
     flavour: flavours.Flavour
     preload: tuple[str, ...] = ()  # file names in build/lib; empty: the bare MPI
+    cluster: Cluster | None = None  # the emulated nodes on which it runs; None: this machine
 
     @property
     def peer(self) -> bool:
@@ -87,11 +93,16 @@ class Side:
         """Runs `program` to its end and returns what it printed. `ours` are variables for Copse, which makes all calls unless these
         say something else."""
         variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1", **ours} if (preloaded := self.preloaded()) else {}
-        pinned = ranks <= len(os.sched_getaffinity(0))
-        command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
+        if self.cluster:
+            command = self.cluster.command(self.flavour, ranks // self.cluster.nodes, program, variables=variables)
+            environment = self.cluster.environment(self.flavour)
+        else:
+            pinned = ranks <= len(os.sched_getaffinity(0))
+            command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
+            environment = self.flavour.environment()
         job = subprocess.Popen(
             command,
-            env=self.flavour.environment(),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -165,20 +176,20 @@ def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
 PROGRAMS = {"own": measure_own, "imb": measure_imb}
 
 
-def make_sides(found: list[flavours.Flavour], heap: bool) -> list[Side]:
+def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | None = None) -> list[Side]:
     sides = []
     for flavour in found:
-        sides.append(Side(flavour))
+        sides.append(Side(flavour, (), cluster))
         if flavour.preload.exists():
-            sides.append(Side(flavour, (flavour.preload.name,)))
+            sides.append(Side(flavour, (flavour.preload.name,), cluster))
             if heap and (paths.PRELOAD_FOLDER / run.HEAP).exists():
-                sides.append(Side(flavour, (flavour.preload.name, run.HEAP)))
+                sides.append(Side(flavour, (flavour.preload.name, run.HEAP), cluster))
     return sides
 
 
 def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say) -> list[Sample]:
     samples = []
-    flag_ns = usual_flag(sides[0], ranks) if program == "own" else 0
+    flag_ns = usual_flag(sides[0], ranks) if program == "own" and not sides[0].cluster else 0
     for launch in range(grid.launches):
         for side in sides:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
@@ -254,6 +265,8 @@ def bench_command(
     heap: Annotated[bool, typer.Option(help="measure the shared heap too")] = True,
     batches: Annotated[int, typer.Option(min=1, help="batches of each cell in a launch (own program)")] = 3,
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
+    nodes: Annotated[int, typer.Option(min=1, help="measure over so many emulated nodes, which share the ranks evenly (needs root or a user namespace)")] = 1,
+    rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
@@ -280,9 +293,17 @@ def bench_command(
         batches,
         launches,
         cache,
+        nodes,
+        rate,
     )
-    rank_counts = chosen_numbers(ranks, "number of ranks", 1)
+    if nodes > 1 and ranks == "2,8":
+        ranks = str(2 * nodes)
+    rank_counts = chosen_numbers(ranks, "number of ranks", nodes)
     found = chosen_flavours(against)
+    if nodes > 1:
+        if imb:
+            raise CopseError("over emulated nodes only the repository's own program is measured", "use: --own")
+        imb = False
     runs_imb = {f.name for f in found if f.family is not flavours.OPEN_MPI}
     if imb and len(runs_imb) < len(found):
         raise CopseError("IMB-MPI1 runs under MPICH's ABI only", f"add: --against {','.join(runs_imb) or 'mpich,impi'}")
@@ -304,9 +325,14 @@ def bench_command(
     output.mkdir(parents=True, exist_ok=True)
     all_sides = make_sides(found, heap)
     samples: list[Sample] = []
-    for program, members in plan.items():
-        for count in rank_counts if members else ():
-            samples += take_samples(program, make_sides(members, heap), count, grid, progress.print)
+    with contextlib.ExitStack() as context:
+        cluster = None
+        if nodes > 1:
+            folder = context.enter_context(tempfile.TemporaryDirectory(prefix="copse-nodes-"))
+            cluster = context.enter_context(Cluster(Path(folder), nodes, rate))
+        for program, members in plan.items():
+            for count in rank_counts if members else ():
+                samples += take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print)
     rows = summarise(samples, all_sides)
     show(console, rows)
     files = write(output, grid, all_sides, samples, rows)

@@ -78,8 +78,8 @@ class Cluster:
     ) -> list[str]:
         """Returns the command that runs `program` on all nodes. Start it with environment().
 
-        A node gets `in_turn` ranks in turn, by default all of its ranks. `options` are the launcher's. The MPI's own yielding is on,
-        because all nodes share this machine's processors.
+        A node gets `in_turn` ranks in turn, by default all of its ranks. `options` are the launcher's. The MPI's own yielding is on, and
+        Copse's, because all nodes share this machine's processors and none of them knows of the others.
         """
         ranks, in_turn = ["-n", str(self.nodes * ranks_per_node)], in_turn or ranks_per_node
         command = [str(_NODES), "on", "head", str(flavour.mpiexec)]
@@ -97,7 +97,7 @@ class Cluster:
         # With --oversubscribe, Open MPI fills the first node before it uses the next.
         command += [option for option in flavour.family.yielding if option != "--oversubscribe"]
         command += options
-        for name, value in (variables or {}).items():
+        for name, value in {"COPSE_WAIT": "yield", **(variables or {})}.items():
             command += flavour.family.variable(name, value)
         return [*command, *map(str, program)]
 
