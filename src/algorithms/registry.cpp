@@ -54,7 +54,13 @@ Footprint Algorithm::footprint(Request request) const {
   return result;
 }
 
-std::span<const Algorithm> all() { return kRows; }
+std::span<const Algorithm> every() { return kRows; }
+
+std::span<const Algorithm> all() {
+  static const auto kCount = static_cast<std::size_t>(
+      std::find_if(std::begin(kRows), std::end(kRows), [](const Algorithm &row) { return row.served(); }) - kRows);
+  return std::span(kRows).first(kCount);
+}
 
 const Algorithm *find(Collective collective, std::string_view name) {
   for (const Algorithm &row : kRows)
@@ -66,6 +72,9 @@ plan::Plan Algorithm::plan(Request request) const {
   request.collective = collective;
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
+  if (served() != (request.helpers > 0) || request.helpers >= request.ranks)
+    throw std::invalid_argument(std::string(name_of(collective)).append(" ").append(name) +
+                                (served() ? " needs helpers, and ranks that they serve" : " is not for ranks with helpers"));
   std::optional<Shared> own;
   if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   try {

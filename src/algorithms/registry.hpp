@@ -24,6 +24,7 @@ struct Request {
   Collective collective{};  // set by Algorithm::plan
   int rank = 0;
   int ranks = 1;
+  int helpers = 0;  // the last ranks, which serve the others and have no part of the message
   int root = 0;  // for rooted collectives
   Permutation permutation{};  // required by collectives that permute; not copied
   plan::Carrier carrier = plan::Carrier::slot;
@@ -32,6 +33,7 @@ struct Request {
   const Shared *shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one
 
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
+  [[nodiscard]] int callers() const { return ranks - helpers; }
 
   // Trees are shared, and stay as long as `shared` does.
   [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
@@ -54,7 +56,7 @@ struct Request {
 };
 
 // A row names its carriers as a set of these.
-enum Carriers : std::uint8_t {
+enum Carriers : std::uint16_t {
   kLine = 1 << static_cast<int>(plan::Carrier::line),
   kSlot = 1 << static_cast<int>(plan::Carrier::slot),
   kGet = 1 << static_cast<int>(plan::Carrier::get),
@@ -69,6 +71,8 @@ enum Carriers : std::uint8_t {
   kKeeps = 1 << (plan::kCarriers + 2),
   // Short blocks ride with a signal if their giver so chooses (docs/decisions/one-way.md).
   kRides = 1 << (plan::kCarriers + 3),
+  // Helpers, the last ranks of the request, do the work (CDCP). All other algorithms need requests without helpers.
+  kServed = 1 << (plan::kCarriers + 4),
 };
 
 // What all ranks' plans need of lines and slots, known without building a plan. It is the same for every rank, root and
@@ -88,7 +92,7 @@ struct Algorithm {
   Collective collective;
   std::string_view name;
   plan::Plan (*build)(const Request &);
-  std::uint8_t carriers;       // set of Carriers and their flags
+  std::uint16_t carriers;      // set of Carriers and their flags
   bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
   bool fragments;              // more than one fragment allowed (line never)
   std::string_view source;     // paper and section
@@ -103,12 +107,16 @@ struct Algorithm {
   // alltoall with blocks of different sizes.
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
+  [[nodiscard]] bool served() const { return (carriers & kServed) != 0; }
+  [[nodiscard]] int least_ranks() const { return served() ? 2 : 1; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
   // Returns the footprint for request.carrier, with request.ranks ranks at request.places.
   [[nodiscard]] Footprint footprint(Request request) const;
 };
 
+// all() returns the rows for requests without helpers. every() returns those first, and then the rows that need helpers.
 [[nodiscard]] std::span<const Algorithm> all();
+[[nodiscard]] std::span<const Algorithm> every();
 [[nodiscard]] const Algorithm *find(Collective collective, std::string_view name);
 
 }  // namespace copse::algorithms

@@ -149,7 +149,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 
 Call call_of(const Variant& variant, int fragments, bool in_place) {
   return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
-          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant)};
+          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers};
 }
 
 namespace {
@@ -226,8 +226,9 @@ class Maker {
     const auto& traits = algorithms::traits_of(variant_.row->collective);
     if (!(traits.rooted() || traits.permutes) || variant_.ranks == 1) return;
     Variant other = variant_;
-    other.root = (variant_.root + 1 + variant_.ranks / 3) % variant_.ranks;
-    if (other.root == variant_.root) other.root = (variant_.root + 1) % variant_.ranks;
+    const int roots = variant_.ranks - variant_.helpers;
+    other.root = (variant_.root + 1 + roots / 3) % roots;
+    if (other.root == variant_.root) other.root = (variant_.root + 1) % roots;
     other.plans = build_plans(other);
     const int deep = std::max(depth_, most_lag(*other.plans) + 1);
     for (int fragments : {1, 2}) {
@@ -272,12 +273,12 @@ class Maker {
   }
 
   [[nodiscard]] Variant any_algorithm(Random& random) const {
-    const auto rows = algorithms::all();
+    const auto rows = variant_.helpers > 0 ? algorithms::every().subspan(algorithms::all().size()) : algorithms::all();
     Variant other = variant_;
     do {  // the blocks of pairs of very many ranks, in scratches of several fragments, take more memory than there is
       other.row = &rows[random.below(rows.size())];
     } while (variant_.ranks > 2 * kManyRanks && algorithms::traits_of(other.row->collective).pairs());
-    other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant_.ranks)));
+    other.root = static_cast<int>(random.below(static_cast<std::size_t>(variant_.ranks - variant_.helpers)));
     do {
       other.carrier = static_cast<plan::Carrier>(random.below(plan::kCarriers));
     } while (!other.row->carries(other.carrier));
@@ -395,6 +396,7 @@ void prove_radices(Variant variant, Seen& seen, Tally& tally) {
 }  // namespace
 
 Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Machine* only) {
+  if (ranks < row.least_ranks()) return {};
   const Combinations all(row, ranks, only);
   const Amount amount = amount_of(effort, ranks, all.roots());
   Tally tally;

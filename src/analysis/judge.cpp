@@ -66,7 +66,7 @@ void Judge::enters(const Moment& now) {
     for (std::uint32_t i = 0; i < memory.size; ++i)
       store_.atoms_of(memory)[i].accesses.write = clocks_.now(now.rank);
   }
-  if (!algorithms::traits_of(call.collective).has_input(now.rank, call.root)) return;
+  if (!call.has_input(now.rank)) return;
   const Values::Id value = values_.contribution(static_cast<int>(now.call), now.rank);
   store_.each_atom(now.call, now.rank, false, [&](Atom& atom, std::uint32_t) { atom.value = value; });
 }
@@ -96,7 +96,7 @@ void Judge::touch_buffer(const Moment& now, Memory& memory, const char* name) {
 }
 
 void Judge::check_barrier(const Moment& now) {
-  for (int peer = 0; peer < script_.ranks(); ++peer) {
+  for (int peer = 0; now.rank < job(now.call).callers() && peer < job(now.call).callers(); ++peer) {
     const Epoch entry = calls_[now.call].entries[at(peer)];
     if (entry.rank >= 0 && clocks_.knows(now.rank, entry)) continue;
     find(Fault::wrong, now, "leaves the barrier without knowing that rank " + std::to_string(peer) + " entered");
@@ -107,7 +107,7 @@ void Judge::check_barrier(const Moment& now) {
 void Judge::check_result(const Moment& now) {
   const Call& each = job(now.call);
   if (!algorithms::traits_of(each.collective).moves_data) return check_barrier(now);
-  if (!algorithms::traits_of(each.collective).has_output(now.rank, each.root)) return;
+  if (!each.has_output(now.rank)) return;
   bool told = false;
   store_.each_atom(now.call, now.rank, true, [&](const Atom& atom, std::uint32_t place) {
     if (told) return;
@@ -133,7 +133,7 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
     const int source = traits.giver(block, now.rank, each.root, script_.ranks(), each.permutation);
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);
   }
-  const int last = traits.last_combined(now.rank, script_.ranks());
+  const int last = traits.last_combined(now.rank, each.callers());
   if (!values_.complete(value, call, last)) {
     return "does not contain the contributions to this call of the ranks 0 to " + std::to_string(last) + " exactly once";
   }

@@ -83,12 +83,8 @@ struct Rules {
     if (!near(operand.rank)) illegal("buffer of a rank on another node");
     if (operand.rank == rank) illegal("the rank's own buffer, used as if it were a peer's");
     if (written && operand.space == Space::peer_input) illegal("writes a peer's input");
-    if (operand.space == Space::peer_output && !traits().one_buffer &&
-        !traits().has_output(operand.rank, job().root))
-      illegal("that rank has no output");
-    if (operand.space == Space::peer_input && !traits().one_buffer &&
-        !traits().has_input(operand.rank, job().root))
-      illegal("that rank has no input");
+    if (operand.space == Space::peer_output && !job().has_output_buffer(operand.rank)) illegal("that rank has no output");
+    if (operand.space == Space::peer_input && !job().has_input_buffer(operand.rank)) illegal("that rank has no input");
     if (operand.space != Space::peer_scratch) return;
     if (!plan.whole_scratch) illegal("a peer's scratch that does not hold whole messages");
     if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
@@ -103,10 +99,10 @@ struct Rules {
         break;
       case Space::input:
         if (written) illegal("writes the input");
-        if (!traits().one_buffer && !traits().has_input(rank, job().root)) illegal("this rank has no input");
+        if (!job().has_input_buffer(rank)) illegal("this rank has no input");
         break;
       case Space::output:
-        if (!traits().one_buffer && !traits().has_output(rank, job().root)) illegal("this rank has no output");
+        if (!job().has_output_buffer(rank)) illegal("this rank has no output");
         break;
       case Space::scratch:
         if (operand.area >= plan.scratches) illegal("scratch beyond the plan's " + std::to_string(plan.scratches));

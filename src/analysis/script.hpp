@@ -32,6 +32,19 @@ struct Call {
   int fragments = 1;
   std::vector<Ride> rides{};  // by rank; empty: all stays
   std::vector<int> permutation{};  // of collectives that have one
+  int helpers = 0;  // the last ranks, which have no part of the message
+
+  [[nodiscard]] int callers() const { return static_cast<int>(plans->size()) - helpers; }
+  [[nodiscard]] const algorithms::Traits& traits() const { return algorithms::traits_of(collective); }
+  // Tells whether a rank gives something, gets a result, and has a buffer for either.
+  [[nodiscard]] bool has_input(int rank) const { return rank < callers() && traits().has_input(rank, root); }
+  [[nodiscard]] bool has_output(int rank) const { return rank < callers() && traits().has_output(rank, root); }
+  [[nodiscard]] bool has_input_buffer(int rank) const {
+    return rank < callers() && (traits().one_buffer || traits().has_input(rank, root));
+  }
+  [[nodiscard]] bool has_output_buffer(int rank) const {
+    return rank < callers() && (traits().one_buffer || traits().has_output(rank, root));
+  }
 };
 
 // Replaces one plan by another, for mutants (mutate.hpp). The other plans obey the rules, which are not checked again.

@@ -47,7 +47,7 @@ void Store::make_buffers(std::size_t call) {
     for (const bool output : {false, true}) {
       Buffer& buffer = buffer_of(call, rank, output);
       const bool which = one ? output_holds_more : output;
-      const bool none = !one && (output ? !traits.has_output(rank, each.root) : !traits.has_input(rank, each.root));
+      const bool none = output ? !each.has_output_buffer(rank) : !each.has_input_buffer(rank);
       buffer = {&memories[which ? 1 : 0], none ? plan::Extent::none : which ? traits.output : traits.input};
       resize(*buffer.memory, atoms_in(call, buffer.extent));
     }
@@ -70,9 +70,8 @@ void Store::resize(Memory& memory, std::uint32_t size) {
 
 bool Store::has_one_buffer(std::size_t call, int rank) const {
   const Call& each = job(call);
-  const auto& traits = algorithms::traits_of(each.collective);
-  return traits.one_buffer || (each.in_place && traits.in_place && traits.has_input(rank, each.root) &&
-                               traits.has_output(rank, each.root));
+  return each.traits().one_buffer ||
+         (each.in_place && each.traits().in_place && each.has_input(rank) && each.has_output(rank));
 }
 
 std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {

@@ -20,7 +20,13 @@ constexpr int kRadices[] = {2, 3, 4, 8};
 constexpr int kMostNodes = 3;
 constexpr int kAllPermuted = 4;          // ranks of which all permutations are tried
 constexpr std::uint64_t kPermutations = 16;  // of more
+constexpr std::uint64_t kHelperChoices = 6;  // how many numbers of helpers are tried
 constexpr int kRemembered = 64;  // ranks: plans of more take too much memory to be kept for comparison
+
+int helpers_number(std::uint64_t choice, int ranks) {
+  const int numbers[kHelperChoices] = {1, 2, 3, ranks / 8, ranks / 2, ranks - 1};
+  return std::clamp(numbers[choice], 1, ranks - 1);
+}
 
 }  // namespace
 
@@ -48,6 +54,7 @@ std::string Variant::name() const {
   std::string text{name_of(row->collective)};
   text.append(" ").append(row->name).append(" by ").append(plan::name_of(carrier));
   text.append(", ").append(std::to_string(ranks)).append(" ranks");
+  if (helpers > 0) text.append(", ").append(std::to_string(helpers)).append(" of them helpers");
   const algorithms::Traits& traits = algorithms::traits_of(row->collective);
   if (traits.rooted()) text.append(", root ").append(std::to_string(root));
   if (traits.permutes) text.append(", permutation ").append(std::to_string(root));
@@ -107,6 +114,7 @@ algorithms::Request request_for(const Variant& variant, const algorithms::Shared
   algorithms::Request request;
   request.shared = &shared;
   request.ranks = variant.ranks;
+  request.helpers = variant.helpers;
   request.root = algorithms::traits_of(variant.row->collective).rooted() ? variant.root : 0;
   request.permutation = permutation;
   request.carrier = variant.carrier;
@@ -135,7 +143,8 @@ bool differs(const Variant& variant, int other_radix) {
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
     const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
     const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;
-    if (variant.ranks > kAllOf && !ends && !near_root) continue;
+    const bool helps = request.rank >= variant.ranks - variant.helpers;
+    if (variant.ranks > kAllOf && !ends && !near_root && !helps) continue;
     request.radix = variant.radix;
     const plan::Plan mine = variant.row->plan(request);
     request.radix = other_radix;
@@ -151,7 +160,7 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
       machines_(only != nullptr ? 1 : machines().size()),
       nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))),
       roots_(roots_of(row.collective, ranks)),
-      others_(nodes_ * machines_ * kLayouts * std::size(kRadices)),
+      others_(nodes_ * machines_ * kLayouts * std::size(kRadices) * (row.served() ? kHelperChoices : 1)),
       size_(others_ * roots_) {
   // Steps of the golden ratio of the whole cover it evenly (Weyl). A step that has no factor in common with the size comes
   // everywhere.
@@ -173,6 +182,10 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   variant.row = &row_;
   variant.ranks = ranks_;
   variant.root = static_cast<int>((first_ + number + number / std::lcm(others_, roots_)) % roots_);
+  if (row_.served()) {
+    variant.helpers = helpers_number(digit(kHelperChoices), ranks_);
+    variant.root %= ranks_ - variant.helpers;
+  }
   // What matters most comes last, so that neighbours in the sample differ in it.
   variant.radix = kRadices[digit(std::size(kRadices))];
   const auto layout = static_cast<int>(digit(kLayouts));
@@ -194,7 +207,11 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
 
 std::vector<Variant> Combinations::with_radix(int radix) const {
   std::vector<Variant> result = at(0);
-  for (Variant& variant : result) variant.radix = radix;
+  for (Variant& variant : result) {
+    variant.radix = radix;
+    if (row_.served()) variant.helpers = std::max(1, ranks_ / 2);
+    variant.root %= ranks_ - variant.helpers;
+  }
   return result;
 }
 
@@ -224,6 +241,7 @@ bool Seen::add(const Variant& variant) {
 }
 
 std::vector<Variant> variants(const Algorithm& row, int ranks, std::uint64_t combinations) {
+  if (ranks < row.least_ranks()) return {};
   const Combinations all(row, ranks);
   std::vector<Variant> result;
   Seen seen;

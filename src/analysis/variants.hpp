@@ -1,6 +1,6 @@
 // Variants: the sets of plans that a row of the registry is proved on.
 //
-// A variant is one set of plans: row, ranks, root, carrier, radix and placement. The placements are block, cyclic and random
+// A variant is one set of plans: row, ranks, helpers, root, carrier, radix and placement. The placements are block, cyclic and random
 // ones on one to three nodes of every recorded machine. There are many combinations. They are visited in an order of which
 // every beginning is a fair sample. The order is different for each row and number of ranks, and its first P combinations
 // have every root.
@@ -29,6 +29,7 @@ enum class Effort : std::uint8_t {
 struct Variant {
   const algorithms::Algorithm* row = nullptr;
   int ranks = 1, root = 0, radix = 2;  // root: where there is a permutation, the number of one
+  int helpers = 0;
   plan::Carrier carrier = plan::Carrier::slot;
   std::shared_ptr<const topology::Placement> places;
   std::string placement;  // its name

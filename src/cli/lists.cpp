@@ -17,7 +17,7 @@ int algorithms(Arguments arguments) {
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{
       {"collective", "algorithm", "carriers", "keeps order", "fragments", "source", "summary"}};
-  for (const auto& row : algorithms::all()) {
+  for (const auto& row : algorithms::every()) {
     std::string carriers, quoted_carriers;
     for (int c = 0; c < plan::kCarriers; ++c) {
       const auto carrier = static_cast<plan::Carrier>(c);

@@ -49,13 +49,14 @@ constexpr const char* kHelp =
     "                   possible, 2; 4 ranks)\n"
     "                   and of --traffic and --scale (else 0, all, 2)\n"
     "  --nodes N        of --traffic and --text\n"
+    "  --helpers N      of --text and --program: how many of the ranks serve the others, where the algorithm wants it (1)\n"
     "  --json           the summary as JSON\n";
 
 enum class Task : std::uint8_t { prove, text, program, traffic, mutants, scale };
 
 // The options with which a row builds its plans.
 struct PlanOptions {
-  int root = 0, radix = 2;
+  int root = 0, radix = 2, helpers = 1;
   std::optional<plan::Carrier> carrier;
 };
 
@@ -149,6 +150,8 @@ Options parse(Arguments arguments) {
       set_task(options, Task::scale);
     else if (arguments[i] == "--nodes")
       options.nodes = number("--nodes", value(), 1);
+    else if (arguments[i] == "--helpers")
+      options.plans.helpers = number("--helpers", value(), 1);
     else if (arguments[i] == "--mutants")
       set_task(options, Task::mutants);
     else if (arguments[i] == "--json")
@@ -183,7 +186,8 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
   std::vector<std::string> known;  // algorithms of the collective, or of all if none is named
   bool named = false;
-  for (const Algorithm& row : algorithms::all()) {
+  const bool walks = options.task == Task::traffic || options.task == Task::scale;  // these know no helpers
+  for (const Algorithm& row : walks ? algorithms::all() : algorithms::every()) {
     if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
     known.emplace_back(row.name);
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;
@@ -220,10 +224,14 @@ int print_plans(const Options& options) {
   if (options.task == Task::program && options.nodes > 1) refuse("--nodes is for --text and --traffic");
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
-      if (options.plans.root >= ranks) refuse("--root must be a rank below " + std::to_string(ranks));
+      const int helpers = row->served() ? options.plans.helpers : 0;
+      if (ranks < row->least_ranks()) continue;
+      if (helpers >= ranks) refuse("--helpers must be below " + std::to_string(ranks) + ", the number of ranks");
+      if (options.plans.root >= ranks - helpers) refuse("--root must be a rank below " + std::to_string(ranks - helpers));
       analysis::Variant variant;
       variant.row = row;
       variant.ranks = ranks;
+      variant.helpers = helpers;
       variant.root = options.plans.root;
       variant.radix = options.plans.radix;
       variant.placement = "one region";

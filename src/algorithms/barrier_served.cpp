@@ -1,0 +1,17 @@
+// barrier, served: callers signal helpers, which have no part in the barrier and release them (CDCP IV.A).
+// Cost: one signal and one wait of a caller. P / H signals for each of H helpers, then 2 ceil(log_k H) (k-1) a among helpers
+// Wins: barriers that are hidden behind computation, where some processors are free
+#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/serving.hpp"
+
+namespace copse::algorithms {
+
+plan::Plan barrier_served(const Request &request) {
+  plan::Builder builder = request.builder();
+  const Service service(builder, request);
+  const shape::SurveyedTree &tree = serving_tree(request);
+  if (!service.is_idle()) meet(builder, tree, tree, request.rank);
+  return builder.finish();
+}
+
+}  // namespace copse::algorithms

@@ -1,0 +1,53 @@
+// Dedicated collective processors (CDCP IV.A). The last ranks of a request may be helpers, which have no part of the message:
+// they receive, combine and return for the other ranks, the callers. A caller gives to one helper and takes from it, whatever
+// the number of ranks. The helpers complete the collective among themselves.
+#pragma once
+
+#include <vector>
+
+#include "algorithms/registry.hpp"
+
+namespace copse::algorithms {
+
+// Returns the tree of service: a k-nomial tree over the helpers, below which the callers hang as leaves. A caller hangs below a
+// helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
+// root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
+[[nodiscard]] const shape::SurveyedTree &serving_tree(const Request &request);
+
+// What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
+// Under put, a helper reads a caller's input and writes its output where they lie, and a signal on area 2 tells the caller that its
+// call is over.
+class Service {
+ public:
+  Service(plan::Builder &builder, const Request &request);  // keeps a reference to the builder
+
+  [[nodiscard]] bool is_caller() const { return rank_ < callers_; }
+  [[nodiscard]] bool is_idle() const { return !is_caller() && below_.empty(); }  // a helper that is not needed
+  [[nodiscard]] bool is_top() const { return parent_ == shape::kNoParent; }
+
+  // A caller's part. `gives` and `takes` say whether it has a value and gets one.
+  void call(bool gives, bool takes) const;
+
+  // A helper's part, in a loop. combine_up() combines what comes from below and gives it to the helper above, or delivers it.
+  void combine_up() const;
+  // Gives `value` to those below: the callers that take a result, and the helpers if the result is for many.
+  void deliver(plan::Operand value) const;
+  // Takes what comes down from the helper above, and delivers it.
+  void pass_down() const;
+  // Behind the loop: ends the calls of callers to whom nothing else tells that they are over.
+  void release() const;
+
+ private:
+  [[nodiscard]] bool in_place(int other) const;
+  [[nodiscard]] plan::Operand open_down() const;
+  void let_go(plan::Operand value) const;
+  [[nodiscard]] std::vector<int> readers() const;
+  void combine(plan::Operand place) const;
+
+  plan::Builder &builder_;
+  int rank_, callers_, parent_;
+  std::vector<int> below_;   // in the order of their first callers
+  std::vector<int> takers_;  // those of them that get a result
+};
+
+}  // namespace copse::algorithms
