@@ -80,10 +80,7 @@ class Binding {
  private:
   void combine() {
     result_.element_bytes = kernels::type_size(asked_.type);
-    const kernels::ReducePair pair = kernels::reduce_kernels(asked_.op, asked_.type);
-    comm_.combine.kernel = pair.one;
-    comm_.combine.kernel_two = pair.two;
-    comm_.combine.exact = kernels::is_exact(asked_.type);
+    comm_.combine = engine::predefined(asked_.op, asked_.type);
     result_.combine = &comm_.combine;
     if (comm_.combine.kernel == nullptr)
       refuse(asked_, std::string("operator ") + kernels::op_name(asked_.op) + " is not defined for type " +

@@ -60,9 +60,7 @@ struct Elements {
 
 // The kernels handle the padding of pairs. So for them the elements are dense.
 Elements for_kernels(const Datatype &type, copse_op op) {
-  const kernels::ReducePair pair = kernels::reduce_kernels(op, type.reducible);
-  return {static_cast<std::size_t>(type.extent), true,
-          {.kernel = pair.one, .kernel_two = pair.two, .exact = kernels::is_exact(type.reducible)}};
+  return {static_cast<std::size_t>(type.extent), true, engine::predefined(op, type.reducible)};
 }
 
 Elements for_user(const Datatype &type, bool commutative, UserReduction &user) {

@@ -61,8 +61,7 @@ template <class T>
 class Arithmetic final : public Operator {
  public:
   explicit Arithmetic(copse_op op) : kernels_(kernels::fold_kernels(op, kTypeOf<T>)), none_(neutral<T>(op)) {
-    const kernels::ReducePair pair = kernels::reduce_kernels(op, kTypeOf<T>);
-    combine_ = {.kernel = pair.one, .kernel_two = pair.two, .exact = kernels::is_exact(kTypeOf<T>)};
+    combine_ = engine::predefined(op, kTypeOf<T>);
   }
   [[nodiscard]] std::size_t partial_bytes() const override { return sizeof(T); }
   void set_none(void *partial) const override { std::memcpy(partial, &none_, sizeof(T)); }

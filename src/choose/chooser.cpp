@@ -51,6 +51,7 @@ algorithms::Request request_for(const Situation &situation, const Decision &deci
   algorithms::Request request;
   request.collective = decision.algorithm->collective;
   request.ranks = situation.ranks;
+  request.helpers = situation.helpers;
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.places = situation.places;

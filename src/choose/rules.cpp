@@ -112,7 +112,7 @@ constexpr float kClearlyCheaper = 0.75F;
 const char *name_of(Fact fact) {
   constexpr std::array names = {"several nodes",    "several regions",     "turns",        "direct memory",
                                 "loads and stores", "a cheap kernel copy", "strict order", "wide elements",
-                                "buffers in reach"};
+                                "buffers in reach", "helpers"};
   static_assert(names.size() == kFacts);
   return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
 }
@@ -130,6 +130,7 @@ Facts facts_of(const Situation &situation, Collective collective, Needs needs) {
   add(needs.strict, kStrict);
   add(needs.wide, kWide);
   add(situation.addressable, kReach);
+  add(situation.helpers > 0, kHelped);
   return static_cast<Facts>(facts);
 }
 

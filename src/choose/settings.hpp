@@ -65,6 +65,7 @@ struct Settings {
   bool mpi = false;  // the MPI's own collectives can make blocking calls; set by the face, has no variable
   int upc_threads = 1, upc_processes = 1;
   std::size_t upc_heap = 0;        // bytes; 0: as much as the machine has
+  int helpers = 0;                 // the last ranks of a communicator that serve the others; set by the face, has no variable
   std::uint64_t first_ticket = 0;  // for tests: as if so many fragments had been sent before; has no variable
 
   std::uint64_t fingerprint = 0;  // of all settings that must be equal on all ranks

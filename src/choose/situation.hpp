@@ -16,6 +16,7 @@ struct CopyCosts {
 struct Situation {
   int ranks = 1;
   int nodes = 1;
+  int helpers = 0;              // the last ranks, which serve the others
   bool addressable = false;     // get and put work: every rank of a node can reach every buffer there
   bool direct = false;          // loads and stores reach most buffers too (threads; shared heap)
   bool anywhere = false;        // addressable wherever it lies, without a copy to the shared heap first
@@ -44,8 +45,9 @@ enum Fact : Facts {
   kStrict = 1 << 6,   // Needs::strict
   kWide = 1 << 7,     // Needs::wide
   kReach = 1 << 8,    // Buffers can be reached, by loads and stores or by the kernel.
+  kHelped = 1 << 9,   // The last ranks are helpers.
 };
-inline constexpr int kFacts = 9;
+inline constexpr int kFacts = 10;
 [[nodiscard]] const char *name_of(Fact fact);
 
 [[nodiscard]] Facts facts_of(const Situation &situation, algorithms::Collective collective, Needs needs);

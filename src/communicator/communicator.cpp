@@ -13,6 +13,7 @@ namespace copse::communicator {
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::~Communicator() {
   const engine::CancelDeferred deferred;  // descriptors are closed, and the end of Copse's own thread may be waited for
+  state_->send_helpers_home();
   state_.reset();
 }
 
@@ -82,7 +83,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   rank = group->rank;
   ranks = group->ranks;
   traced = group->settings.trace;
-  routes.begin(*group, *seat.executor, trace, group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1);
+  routes.begin(*group, *seat.executor, trace, group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1 && group->settings.helpers == 0);
 }
 
 Communicator::State::~State() {

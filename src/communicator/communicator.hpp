@@ -37,7 +37,7 @@ class Communicator {
   // Makes a communicator of the bootstrap's ranks. This is collective. If Copse cannot help these ranks, every rank gets null
   // and the reason. `wire` may be null if all ranks sit on one node. `bootstrap` and `wire` are kept. `settings` must be the
   // same on all ranks; it comes from the environment, and differences are found and refused. `progress` is what this rank's
-  // communicators share.
+  // communicators share. The last `settings.helpers` ranks make no calls, but serve those of the others, which are the callers.
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                                               const choose::Settings &settings, std::string &why_not,
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
@@ -88,6 +88,14 @@ class Communicator {
 
   // Tells whether started calls are under way in this stream or one beside it.
   [[nodiscard]] bool under_way() const;
+
+  // Tells whether helpers can serve a call with these arguments. The answer is the same on all callers. Only such calls may be made
+  // on a communicator with helpers. They must be started, not run.
+  [[nodiscard]] static bool can_serve(const Arguments &arguments);
+  // For a helper, which calls nothing else: takes its part in the callers' next call, as far as it gets without waiting. `job` comes
+  // from make_job(), and is always the same one. `ended`: there will be no more calls, or the communicator is unusable.
+  enum class Served : std::uint8_t { nothing, moved, ended };
+  Served serve(const std::shared_ptr<Job> &job);
 
   // Says that this rank makes no more calls. If ranks of its node wait for it in a call, the call ends as `peer_failed`.
   void give_up();

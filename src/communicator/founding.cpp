@@ -184,6 +184,7 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
   situation.places = &group.terms.places;
   situation.mpi = settings.mpi;
   situation.nodes = census.nodes;
+  situation.helpers = settings.helpers;
   situation.addressable =
       settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
   situation.anywhere = situation.addressable && (agreed.threads || agreed.kernel);
@@ -241,7 +242,8 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   clock.end("communicators: the ranks' cards");
   if (census->nodes > 1 && wire == nullptr)
     return refuse("the ranks sit on several nodes, and there is no wire between them");
-  const engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
+  engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
+  geometry.orders = settings.helpers > 0;
   CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
                       engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
   if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);

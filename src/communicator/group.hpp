@@ -70,6 +70,8 @@ struct Group {
   // such rank, or -1 if there is none.
   [[nodiscard]] bool has_ended(int other) const;
   [[nodiscard]] int first_ended() const;
+  [[nodiscard]] int callers() const { return ranks - settings.helpers; }
+  [[nodiscard]] bool is_helper() const { return rank >= callers(); }
 
   // Makes an executor for calls in memory of their own, over a wire of their own, numbered from `ticket` on (see
   // Executor::begin_at).

@@ -32,6 +32,7 @@ struct Job {
     const Route *route = nullptr;
     const engine::Program *program = nullptr;
   } now;
+  engine::Order order;  // of the call, where the communicator has helpers
   struct Kept {  // copies of what the arguments of a started call refer to
     engine::Combine combine;
     std::array<std::vector<Block>, 2> tables;

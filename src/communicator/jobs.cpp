@@ -23,10 +23,11 @@ inline bool has_output(const Arguments &arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
 }
 
-inline engine::Call call_of(const Arguments &arguments, int rank) {
+inline engine::Call call_of(const Arguments &arguments, const Group &group) {
   engine::Call call;
-  if (has_input(arguments, rank)) call.input = arguments.input;
-  if (has_output(arguments, rank)) call.output = arguments.output;
+  const bool has_part = !group.is_helper();
+  if (has_part && has_input(arguments, group.rank)) call.input = arguments.input;
+  if (has_part && has_output(arguments, group.rank)) call.output = arguments.output;
   call.count = arguments.count;
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;
@@ -111,7 +112,7 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
 // Returns a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
 // else.
 engine::Call Communicator::State::call_without_sizes(const Route &route, const Arguments &arguments) const {
-  engine::Call call = call_of(arguments, rank);
+  engine::Call call = call_of(arguments, *group);
   call.ragged = call.one_way = true;
   call.own = arguments.count;
   call.ride_bytes = route.decision.ride_bytes;
@@ -164,7 +165,7 @@ Route &Communicator::State::route_of(const Job &job) {
 
 void Communicator::State::bind(Job &job) {
   const Arguments &arguments = job.arguments;
-  job.now.call = call_of(arguments, rank);
+  job.now.call = call_of(arguments, *group);
   job.now.call.number = job.number;
   job.stage = Job::Stage::running;
   if (arguments.ragged) {
@@ -191,6 +192,10 @@ void Communicator::State::bind(Job &job) {
   if (displaced(arguments)) set_aside(job);
   job.now.program = &routes.program(route, arguments, started.empty());
   routes.set_cut(job.now.call, route);
+  if (group->settings.helpers > 0 && !group->is_helper()) {
+    job.order = order_for(arguments, job.number);
+    job.now.call.order = &job.order;
+  }
 }
 
 // Moves a job on as far as it gets. With `polling`, it never waits.

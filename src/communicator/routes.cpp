@@ -229,6 +229,7 @@ engine::Program Routes::prepare(const choose::Decision &decision, int root, algo
   algorithms::Request request;
   request.rank = group_->rank;
   request.ranks = group_->ranks;
+  request.helpers = group_->settings.helpers;
   request.root = root;
   request.permutation = permutation;
   request.carrier = decision.carrier;

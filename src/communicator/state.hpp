@@ -79,6 +79,9 @@ struct Communicator::State final : Progress::Task {
   Outcome advance_untold(Job &job, bool polling);
   [[nodiscard]] Outcome verdict(Job &job) const;
 
+  // serving.cpp
+  void send_helpers_home();
+
   // sizes.cpp
   [[nodiscard]] Size size_of(const Arguments &arguments) const;
   void tell_size(Job &job);
@@ -88,6 +91,9 @@ struct Communicator::State final : Progress::Task {
   void compare_pairs(Job &job);
   void clip_pairs(Job &job) const;
 };
+
+// Returns what the helpers must know of a call.
+[[nodiscard]] engine::Order order_for(const Arguments &arguments, std::uint64_t number);
 
 // Tells whether a call is in place although the same place means different blocks in input and output.
 inline bool displaced(const Arguments &arguments) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/combine.hpp"
+#include "engine/signal/order.hpp"
 
 namespace copse::engine {
 
@@ -25,6 +26,7 @@ struct Call {
   int slot_class = 0;
   const Combine *combine = nullptr;  // reductions only
   std::uint64_t number = 0;          // counts the calls that all ranks make, from 1; calls without data count, too
+  const Order *order = nullptr;      // what helpers must know of the call; null: this rank has none
 
   // In a call whose message is made of blocks, `count` is the size of the largest block. If the blocks differ in size or
   // place, the call is `ragged` on all ranks. Then every buffer that holds blocks of several ranks has a table of them, in

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/kernels/kernels.hpp"
 
@@ -18,8 +19,14 @@ struct Combine {
   void *context = nullptr;
   bool commutative = true;
   bool exact = false;  // the result has the same bits in whatever order elements are combined
+  std::uint16_t code = 0;  // of a predefined operator, the same in all processes; 0: it is not one
 
   void apply(void *dst, const void *a, const void *b, std::size_t count, std::size_t element_bytes) const;
 };
+
+// Returns the kernels of a predefined operator. They are null where it is not defined for the type.
+[[nodiscard]] Combine predefined(copse_op op, copse_type type);
+// Returns the operator with this code, which is one that predefined() has given.
+[[nodiscard]] Combine predefined(std::uint16_t code);
 
 }  // namespace copse::engine

@@ -21,6 +21,30 @@ void Executor::give_up() {
   signals_.give_up_for(here_.me);
 }
 
+void Executor::give(const Order &order) {
+  Line &line = here_.segment.order(here_.me_here, signals_.ticket());
+  std::memcpy(line.payload, &order, sizeof order);
+  line.post(signals_.ticket());  // partner: next_order
+}
+
+std::optional<Order> Executor::next_order(int callers) {
+  constexpr int kAtOnce = 8;  // so that a helper of many ranks does not look at all of them each time
+  const std::uint64_t ticket = signals_.ticket();
+  for (int i = 0; i < std::min(callers, kAtOnce); ++i) {
+    const Peer &caller = here_.peer(ordered_by_);
+    if (caller.local >= 0) {
+      const Line &line = here_.segment.order(caller.local, ticket);
+      if (line.reached(ticket)) {
+        Order order;
+        std::memcpy(&order, line.payload, sizeof order);
+        return order;
+      }
+    }
+    ordered_by_ = (ordered_by_ + 1) % callers;
+  }
+  return std::nullopt;
+}
+
 // Operations ----------------------------------------------------------------------------------------------
 
 inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
@@ -204,6 +228,7 @@ Outcome Executor::begin(const Program &program, const Call &call) {
   standing_ = {};
   standing_.begun = true;
   refusals.note_begun(call.number, signals_.ticket());
+  if (call.order != nullptr) [[unlikely]] give(*call.order);
   operands_.begin(program, call, fragments_ == 1);
   cut_off_ = {};
   if (refusals.aside()) [[unlikely]] refusals.forget();

@@ -64,6 +64,10 @@ class Executor {
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
   // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
+  // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an order.
+  void give(const Order &order);
+  // For a helper: returns the order of the call that comes next, if one of the ranks below `callers` has given it.
+  [[nodiscard]] std::optional<Order> next_order(int callers);
   // Returns the ticket of the next call.
   [[nodiscard]] std::uint64_t ticket() const { return signals_.ticket(); }
 
@@ -112,6 +116,7 @@ class Executor {
   std::uint64_t fragments_ = 1;  // of the current call
   CutOff cut_off_;
   bool heap_only_ = false;
+  int ordered_by_ = 0;  // the rank that has given the last order that was found
   std::optional<StandIns> stand_ins_;  // of the current call
 
   // Where the current call stands: whether it has begun, and the operation at which it waits.

@@ -21,6 +21,7 @@ using plan::SlotClass;
 // What all ranks of a communicator agree on when it is made.
 struct Geometry : plan::Rings {
   std::uint32_t areas = 16;
+  bool orders = false;  // ranks have helpers, and give them orders
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
   // Returns the number of calls in a journal. A rank ends no call whose ticket is further ahead of another rank's progress
@@ -29,9 +30,11 @@ struct Geometry : plan::Rings {
   [[nodiscard]] std::size_t journal_bytes() const {
     return (journal_depth() * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
   }
+  // A ring of orders is as deep as a journal, for the same reason.
+  [[nodiscard]] std::size_t orders_bytes() const { return orders ? journal_depth() * sizeof(Line) : 0; }
   [[nodiscard]] std::size_t class_bytes(int c) const { return std::size_t{areas} * slots[c].depth * slots[c].bytes; }
   [[nodiscard]] std::size_t rank_bytes() const {
-    std::size_t bytes = sizeof(Line) + journal_bytes() + lines_bytes();
+    std::size_t bytes = sizeof(Line) + journal_bytes() + lines_bytes() + orders_bytes();
     for (int c = 0; c < kSlotClasses; ++c) bytes += class_bytes(c);
     return (bytes + 4095) / 4096 * 4096;
   }
@@ -42,7 +45,8 @@ class Segment {
  public:
   Segment() = default;
   Segment(std::byte *base, const Geometry &geometry) : base_(base), geometry_(geometry) {
-    std::size_t offset = sizeof(Line) + geometry.journal_bytes() + geometry.lines_bytes();
+    orders_ = sizeof(Line) + geometry.journal_bytes() + geometry.lines_bytes();
+    std::size_t offset = orders_ + geometry.orders_bytes();
     for (int c = 0; c < kSlotClasses; ++c) {
       class_offset_[c] = offset;
       offset += geometry.class_bytes(c);
@@ -82,6 +86,10 @@ class Segment {
     std::byte *const first = rank_base(local) + sizeof(Line) + geometry_.journal_bytes();
     return reinterpret_cast<Line *>(first) + std::size_t(area) * geometry_.line_depth;
   }
+  // The line with the order for the call that begins with this ticket.
+  [[nodiscard]] Line &order(int local, std::uint64_t ticket) const {
+    return reinterpret_cast<Line *>(rank_base(local) + orders_)[ticket & (geometry_.journal_depth() - 1)];
+  }
   [[nodiscard]] std::byte *slot(int local, int area, int c, std::uint64_t ticket) const {
     const SlotClass &k = geometry_.slots[c];
     return rank_base(local) + class_offset_[c] +
@@ -95,6 +103,7 @@ class Segment {
   std::size_t stride_ = 0;
   std::byte *news_ = nullptr;  // the first segment's progress words (see given_up)
   std::size_t news_stride_ = 0;
+  std::size_t orders_ = 0;  // where a rank's orders begin
   std::array<std::size_t, kSlotClasses> class_offset_{};
   Geometry geometry_;
 };

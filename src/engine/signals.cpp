@@ -104,8 +104,12 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
 void Signals::forget_old_lines() {
   Line *const lines = here_.segment.lines(here_.me_here, 0);
   const std::size_t count = std::size_t{here_.segment.geometry().areas} * here_.segment.geometry().line_depth;
-  for (std::size_t i = 0; i < count; ++i)
-    if (lines[i].older_than(kForgetEvery, ticket_)) lines[i].word.store(0, std::memory_order_relaxed);
+  const auto forget = [this](Line &line) {
+    if (line.older_than(kForgetEvery, ticket_)) line.word.store(0, std::memory_order_relaxed);
+  };
+  std::for_each(lines, lines + count, forget);
+  if (!here_.segment.geometry().orders) return;
+  for (std::uint32_t i = 0; i < here_.segment.geometry().journal_depth(); ++i) forget(here_.segment.order(here_.me_here, i));
 }
 
 }  // namespace copse::engine
