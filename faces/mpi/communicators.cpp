@@ -150,7 +150,7 @@ void wait_for_started(MPI_Comm comm) {
   if (!state || !state->copse) return;
   progress()->until([&] {
     end_given_away();
-    return !state->copse->under_way();
+    return !state->copse->under_way() && !(state->served && state->served->under_way());
   });
 }
 

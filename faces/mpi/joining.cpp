@@ -11,6 +11,7 @@
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "devices.hpp"
+#include "helpers.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "wire.hpp"
@@ -65,6 +66,7 @@ void found(CommState &state) {
     wires = std::max(wires, word.wires);
     state.devices = state.devices || word.driver != 0;
   }
+  if (one_host && have_helpers()) state.served = meet_helpers(*bootstrap);
   std::unique_ptr<MpiWire> wire;
   if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);
   if (!one_host && (!wire || !*wire)) {

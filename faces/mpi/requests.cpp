@@ -186,9 +186,8 @@ int Request::open(std::unique_ptr<Request> request, const communicator::Argument
 int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
   const int result = request->make_handle(static_cast<MPI_Request *>(handle));
   if (result != MPI_SUCCESS) {
-    communicator::Communicator &copse = *request->stream_.state->copse;
     if (request->persistent_) request->refuse_lane();
-    else if (request->work_.load) copse.refuse(copse.pass(false));
+    else if (request->work_.load) request->stream_.state->refuse(request->stream_.state->pass(true));
     return result;
   }
   Request *const opened = request.release();  // it now belongs to its handle
@@ -200,6 +199,10 @@ void Request::start() {
   if (work_.load) {
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
+    if (const CommState &state = *stream_.state; !persistent_ && state.served) {
+      stream_.served = communicator::Communicator::can_serve(work_.arguments);
+      (stream_.served ? state.copse : state.served)->pass(false);
+    }
     stream_.copse().start(job_, work_.arguments);
   }
   detail::pending_requests.fetch_add(1, std::memory_order_release);

@@ -90,8 +90,9 @@ class Request final : public GivenAway {
     std::shared_ptr<CommState> state;
     std::unique_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
     bool without_lane = false;                           // no stream was left
+    bool served = false;                                 // helpers make the call
 
-    [[nodiscard]] communicator::Communicator &copse() const { return lane ? *lane : *state->copse; }
+    [[nodiscard]] communicator::Communicator &copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
     bool take_lane(const char *name, std::string &why_not);
   };
   // What the call does. It does nothing if `load` is empty.

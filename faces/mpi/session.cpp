@@ -14,6 +14,8 @@
 #include "communicator/card.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
+#include "helpers.hpp"
+#include "joining.hpp"
 #include "operators.hpp"
 #include "report.hpp"
 #include "requests.hpp"
@@ -69,6 +71,7 @@ int finish(MPI_Comm, int, void *, void *) {
     finish_datatypes();
     if (settings().trace) note_resources();
     finish_communicators();
+    dismiss_helpers();
     if (settings().trace) remember_requests();
     if (settings().trace) print_report();
     return MPI_SUCCESS;
@@ -165,6 +168,11 @@ void begin() {
   clock.end("MPI_Init: binding");
   work(true);
   clock.end("MPI_Init: tables");
+  if (settings().collective_processors.of_node(1) > 0) {
+    start_helpers();
+    if (ranks > 1) join(state_of(raw_of(MPI_COMM_WORLD)), true);
+    clock.end("MPI_Init: helpers, and their communicator");
+  }
   count_start(parts);
 }
 

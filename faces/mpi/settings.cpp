@@ -27,7 +27,7 @@ std::string read_settings() {
 int first_served_call() {
   const choose::Settings &wanted = settings();
   if (wanted.join_at) return static_cast<int>(*wanted.join_at);
-  const bool all = wanted.check || wanted.progress_thread || !wanted.forced.empty() || wanted.nodes > 1 || wanted.learn == choose::Learn::eagerly;
+  const bool all = wanted.check || wanted.progress_thread || !wanted.forced.empty() || wanted.nodes > 1 || wanted.collective_processors.of_node(1) > 0 || wanted.learn == choose::Learn::eagerly;
   return all ? 1 : kWhenItPays;
 }
 

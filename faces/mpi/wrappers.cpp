@@ -11,13 +11,13 @@ int Site::pass_on(std::string_view why, std::size_t bytes) const {
   if (!state.copse)
     return form_ == Form::blocking && state.early.is_timed() ? pass_on_early(why, bytes) : pass_on_traced(why, bytes);
   const auto kept = state.shared_from_this();  // an error handler may free the communicator, or make calls on it
-  const std::uint64_t number = persistent() ? 0 : state.copse->pass(!is_started());
+  const auto passed = persistent() ? CommState::Passed{} : state.pass(is_started());
   const int result = pass_on_traced(why, bytes);
   // The MPI may find an error on this rank while other ranks make the call. It may also miss an error that Copse has
   // found.
   const bool refused = result != MPI_SUCCESS || why == kInvalid;
   if (persistent()) take_or_refuse_lane(refused);
-  else if (refused) kept->copse->refuse(number);
+  else if (refused) kept->refuse(passed);
   return result;
 }
 
@@ -54,7 +54,7 @@ int Site::refuse(int error) const {
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
   if (persistent()) take_or_refuse_lane(true);
-  else state.copse->refuse(state.copse->pass(!is_started()));
+  else state.refuse(state.pass(is_started()));
   if (handle_ != nullptr) *static_cast<MPI_Request *>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
   return error;
@@ -62,7 +62,7 @@ int Site::refuse(int error) const {
 
 int Site::nothing() const {
   if (persistent()) take_or_refuse_lane(false);
-  else state.copse->pass(!is_started());
+  else static_cast<void>(state.pass(is_started()));
   return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 

@@ -107,6 +107,28 @@ struct Reader {
     settings.upc_heap = *bytes;
   }
 
+  void collective_processors(std::string_view name, std::string_view value) {
+    CollectiveProcessors wanted;
+    const auto in = [](std::string_view text, std::size_t least, std::size_t most) {
+      const auto number = text::number_in(text);
+      return number && *number >= least && *number <= most ? static_cast<int>(*number) : -1;
+    };
+    bool sound = true;
+    if (value.starts_with("cpus:")) {
+      for (const std::string_view item : split(value.substr(5), ',')) wanted.processors.push_back(in(item, 0, 65535));
+      sound = std::find(wanted.processors.begin(), wanted.processors.end(), -1) == wanted.processors.end() &&
+              wanted.processors.size() <= kHelpersMost;
+    } else if (value.starts_with("1/")) {
+      sound = (wanted.ranks_for_each = in(value.substr(2), 1, 65536)) > 0;
+    } else {
+      sound = (wanted.number = in(value, 0, kHelpersMost)) >= 0;
+    }
+    if (!sound)
+      return mistake(name, value, "expected a number of helpers up to " + std::to_string(kHelpersMost) +
+                                      ", a ratio such as 1/8, or processors such as cpus:6,7");
+    settings.collective_processors = std::move(wanted);
+  }
+
   void reach(std::string_view name, std::string_view value) {
     settings.reach = static_cast<ReachLimit>(one_of(name, value, "reach", {"any", "staged", "kernel", "direct"}));
   }

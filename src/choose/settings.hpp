@@ -40,6 +40,18 @@ enum class Stores : unsigned char { measured, cached, streamed };
 // Whether waiting ranks keep their processors: unless there are more ranks than processors, always, or never.
 enum class Waiting : unsigned char { chosen, spinning, yielding };
 
+inline constexpr int kHelpersMost = 64;  // on a node
+// The helper processes of a node (CDCP): a number of them, one for so many ranks, or one on each of some processors.
+struct CollectiveProcessors {
+  int number = 0;            // 0: none, unless the others say so
+  int ranks_for_each = 0;
+  std::vector<int> processors;
+  [[nodiscard]] int of_node(int ranks) const {
+    if (!processors.empty()) return static_cast<int>(processors.size());
+    return ranks_for_each > 0 ? (ranks + ranks_for_each - 1) / ranks_for_each : number;
+  }
+};
+
 // Whether other ways than those that the rules choose are tried in the program's own calls.
 enum class Learn : unsigned char { never, always, eagerly };
 
@@ -59,6 +71,7 @@ struct Settings {
   ReachLimit reach = ReachLimit::any;
   Stores slots = Stores::measured;
   Waiting waiting = Waiting::chosen;
+  CollectiveProcessors collective_processors;
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";

@@ -11,6 +11,7 @@ using Arguments = std::span<const std::string_view>;
 
 // Each takes the arguments after its name, prints to stdout, and writes complaints and progress to stderr. It returns
 // the exit code: 0 for success, 1 if it looked for a failure and found one, 2 for wrong arguments.
+int serve(Arguments arguments);
 int verify(Arguments arguments);
 int info(Arguments arguments);
 int env(Arguments arguments);

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"explain", copse::cli::explain, "what would run, and by which rule: explain --help"},
     {"price", copse::cli::price_calls, "what everything that could run a call would cost on a machine: price --help"},
     {"calibrate", copse::cli::calibrate, "measure this machine, or compare prices with measurements: calibrate --help"},
+    {"serve", copse::cli::serve, "a helper process; COPSE_COLLECTIVE_PROCESSORS starts it"},
     {"verify", copse::cli::verify, "prove the registered algorithms with the checker"},
 };
 

@@ -1,0 +1,65 @@
+// copse-native serve: a helper process. The preload libraries start it; it is not for people.
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <stdexcept>
+#include <string>
+
+#include "choose/settings.hpp"
+#include "cli/command.hpp"
+#include "communicator/helper.hpp"
+
+namespace copse::cli {
+namespace {
+
+int number_in(std::string_view text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 0) throw std::invalid_argument("expected a number");
+  return number;
+}
+
+// Leaves the process that has started this one, which expects no further child. Keeps nothing of it but the two descriptors: who
+// started the program may wait until its streams are closed.
+void detach(int desk, int lifeline) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot fork");
+  if (child > 0) _exit(0);
+  setsid();
+  const int nothing = open("/dev/null", O_RDWR);
+  for (const int stream : {0, 1, 2}) dup2(nothing, stream);
+  const int low = std::min(desk, lifeline), high = std::max(desk, lifeline);
+  close_range(3, static_cast<unsigned>(low) - 1, 0);
+  if (high > low + 1) close_range(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
+  close_range(static_cast<unsigned>(high) + 1, ~0U, 0);
+}
+
+// Runs on this processor or, without one, wherever it may: the process that started this one may be bound.
+void move_to(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (processor < 0 || cpu == processor) CPU_SET(cpu, &set);
+  static_cast<void>(sched_setaffinity(0, sizeof set, &set));  // if it is refused, the helper runs where it is
+}
+
+}  // namespace
+
+int serve(Arguments arguments) {
+  if (arguments.size() < 2 || arguments.size() > 3)
+    throw std::invalid_argument("expected two descriptors and perhaps a processor; COPSE_COLLECTIVE_PROCESSORS starts helpers");
+  const int desk = number_in(arguments[0]), lifeline = number_in(arguments[1]);
+  if (desk < 3 || lifeline < 3 || desk == lifeline) throw std::invalid_argument("expected two descriptors above 2");
+  const int processor = arguments.size() == 3 ? number_in(arguments[2]) : -1;
+  std::string error;
+  const auto settings = choose::read_settings(environ, error);
+  if (!settings) throw std::invalid_argument(error);
+  detach(desk, lifeline);
+  move_to(processor);
+  communicator::help(desk, lifeline, *settings);
+  return 0;
+}
+
+}  // namespace copse::cli

@@ -1,0 +1,94 @@
+// Datagrams over sockets with abstract names, and who has sent them.
+#include "communicator/desk.hpp"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace copse::communicator {
+namespace {
+
+struct Address {
+  sockaddr_un socket{};
+  socklen_t length = 0;
+  explicit Address(const DeskName &name) {
+    socket.sun_family = AF_UNIX;
+    std::memcpy(socket.sun_path + 1, name.data(), name.size());  // behind a zero byte: the name is abstract and makes no file
+    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  [[nodiscard]] const sockaddr *generic() const { return reinterpret_cast<const sockaddr *>(&socket); }
+};
+
+engine::Descriptor make_socket() { return engine::Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+// Tells whether the kernel says that a process of this user and this PID namespace has sent the message.
+bool is_ours(msghdr &message) {
+  for (cmsghdr *header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
+    return sender.uid == geteuid() && sender.pid > 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string unguessable() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += static_cast<char>('a' + byte % 16);
+    text += static_cast<char>('a' + byte / 16);
+  }
+  return text;
+}
+
+engine::Descriptor open_desk(DeskName &name) {
+  const std::string letters = unguessable();
+  std::copy_n(letters.begin(), std::min(letters.size(), name.size()), name.begin());
+  const Address address(name);
+  engine::Descriptor desk = make_socket();
+  const int yes = 1;
+  if (letters.empty() || !desk || bind(desk.get(), address.generic(), address.length) != 0 ||
+      setsockopt(desk.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
+    return engine::Descriptor{};
+  return desk;
+}
+
+bool invite(const DeskName &desk, const Invitation &invitation) {
+  const Address address(desk);
+  const engine::Descriptor line = make_socket();
+  return line && sendto(line.get(), &invitation, sizeof invitation, MSG_NOSIGNAL, address.generic(), address.length) ==
+                     static_cast<ssize_t>(sizeof invitation);
+}
+
+std::optional<Invitation> next_invitation(int desk) {
+  while (true) {
+    Invitation invitation;
+    invitation.magic = {};
+    iovec content{&invitation, sizeof invitation};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+    msghdr message{};
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = recvmsg(desk, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    const bool whole = got == static_cast<ssize_t>(sizeof invitation) && (message.msg_flags & MSG_TRUNC) == 0;
+    const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
+                       invitation.rank >= invitation.ranks - invitation.helpers && invitation.meeting.back() == 0;
+    if (whole && sound && invitation.magic == Invitation{}.magic && is_ours(message)) return invitation;
+  }
+}
+
+}  // namespace copse::communicator

@@ -1,0 +1,33 @@
+// Helper processes are asked to serve at a desk: a socket with an abstract name, which vanishes with its owner. An invitation names a
+// meeting (name_meeting.hpp), to which the helper then comes like any other rank. What the ranks are is checked there. At the desk,
+// an invitation counts only if the kernel says that a process of the same user has sent it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/reach/shared_memory.hpp"
+
+namespace copse::communicator {
+
+using DeskName = std::array<char, 32>;  // without an end; zeros fill it
+
+struct Invitation {
+  std::array<char, 8> magic{'c', 'o', 'p', 's', 'e', 0x1b, 'i', 'n'};
+  std::int32_t rank = 0, ranks = 0, helpers = 0, reserved = 0;
+  std::array<char, 40> meeting{};
+};
+
+// Returns letters that nobody can guess.
+[[nodiscard]] std::string unguessable();
+
+// Opens a desk under a new name. If that fails, the result is empty, and errno is set.
+[[nodiscard]] engine::Descriptor open_desk(DeskName &name);
+// Sends an invitation. Returns false, with errno, if nobody is there.
+[[nodiscard]] bool invite(const DeskName &desk, const Invitation &invitation);
+// Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.
+[[nodiscard]] std::optional<Invitation> next_invitation(int desk);
+
+}  // namespace copse::communicator

@@ -1,0 +1,127 @@
+// The life of a helper process: it comes to meetings, and serves.
+#include "communicator/helper.hpp"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "communicator/communicator.hpp"
+#include "communicator/deadline.hpp"
+#include "communicator/desk.hpp"
+#include "communicator/name_meeting.hpp"
+
+namespace copse::communicator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Client {
+  std::unique_ptr<Communicator> comm;
+  std::shared_ptr<Job> job = Communicator::make_job();
+};
+
+// New communicators on their way to the thread that serves. Meetings are held in threads of their own, because helpers that are
+// invited to several at a time may come to them in different orders.
+class Arrivals {
+ public:
+  void add(Client client) {
+    const std::lock_guard lock(mutex_);
+    clients_.push_back(std::move(client));
+    any_.store(true, std::memory_order_release);
+  }
+  void move_to(std::vector<Client> &clients) {
+    if (!any_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex_);
+    for (Client &client : clients_) clients.push_back(std::move(client));
+    clients_.clear();
+    any_.store(false, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;  // protects the clients
+  std::vector<Client> clients_;
+};
+
+constexpr double kMeetingSeconds = 10;
+
+void attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals) {
+  settings.helpers = invitation.helpers;
+  std::string why;
+  auto bootstrap = meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
+  if (!bootstrap) return;
+  if (auto comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress)) arrivals.add({std::move(comm)});
+}
+
+// How a helper passes the time. Its processor is its own, so it looks again at once. If processors are short it lets others have
+// this one; and where nobody has called for long, it sleeps between two looks.
+class Patience {
+ public:
+  void moved() { since_ = Clock::time_point{}; }
+  void nothing(bool crowded) {
+    if (++looks_ % kLooks != 0) return;
+    const auto now = Clock::now();
+    if (since_ == Clock::time_point{}) since_ = now;
+    if (now - since_ > (crowded ? kCrowdedAwake : kAwake)) return std::this_thread::sleep_for(kNap);
+    if (crowded) sched_yield();
+  }
+
+ private:
+  static constexpr unsigned kLooks = 16;
+  static constexpr std::chrono::milliseconds kAwake{200}, kCrowdedAwake{2};
+  static constexpr std::chrono::microseconds kNap{50};
+  unsigned looks_ = 0;
+  Clock::time_point since_{};
+};
+
+void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
+  constexpr std::chrono::milliseconds kWatchEvery{50};
+  std::vector<Client> clients;
+  Patience patience;
+  auto next_watch = Clock::now();
+  for (unsigned turn = 0; !over.load(std::memory_order_acquire); ++turn) {
+    arrivals.move_to(clients);
+    bool moved = false, crowded = clients.empty();
+    const bool watch = turn % 1024 == 0 && Clock::now() >= next_watch;
+    if (watch) next_watch = Clock::now() + kWatchEvery;
+    for (std::size_t i = 0; i < clients.size();) {
+      Communicator &comm = *clients[i].comm;
+      const Communicator::Served served = comm.serve(clients[i].job);
+      moved = moved || served == Communicator::Served::moved;
+      crowded = crowded || comm.capabilities().oversubscribed;
+      // A caller that is killed says no goodbye.
+      const bool gone = served == Communicator::Served::ended || (watch && !comm.who_has_ended().empty());
+      if (gone) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
+      else ++i;
+    }
+    if (moved) patience.moved();
+    else patience.nothing(crowded);
+  }
+}
+
+}  // namespace
+
+void help(int desk, int lifeline, const choose::Settings &settings) {
+  const auto progress = std::make_shared<Progress>();
+  Arrivals arrivals;
+  std::atomic<bool> over{false};
+  std::vector<std::thread> meetings;
+  std::thread server([&] { serve(over, arrivals); });
+  pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}};
+  while (watched[1].revents == 0) {
+    if (poll(watched, 2, -1) <= 0) continue;
+    while (const auto invitation = next_invitation(desk)) meetings.emplace_back(attend, *invitation, settings, progress, std::ref(arrivals));
+  }
+  over.store(true, std::memory_order_release);
+  server.join();
+  for (std::thread &meeting : meetings) meeting.join();
+}
+
+}  // namespace copse::communicator

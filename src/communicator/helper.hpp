@@ -1,0 +1,12 @@
+// A helper process (CDCP): a dedicated collective processor that runs none of the program. It comes to every meeting to which it is
+// invited, and serves all communicators that come of that.
+#pragma once
+
+#include "choose/settings.hpp"
+
+namespace copse::communicator {
+
+// Serves whoever invites at `desk` (desk.hpp) until the other end of `lifeline` is closed. Takes neither descriptor over.
+void help(int desk, int lifeline, const choose::Settings &settings);
+
+}  // namespace copse::communicator
