@@ -152,6 +152,7 @@ void remember(const CommState &state) {
     note("wire", "a communicator over " + std::to_string(capabilities.nodes) +
                      " nodes, joined by the MPI's own messages");
   remember(state.copse->trace());
+  if (state.served) remember(state.served->trace());
 }
 
 void remember(const communicator::Trace &more) {

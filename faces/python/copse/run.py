@@ -189,6 +189,7 @@ class Options:
     flavour: str = "auto"
     upc_threads: int | None = None
     upc_processes: int | None = None
+    collective_processors: str | None = None
 
 
 FLAGS = {f"--{field.name.replace('_', '-')}": field.name for field in fields(Options) if field.default is False}
@@ -215,6 +216,9 @@ def chosen_variables(options: Options) -> dict[str, str]:
         chosen["COPSE_CHECK"] = "1"
     if options.algorithm is not None:
         chosen["COPSE_ALGORITHM"] = options.algorithm
+    if options.collective_processors is not None:
+        chosen["COPSE_COLLECTIVE_PROCESSORS"] = options.collective_processors
+    if options.algorithm is not None or options.collective_processors is not None:
         variables.check({**os.environ, **chosen})
     return chosen
 

@@ -23,6 +23,10 @@ def run_command(
     flavour: Annotated[
         str, typer.Option("--flavour", help=f"auto, or {', '.join(f.name for f in flavours.FAMILIES)}")
     ] = "auto",
+    collective_processors: Annotated[
+        str | None,
+        typer.Option("--collective-processors", metavar="N|1/N|cpus:LIST", help="start helper processes on each node, which make started collectives for the ranks"),
+    ] = None,
     upc_threads: Annotated[
         int | None, typer.Option("--upc-threads", metavar="N", help="run a program for <copse/upc.h> with so many UPC threads: copse run --upc-threads 8 ./app")
     ] = None,
@@ -31,4 +35,4 @@ def run_command(
     ] = None,
 ) -> None:
     """Run an MPI program with Copse's collectives: copse run mpirun -n 4 ./app"""
-    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour, upc_threads, upc_processes))
+    run.start(command, run.Options(shared_heap, trace, quiet, check, algorithm, flavour, upc_threads, upc_processes, collective_processors))
