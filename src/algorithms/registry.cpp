@@ -73,8 +73,8 @@ plan::Plan Algorithm::plan(Request request) const {
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
   if (served() != (request.helpers > 0) || request.helpers >= request.ranks)
-    throw std::invalid_argument(std::string(name_of(collective)).append(" ").append(name) +
-                                (served() ? " needs helpers, and ranks that they serve" : " is not for ranks with helpers"));
+    throw Unbuildable(std::string(name_of(collective)).append(" ").append(name) +
+                      (served() ? " needs helpers, and ranks that they serve" : " is not for ranks with helpers"));
   std::optional<Shared> own;
   if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   try {

@@ -30,6 +30,7 @@ MODES: dict[str, dict[str, str]] = {
     "check": {"COPSE_CHECK": "1"},
     "thread": {"COPSE_PROGRESS": "thread"},
     "learn": {"COPSE_LEARN": "eagerly"},
+    "helpers": {"COPSE_COLLECTIVE_PROCESSORS": "1/2"},
     "late": {"COPSE_JOIN": "9", **collectives.BARE},  # the MPI makes the first calls
 }
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs

@@ -1,0 +1,129 @@
+"""Dedicated collective processors: helper processes that make the started calls of a program (docs/collective-processors.md)."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from collectives import passed
+
+from copse import flavours, paths
+
+SERVED = ("barrier", "broadcast", "reduce", "allreduce")
+ENDLESS = Path(__file__).with_name("endless.c")
+SECONDS_TO_END = 20
+
+
+def helpers() -> set[int]:
+    """Returns the ids of all helper processes on this machine."""
+    return {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_helper(entry)}
+
+
+def is_helper(process: Path) -> bool:
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return len(words) > 2 and Path(os.fsdecode(words[0])).name == "copse-native" and words[1] == b"serve"
+
+
+def until(condition, seconds: float = SECONDS_TO_END):
+    end = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    before = helpers()
+    yield
+    assert until(lambda: helpers() <= before), f"helpers that were not let go: {helpers() - before}"
+
+
+@pytest.mark.parametrize("processors", ["1", "1/2"])
+@pytest.mark.parametrize("part", ["requests", "matrix", "standard", "communicators", "progress"])
+def test_part(launch, flavour, part, processors):
+    few = ["world"] if part == "matrix" else []
+    done = launch(flavour, 3, part, *few, COPSE_COLLECTIVE_PROCESSORS=processors, COPSE_TRACE="1", timeout=200)
+    assert passed(done, part), done.stdout + done.stderr
+    assert re.search(rf"^copse: helpers: {2 if processors == '1/2' else 1} on each node", done.stderr, re.MULTILINE), done.stderr
+    if part == "requests":
+        for call in SERVED:
+            assert re.search(rf"^copse: {call} +served ", done.stderr, re.MULTILINE), f"{call} was not served\n{done.stderr}"
+
+
+def test_several_nodes_are_not_served(launch):
+    done = launch(flavours.find("mpich"), 4, "requests", COPSE_COLLECTIVE_PROCESSORS="1", COPSE_NODES="2", COPSE_TRACE="1")
+    assert passed(done, "requests") and "served" not in done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["cpus:", "1/0", "65", "-1", "cpus:1,x", "all"])
+def test_what_is_no_number_of_helpers(launch, wrong):
+    done = launch(flavours.find("mpich"), 2, "random", 1, 20, COPSE_COLLECTIVE_PROCESSORS=wrong, COLLECTIVES_BARE="1")
+    assert passed(done, "random"), done.stdout + done.stderr
+    assert "expected a number of helpers up to 64, a ratio such as 1/8, or processors such as cpus:6,7" in done.stderr
+
+
+@pytest.fixture(scope="session")
+def endless(tmp_path_factory):
+    made = {}
+
+    def program(flavour: flavours.Flavour) -> Path:
+        if flavour.name not in made:
+            made[flavour.name] = tmp_path_factory.mktemp("endless") / flavour.name
+            subprocess.run([flavour.mpicc, "-O1", ENDLESS, "-o", made[flavour.name]], env=flavour.environment(), check=True, timeout=120)
+        return made[flavour.name]
+
+    return program
+
+
+@pytest.mark.parametrize("victim", ["helper", "rank", "launcher"])
+def test_killed(endless, flavour, victim):
+    """Whoever is killed, the program ends, and no helper stays behind."""
+    before = helpers()
+    command = flavour.command(2, [endless(flavour)], variables={"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"})
+    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        ranks = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+        [helper] = helpers() - before
+        os.kill({"helper": helper, "rank": ranks[1], "launcher": process.pid}[victim], signal.SIGKILL)
+        if victim != "launcher":
+            said, _ = process.communicate(timeout=60)
+            assert process.returncode != 0
+            if victim == "helper":
+                assert "rank 2" in said and "ended" in said, said
+        assert until(lambda: helpers() <= before)
+    finally:
+        for pid in (-process.pid, *ranks):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        process.wait()
+
+
+def test_the_papers_interface(run, tmp_path):
+    """DCP_Iallreduce and DCP_Wait, as `copse run` serves them."""
+    flavour = flavours.find("mpich")
+    source, program = tmp_path / "dcp.c", tmp_path / "dcp"
+    source.write_text("""#include <mpi.h>
+#include <copse/dcp.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  double mine = 1, sum = 0;
+  MPI_Request request;
+  DCP_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+  DCP_Wait(&request, MPI_STATUS_IGNORE);
+  printf("sum %g\\n", sum);
+  return MPI_Finalize();
+}
+""")
+    assert run([flavour.mpicc, "-I", paths.ROOT / "include", source, "-o", program], env=flavour.environment()).returncode == 0
+    command = flavour.command(3, [program], variables={"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"})
+    done = run(command, env=flavour.environment())
+    assert done.stdout.count("sum 3") == 3 and re.search(r"^copse: allreduce +served line +3 ", done.stderr, re.MULTILINE), done.stdout + done.stderr
