@@ -243,7 +243,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   if (census->nodes > 1 && wire == nullptr)
     return refuse("the ranks sit on several nodes, and there is no wire between them");
   engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
-  geometry.orders = settings.helpers > 0;
+  geometry.helpers = static_cast<std::uint32_t>(settings.helpers);
   CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
                       engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
   if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);

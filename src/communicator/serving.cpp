@@ -34,7 +34,7 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job> &job) {
     if (outcome == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
     return engine::is_over(outcome) ? Served::moved : Served::ended;
   }
-  const std::optional<engine::Order> order = executor.next_order(state.group->callers());
+  const std::optional<engine::Order> order = executor.next_order();
   if (!order) return Served::nothing;
   if (order->end) return Served::ended;
   engine::Combine combine;

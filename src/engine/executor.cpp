@@ -27,8 +27,9 @@ void Executor::give(const Order &order) {
   line.post(signals_.ticket());  // partner: next_order
 }
 
-std::optional<Order> Executor::next_order(int callers) {
+std::optional<Order> Executor::next_order() {
   constexpr int kAtOnce = 8;  // so that a helper of many ranks does not look at all of them each time
+  const int callers = here_.callers();
   const std::uint64_t ticket = signals_.ticket();
   for (int i = 0; i < std::min(callers, kAtOnce); ++i) {
     const Peer &caller = here_.peer(ordered_by_);

@@ -66,8 +66,8 @@ class Executor {
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
   // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an order.
   void give(const Order &order);
-  // For a helper: returns the order of the call that comes next, if one of the ranks below `callers` has given it.
-  [[nodiscard]] std::optional<Order> next_order(int callers);
+  // For a helper: returns the order of the call that comes next, if a caller has given it.
+  [[nodiscard]] std::optional<Order> next_order();
   // Returns the ticket of the next call.
   [[nodiscard]] std::uint64_t ticket() const { return signals_.ticket(); }
 

@@ -25,6 +25,7 @@ struct Neighbours {
   [[nodiscard]] const Peer &peer(int rank) const { return peers[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int on_node() const { return static_cast<int>(rank_of_local.size()); }
   [[nodiscard]] int rank_of(int local) const { return rank_of_local[static_cast<std::size_t>(local)]; }
+  [[nodiscard]] int callers() const { return static_cast<int>(peers.size() - segment.geometry().helpers); }
   [[nodiscard]] Line &own_progress() const { return segment.progress(me_here); }
 };
 

@@ -65,14 +65,15 @@ std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number
 }
 
 // A rank that has begun the call knows its ticket. If all ranks have refused what came before, the last one to do so knows
-// it. By then every other rank is out of the calls that this one has refused, and they can be forgotten.
+// it. By then every other rank is out of the calls that this one has refused, and they can be forgotten. A helper begins only calls
+// that a caller has begun, and refuses none. So it is out once it has passed all tickets before.
 Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
   Refusal &mine = own();
   const std::uint64_t near = signals.ticket(), refused = mine.last.load(std::memory_order_relaxed);
   if (refused < number - 1) mine.last.store(number - 1, std::memory_order_release);
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
-    if (rank == here_.me) continue;
+    if (rank == here_.me || rank >= here_.callers()) continue;
     const auto beyond = [&] {
       const std::uint64_t last = here_.segment.refusal(local).last.load(std::memory_order_acquire);
       return (last != 0 && last >= number - 1) || ticket_of(local, number, near);
@@ -93,7 +94,13 @@ Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
     }
     if (!begun) begun = ticket_of(local, number, near);
   }
-  signals.go_to(begun.value_or(ticket));
+  if (begun) ticket = *begun;
+  for (int local = 0; local < here_.on_node(); ++local) {
+    const int rank = here_.rank_of(local);
+    if (rank < here_.callers()) continue;
+    if (const Outcome outcome = signals.await_passed(here_.segment.progress(local), ticket - 1, rank); outcome != Outcome::done) return outcome;
+  }
+  signals.go_to(ticket);
   return Outcome::done;
 }
 

@@ -21,7 +21,7 @@ using plan::SlotClass;
 // What all ranks of a communicator agree on when it is made.
 struct Geometry : plan::Rings {
   std::uint32_t areas = 16;
-  bool orders = false;  // ranks have helpers, and give them orders
+  std::uint32_t helpers = 0;  // the last ranks, to which the others give orders
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
   // Returns the number of calls in a journal. A rank ends no call whose ticket is further ahead of another rank's progress
@@ -31,7 +31,7 @@ struct Geometry : plan::Rings {
     return (journal_depth() * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
   }
   // A ring of orders is as deep as a journal, for the same reason.
-  [[nodiscard]] std::size_t orders_bytes() const { return orders ? journal_depth() * sizeof(Line) : 0; }
+  [[nodiscard]] std::size_t orders_bytes() const { return helpers > 0 ? journal_depth() * sizeof(Line) : 0; }
   [[nodiscard]] std::size_t class_bytes(int c) const { return std::size_t{areas} * slots[c].depth * slots[c].bytes; }
   [[nodiscard]] std::size_t rank_bytes() const {
     std::size_t bytes = sizeof(Line) + journal_bytes() + lines_bytes() + orders_bytes();

@@ -108,7 +108,7 @@ void Signals::forget_old_lines() {
     if (line.older_than(kForgetEvery, ticket_)) line.word.store(0, std::memory_order_relaxed);
   };
   std::for_each(lines, lines + count, forget);
-  if (!here_.segment.geometry().orders) return;
+  if (here_.segment.geometry().helpers == 0) return;
   for (std::uint32_t i = 0; i < here_.segment.geometry().journal_depth(); ++i) forget(here_.segment.order(here_.me_here, i));
 }
 

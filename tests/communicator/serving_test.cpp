@@ -35,13 +35,17 @@ std::string help(Communicator &comm) {
   }
 }
 
-// One call of a caller, with operands that say to which call they belong.
+// One call of a caller, with operands that say to which call they belong. In some calls, some callers refuse to take part.
 class Subject {
  public:
   Subject(Communicator &comm, int callers, int number, std::mt19937 &common)
       : comm_(comm), callers_(callers), number_(number), kind_(static_cast<int>(common() % 4)),
         count_(std::array{1U, 7U, 15U, 500U, 3000U, 70000U}[common() % 6]), root_(static_cast<int>(common() % callers)),
-        in_place_(common() % 2 == 0), in_(count_), out_(count_, -1) {
+        in_place_(common() % 2 == 0), refusers_(common() % 40 == 0 ? common() % (1U << callers) : 0), in_(count_), out_(count_, -1) {
+    if (refuses()) {
+      comm_.refuse(comm_.pass(false));
+      return;
+    }
     for (std::size_t i = 0; i < count_; ++i) in_[i] = value(comm_.rank(), i);
     combine_ = engine::predefined(COPSE_SUM, COPSE_INT64);
     Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
@@ -59,8 +63,11 @@ class Subject {
   }
 
   std::string end() {
+    if (refuses()) return {};
     const Outcome outcome = comm_.wait(*job_);
+    if (refusers_ != 0 && outcome == Outcome::refused) return {};
     if (outcome != Outcome::done) return comm_.explain(outcome, job_.get());
+    if (refusers_ != 0) return kind_ == 0 || kind_ == 3 ? "a call without some ranks has a result" : "";
     if (kind_ == 0 || (kind_ == 2 && comm_.rank() != root_)) return {};
     for (std::size_t i = 0; i < count_; ++i) {
       std::int64_t expected = value(root_, i);
@@ -74,6 +81,7 @@ class Subject {
   }
 
  private:
+  [[nodiscard]] bool refuses() const { return (refusers_ >> comm_.rank() & 1U) != 0; }
   [[nodiscard]] std::int64_t value(int rank, std::size_t i) const {
     return static_cast<std::int64_t>(i) * 7 + 1000 * number_ + (1 << 20) * (rank + 1);
   }
@@ -83,6 +91,7 @@ class Subject {
   std::size_t count_;
   int root_;
   bool in_place_;
+  unsigned refusers_;  // a set of ranks
   std::vector<std::int64_t> in_, out_;
   engine::Combine combine_;
   std::shared_ptr<communicator::Job> job_ = Communicator::make_job();
