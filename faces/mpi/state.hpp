@@ -12,7 +12,7 @@
 
 namespace copse::mpi {
 
-// Calls under way keep this alive after the MPI's communicator is gone.
+// Calls under way keep this alive after the MPI's communicator is gone. Many fields: every wrapped call begins here, with one look.
 struct CommState : std::enable_shared_from_this<CommState> {
   MPI_Comm comm{};
   bool freed = false;  // the program has freed the MPI's communicator

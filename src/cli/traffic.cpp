@@ -37,6 +37,7 @@ int run(const Count& count) {
     analysis::Variant variant;
     variant.row = row;
     variant.ranks = ranks;
+    variant.helpers = row->served() ? 1 : 0;
     variant.root = count.root;
     variant.radix = count.radix;
     variant.places = places;

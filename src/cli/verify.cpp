@@ -186,8 +186,7 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
   std::vector<const Algorithm*> rows;
   std::vector<std::string> known;  // algorithms of the collective, or of all if none is named
   bool named = false;
-  const bool walks = options.task == Task::traffic || options.task == Task::scale;  // these know no helpers
-  for (const Algorithm& row : walks ? algorithms::all() : algorithms::every()) {
+  for (const Algorithm& row : options.task == Task::scale ? algorithms::all() : algorithms::every()) {
     if (!options.collective.empty() && options.collective != name_of(row.collective)) continue;
     known.emplace_back(row.name);
     if (!options.algorithm.empty() && options.algorithm != row.name) continue;

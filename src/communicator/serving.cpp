@@ -29,11 +29,9 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job> &job) {
   State &state = *state_;
   engine::Executor &executor = *state.seat.executor;
   if (state.failure.outcome != Outcome::done) return Served::ended;
-  if (!job->over.load(std::memory_order_relaxed)) {
-    const Outcome outcome = poll(*job);
-    if (outcome == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
-    return engine::is_over(outcome) ? Served::moved : Served::ended;
-  }
+  const Outcome last = poll(*job);  // the last call's, or that of a new job
+  if (last == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
+  if (!engine::is_over(last)) return Served::ended;
   const std::optional<engine::Order> order = executor.next_order();
   if (!order) return Served::nothing;
   if (order->end) return Served::ended;

@@ -82,7 +82,7 @@ pub const ACCESSES: &[Access] = &[
         text: "word.load(std::memory_order_relaxed)" },
     Access { site: Site::LineForget, file: "src/engine/signals.cpp", order: Relaxed,
         relaxing: Harmless("relaxed already: nobody waits for what the line held, and its next post comes after in its word's order"),
-        text: "lines[i].word.store(0, std::memory_order_relaxed)" },
+        text: "line.word.store(0, std::memory_order_relaxed)" },
     Access { site: Site::AllPassed, file: "src/engine/signals.cpp", order: Acquire, relaxing: Found("run-ahead"),
         text: "here_.segment.progress(local).word.load(std::memory_order_acquire)" },
     Access { site: Site::GivenUpStore, file: "src/engine/signals.cpp", order: Relaxed,
