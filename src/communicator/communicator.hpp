@@ -96,6 +96,8 @@ class Communicator {
   // from make_job(), and is always the same one. `ended`: there will be no more calls, or the communicator is unusable.
   enum class Served : std::uint8_t { nothing, moved, ended };
   Served serve(const std::shared_ptr<Job> &job);
+  // For a helper, between two calls: tells whether the first caller, which sends helpers home, has ended.
+  [[nodiscard]] bool is_forsaken() const;
 
   // Says that this rank makes no more calls. If ranks of its node wait for it in a call, the call ends as `peer_failed`.
   void give_up();

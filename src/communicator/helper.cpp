@@ -81,24 +81,27 @@ class Patience {
   Clock::time_point since_{};
 };
 
-void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
+// Serves until `over` is set and nobody is left to be served. Says whether that is so in `busy`.
+void serve(const std::atomic<bool> &over, std::atomic<bool> &busy, Arrivals &arrivals) {
   constexpr std::chrono::milliseconds kWatchEvery{50};
   std::vector<Client> clients;
   Patience patience;
   auto next_watch = Clock::now();
-  for (unsigned turn = 0; !over.load(std::memory_order_acquire); ++turn) {
+  for (unsigned turn = 0; !clients.empty() || !over.load(std::memory_order_acquire); ++turn) {
     arrivals.move_to(clients);
+    busy.store(!clients.empty(), std::memory_order_relaxed);
     bool moved = false, crowded = clients.empty();
     const bool watch = turn % 1024 == 0 && Clock::now() >= next_watch;
     if (watch) next_watch = Clock::now() + kWatchEvery;
     for (std::size_t i = 0; i < clients.size();) {
       Communicator &comm = *clients[i].comm;
+      const bool forsaken = watch && comm.is_forsaken();  // a caller that has said goodbye has done so before it ended
       const Communicator::Served served = comm.serve(clients[i].job);
       moved = moved || served == Communicator::Served::moved;
       crowded = crowded || comm.capabilities().oversubscribed;
-      // A caller that is killed says no goodbye.
-      const bool gone = served == Communicator::Served::ended || (watch && !comm.who_has_ended().empty());
-      if (gone) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
+      const bool alone = forsaken && served == Communicator::Served::nothing;
+      if (alone) comm.give_up();
+      if (alone || served == Communicator::Served::ended) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
       else ++i;
     }
     if (moved) patience.moved();
@@ -111,17 +114,20 @@ void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
 void help(int desk, int lifeline, const choose::Settings &settings) {
   const auto progress = std::make_shared<Progress>();
   Arrivals arrivals;
-  std::atomic<bool> over{false};
+  std::atomic<bool> over{false}, busy{false};
   std::vector<std::thread> meetings;
-  std::thread server([&] { serve(over, arrivals); });
+  std::thread server([&] { serve(over, busy, arrivals); });
+  // The rank that holds the lifeline may leave MPI while others, and their communicators, are still at work.
+  constexpr int kAfterwards = 100;  // milliseconds between two looks
   pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}};
-  while (watched[1].revents == 0) {
-    if (poll(watched, 2, -1) <= 0) continue;
+  while (watched[1].revents == 0 || busy.load(std::memory_order_relaxed)) {
+    const bool closed = watched[1].revents != 0;
+    if (poll(watched, closed ? 1 : 2, closed ? kAfterwards : -1) < 0) continue;
     while (const auto invitation = next_invitation(desk)) meetings.emplace_back(attend, *invitation, settings, progress, std::ref(arrivals));
   }
+  for (std::thread &meeting : meetings) meeting.join();
   over.store(true, std::memory_order_release);
   server.join();
-  for (std::thread &meeting : meetings) meeting.join();
 }
 
 }  // namespace copse::communicator

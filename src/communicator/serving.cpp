@@ -46,6 +46,8 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job> &job) {
   return Served::moved;
 }
 
+bool Communicator::is_forsaken() const { return !under_way() && state_->group->has_ended(0); }
+
 // The first caller tells the helpers that no more calls will come.
 void Communicator::State::send_helpers_home() {
   if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
