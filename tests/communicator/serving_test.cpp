@@ -1,115 +1,10 @@
 // Communicators of which the last ranks are helpers.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <deque>
-#include <numeric>
-#include <random>
-#include <thread>
+#include "serving.hpp"
 
 #include "../engine/ranks.hpp"
-#include "communicator/communicator.hpp"
-#include "communicator/deadline.hpp"
-#include "communicator/name_meeting.hpp"
-#include "engine/combine.hpp"
 
 namespace copse::test {
 namespace {
-
-using algorithms::Collective;
-using communicator::Arguments;
-using communicator::Communicator;
-using engine::Outcome;
-
-std::string help(Communicator &comm) {
-  const auto job = Communicator::make_job();
-  for (std::uint64_t in_vain = 0;;) {
-    switch (comm.serve(job)) {
-      case Communicator::Served::ended: return {};
-      case Communicator::Served::moved: in_vain = 0; break;
-      case Communicator::Served::nothing:
-        if (++in_vain % 64 == 0) std::this_thread::yield();
-    }
-  }
-}
-
-// One call of a caller, with operands that say to which call they belong. In some calls, some callers refuse to take part.
-class Subject {
- public:
-  Subject(Communicator &comm, int callers, int number, std::mt19937 &common)
-      : comm_(comm), callers_(callers), number_(number), kind_(static_cast<int>(common() % 4)),
-        count_(std::array{1U, 7U, 15U, 500U, 3000U, 70000U}[common() % 6]), root_(static_cast<int>(common() % callers)),
-        in_place_(common() % 2 == 0), refusers_(common() % 40 == 0 ? common() % (1U << callers) : 0), in_(count_), out_(count_, -1) {
-    if (refuses()) {
-      comm_.refuse(comm_.pass(false));
-      return;
-    }
-    for (std::size_t i = 0; i < count_; ++i) in_[i] = value(comm_.rank(), i);
-    combine_ = engine::predefined(COPSE_SUM, COPSE_INT64);
-    Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
-    if (kind_ == 1) {
-      if (comm_.rank() == root_) out_ = in_;
-      arguments = {.collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 8 * count_, .root = root_};
-    } else if (kind_ >= 2) {
-      if (in_place_) out_ = in_;
-      arguments = {.collective = kind_ == 2 ? Collective::reduce : Collective::allreduce,
-                   .input = in_place_ ? out_.data() : in_.data(), .output = out_.data(), .count = count_, .element_bytes = 8,
-                   .combine = &combine_, .root = kind_ == 2 ? root_ : 0};
-    }
-    EXPECT_TRUE(Communicator::can_serve(arguments));
-    comm_.start(job_, arguments);
-  }
-
-  std::string end() {
-    if (refuses()) return {};
-    const Outcome outcome = comm_.wait(*job_);
-    if (refusers_ != 0 && outcome == Outcome::refused) return {};
-    if (outcome != Outcome::done) return comm_.explain(outcome, job_.get());
-    if (refusers_ != 0) return kind_ == 0 || kind_ == 3 ? "a call without some ranks has a result" : "";
-    if (kind_ == 0 || (kind_ == 2 && comm_.rank() != root_)) return {};
-    for (std::size_t i = 0; i < count_; ++i) {
-      std::int64_t expected = value(root_, i);
-      for (int rank = 0; kind_ >= 2 && rank < callers_; ++rank) expected = (rank == 0 ? 0 : expected) + value(rank, i);
-      if (out_[i] != expected)
-        return "call " + std::to_string(number_) + " of kind " + std::to_string(kind_) + ", " + std::to_string(count_) + " elements, root " +
-               std::to_string(root_) + ", rank " + std::to_string(comm_.rank()) + ": element " + std::to_string(i) + " is " +
-               std::to_string(out_[i]) + " instead of " + std::to_string(expected);
-    }
-    return {};
-  }
-
- private:
-  [[nodiscard]] bool refuses() const { return (refusers_ >> comm_.rank() & 1U) != 0; }
-  [[nodiscard]] std::int64_t value(int rank, std::size_t i) const {
-    return static_cast<std::int64_t>(i) * 7 + 1000 * number_ + (1 << 20) * (rank + 1);
-  }
-
-  Communicator &comm_;
-  int callers_, number_, kind_;
-  std::size_t count_;
-  int root_;
-  bool in_place_;
-  unsigned refusers_;  // a set of ranks
-  std::vector<std::int64_t> in_, out_;
-  engine::Combine combine_;
-  std::shared_ptr<communicator::Job> job_ = Communicator::make_job();
-};
-
-std::string call_at_random(Communicator &comm, int callers, int calls) {
-  std::mt19937 common(5), own(static_cast<unsigned>(comm.rank()));
-  std::deque<std::unique_ptr<Subject>> started;
-  std::string wrong;
-  for (int number = 0; number < calls && wrong.empty(); ++number) {
-    started.push_back(std::make_unique<Subject>(comm, callers, number, common));
-    while (!started.empty() && wrong.empty() && own() % 3 != 0) {
-      wrong = started.front()->end();
-      started.pop_front();
-    }
-  }
-  for (; !started.empty() && wrong.empty(); started.pop_front()) wrong = started.front()->end();
-  return wrong;
-}
 
 TEST(Serving, CallsAtRandom) {
   for (const Kind kind : kKinds) {
@@ -118,9 +13,10 @@ TEST(Serving, CallsAtRandom) {
         choose::Settings settings;
         settings.helpers = helpers;
         settings.reach = reach;
+        settings.slots = choose::Stores::cached;  // no trial, which a slow thread leaves before its partner
         settings.first_ticket = (std::uint64_t{1} << 46) - 20;  // old lines are forgotten on the way
         const std::string wrong = run_ranks(kind, callers + helpers, settings, [callers = callers](Communicator &comm) {
-          return comm.rank() < callers ? call_at_random(comm, callers, 300) : help(comm);
+          return comm.rank() < callers ? call_at_random(comm, callers, 300, 5) : help(comm);
         });
         EXPECT_EQ(wrong, "") << name_of(kind) << ", " << callers << " callers, " << helpers << " helpers";
       }

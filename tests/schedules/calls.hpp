@@ -22,10 +22,11 @@ using Communicators = std::vector<std::unique_ptr<Communicator>>;
 class Ranks {
  public:
   using Body = std::function<std::string(Communicators &)>;
-  Ranks(int ranks, int communicators, Body body) : body_(std::move(body)) {
+  Ranks(int ranks, int communicators, Body body, int helpers = 0) : body_(std::move(body)) {
     for (int i = 0; i < communicators; ++i) meetings_.push_back(std::make_unique<communicator::Meeting>(ranks));
     settings_.topology = "core:4 pu:1";
     settings_.slots = choose::Stores::cached;  // no trial
+    settings_.helpers = helpers;
   }
   void set_up(Execution &execution) {
     for (int rank = 0; rank < meetings_.front()->ranks(); ++rank) execution.actor([this, rank] { run(rank); });
@@ -49,10 +50,10 @@ class Ranks {
   std::vector<std::unique_ptr<communicator::Meeting>> meetings_;
 };
 
-inline Prepare ranks(int count, int communicators, const Ranks::Body &body) {
+inline Prepare ranks(int count, int communicators, const Ranks::Body &body, int helpers = 0) {
   auto kept = std::make_shared<std::unique_ptr<Ranks>>();
   return [=](Execution &execution) {
-    *kept = std::make_unique<Ranks>(count, communicators, body);
+    *kept = std::make_unique<Ranks>(count, communicators, body, helpers);
     (*kept)->set_up(execution);
   };
 }

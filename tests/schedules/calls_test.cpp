@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "../communicator/serving.hpp"
 #include "calls.hpp"
 
 namespace copse::schedules {
@@ -56,6 +57,20 @@ TEST(Calls, OfTwoCommunicatorsEndRightAtRandom) {
     const Explored explored = random_schedules(full_sweep() ? 5000 : 60, ranks(count, 2, start_and_run));
     EXPECT_EQ(explored.wrong.value_or(""), "") << count << " ranks";
     std::printf("%lu executions, %lu points\n", explored.executions, explored.points);
+  }
+}
+
+// Callers start calls of all kinds, and helpers find their orders. (Who only polls looks for refusals by the clock, which stands
+// still here.)
+TEST(Calls, OfHelpersEndRightAtRandom) {
+  for (const auto &[callers, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1}}) {
+    for (unsigned seed = 0; seed < 4; ++seed) {
+      const auto body = [=, callers = callers](Communicators &comms) {
+        return comms[0]->rank() < callers ? test::call_at_random(*comms[0], callers, 6, seed, 500, false) : test::help(*comms[0]);
+      };
+      const Explored explored = random_schedules(full_sweep() ? 1000 : 12, ranks(callers + helpers, 1, body, helpers));
+      EXPECT_EQ(explored.wrong.value_or(""), "") << callers << " callers, " << helpers << " helpers, seed " << seed;
+    }
   }
 }
 
