@@ -8,8 +8,9 @@ namespace copse::algorithms {
 
 plan::Plan broadcast_served(const Request &request) {
   plan::Builder builder = request.builder();
-  const Service service(builder, request);
+  const Service service(builder, request, serving_tree(request));
   const bool is_root = request.rank == request.root;
+  if (request.callers() == 1) return builder.finish();
   if (service.is_caller()) {
     service.call(is_root, !is_root);
   } else if (!service.is_idle()) {

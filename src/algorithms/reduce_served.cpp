@@ -8,7 +8,7 @@ namespace copse::algorithms {
 
 plan::Plan reduce_served(const Request &request) {
   plan::Builder builder = request.builder();
-  const Service service(builder, request);
+  const Service service(builder, request, serving_tree(request));
   if (service.is_caller()) {
     service.call(true, request.rank == request.root);
   } else if (!service.is_idle()) {

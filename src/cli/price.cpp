@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/helpers_table.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"
@@ -14,6 +15,8 @@ namespace copse::cli {
 namespace {
 
 using algorithms::Collective;
+
+constexpr int kHelpedRanks = 512;  // the paper's
 
 constexpr const char* kHelp =
     "usage: copse-native price COLLECTIVE BYTES[K|M] [options]\n"
@@ -33,6 +36,8 @@ constexpr const char* kHelp =
     "  --winners          print instead, as JSON, what is cheapest from 8 B to 4 MiB on each recorded machine. Several\n"
     "                     collectives may be given, and no size; there are at most 32 ranks unless --ranks says more.\n"
     "                     (copse price --plot FILE.png COLLECTIVE... draws it.)\n"
+    "  --collective-processors\n"
+    "                     print instead what helpers would cost and save, for 16 ranks and more, up to --ranks (default 512)\n"
     "  --json\n";
 
 // Many fields: one for each option.
@@ -41,7 +46,7 @@ struct Query {
   std::size_t bytes = 0, ranks = 0, nodes = 1, layout = 0, calls = 3, top = 20;
   std::string machine, algorithm;  // machine: empty: the standard one, or for --winners all
   choose::Situation situation;
-  bool strict = false, cold = false, path = false, machines = false, winners = false, json = false;
+  bool strict = false, cold = false, path = false, machines = false, winners = false, helpers = false, json = false;
   std::vector<Collective> collectives;  // for --winners
 };
 
@@ -50,7 +55,7 @@ struct Query {
 bool set_switch(Query& query, std::string_view option) {
   const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},     {"--cold", &query.cold}, {"--path", &query.path},
                                                           {"--machines", &query.machines}, {"--winners", &query.winners},
-                                                          {"--json", &query.json}};
+                                                          {"--json", &query.json},         {"--collective-processors", &query.helpers}};
   for (const auto& [name, target] : kSwitches)
     if (name == option) return *target = true;
   return false;
@@ -189,6 +194,11 @@ int price_calls(Arguments arguments) {
   if (query.winners) return print_winners(query);
   if (query.machine.empty()) query.machine = "ig";
   const price::Parameters machine = price::parameters_of(query.machine);
+  if (query.helpers) {
+    print_helpers({query.collective, query.bytes, false, query.cold, static_cast<int>(query.calls)}, machine,
+                  query.ranks > 0 ? static_cast<int>(query.ranks) : kHelpedRanks, query.json);
+    return 0;
+  }
   const std::vector<Priced> rows = rows_of(query, machine);
   if (rows.empty()) refuse(query.algorithm.empty() ? "nothing can run this call" : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
   if (query.json) {

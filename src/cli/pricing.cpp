@@ -41,6 +41,7 @@ analysis::Variant Pricer::variant_of(const choose::Decision& way) const {
   variant.row = way.algorithm;
   variant.carrier = way.carrier;
   variant.ranks = situation_.ranks;
+  variant.helpers = situation_.helpers;
   variant.places = places_;
   variant.nodes = nodes_;
   const bool is_new = way.radix == variant.radix || analysis::differs(variant, way.radix);

@@ -196,6 +196,8 @@ Price Clock::result() const {
     if (event.step != nullptr) price.path.back().what = plan::to_text((*question_.variant.plans)[at(event.rank)], *event.step);
   }
   std::reverse(price.path.begin(), price.path.end());
+  for (const Event &event : history_.events)
+    if (event.rank == 0 && (all_count || event.call > 0)) price.overhead_ns += (event.to - event.from) / price.calls;
   return price;
 }
 
@@ -225,7 +227,7 @@ Price price(const Question &question, const Parameters &machine) {
   analysis::Walk walk(script, clock);
   clock.attach(walk);
   const bool ends = walk.run();
-  if (clock.enough()) return {kTooLong, {}, question.calls};
+  if (clock.enough()) return {kTooLong, {}, question.calls, kTooLong};
   if (!ends) throw std::logic_error(question.variant.name() + ": the walk does not end");
   return clock.result();
 }

@@ -50,6 +50,7 @@ struct Price {
   double ns = 0;
   std::vector<Stretch> path;  // of all calls after the first, or of the only one
   int calls = 1;              // how many these are
+  double overhead_ns = 0;     // what rank 0 itself does for a call: its time but for what it only waits
 
   // The time of a call on the critical path by part and level, without those that took none.
   struct Share {

@@ -18,6 +18,17 @@ def test_the_cheapest_comes_first_and_its_parts_add_up(native):
         assert sum(share["ns"] for share in row["shares"]) == pytest.approx(row["ns"], rel=1e-3), row
 
 
+def test_helpers_have_the_shapes_of_the_paper(native):
+    """CDCP V.D and V.E: the overhead does not grow with the ranks, and one helper for 8 ranks is near the best."""
+    rows = json.loads(native("price", "allreduce", "8", "--collective-processors", "--machine", "juropa", "--json").stdout)
+    assert [row["ranks"] for row in rows[:5]] == [16, 32, 64, 128, 256] and all(row["ranks"] == 512 for row in rows[5:])
+    assert len({round(row["with"]["overhead_ns"]) for row in rows}) == 1
+    assert all(row["with"]["overhead_ns"] < row["without"]["overhead_ns"] / 5 for row in rows)
+    latencies = {row["ranks"] // row["helpers"]: row["with"]["latency_ns"] for row in rows[5:]}
+    assert min(latencies, key=latencies.get) in (4, 8, 16)
+    assert latencies[512] > 10 * latencies[8] and latencies[2] > latencies[8]
+
+
 def test_a_machine_of_ones_own(native, tmp_path):
     machines = {row["name"] for row in json.loads(native("price", "--machines", "--json").stdout)}
     assert {"ig", "zoot", "westmere", "magny-cours", "juropa", "superdome", "epyc", "xeon-max", "grace"} <= machines

@@ -2,7 +2,9 @@
 #include "algorithms/patterns/serving.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <utility>
 
 #include "algorithms/patterns/patterns.hpp"
 
@@ -13,7 +15,7 @@ using plan::Operand;
 
 namespace {
 
-constexpr int kUp = 0, kDown = 1, kOver = 2;  // areas
+constexpr int kUp = 0, kDown = 1, kOver = 2, kExchange = 3;  // areas
 constexpr Operand kInSlot{plan::Space::slot, 0, -1, {}};  // where helpers keep values, unless they are in a line
 
 // Deals `callers` out to `helpers`, in runs of neighbours that differ by at most one in length.
@@ -49,20 +51,42 @@ std::vector<int> assignment(const Request &request) {
   return result;
 }
 
-shape::Tree make_serving_tree(const Request &request) {
-  const std::vector<int> helper_of = assignment(request);
-  std::vector<int> members;  // the helpers that are needed, by their first callers
+// Returns the helpers that are needed, by their first callers.
+std::vector<int> members_of(const std::vector<int> &helper_of) {
+  std::vector<int> members;
   for (const int helper : helper_of)
     if (std::find(members.begin(), members.end(), helper) == members.end()) members.push_back(helper);
+  return members;
+}
+
+void hang_callers(shape::Tree &tree, const std::vector<int> &helper_of) {
+  for (std::size_t caller = 0; caller < helper_of.size(); ++caller) {
+    tree.parent[caller] = helper_of[caller];
+    tree.children[static_cast<std::size_t>(helper_of[caller])].push_back(static_cast<int>(caller));
+  }
+}
+
+shape::Tree make_serving_tree(const Request &request) {
+  const std::vector<int> helper_of = assignment(request), members = members_of(helper_of);
   const int top = helper_of[static_cast<std::size_t>(request.root)];
   shape::Tree tree = shape::unlinked(request.ranks, top);
   const auto root = static_cast<std::size_t>(std::find(members.begin(), members.end(), top) - members.begin());
   shape::link(tree, {shape::Form::k_nomial, request.radix}, members, root);
-  for (int caller = 0; caller < request.callers(); ++caller) {
-    const int helper = helper_of[static_cast<std::size_t>(caller)];
-    tree.parent[static_cast<std::size_t>(caller)] = helper;
-    tree.children[static_cast<std::size_t>(helper)].push_back(caller);
+  hang_callers(tree, helper_of);
+  return tree;
+}
+
+// Of the helpers, the first 2^n are tops, and each of the others hangs below one of them.
+shape::Tree make_serving_forest(const Request &request) {
+  const std::vector<int> helper_of = assignment(request), members = members_of(helper_of);
+  const std::size_t tops = std::bit_floor(members.size());
+  shape::Tree tree = shape::unlinked(request.ranks, members.front());
+  for (std::size_t i = tops; i < members.size(); ++i) {
+    const int above = members[i - tops];
+    tree.parent[static_cast<std::size_t>(members[i])] = above;
+    tree.children[static_cast<std::size_t>(above)].push_back(members[i]);
   }
+  hang_callers(tree, helper_of);
   return tree;
 }
 
@@ -73,16 +97,18 @@ const shape::SurveyedTree &serving_tree(const Request &request) {
                               [&] { return shape::SurveyedTree(make_serving_tree(request)); });
 }
 
-Service::Service(Builder &builder, const Request &request)
+const shape::SurveyedTree &serving_forest(const Request &request) {
+  return request.shared->tree({"serving forest", {request.helpers}}, [&] { return shape::SurveyedTree(make_serving_forest(request)); });
+}
+
+Service::Service(Builder &builder, const Request &request, const shape::SurveyedTree &tree)
     : builder_(builder), rank_(request.rank), callers_(request.callers()) {
   builder.keep_in_slots();
-  const shape::SurveyedTree &tree = serving_tree(request);
   const Traits &traits = traits_of(request.collective);
   const auto me = static_cast<std::size_t>(rank_);
   parent_ = tree.parent[me];
   below_ = tree.children[me];
-  const auto first = [&](int rank) { return tree.extents[static_cast<std::size_t>(rank)].low; };
-  std::sort(below_.begin(), below_.end(), [&](int a, int b) { return first(a) < first(b); });
+  std::sort(below_.begin(), below_.end());
   for (const int rank : below_) {
     const bool has_it = traits.one_buffer && rank == request.root;
     if (rank < callers_ ? traits.has_output(rank, request.root) && !has_it : !traits.output_at_root) takers_.push_back(rank);
@@ -136,6 +162,30 @@ void Service::combine_up() const {
   const Operand place = builder_.open(kUp, up, kInSlot);
   combine(place);
   builder_.post(kUp, up, place);
+}
+
+void Service::combine_and_exchange(std::span<const int> tops) const {
+  if (tops.size() == 1) return combine_up();
+  const auto here = static_cast<std::size_t>(std::find(tops.begin(), tops.end(), rank_) - tops.begin());
+  Builder::need_areas(kExchange + std::bit_width(tops.size()) - 1);
+  Operand low, high;  // what this rank has, still in two parts
+  int area = kExchange;
+  for (std::size_t distance = 1; distance < tops.size(); distance *= 2, ++area) {
+    const std::vector<int> partner{tops[here ^ distance]};
+    const Operand place = builder_.open(area, partner, kInSlot);
+    if (distance == 1) {
+      combine(place);
+    } else {
+      builder_.reduce(place, low, high);
+    }
+    builder_.post(area, partner, place);
+    low = place;
+    high = builder_.take(area, partner.front(), kInSlot, builder_.scratch(0));
+    if ((here & distance) != 0) std::swap(low, high);
+  }
+  const Operand place = open_down();
+  builder_.reduce(place, low, high);
+  let_go(place);
 }
 
 // Opens a place for what the takers get. It is a scratch if none of them waits for a post.

@@ -3,6 +3,7 @@
 // the number of ranks. The helpers complete the collective among themselves.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "algorithms/registry.hpp"
@@ -13,13 +14,16 @@ namespace copse::algorithms {
 // helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
 // root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
 [[nodiscard]] const shape::SurveyedTree &serving_tree(const Request &request);
+// The same for helpers that exchange what they have: as many of them as a power of two holds are tops, and the others hang below tops.
+// The root means nothing.
+[[nodiscard]] const shape::SurveyedTree &serving_forest(const Request &request);
 
 // What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
 // Under put, a helper reads a caller's input and writes its output where they lie, and a signal on area 2 tells the caller that its
 // call is over.
 class Service {
  public:
-  Service(plan::Builder &builder, const Request &request);  // keeps a reference to the builder
+  Service(plan::Builder &builder, const Request &request, const shape::SurveyedTree &tree);  // keeps a reference to the builder
 
   [[nodiscard]] bool is_caller() const { return rank_ < callers_; }
   [[nodiscard]] bool is_idle() const { return !is_caller() && below_.empty(); }  // a helper that is not needed
@@ -30,6 +34,8 @@ class Service {
 
   // A helper's part, in a loop. combine_up() combines what comes from below and gives it to the helper above, or delivers it.
   void combine_up() const;
+  // For a top: combines what comes from below, exchanges it with the other tops by recursive doubling, and delivers the result.
+  void combine_and_exchange(std::span<const int> tops) const;
   // Gives `value` to those below: the callers that take a result, and the helpers if the result is for many.
   void deliver(plan::Operand value) const;
   // Takes what comes down from the helper above, and delivers it.
@@ -46,7 +52,7 @@ class Service {
 
   plan::Builder &builder_;
   int rank_, callers_, parent_;
-  std::vector<int> below_;   // in the order of their first callers
+  std::vector<int> below_;
   std::vector<int> takers_;  // those of them that get a result
 };
 
