@@ -45,6 +45,7 @@ inline std::string out_of(const char *what, int value, int end) {
 
 struct copse_comm {
   std::unique_ptr<copse::c::Communicator> communicator;
+  std::unique_ptr<copse::c::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
   bool check = false;
   copse_status broken = COPSE_OK;
   std::string message;
@@ -61,4 +62,5 @@ struct copse_comm {
 struct copse_request {
   std::shared_ptr<copse_comm *> comm;
   std::shared_ptr<copse::c::Job> job;
+  bool served = false;  // helpers make the call
 };

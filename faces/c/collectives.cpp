@@ -183,9 +183,9 @@ class Binding {
   Arguments result_;
 };
 
-copse_status status_of(copse_comm &comm, Outcome outcome, const Job *job = nullptr) {
+copse_status status_of(copse_comm &comm, Outcome outcome, const Communicator &made_on, const Job *job = nullptr) {
   if (outcome == Outcome::done) return COPSE_OK;
-  comm.message = comm.communicator->explain(outcome, job);
+  comm.message = made_on.explain(outcome, job);
   if (outcome == Outcome::truncated) return COPSE_ERROR_TRUNCATED;
   return comm.broken = outcome == Outcome::no_memory ? COPSE_ERROR_MEMORY : COPSE_ERROR_LOST;
 }
@@ -204,6 +204,7 @@ copse_status take_part(copse_comm &comm, Body &&body) {
       return body();
     } catch (const std::bad_alloc &) {
       comm.communicator->give_up();
+      if (comm.served) comm.served->give_up();
       comm.broken = COPSE_ERROR_MEMORY;
       throw;
     }
@@ -240,7 +241,7 @@ copse_status call(copse_comm *comm, const Asked &asked, Go &&go) {
 
 copse_status run(copse_comm *comm, const Asked &asked) {
   return call(comm, asked,
-              [&](const Arguments &arguments) { return status_of(*comm, comm->communicator->run(arguments)); });
+              [&](const Arguments &arguments) { return status_of(*comm, comm->communicator->run(arguments), *comm->communicator); });
 }
 
 copse_status start(copse_comm *comm, const Asked &asked, copse_request **request) {
@@ -252,7 +253,8 @@ copse_status start(copse_comm *comm, const Asked &asked, copse_request **request
   return call(comm, asked, [&](const Arguments &arguments) {
     auto made = std::make_unique<copse_request>();
     made->comm = comm->self;
-    made->job = comm->communicator->start(arguments);
+    made->served = comm->served && Communicator::can_serve(arguments);
+    made->job = (made->served ? comm->served : comm->communicator)->start(arguments);
     *request = made.release();
     return COPSE_OK;
   });
@@ -274,14 +276,15 @@ copse_status ask(copse_request **request, bool wait, bool &over) {
   if (comm == nullptr)
     return end(creation_message(), [] { return fail(creation_message(), "the request's communicator has been freed"); });
   const Job &job = *(*request)->job;
+  Communicator &made_on = (*request)->served ? *comm->served : *comm->communicator;
   Outcome outcome = Outcome::pending;
   const copse_status trouble = guarded(comm->message, [&] {
-    outcome = wait ? comm->communicator->wait(job) : comm->communicator->test(job);
+    outcome = wait ? made_on.wait(job) : made_on.test(job);
     return COPSE_OK;
   });
   if (trouble != COPSE_OK) return trouble;
   over = outcome != Outcome::pending;
-  return over ? end(comm->message, [&] { return status_of(*comm, outcome, &job); }) : COPSE_OK;
+  return over ? end(comm->message, [&] { return status_of(*comm, outcome, made_on, &job); }) : COPSE_OK;
 }
 
 // The parameters of all functions together. Many fields: one for each name that a function gives a parameter.

@@ -8,8 +8,10 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "communicator/card.hpp"
+#include "communicator/helper.hpp"
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "engine/signal/cancel.hpp"
@@ -46,8 +48,9 @@ __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::st
   }
 }
 
-struct copse_meeting : Meeting {
-  using Meeting::Meeting;
+struct copse_meeting {
+  Meeting ranks;
+  std::optional<Meeting> with_helpers;  // of the ranks and their helpers, if they have any
 };
 
 namespace {
@@ -76,16 +79,41 @@ std::shared_ptr<Progress> my_progress(bool helped) {
   return progress;
 }
 
-copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **comm) {
+// Reads the variables. If they are wrong, the result is empty, and the message says why.
+std::optional<copse::choose::Settings> my_settings() {
   std::string why;
-  const auto settings = copse::choose::read_settings(environ, why);
+  auto settings = copse::choose::read_settings(environ, why);
   if (settings) why = copse::communicator::table_mistake(*settings);
-  if (!settings || !why.empty()) return fail_creation(COPSE_ERROR_VARIABLE, why);
+  if (why.empty()) return settings;
+  creation_message() = std::move(why);
+  return std::nullopt;
+}
+
+// Comes to the meeting of the ranks and their helpers. Returns null, with a message, if that fails.
+std::unique_ptr<Communicator> come_with_helpers(copse_meeting &meeting, int number, copse::choose::Settings settings) {
+  settings.helpers = meeting.with_helpers->ranks() - meeting.ranks.ranks();
+  auto bootstrap = meeting.with_helpers->come(number, Deadline::after(kThreadsTimeout));
+  if (!bootstrap) {
+    creation_message() = "another thread already waits there under this number; give every thread a number of its own";
+    return nullptr;
+  }
+  return Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
+}
+
+copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **comm, copse_meeting *with_helpers = nullptr) {
+  const auto settings = my_settings();
+  if (!settings) return COPSE_ERROR_VARIABLE;
+  std::string why;
+  const int rank = bootstrap->rank();
   auto result = std::make_unique<copse_comm>();
   *result->self = result.get();
   result->check = settings->check;
   result->communicator = Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
+  if (with_helpers != nullptr && with_helpers->with_helpers) {
+    result->served = come_with_helpers(*with_helpers, rank, *settings);
+    if (!result->served) return COPSE_ERROR_UNREACHABLE;
+  }
   *comm = result.release();
   return COPSE_OK;
 }
@@ -128,7 +156,33 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
   return guarded(creation_message(), [&] {
     if (ranks < 1 || meeting == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs at least 1 rank, and a place for its handle");
-    *meeting = new copse_meeting(ranks);
+    *meeting = new copse_meeting{Meeting(ranks), std::nullopt};
+    return COPSE_OK;
+  });
+}
+
+copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting **meeting) {
+  return guarded(creation_message(), [&] {
+    if (ranks < 1 || helpers < 1 || meeting == nullptr)
+      return fail_creation(COPSE_ERROR_ARGUMENT, "such a meeting needs at least 1 rank, 1 helper, and a place for its handle");
+    std::unique_ptr<copse_meeting> made(new copse_meeting{Meeting(ranks), std::nullopt});
+    made->with_helpers.emplace(ranks + helpers);
+    *meeting = made.release();
+    return COPSE_OK;
+  });
+}
+
+copse_status copse_help_threads(copse_meeting *meeting, int helper) {
+  return guarded(creation_message(), [&] {
+    if (meeting == nullptr || !meeting->with_helpers)
+      return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting is null, or was made without helpers");
+    const int ranks = meeting->ranks.ranks(), helpers = meeting->with_helpers->ranks() - ranks;
+    if (helper < 0 || helper >= helpers) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("helper", helper, helpers));
+    const auto settings = my_settings();
+    if (!settings) return COPSE_ERROR_VARIABLE;
+    const auto comm = come_with_helpers(*meeting, ranks + helper, *settings);
+    if (!comm) return COPSE_ERROR_UNREACHABLE;
+    help(*comm);
     return COPSE_OK;
   });
 }
@@ -140,14 +194,14 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
   return guarded(creation_message(), [&] {
     if (meeting == nullptr || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting or the place for the handle is null");
-    if (rank < 0 || rank >= meeting->ranks())
-      return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, meeting->ranks()));
-    auto bootstrap = meeting->come(rank, Deadline::after(kThreadsTimeout));
+    if (rank < 0 || rank >= meeting->ranks.ranks())
+      return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, meeting->ranks.ranks()));
+    auto bootstrap = meeting->ranks.come(rank, Deadline::after(kThreadsTimeout));
     if (!bootstrap)
       return fail_creation(COPSE_ERROR_ARGUMENT, "rank " + std::to_string(rank) +
                                                      " is already another thread, which waits for the other ranks; "
                                                      "give every thread a rank of its own");
-    return finish_creation(std::move(bootstrap), comm);
+    return finish_creation(std::move(bootstrap), comm, meeting);
   });
 }
 

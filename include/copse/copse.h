@@ -62,6 +62,15 @@ COPSE_API void copse_meeting_free(copse_meeting *meeting);
  * another rank. */
 COPSE_API copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm);
 
+/* The same for `ranks` threads that `helpers` more threads of the process (1 or more) serve: dedicated collective
+ * processors. A helper runs none of the program's work. It makes the started barriers, broadcasts, reduces and
+ * allreduces (copse_start_...) of the ranks' communicators, so that they go on while the ranks compute. Errors: those
+ * of copse_meeting_create. */
+COPSE_API copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting **meeting);
+/* Each helper thread calls this with its own number, from 0 on, once for each communicator that the ranks make there.
+ * Serves the communicator, and returns when rank 0 has freed it. Errors: those of copse_comm_create_threads. */
+COPSE_API copse_status copse_help_threads(copse_meeting *meeting, int helper);
+
 /* Makes a communicator whose ranks are processes (or threads within processes) on one machine. They meet by a name,
  * without any MPI: each rank calls this with the same `name` (1 to 80 characters) and `ranks`. Blocks until all have
  * called, for at most `timeout_seconds` (0 or more; infinity is allowed). All ranks belong to one user, and to one

@@ -111,6 +111,22 @@ void serve(const std::atomic<bool> &over, std::atomic<bool> &busy, Arrivals &arr
 
 }  // namespace
 
+void help(Communicator &comm) {
+  const auto job = Communicator::make_job();
+  Patience patience;
+  for (unsigned turn = 0;; ++turn) {
+    const bool forsaken = turn % 65536 == 0 && comm.is_forsaken();
+    const Communicator::Served served = comm.serve(job);
+    if (served == Communicator::Served::ended) return;
+    if (served == Communicator::Served::moved) {
+      patience.moved();
+      continue;
+    }
+    if (forsaken) return comm.give_up();
+    patience.nothing(comm.capabilities().oversubscribed);
+  }
+}
+
 void help(int desk, int lifeline, const choose::Settings &settings) {
   const auto progress = std::make_shared<Progress>();
   Arrivals arrivals;

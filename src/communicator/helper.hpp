@@ -3,10 +3,14 @@
 #pragma once
 
 #include "choose/settings.hpp"
+#include "communicator/communicator.hpp"
 
 namespace copse::communicator {
 
 // Serves whoever invites at `desk` (desk.hpp) until the other end of `lifeline` is closed. Takes neither descriptor over.
 void help(int desk, int lifeline, const choose::Settings &settings);
+
+// Serves one communicator, of which this rank is a helper, until the first caller frees it.
+void help(Communicator &comm);
 
 }  // namespace copse::communicator

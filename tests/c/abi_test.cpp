@@ -45,7 +45,7 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
   }
   ASSERT_EQ(pclose(pipe), 0);
   std::set<std::string> interface{
-      "copse_status_text", "copse_meeting_create", "copse_meeting_free", "copse_comm_create_threads",
+      "copse_status_text", "copse_meeting_create", "copse_meeting_free", "copse_comm_create_threads", "copse_meeting_create_with_helpers", "copse_help_threads",
       "copse_comm_join",   "copse_comm_create",    "copse_comm_free",    "copse_comm_rank",
       "copse_comm_ranks",  "copse_comm_message",   "copse_wait",         "copse_wait_all",
       "copse_test"};
