@@ -206,3 +206,11 @@ def test_every_mpi_is_measured_and_written(copse, tmp_path):
     for picture in ("mpi_collectives-2.png", "mpi_collectives-2-ratios.png"):
         assert (tmp_path / picture).stat().st_size > 1000
     assert {"allgather", "all"} <= {mean["operation"] for mean in result["geometric_means"]}
+
+
+def test_overlap_is_measured_for_every_way(copse, tmp_path):
+    done = copse("bench", "--overlap", "--quick", "--against", "mpich", "--compute", "5", "--output", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "overlap.json").read_text())["results"]["8"]
+    assert list(rows) == ["mpich", "mpich, its own thread", "mpich+copse", "mpich+copse, COPSE_PROGRESS=thread", "mpich+copse, a helper"]
+    assert all(row["latency_us"] > 0 and 0 <= row["hidden"] <= 1 for row in rows.values())

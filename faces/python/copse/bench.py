@@ -272,6 +272,8 @@ def bench_command(
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
+    overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
+    compute: Annotated[float, typer.Option(min=0, help="with --overlap: microseconds of computation in each iteration")] = 50,
     into: Annotated[
         Path | None, typer.Option("--readme", help="write the result between the marks of this README.md and of the docs/measurements.md beside it (needs --own)")
     ] = None,
@@ -281,6 +283,12 @@ def bench_command(
         from .regret import regret_command  # which needs this module
 
         return regret_command(operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into)
+    if overlap:
+        from .overlap import overlap_command
+
+        few = "8" if sizes == ",".join(map(str, SIZES)) else sizes
+        count = 2 if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)[0]
+        return overlap_command(chosen_flavours(against), count, chosen_numbers(few, "size", 8, suffixes=True), compute, 1 if quick else launches, output)
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:
