@@ -23,6 +23,8 @@ struct Word {
   enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, joins_at, count };
 };
 using Words = std::array<int, Word::count>;
+// Of Word::wanted: 0 is a rank that wants nothing of Copse, 1 one that does, and this one that wants helpers, too.
+inline constexpr int kWithHelpers = 2;
 
 // Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long.
 Words least_of_all(const Words &mine, int rank);

@@ -143,7 +143,8 @@ void begin() {
   mine[Word::build] = build;
   mine[Word::minus_build] = -build;
   mine[Word::first_mistaken] = mistake.empty() ? ranks : rank;
-  mine[Word::wanted] = settings().disable ? 0 : 1;
+  const bool wants_helpers = settings().collective_processors.of_node(1) > 0;
+  mine[Word::wanted] = settings().disable ? 0 : wants_helpers ? kWithHelpers : 1;
   mine[Word::untraced] = settings().trace ? 0 : 1;
   mine[Word::unbound] = needless.empty() ? 0 : 1;
   mine[Word::joins_at] = first_served_call();
@@ -168,7 +169,7 @@ void begin() {
   clock.end("MPI_Init: binding");
   work(true);
   clock.end("MPI_Init: tables");
-  if (settings().collective_processors.of_node(1) > 0) {
+  if (all[Word::wanted] == kWithHelpers) {
     start_helpers();
     if (ranks > 1) join(state_of(raw_of(MPI_COMM_WORLD)), true);
     clock.end("MPI_Init: helpers, and their communicator");

@@ -1,11 +1,14 @@
 // copse-native serve: a helper process. The preload libraries start it; it is not for people.
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "choose/settings.hpp"
 #include "cli/command.hpp"
@@ -21,19 +24,23 @@ int number_in(std::string_view text) {
   return number;
 }
 
-// Leaves the process that has started this one, which expects no further child. Keeps nothing of it but the two descriptors: who
+// Leaves the process that has started this one, which expects no further child. Keeps nothing of it but these descriptors: who
 // started the program may wait until its streams are closed.
-void detach(int desk, int lifeline) {
+void detach(std::vector<int> kept) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
   if (child > 0) _exit(0);
   setsid();
   const int nothing = open("/dev/null", O_RDWR);
   for (const int stream : {0, 1, 2}) dup2(nothing, stream);
-  const int low = std::min(desk, lifeline), high = std::max(desk, lifeline);
-  close_range(3, static_cast<unsigned>(low) - 1, 0);
-  if (high > low + 1) close_range(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
-  close_range(static_cast<unsigned>(high) + 1, ~0U, 0);
+  std::sort(kept.begin(), kept.end());
+  unsigned next = 3;
+  for (const int fd : kept) {
+    if (fd < 0) continue;
+    if (static_cast<unsigned>(fd) > next) close_range(next, static_cast<unsigned>(fd) - 1, 0);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  close_range(next, ~0U, 0);
 }
 
 // Runs on this processor or, without one, wherever it may: the process that started this one may be bound.
@@ -56,9 +63,10 @@ int serve(Arguments arguments) {
   std::string error;
   const auto settings = choose::read_settings(environ, error);
   if (!settings) throw std::invalid_argument(error);
-  detach(desk, lifeline);
+  const auto starter = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));  // it waits for this process, so its number is its own
+  detach({desk, lifeline, starter});
   move_to(processor);
-  communicator::help(desk, lifeline, *settings);
+  communicator::help(desk, lifeline, starter, *settings);
   return 0;
 }
 

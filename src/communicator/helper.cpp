@@ -52,7 +52,33 @@ class Arrivals {
 
 constexpr double kMeetingSeconds = 10;
 
-void attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals) {
+// A meeting, held in a thread of its own.
+class Meeting {
+ public:
+  Meeting(const Invitation &invitation, const choose::Settings &settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals)
+      : thread_([=, over = over_, &arrivals] {
+          attend(invitation, settings, progress, arrivals);
+          over->store(true, std::memory_order_release);
+        }) {}
+  Meeting(Meeting &&) = default;
+  Meeting &operator=(Meeting &&other) noexcept {
+    std::swap(over_, other.over_);
+    std::swap(thread_, other.thread_);
+    return *this;
+  }
+  ~Meeting() {
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] bool over() const { return over_->load(std::memory_order_acquire); }
+
+ private:
+  static void attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals);
+
+  std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);  // before the thread, which has it, too
+  std::thread thread_;
+};
+
+void Meeting::attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals) {
   settings.helpers = invitation.helpers;
   std::string why;
   auto bootstrap = meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
@@ -127,21 +153,22 @@ void help(Communicator &comm) {
   }
 }
 
-void help(int desk, int lifeline, const choose::Settings &settings) {
+void help(int desk, int lifeline, int starter, const choose::Settings &settings) {
   const auto progress = std::make_shared<Progress>();
   Arrivals arrivals;
   std::atomic<bool> over{false}, busy{false};
-  std::vector<std::thread> meetings;
+  std::vector<Meeting> meetings;
   std::thread server([&] { serve(over, busy, arrivals); });
   // The rank that holds the lifeline may leave MPI while others, and their communicators, are still at work.
   constexpr int kAfterwards = 100;  // milliseconds between two looks
-  pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}};
-  while (watched[1].revents == 0 || busy.load(std::memory_order_relaxed)) {
-    const bool closed = watched[1].revents != 0;
-    if (poll(watched, closed ? 1 : 2, closed ? kAfterwards : -1) < 0) continue;
-    while (const auto invitation = next_invitation(desk)) meetings.emplace_back(attend, *invitation, settings, progress, std::ref(arrivals));
+  pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}, {starter, POLLIN, 0}};
+  for (bool alone = false; !alone || busy.load(std::memory_order_relaxed);) {
+    if (poll(watched, alone ? 1 : 3, alone ? kAfterwards : -1) < 0) continue;
+    alone = alone || watched[1].revents != 0 || watched[2].revents != 0;
+    std::erase_if(meetings, [](const Meeting &meeting) { return meeting.over(); });
+    while (const auto invitation = next_invitation(desk)) meetings.emplace_back(*invitation, settings, progress, arrivals);
   }
-  for (std::thread &meeting : meetings) meeting.join();
+  meetings.clear();
   over.store(true, std::memory_order_release);
   server.join();
 }

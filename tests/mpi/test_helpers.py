@@ -71,6 +71,17 @@ def test_what_is_no_number_of_helpers(launch, wrong):
     assert "expected a number of helpers up to 64, a ratio such as 1/8, or processors such as cpus:6,7" in done.stderr
 
 
+def test_ranks_that_do_not_agree_have_none(run, programs):
+    """Ranks with different variables are not served, and do not wait for one another."""
+    flavour = flavours.find("mpich")
+    program = [programs(flavour), "random", "1", "20"]
+    ours = ["env", f"LD_PRELOAD={flavour.preload}"]
+    [launcher, *_] = flavour.command(1, program)
+    done = run([launcher, "-n", "1", *ours, "COPSE_COLLECTIVE_PROCESSORS=1", *program, ":", "-n", "1", *ours, *program],
+               env={**flavour.environment(), "COLLECTIVES_BARE": "1"}, timeout=100)  # fmt: skip
+    assert passed(done, "random"), done.stdout + done.stderr
+
+
 @pytest.fixture(scope="session")
 def endless(tmp_path_factory):
     made = {}
