@@ -38,8 +38,8 @@ plant(refusals.cpp "the next call begun while others are in the refused one" "(l
   "PLANTED || (last != 0 && last >= number - 1)")
 plant(refusals.cpp "the ticket of whoever refused first" "last != 0 && first > latest" "last != 0 && (PLANTED ? latest == 0 || first < latest : first > latest)")
 plant(refusals.cpp "a refusal taken back before the next call is noted"
-  "  signals.go_to(begun.value_or(ticket));\n"
-  "  signals.go_to(begun.value_or(ticket));\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
+  "  signals.go_to(ticket);\n"
+  "  signals.go_to(ticket);\n  if (PLANTED) mine.last.store(0, std::memory_order_release);\n")
 plant(refusals.cpp "a refusal that covers what comes behind it" "is_of(number_)) return" "is_of(number_ - (PLANTED ? 1 : 0))) return")
 plant(refusals.cpp "a call left without posting progress" ".pass(last);" ".pass(PLANTED ? signals.ticket() - 1 : last);")
 
