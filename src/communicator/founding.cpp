@@ -208,7 +208,11 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
 
 bool Group::has_ended(int other) const {
   const auto &process = reached.peers[static_cast<std::size_t>(other)].process;
-  return process && process->ended();
+  if (!process) return false;
+  if (process->ended()) return true;
+  constexpr std::chrono::seconds kStopped{10};
+  if (other >= callers() && !is_helper()) process->end_if_stopped(kStopped);  // whoever has stopped a helper did not mean the program
+  return false;
 }
 
 int Group::first_ended() const {

@@ -95,7 +95,7 @@ def endless(tmp_path_factory):
     return program
 
 
-@pytest.mark.parametrize("victim", ["helper", pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
+@pytest.mark.parametrize("victim", ["helper", pytest.param("stopped helper", marks=pytest.mark.full), pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
 def test_killed(endless, flavour, victim):
     """Whoever is killed, the program ends, and no helper stays behind."""
     before = helpers()
@@ -104,11 +104,12 @@ def test_killed(endless, flavour, victim):
     try:
         ranks = [int(process.stdout.readline().split()[1]) for _ in range(2)]
         [helper] = helpers() - before
-        os.kill({"helper": helper, "rank": ranks[1], "launcher": process.pid}[victim], signal.SIGKILL)
+        pid = {"rank": ranks[1], "launcher": process.pid}.get(victim, helper)
+        os.kill(pid, signal.SIGSTOP if victim == "stopped helper" else signal.SIGKILL)
         if victim != "launcher":
             said, _ = process.communicate(timeout=60)
             assert process.returncode != 0
-            if victim == "helper":
+            if "helper" in victim:
                 assert "rank 2" in said and "ended" in said, said
         assert until(lambda: helpers() <= before)
     finally:

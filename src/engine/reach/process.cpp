@@ -156,6 +156,19 @@ bool Process::ended_lately() {
   return coarse_now() - seen_.load() > kStandsFor && ended();
 }
 
+void Process::end_if_stopped(std::chrono::seconds longest) {
+  const std::lock_guard lock(mutex_);
+  const Stat now = stat_of(std::to_string(id_.pid));
+  if (fd_ < 0 || now.pid == 0 || std::strchr("Tt", now.state) == nullptr) {
+    stopped_since_.store(0);
+    return;
+  }
+  std::int64_t never = 0;
+  stopped_since_.compare_exchange_strong(never, coarse_now());
+  if (coarse_now() - stopped_since_.load() < std::chrono::nanoseconds(longest).count()) return;
+  syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
+}
+
 bool Process::ended_by_number() const {
   if (id_.pid <= 0) return true;
   if (id_.started != 0) {

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,10 @@ class Process {
   // threads may call it at once.
   [[nodiscard]] bool ended();
 
+  // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody waits
+  // for it for ever.
+  void end_if_stopped(std::chrono::seconds longest);
+
   // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a
   // few milliseconds old: the system gives out all other numbers before it gives out one again.
   [[nodiscard]] bool ended_lately();
@@ -51,6 +56,7 @@ class Process {
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
+  std::atomic<std::int64_t> stopped_since_{0};  // in ns of the coarse clock; 0: it is not stopped
   std::atomic<std::int64_t> seen_{0};  // when it was last alive, in ns of the coarse clock
 };
 
