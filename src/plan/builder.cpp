@@ -513,7 +513,7 @@ void Builder::join_messages() {
 // private memory, so that the line is not read again. A publication also says that its rank has entered. Where nobody needs to know
 // that, only the addresses of scratches are news.
 void Builder::exchange_addresses() {
-  if (modes_.in == Sync::none && !plan_.whole_scratch) return;
+  if (promised_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
   std::vector<Part> rest;
   rest.swap(parts_);
@@ -581,7 +581,7 @@ Plan Builder::finish() {
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
   for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
   // The caller leaves buffers alone that others still read. A scratch is not the caller's: the next call may write it.
-  if (modes_.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
+  if (promised_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;
