@@ -6,6 +6,7 @@ bench/upc_modes.c makes the calls. Its opening comment says what a figure is. Th
 import csv
 import os
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def run(operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int,
         writer = csv.DictWriter(file, lines[0].keys())
         writer.writeheader()
         writer.writerows(lines)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(table_of(fastest(lines)))
     console.print("us of a call: time between two barriers / calls between them; the fastest batch of each mode")
     console.print(f"written: {written}", soft_wrap=True)
