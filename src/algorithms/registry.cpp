@@ -70,7 +70,7 @@ const Algorithm *find(Collective collective, std::string_view name) {
 
 plan::Plan Algorithm::plan(Request request) const {
   request.collective = collective;
-  if (rides()) request.modes = {};  // a publication says more there than that its rank is there
+  if (rides() || served()) request.modes = {};  // a publication says more there than that its rank is there
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
   if (served() != (request.helpers > 0) || request.helpers >= request.ranks)

@@ -152,7 +152,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 
 Call call_of(const Variant& variant, int fragments, bool in_place) {
   return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
-          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.modes, false, false, variant.helpers};
+          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers, variant.modes};
 }
 
 namespace {
