@@ -4,6 +4,7 @@
 // around the destination must stay.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iterator>
 #include <vector>
 
@@ -136,6 +137,17 @@ INSTANTIATE_TEST_SUITE_P(, Movements, testing::Values(Kind::threads, Kind::proce
 
 TEST_P(Movements, FollowTheDefinitionByteByByte) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
+}
+
+// Without TEST_SWEEP=full, one number of many threads must do.
+TEST_P(Movements, FollowTheDefinitionOnManyThreads) {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int kMany = 10;  // more take minutes
+#else
+  constexpr int kMany = 16;
+#endif
+  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
+  for (int threads = kMany; threads <= most; threads *= 2) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
 }
 
 TEST_P(Movements, ArgumentsThatAreRightPassTheChecks) {
