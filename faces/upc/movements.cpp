@@ -52,7 +52,8 @@ void check(Thread &thread, const Movement &asked) {
   checks.no_overlap();
 }
 
-// Gathers the permutation, whose entries any thread may have written before it entered.
+// Gathers the permutation, whose entries any thread may have written before it entered. The result is not in shared memory, so this
+// runs as MYSYNC, whatever the flags.
 std::vector<int> permutation_of(Thread &thread, const Movement &asked) {
   std::vector<int> entries(static_cast<std::size_t>(thread.threads));
   Arguments arguments;
@@ -82,10 +83,11 @@ void move(const Movement &asked) {
     permutation = permutation_of(thread, asked);
     arguments.permutation = permutation.data();
   }
-  // In a broadcast, the root has one buffer. It gives src to the others and copies it to its own block of dst afterwards.
+  // In a broadcast, every thread has one buffer. The root gives src to the others and copies it to its own block of dst afterwards.
   const bool gives = asked.collective == Collective::broadcast && thread.me == arguments.root;
   if (gives) arguments.output = const_cast<void *>(arguments.input);
-  run(thread, asked.function, arguments);
+  else if (asked.collective == Collective::broadcast) arguments.input = arguments.output;
+  run(thread, asked.function, arguments, asked.src.at.address, asked.dst.at.address, asked.flags);
   if (gives) kernels::copy(thread.mine(asked.dst.at.address), arguments.input, asked.bytes);
   leave(thread, asked.function, asked.flags);
 }

@@ -61,6 +61,16 @@ void run(Thread &thread, const char *function, const Arguments &arguments) {
   must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
+void run(Thread &thread, const char *function, const Arguments &arguments, std::size_t src, std::size_t dst, upc_flag_t flags) {
+  communicator::Relaxation relaxation;
+  if ((flags & UPC_IN_MYSYNC) == 0) relaxation.modes.in = plan::Sync::none;
+  if ((flags & UPC_OUT_MYSYNC) == 0) relaxation.modes.out = plan::Sync::none;
+  const Segment &segment = *thread.segment;
+  relaxation.window = {segment.part(0) + src, segment.part(0) + dst, thread.threads > 1 ? segment.part(1) - segment.part(0) : 0};
+  if (algorithms::traits_of(arguments.collective).one_buffer) relaxation.window.root = arguments.root;
+  must_be_done(thread, function, *thread.data, thread.data->run(arguments, relaxation));
+}
+
 void meet_all(Thread &thread, const char *function) { must_be_done(thread, function, *thread.data, thread.data->barrier()); }
 
 void enter(Thread &thread, const char *function, upc_flag_t flags) {

@@ -52,9 +52,10 @@ void must_be_done(const Thread &thread, const char *function, const Communicator
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread &thread, const char *function, const Arguments &arguments);
+// Does the same for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
+void run(Thread &thread, const char *function, const Arguments &arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
 void meet_all(Thread &thread, const char *function);  // a barrier
-// What the flags of a collective ask for besides its plan (7.3). A plan touches a thread's data only after that thread has entered and
-// before it returns, which the checker proves: that is MYSYNC. ALLSYNC adds a barrier.
+// What the flags of a collective ask for besides its plan (7.3): ALLSYNC is a barrier, and a plan that needs not synchronise any more.
 void enter(Thread &thread, const char *function, upc_flag_t flags);
 void leave(Thread &thread, const char *function, upc_flag_t flags);
 [[nodiscard]] upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p);

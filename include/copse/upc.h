@@ -196,7 +196,8 @@ COPSE_API void upc_all_lock_free(upc_lock_t lock);
  * Flags are one of the IN and one of the OUT flags (7.3, Synchronization options). 0, or a half that is missing, means ALLSYNC:
  * data is touched only after all threads have entered, and a thread returns only when all accesses to data are over. With MYSYNC,
  * data of a thread is touched only after that thread has entered, and the thread returns only when all accesses to its own data
- * are over; that costs two barriers less. NOSYNC promises nothing. For now it is served as MYSYNC, which promises more. */
+ * are over; that costs two barriers less. With NOSYNC, data is touched from the entry of the first thread on, and until the last thread
+ * returns. Then a call that only moves data waits for nobody. */
 typedef int upc_flag_t;
 #define UPC_IN_ALLSYNC 1
 #define UPC_IN_MYSYNC 2

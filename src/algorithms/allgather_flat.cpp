@@ -11,6 +11,7 @@ plan::Plan allgather_flat(const Request &request) {
   Builder builder = request.builder();
   const auto others = request.others();
   const plan::Range mine = request.block(request.rank);
+  builder.ends_on(0);
   builder.loop();
   builder.give(0, others, Builder::input(mine));
   builder.copy(Builder::output(mine), Builder::input(mine));

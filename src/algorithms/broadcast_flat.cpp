@@ -7,6 +7,7 @@ namespace copse::algorithms {
 
 plan::Plan broadcast_flat(const Request &request) {
   plan::Builder builder = request.builder();
+  builder.ends_on(0);
   builder.loop();
   send_down(builder, request.ranks_tree(shape::Form::flat), request.rank, 0, plan::Builder::input());
   return builder.finish();

@@ -9,6 +9,7 @@ namespace copse::algorithms {
 
 plan::Plan gather_flat(const Request &request) {
   plan::Builder builder = request.builder();
+  builder.ends_on(0);
   builder.loop();
   gather_up(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
   return builder.finish();

@@ -13,6 +13,7 @@ plan::Plan permute_direct(const Request &request) {
   Builder builder = request.builder();
   const int to = request.permutation[static_cast<std::size_t>(request.rank)];
   const int from = giver_to(request.permutation, request.rank);
+  builder.ends_on(0);
   builder.loop();
   if (to == request.rank) {
     builder.copy(Builder::output(), Builder::input());

@@ -70,6 +70,7 @@ const Algorithm *find(Collective collective, std::string_view name) {
 
 plan::Plan Algorithm::plan(Request request) const {
   request.collective = collective;
+  if (rides() || served()) request.modes = {};  // a publication says more there than that its rank is there
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
   if (served() != (request.helpers > 0) || request.helpers >= request.ranks)
@@ -106,6 +107,7 @@ plan::Builder Request::builder() const {
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
   plan::Builder result(rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks));
   if (traits_of(collective).displaced) result.keep_apart();
+  result.relax(modes);
   return result;
 }
 

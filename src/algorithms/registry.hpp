@@ -28,6 +28,7 @@ struct Request {
   int root = 0;  // for rooted collectives
   Permutation permutation{};  // required by collectives that permute; not copied
   plan::Carrier carrier = plan::Carrier::slot;
+  plan::Modes modes{};                           // when buffers may be touched
   int radix = 2;                                 // k of trees and of rounds, or the number of tokens
   const topology::Placement *places = nullptr;   // one per rank; their nodes decide where the wire is used
   const Shared *shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one

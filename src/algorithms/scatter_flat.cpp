@@ -10,6 +10,7 @@ namespace copse::algorithms {
 
 plan::Plan scatter_flat(const Request &request) {
   plan::Builder builder = request.builder();
+  builder.ends_on(0);
   builder.loop();
   scatter_down(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
   return builder.finish();

@@ -30,6 +30,9 @@ class Random {
   std::uint64_t state_;
 };
 
+constexpr plan::Sync kMine = plan::Sync::mine, kNone = plan::Sync::none;
+constexpr plan::Modes kNosync{kNone, kNone}, kAllModes[] = {{}, {kMine, kNone}, {kNone, kMine}, kNosync};
+
 int most_lag(const Plans& plans) {
   int lag = 0;
   for (const auto& plan : plans)
@@ -149,7 +152,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 
 Call call_of(const Variant& variant, int fragments, bool in_place) {
   return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
-          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers};
+          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers, variant.modes};
 }
 
 namespace {
@@ -240,6 +243,29 @@ class Maker {
     }
   }
 
+  // ALLSYNC: a barrier before and behind, and nothing in between that one of them makes needless. MYSYNC in between.
+  void fence() {
+    if (variant_.modes != kNosync || variant_.ranks > kManyRanks || variant_.helpers > 0) return;
+    Variant barrier = variant_, plain = variant_;
+    barrier.row = algorithms::find(Collective::barrier, "dissemination");
+    barrier.carrier = plan::Carrier::line;
+    barrier.modes = plain.modes = {};
+    barrier.plans = build_plans(barrier);
+    plain.plans = build_plans(plain);
+    for (const int fragments : {1, depth_ + 2}) {
+      std::vector<Call> calls;
+      for (int turn = 0; turn < 2; ++turn) {
+        calls.push_back(call_of(barrier, 1, false));
+        calls.push_back(call_of(variant_, fragments, false));
+        calls.back().fenced_in = calls.back().fenced_out = true;
+        calls.push_back(call_of(barrier, 1, false));
+        calls.push_back(call_of(plain, fragments, false));
+      }
+      add(std::to_string(fragments) + " fragments, allsync and mysync", std::move(calls), depth_, depth_);
+      if (one_fragment(variant_)) break;
+    }
+  }
+
   // Other algorithms in between, on the same lines and slots.
   void change_algorithms() {
     const auto rows = algorithms::all();
@@ -282,6 +308,7 @@ class Maker {
     do {
       other.carrier = static_cast<plan::Carrier>(random.below(plan::kCarriers));
     } while (!other.row->carries(other.carrier));
+    if (variant_.modes != plan::Modes{}) other.modes = kAllModes[random.below(std::size(kAllModes))];
     other.plans = build_plans(other);
     return other;
   }
@@ -314,6 +341,7 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
   maker.repeat();
   maker.put_between_neighbours();
   maker.change_root();
+  maker.fence();
   maker.change_algorithms();
   return maker.take();
 }
@@ -395,7 +423,7 @@ void prove_radices(Variant variant, Seen& seen, Tally& tally) {
 
 }  // namespace
 
-Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Machine* only) {
+Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Machine* only, plan::Modes modes) {
   if (ranks < row.least_ranks()) return {};
   const Combinations all(row, ranks, only);
   const Amount amount = amount_of(effort, ranks, all.roots());
@@ -404,11 +432,15 @@ Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Mac
   Seen seen;
   std::uint64_t work = 0;
   if (ranks <= every_radix(effort)) {
-    for (const Variant& first : all.with_radix(2)) prove_radices(first, seen, tally);
+    for (Variant& first : all.with_radix(2)) {
+      first.modes = modes;
+      prove_radices(first, seen, tally);
+    }
   }
   for (; tally.combinations < all.size(); ++tally.combinations) {
     if (tally.combinations >= amount.least && work >= amount.work) break;
     for (Variant& variant : all.at(tally.combinations)) {
+      variant.modes = modes;
       variant.plans = build_plans(variant);
       for (const auto& plan : *variant.plans) work += kWorkToBuild * plan.steps.size();
       if (seen.add(variant)) work += prove(variant, effort, tally);

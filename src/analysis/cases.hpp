@@ -45,6 +45,6 @@ struct Tally {
   Tally& operator+=(const Tally& other);
 };
 [[nodiscard]] Tally verify(const algorithms::Algorithm& row, int ranks, Effort effort,
-                           const topology::Machine* only = nullptr);
+                           const topology::Machine* only = nullptr, plan::Modes modes = {});
 
 }  // namespace copse::analysis

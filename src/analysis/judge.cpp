@@ -61,18 +61,60 @@ void Judge::enters(const Moment& now) {
     entries.resize(at(script_.ranks()));
     entries[at(now.rank)] = clocks_.now(now.rank);
   }
+  if (call.fenced_in) check_fence(now, calls_[now.call - 1].entries, "entered");
+  const bool first = calls_[now.call].entered++ == 0;
+  if (call.modes.in == plan::Sync::mine) return hand_over(now, now.rank);
+  for (int rank = 0; first && rank < script_.ranks(); ++rank) hand_over(now, rank);
+}
+
+// Acts as the caller, which has written the buffers of a rank. If that was before any rank entered, all know it.
+void Judge::hand_over(const Moment& now, int rank) {
+  const Call& call = job(now.call);
   for (const bool output : {false, true}) {
-    const Memory& memory = *store_.buffer_of(now.call, now.rank, output).memory;
-    for (std::uint32_t i = 0; i < memory.size; ++i)
-      store_.atoms_of(memory)[i].accesses.write = clocks_.now(now.rank);
+    const Memory& memory = *store_.buffer_of(now.call, rank, output).memory;
+    for (std::uint32_t i = 0; i < memory.size && call.modes.in == plan::Sync::mine; ++i) {
+      Accesses& accesses = store_.atoms_of(memory)[i].accesses;
+      if (const auto other = order_.conflict_of_write(rank, accesses)) find_race(now, "the caller still has its buffer", true, *other);
+      accesses.write = clocks_.now(rank);
+    }
   }
-  if (!call.has_input(now.rank)) return;
-  const Values::Id value = values_.contribution(static_cast<int>(now.call), now.rank);
-  store_.each_atom(now.call, now.rank, false, [&](Atom& atom, std::uint32_t) { atom.value = value; });
+  if (!call.has_input(rank)) return;
+  const Values::Id value = values_.contribution(static_cast<int>(now.call), rank);
+  store_.each_atom(now.call, rank, false, [&](Atom& atom, std::uint32_t) { atom.value = value; });
 }
 
 void Judge::returns(const Moment& now) {
-  check_result(now);
+  const Call& call = job(now.call);
+  CallState& state = calls_[now.call];
+  if (call.fenced_out) {
+    state.returns.resize(at(script_.ranks()));
+    state.returns[at(now.rank)] = clocks_.now(now.rank);
+  }
+  if (now.call > 0 && job(now.call - 1).fenced_out) check_fence(now, calls_[now.call - 1].returns, "returned");
+  const bool last = ++state.returned == script_.ranks();
+  if (call.modes.out == plan::Sync::mine) {
+    check_result(now);
+    return take_back(now);
+  }
+  // The caller looks once the last rank has returned.
+  for (int rank = 0; last && rank < script_.ranks(); ++rank) {
+    Moment then = now;
+    then.rank = rank;
+    then.plan = &script_.plan_of(now.call, rank);
+    check_result(then);
+  }
+}
+
+// A rank must know these events of all ranks.
+void Judge::check_fence(const Moment& now, const std::vector<Epoch>& events, const char* what) {
+  for (int peer = 0; peer < script_.ranks(); ++peer) {
+    const Epoch event = events.empty() ? Epoch{} : events[at(peer)];
+    if (event.rank >= 0 && clocks_.knows(now.rank, event)) continue;
+    return find(Fault::wrong, now, "goes on without knowing that rank " + std::to_string(peer) + " has " + what);
+  }
+}
+
+void Judge::take_back(const Moment& now) {
   Memory& input = *store_.buffer_of(now.call, now.rank, false).memory;
   Memory& output = *store_.buffer_of(now.call, now.rank, true).memory;
   touch_buffer(now, input, &input == &output ? "buffer" : "input");
@@ -201,7 +243,8 @@ Place Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
                 Space::peer_scratch < Space::ride);
   const bool published = operand.space >= Space::peer_input && operand.rank != now.rank;
-  const bool unknown = published && !posts_.addresses.has(now.rank, operand.rank, now.call);
+  const bool computed = job(now.call).modes.in == plan::Sync::none && operand.space < Space::peer_scratch;
+  const bool unknown = published && !computed && !posts_.addresses.has(now.rank, operand.rank, now.call);
   const bool rides = published && operand.space != Space::ride && is_riding(job(now.call).rides, operand.rank) &&
                      gives_ride(script_.plan_of(now.call, operand.rank));
   const bool lost = unknown || rides;

@@ -117,6 +117,8 @@ class Judge : public Quiet {
   struct CallState {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
     std::vector<Epoch> entries;         // for a barrier
+    std::vector<Epoch> returns;         // if a barrier comes behind
+    int entered = 0, returned = 0;      // ranks
   };
   struct Read {  // the values of a step's operands; kept, so that a step need not allocate
     std::vector<Values::Id> a, b;
@@ -135,9 +137,12 @@ class Judge : public Quiet {
              const std::vector<Values::Id>& values);
   void arrive(const Moment& now, const Place& place, const Expected& expected, const Signal& sent);
   bool same_part(const Moment& now, const Place& a, const Place& b);
+  void hand_over(const Moment& now, int rank);
+  void take_back(const Moment& now);
   void touch_buffer(const Moment& now, Memory& memory, const char* name);
   void check_result(const Moment& now);
   void check_barrier(const Moment& now);
+  void check_fence(const Moment& now, const std::vector<Epoch>& events, const char* what);
   std::string wrong_result(const Moment& now, std::uint32_t place, Values::Id value);
 
   // These are in findings.cpp.

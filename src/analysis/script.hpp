@@ -33,6 +33,11 @@ struct Call {
   std::vector<Ride> rides{};  // by rank; empty: all stays
   std::vector<int> permutation{};  // of collectives that have one
   int helpers = 0;  // the last ranks, which have no part of the message
+  // What the caller promises of the buffers, and so what the plans may do.
+  plan::Modes modes{};
+  // The call before it, or behind it, is a barrier that belongs to it (ALLSYNC). No rank enters before all have come to that barrier, or
+  // leaves that barrier before all have returned.
+  bool fenced_in = false, fenced_out = false;
 
   [[nodiscard]] int callers() const { return static_cast<int>(plans->size()) - helpers; }
   [[nodiscard]] const algorithms::Traits& traits() const { return algorithms::traits_of(collective); }

@@ -58,6 +58,8 @@ std::string Variant::name() const {
   const algorithms::Traits& traits = algorithms::traits_of(row->collective);
   if (traits.rooted()) text.append(", root ").append(std::to_string(root));
   if (traits.permutes) text.append(", permutation ").append(std::to_string(root));
+  if (modes.in == plan::Sync::none) text.append(", in nosync");
+  if (modes.out == plan::Sync::none) text.append(", out nosync");
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
 }
 
@@ -119,6 +121,7 @@ algorithms::Request request_for(const Variant& variant, const algorithms::Shared
   request.permutation = permutation;
   request.carrier = variant.carrier;
   request.radix = variant.radix;
+  request.modes = variant.modes;
   request.places = variant.places.get();
   return request;
 }

@@ -31,6 +31,7 @@ struct Variant {
   int ranks = 1, root = 0, radix = 2;  // root: where there is a permutation, the number of one
   int helpers = 0;
   plan::Carrier carrier = plan::Carrier::slot;
+  plan::Modes modes{};
   std::shared_ptr<const topology::Placement> places;
   std::string placement;  // its name
   std::vector<std::int32_t> nodes;

@@ -174,6 +174,21 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
   return decision;
 }
 
+Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes, Needs needs,
+                plan::Modes modes) {
+  Decision decision = choose(settings, situation, collective, bytes, needs);
+  const bool staged = decision.carrier == Carrier::line || decision.carrier == Carrier::slot;
+  if (modes.in == plan::Sync::mine || decision.forced || !staged) return decision;
+  Decision direct = decision;
+  direct.algorithm = algorithms::find(collective, collective == Collective::permute ? "direct" : "flat");
+  direct.carrier = collective == Collective::gather ? Carrier::put : Carrier::get;
+  direct.radix = 2;
+  direct.fragment_bytes = 0;
+  direct.halves = direct.outside = false;
+  if (direct.algorithm == nullptr || algorithms::traits_of(collective).reduces) return decision;
+  return settle(direct, situation, bytes, needs) ? direct : decision;
+}
+
 std::vector<Decision> candidates(const Situation &situation, Collective collective, std::size_t bytes, Needs needs,
                                  std::span<const int> radices, std::span<const std::size_t> fragments) {
   std::vector<Decision> result;

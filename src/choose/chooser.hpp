@@ -38,6 +38,10 @@ inline constexpr std::size_t kHalvesFrom = 8192;
 // Decides for a message, or blocks, of `bytes` bytes.
 [[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs);
+// Decides for a call whose buffers may be touched in other modes. If others may read or write a buffer before its rank enters, no
+// signal is cheaper than that, however short the message is.
+[[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+                              std::size_t bytes, Needs needs, plan::Modes modes);
 
 // Returns everything that could run messages, or blocks, of `bytes` bytes: every algorithm by each of its carriers, with each of
 // the radices and in fragments of each of the sizes (0: not cut, unless it must fit in a slot), as far as they differ for that

@@ -51,7 +51,7 @@ std::vector<std::vector<Tally>> tallies_of(const Sweep& sweep) {
   std::vector<std::vector<Tally>> tallies(sweep.rows.size(), std::vector<Tally>(sweep.ranks.size()));
   run(each_with_ranks(sweep.rows, sweep.ranks, sweep.threads, [&](std::size_t row, std::size_t ranks) {
     Tally& tally = tallies[row][ranks];
-    tally = analysis::verify(*sweep.rows[row], sweep.ranks[ranks], sweep.effort, sweep.machine);
+    tally = analysis::verify(*sweep.rows[row], sweep.ranks[ranks], sweep.effort, sweep.machine, sweep.modes);
     return tally.failed == 0;
   }));
   return tallies;

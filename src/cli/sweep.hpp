@@ -17,6 +17,7 @@ struct Sweep {
   const topology::Machine* machine = nullptr;  // null: all recorded machines
   int threads = 0;                             // 0: as many as there are processors
   bool json = false;
+  plan::Modes modes{};
 };
 
 // Prints a line for each row, the failures, and what was covered. Reports its progress on stderr. Returns the exit

@@ -48,6 +48,8 @@ constexpr const char* kHelp =
     "  --root R --carrier line|slot|get|put --radix K   of --text and --program (else 0, slot or the first\n"
     "                   possible, 2; 4 ranks)\n"
     "                   and of --traffic and --scale (else 0, all, 2)\n"
+    "  --nosync in|out|both  buffers may be touched before ranks enter, after they return, or both (UPC's NOSYNC);\n"
+    "                   of the proofs, --text and --program\n"
     "  --nodes N        of --traffic and --text\n"
     "  --helpers N      of --text and --program: how many of the ranks serve the others, where the algorithm wants it (1)\n"
     "  --json           the summary as JSON\n";
@@ -58,6 +60,7 @@ enum class Task : std::uint8_t { prove, text, program, traffic, mutants, scale }
 struct PlanOptions {
   int root = 0, radix = 2, helpers = 1;
   std::optional<plan::Carrier> carrier;
+  plan::Modes modes;
 };
 
 struct Options {
@@ -97,6 +100,14 @@ plan::Carrier carrier_in(std::string_view text) {
     known.append(known.empty() ? "" : ", ").append(plan::name_of(carrier));
   }
   refuse("--carrier: '" + std::string(text) + "' is not one of " + known);
+}
+
+plan::Modes modes_in(std::string_view text) {
+  using plan::Sync;
+  if (text == "in") return {Sync::none, Sync::mine};
+  if (text == "out") return {Sync::mine, Sync::none};
+  if (text == "both") return {Sync::none, Sync::none};
+  refuse("--nosync: '" + std::string(text) + "' is not one of in, out, both");
 }
 
 std::vector<int> ranks_in(std::string_view text) {
@@ -166,12 +177,16 @@ Options parse(Arguments arguments) {
       options.threads = number("--threads", value(), 1);
     else if (arguments[i] == "--carrier")
       options.plans.carrier = carrier_in(value());
+    else if (arguments[i] == "--nosync")
+      options.plans.modes = modes_in(value());
     else
       refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
   if (options.ranks.empty() && options.task != Task::traffic) options.ranks = default_ranks(options);
   if (options.plans.carrier && (options.task == Task::prove || options.task == Task::mutants))
     refuse("--carrier is for --text, --program, --traffic and --scale");
+  if (options.plans.modes != plan::Modes{} && options.task != Task::prove && !options.prints_plans())
+    refuse("--nosync is for proofs, --text and --program");
   if (options.plans.radix > 64) refuse("--radix must be from 2 to 64");
   return options;
 }
@@ -233,6 +248,7 @@ int print_plans(const Options& options) {
       variant.helpers = helpers;
       variant.root = options.plans.root;
       variant.radix = options.plans.radix;
+      variant.modes = options.plans.modes;
       variant.placement = "one region";
       if (options.nodes > 1) spread(variant, options.nodes);
       variant.carrier = options.plans.carrier.value_or(plan::Carrier::slot);
@@ -328,7 +344,7 @@ int verify(Arguments arguments) {
                      options.plans.carrier, options.json});
   }
   return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads,
-                   options.json});
+                   options.json, options.plans.modes});
 }
 
 }  // namespace copse::cli

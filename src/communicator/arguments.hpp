@@ -31,4 +31,10 @@ struct Arguments {
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };
 
+// When the caller lets buffers be touched (plan::Modes). If that may be before their ranks enter, `window` says where they lie.
+struct Relaxation {
+  plan::Modes modes;
+  engine::Window window;
+};
+
 }  // namespace copse::communicator

@@ -229,6 +229,23 @@ Outcome Communicator::run(const Arguments &arguments) {
   });
 }
 
+Outcome Communicator::run(const Arguments &arguments, const Relaxation &relaxation) {
+  State &state = *state_;
+  if (state.ranks == 1 || arguments.count == 0 || relaxation.modes == plan::Modes{}) return run(arguments);
+  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]] state.agree();
+  ++state.calls;
+  if (state.under_way()) [[unlikely]] state.finish_started();
+  return state.attempt([&] {
+    Recent &known = state.routes.relaxed(arguments, relaxation.modes);
+    engine::Call &call = known.call;
+    call.input = known.gives ? arguments.input : nullptr;
+    call.output = known.takes ? arguments.output : nullptr;
+    call.number = state.calls;
+    call.window = relaxation.modes.in == plan::Sync::none ? &relaxation.window : nullptr;
+    return state.run_now(arguments.collective, *known.route, *known.program, call);
+  });
+}
+
 Outcome Communicator::State::enqueue(const std::shared_ptr<Job> &job) {
   started.push_back(job);  // if this throws, `over` is still true
   job->over.store(false, std::memory_order_relaxed);

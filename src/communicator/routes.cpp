@@ -77,23 +77,48 @@ bool Routes::is_inexact(const Arguments &arguments) const {
 void Routes::decide(const Arguments &arguments, Recent &recent) {
   count(recent);
   Route &route = find(arguments, arguments.count);
-  const engine::Program &chosen = program(route, arguments, true);
+  recent = recall(arguments, route, program(route, arguments, true));
+}
+
+Recent Routes::recall(const Arguments &arguments, Route &route, const engine::Program &chosen) const {
   const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
   const int root = arguments.permutation == nullptr ? arguments.root : -1;  // -1: the next permutation may be another
-  recent = {arguments.count,
-            arguments.element_bytes,
-            root,
-            order_of(arguments.combine),
-            &route,
-            &chosen,
-            {},
-            route.decision.outside,
-            traits.has_input_buffer(group_->rank, arguments.root),
-            traits.has_output(group_->rank, arguments.root),
-            0};
+  Recent recent = {arguments.count,
+                   arguments.element_bytes,
+                   root,
+                   order_of(arguments.combine),
+                   &route,
+                   &chosen,
+                   {},
+                   route.decision.outside,
+                   traits.has_input_buffer(group_->rank, arguments.root),
+                   traits.has_output(group_->rank, arguments.root),
+                   0};
   recent.call.count = arguments.count;
   recent.call.element_bytes = arguments.element_bytes;
   set_cut(recent.call, route);
+  return recent;
+}
+
+Recent &Routes::relaxed(const Arguments &arguments, plan::Modes modes) {
+  if (!relaxed_) relaxed_ = std::make_unique<Relaxed>();
+  const auto collective = static_cast<std::size_t>(arguments.collective);
+  Recent &known = relaxed_->recent[collective][number_of(modes)];
+  if (known.route != nullptr && known.count == arguments.count && known.element_bytes == arguments.element_bytes && known.root == arguments.root)
+    return known;
+  auto &routes = relaxed_->routes[collective][number_of(modes)];
+  const std::size_t bytes = arguments.count * arguments.element_bytes;
+  auto at = first_up_to(routes, bytes);
+  if (at == routes.end() || (*at)->decision.from > bytes) {
+    auto route = std::make_unique<Route>();
+    route->decision = choose::choose(group_->settings, group_->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
+    open(*route, arguments.collective);
+    at = routes.insert(at, std::move(route));
+  }
+  Route &route = **at;
+  known = recall(arguments, route, arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
+                                                                    : program(route.decision, arguments.root, modes));
+  return known;
 }
 
 Route &Routes::find(Collective collective, choose::Needs needs, std::size_t bytes, bool inexact) {
@@ -225,7 +250,7 @@ Route *Routes::without_sizes(Collective collective) {
   return known.get();
 }
 
-engine::Program Routes::prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const {
+engine::Program Routes::prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation, plan::Modes modes) const {
   algorithms::Request request;
   request.rank = group_->rank;
   request.ranks = group_->ranks;
@@ -234,6 +259,7 @@ engine::Program Routes::prepare(const choose::Decision &decision, int root, algo
   request.permutation = permutation;
   request.carrier = decision.carrier;
   request.radix = decision.radix;
+  request.modes = modes;
   request.places = &group_->terms.places;
   return executor_->prepare(decision.algorithm->plan(request));
 }
@@ -241,18 +267,21 @@ engine::Program Routes::prepare(const choose::Decision &decision, int root, algo
 const engine::Program &Routes::program(Route &route, int root) {
   const engine::Program *&known = route.by_root[static_cast<std::size_t>(root)];
   if (known != nullptr) return *known;
-  const choose::Decision &decision = route.decision;
-  const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root);
-  auto at = programs_.find(key);
-  if (at == programs_.end()) at = programs_.emplace(key, prepare(decision, root, {})).first;
-  known = &at->second;
+  known = &program(route.decision, root, {});
   return *known;
 }
 
-const engine::Program &Routes::permuted(const choose::Decision &decision, const int *entries, bool settled) {
+const engine::Program &Routes::program(const choose::Decision &decision, int root, plan::Modes modes) {
+  const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root, number_of(modes));
+  auto at = programs_.find(key);
+  if (at == programs_.end()) at = programs_.emplace(key, prepare(decision, root, {}, modes)).first;
+  return at->second;
+}
+
+const engine::Program &Routes::permuted(const choose::Decision &decision, const int *entries, bool settled, plan::Modes modes) {
   const algorithms::Permutation permutation{entries, static_cast<std::size_t>(group_->ranks)};
   const auto at = std::find_if(permuted_.begin(), permuted_.end(), [&](const Permuted &each) {
-    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix &&
+    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix && each.modes == modes &&
            std::equal(permutation.begin(), permutation.end(), each.permutation.begin(), each.permutation.end());
   });
   if (at != permuted_.end()) {
@@ -261,8 +290,8 @@ const engine::Program &Routes::permuted(const choose::Decision &decision, const 
   }
   while (permuted_.size() >= kPermutedKept && settled) permuted_.pop_back();
   return permuted_
-      .emplace_front(Permuted{decision.algorithm, decision.carrier, decision.radix, {permutation.begin(), permutation.end()},
-                              prepare(decision, 0, permutation)})
+      .emplace_front(Permuted{decision.algorithm, decision.carrier, decision.radix, modes, {permutation.begin(), permutation.end()},
+                              prepare(decision, 0, permutation, modes)})
       .program;
 }
 

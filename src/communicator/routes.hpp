@@ -58,6 +58,8 @@ class Routes {
   // Fills `recent` for a call without tables. No call may be under way.
   void decide(const Arguments &arguments, Recent &recent);
 
+  // Returns what is known of a call with these modes, which has no tables. No call may be under way.
+  [[nodiscard]] Recent &relaxed(const Arguments &arguments, plan::Modes modes);
   // Returns what runs a message, or blocks, of so many bytes.
   Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes, bool inexact = false);
   // Returns what runs a call with these arguments, whose message or largest block has `count` elements.
@@ -102,6 +104,7 @@ class Routes {
     const algorithms::Algorithm *algorithm;
     plan::Carrier carrier;
     int radix;
+    plan::Modes modes;
     std::vector<int> permutation;
     engine::Program program;
   };
@@ -117,6 +120,18 @@ class Routes {
     bool asks_mpi = false;
   };
 
+  // What runs calls with modes, by number_of. It is made for the first such call, because most communicators see none.
+  static constexpr unsigned kModes = 4;
+  struct Relaxed {
+    std::array<std::array<Recent, kModes>, algorithms::kCollectives> recent;
+    std::array<std::array<std::vector<std::unique_ptr<Route>>, kModes>, algorithms::kCollectives> routes;  // in the order of their sizes
+  };
+  [[nodiscard]] static unsigned number_of(plan::Modes modes) {
+    return (modes.in == plan::Sync::none ? 1U : 0U) + (modes.out == plan::Sync::none ? 2U : 0U);
+  }
+  [[nodiscard]] Recent recall(const Arguments &arguments, Route &route, const engine::Program &program) const;
+  const engine::Program &program(const choose::Decision &decision, int root, plan::Modes modes);
+
   void begin_lessons(std::uint64_t calls);
   [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
   [[nodiscard]] bool is_inexact(const Arguments &arguments) const;
@@ -124,8 +139,8 @@ class Routes {
   const std::vector<choose::Decision> &classes_of(algorithms::Collective collective, unsigned variant);
   std::vector<std::unique_ptr<Route>> &ways_of(Kind kind);
   void open(Route &route, algorithms::Collective collective);
-  [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation) const;
-  const engine::Program &permuted(const choose::Decision &decision, const int *permutation, bool settled);
+  [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation, plan::Modes modes) const;
+  const engine::Program &permuted(const choose::Decision &decision, const int *permutation, bool settled, plan::Modes modes = {});
 
   const Group *group_ = nullptr;
   const engine::Executor *executor_ = nullptr;
@@ -134,7 +149,8 @@ class Routes {
   // An entry is made when its collective is first called, because most lanes see one collective.
   std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
-  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int>, engine::Program> programs_;
+  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int, unsigned>, engine::Program> programs_;
+  std::unique_ptr<Relaxed> relaxed_;
   std::list<Permuted> permuted_;  // the one used last comes first
   Learning learning_;
   std::uint64_t look_at_ = UINT64_MAX;

@@ -15,6 +15,17 @@ struct Block {
   std::size_t count = 0;
 };
 
+// Where the buffers of all ranks lie, if each rank knows that without being told: those of rank r begin r * stride bytes behind those
+// of rank 0. The addresses are this rank's own.
+struct Window {
+  std::byte *input = nullptr, *output = nullptr;
+  std::ptrdiff_t stride = 0;
+  std::int32_t root = -1;  // if each rank has one buffer: that of this rank is the input, and those of the others are outputs
+
+  [[nodiscard]] std::byte *input_of(std::int32_t rank) const { return (root < 0 || rank == root ? input : output) + rank * stride; }
+  [[nodiscard]] std::byte *output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
+};
+
 // Everything but the addresses is the same on all ranks.
 // Many fields: it is what a call binds, on the way of every short call. Parts of it would be filled one by one all the same.
 struct Call {
@@ -44,6 +55,8 @@ struct Call {
   std::size_t own = 0;
   std::uint64_t told = 0;
   std::size_t ride_bytes = 0;  // values of up to this size ride, where the plan lets them
+
+  const Window *window = nullptr;  // required by plans in which buffers are touched before their ranks enter (plan::Modes)
 
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;

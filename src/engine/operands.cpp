@@ -70,8 +70,10 @@ Place Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, s
       return near(ref.ring[fragment.ticket & (here_.segment.geometry().line_depth - 1)].payload + in_fragment);
     case plan::Space::slot:
       return near(here_.segment.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment);
-    case plan::Space::peer_input: return published(of(ref.rank).input + in_message);
-    case plan::Space::peer_output: return published(of(ref.rank).output + in_message);
+    case plan::Space::peer_input:
+      return call.window != nullptr ? near(call.window->input_of(ref.rank) + in_message) : published(of(ref.rank).input + in_message);
+    case plan::Space::peer_output:
+      return call.window != nullptr ? near(call.window->output_of(ref.rank) + in_message) : published(of(ref.rank).output + in_message);
     case plan::Space::peer_scratch:
       return published(of(ref.rank).scratch + ref.area * of(ref.rank).scratch_stride + in_message);
     case plan::Space::ride: break;  // always made of blocks: see ridden()

@@ -11,10 +11,15 @@ namespace copse::engine {
 
 namespace {
 
-// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row.
-bool plain(const Ref &ref, std::uint32_t blocks) {
+// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row. `windowed`: the plan
+// needs a window, and no addresses of peers.
+bool plain(const Ref &ref, std::uint32_t blocks, bool windowed) {
   switch (ref.space) {
     case plan::Space::none: return true;
+    case plan::Space::peer_input:
+    case plan::Space::peer_output:
+      if (!windowed) return false;
+      break;
     case plan::Space::input:
     case plan::Space::output:
     case plan::Space::scratch:
@@ -25,10 +30,17 @@ bool plain(const Ref &ref, std::uint32_t blocks) {
   return blocks == 0 ? ref.range.of == 1 : ref.places == 0 || ref.place + blocks <= ref.places;
 }
 
+// Tells whether ranks tell one another addresses in this plan. If they do not, a plan that reaches into their buffers computes them.
+bool publishes(const plan::Plan &plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step &step) {
+    return step.kind == plan::Kind::await && step.area == plan::kPublishArea;
+  });
+}
+
 class Compiler {
  public:
   Compiler(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers)
-      : plan_(plan), segment_(segment), peers_(peers) {}
+      : plan_(plan), segment_(segment), peers_(peers), windowed_(!publishes(plan)) {}
 
   Program compile() {
     program_.pack = plan_.pack;
@@ -65,6 +77,7 @@ class Compiler {
   const plan::Plan &plan_;
   const Segment &segment_;
   const std::vector<Peer> &peers_;
+  bool windowed_;
   Program program_;
   bool in_loop_ = false;
   std::uint32_t messages_ = 0;
@@ -133,7 +146,7 @@ Op Compiler::op_of(const plan::Step &step) {
   };
   op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
   op.plain = step.when == plan::When::always;
-  for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks);
+  for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, windowed_);
   // The parts that ride are consecutive in the input, where the first block follows the last one again.
   if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
     if (program_.ride_blocks == 0) program_.ride = op.a;

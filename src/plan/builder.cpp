@@ -173,7 +173,7 @@ void Builder::post(int area, std::span<const std::int32_t> readers, std::span<co
     in_place_.published |= carrier_ == Carrier::get;
     if (in_place_.read.empty() || in_place_.read.back() != values[i]) in_place_.read.push_back(values[i]);
   }
-  if (near) {
+  if (near && !quiet(area)) {
     acquire(area, locals(readers), Space::line);
     emit(Kind::post, area);
   }
@@ -219,8 +219,10 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
     for (std::size_t i = 0; i < readers.size(); ++i)
       if (local(readers[i]))
         copy(at_peer(readers[i], homes.empty() ? output(parts[i]) : homes[i]), part_of(value, parts[i]));
-    acquire(area, near, Space::line);
-    emit(Kind::post, area);
+    if (!quiet(area)) {
+      acquire(area, near, Space::line);
+      emit(Kind::post, area);
+    }
   } else {
     const Operand place = open(area, near, value);
     std::vector<std::uint32_t> missing;
@@ -309,7 +311,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
     return {Space::peer_input, kPublishArea, from, as.range};
   }
   // All parts of a value share one await.
-  if (!awaited(area, from)) emit(Kind::await, area, from);
+  if (!quiet(area) && !awaited(area, from)) emit(Kind::await, area, from);
   if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::slot || as.space == Space::slot)
     return {Space::slot, area8, from, as.range, origin_of(given)};
@@ -508,8 +510,10 @@ void Builder::join_messages() {
 }
 
 // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication takes the addresses into
-// private memory, so that the line is not read again.
+// private memory, so that the line is not read again. A publication also says that its rank has entered. Where nobody needs to know
+// that, only the addresses of scratches are news.
 void Builder::exchange_addresses() {
+  if (promised_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
   std::vector<Part> rest;
   rest.swap(parts_);
@@ -576,6 +580,8 @@ Plan Builder::finish() {
   std::size_t last = parts_.size() - 1;
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
   for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
+  // The caller leaves buffers alone that others still read. A scratch is not the caller's: the next call may write it.
+  if (promised_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();
     lag_ = 0;

@@ -54,6 +54,12 @@ class Builder {
   // Portions are posted in their order and have different chunks of the fragment.
   void portion(int number);
 
+  // Says, on every rank alike, when buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or
+  // that they are done with a buffer.
+  void relax(Modes modes) { promised_.modes = modes; }
+  // Says, on every rank alike, that nobody passes on what it takes on this area. With Sync::none at the return, put then tells nobody
+  // that a value has come.
+  void ends_on(int area) { promised_.ends_on |= 1U << area; }
   // Says that input and output are never one memory. Otherwise the output is not written before what is sent from that part of
   // the input has left.
   void keep_apart() { apart_ = true; }
@@ -184,6 +190,9 @@ class Builder {
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
   void send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values);
   void touch(int peer);
+  [[nodiscard]] bool quiet(int area) const {
+    return carrier_ == Carrier::put && promised_.modes.out == Sync::none && (promised_.ends_on >> area & 1U) != 0;
+  }
   [[nodiscard]] Operand at_peer(int peer, Operand home);
   void drain_before_writing(const Operand &target);
   void use_area(int area);
@@ -206,6 +215,10 @@ class Builder {
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
   bool apart_ = false;                 // input and output
+  struct Promises {                    // on every rank alike
+    Modes modes;
+    std::uint32_t ends_on = 0;         // set of areas
+  } promised_;
   bool publishing_ = false;            // steps on the area of publications are the builder's own now
   std::vector<Step> if_all_ride_;      // copies that come behind all awaits
   struct InPlace {                     // what ranks do in each other's buffers

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from copse import bench, bench_report, flavours, readme
+from copse import bench, bench_report, flavours, readme, upc_bench
 from copse.errors import CopseError
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -214,3 +214,25 @@ def test_overlap_is_measured_for_every_way(copse, tmp_path):
     rows = json.loads((tmp_path / "overlap.json").read_text())["results"]["8"]
     assert list(rows) == ["mpich", "mpich, its own thread", "mpich+copse", "mpich+copse, COPSE_PROGRESS=thread", "mpich+copse, a helper"]
     assert all(row["latency_us"] > 0 and 0 <= row["hidden"] <= 1 for row in rows.values())
+
+
+UPC_LINES = [
+    {"operation": "exchange", "bytes": "8", "threads": "2", "mode": mode, "batch": str(batch), "us": str(us)}
+    for mode, times in {"ALLSYNC": (4, 3), "MYSYNC": (2, 2.5), "NOSYNC": (1, 1.5)}.items()
+    for batch, us in enumerate(times)
+]
+
+
+def test_the_fastest_batch_of_each_mode_counts():
+    times = upc_bench.fastest(UPC_LINES)
+    assert times == {(2, "exchange", 8): {"ALLSYNC": 3, "MYSYNC": 2, "NOSYNC": 1}}
+    assert list(upc_bench.table_of(times).columns[-1].cells) == ["3.00 : 2.00 : 1.00"]
+
+
+def test_upcs_modes_are_measured_and_written(copse, tmp_path):
+    command = ["bench", "--upc", "--operations", "broadcast,permute", "--sizes", "8,4K", "--ranks", "3", "--batches", "1"]
+    printed = copse(*command, "--output", str(tmp_path)).stdout
+    assert "ALLSYNC : MYSYNC : NOSYNC" in printed
+    with (tmp_path / "upc-modes.csv").open() as file:
+        cells = {(row["operation"], row["bytes"], row["mode"]) for row in csv.DictReader(file)}
+    assert len(cells) == 2 * 2 * len(upc_bench.MODES)

@@ -42,3 +42,14 @@ def test_plan_is_as_it_was(native, plan, form):
     if os.environ.get("GOLDEN") == "write":
         file.write_text(printed)
     assert printed == file.read_text(), "if the change is meant, write the files anew: see the docstring of this test"
+
+
+@pytest.mark.parametrize(
+    ("collective", "carrier"), [("broadcast", "get"), ("scatter", "get"), ("gather", "put"), ("allgather", "get"), ("alltoall", "get")]
+)
+def test_a_plan_without_synchronisation_only_copies(native, collective, carrier):
+    chosen = ["verify", "--text", "--collective", collective, "--algorithm", "flat", "--carrier", carrier, "--ranks", "3"]
+    strict, relaxed = native(*chosen).stdout, native(*chosen, "--nosync", "both").stdout
+    kinds = {line.split()[0] for line in relaxed.splitlines() if line.startswith("  ")}
+    assert kinds == {"copy", "done"}
+    assert "await" in strict and "publish" in strict

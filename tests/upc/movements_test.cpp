@@ -4,6 +4,7 @@
 // around the destination must stay.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iterator>
 #include <vector>
 
@@ -138,6 +139,17 @@ TEST_P(Movements, FollowTheDefinitionByteByByte) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
 }
 
+// Without TEST_SWEEP=full, one number of many threads must do.
+TEST_P(Movements, FollowTheDefinitionOnManyThreads) {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int kMany = 10;  // more take minutes
+#else
+  constexpr int kMany = 16;
+#endif
+  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
+  for (int threads = kMany; threads <= most; threads *= 2) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
+}
+
 TEST_P(Movements, ArgumentsThatAreRightPassTheChecks) {
   const Variable check("COPSE_CHECK", "1");
   for (const int threads : {1, 3}) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
@@ -152,6 +164,25 @@ TEST_P(Movements, RunByTheAlgorithmsOfThePapers) {
                                  "broadcast=hierarchical;scatter=push_ring;gather=pull_ring;allgather=hierarchical;alltoall=hierarchical"}) {
     const Variable forced("COPSE_ALGORITHM", algorithms);
     EXPECT_EQ(run_upc(GetParam(), 5, all_cases), 0) << algorithms;
+  }
+}
+
+// Where the modes allow it, plans find other threads' arrays without being told, and the root's source of a broadcast is not its block
+// of the destination.
+TEST_P(Movements, RunByAlgorithmsThatTouchOthersArrays) {
+  for (const char *algorithms : {"broadcast=chain:get;scatter=token_ring;gather=token_ring;allgather=ring:get;alltoall=pairwise:put",
+                                 "broadcast=knomial:put;scatter=knomial:get;gather=knomial:put;allgather=ring:put;alltoall=hierarchical:get",
+                                 "broadcast=scatter_ring:get;scatter=fixed:get;gather=fixed:put;allgather=circulant:get;alltoall=prop:put",
+                                 "broadcast=scatter_ring:put;scatter=fixed:put;gather=fixed:get;allgather=circulant:put;alltoall=prop:get",
+                                 "broadcast=scatter_doubling:get;scatter=two_stage:get;gather=knomial:get;allgather=multi_leader:get",
+                                 "broadcast=scatter_doubling:put;scatter=token_rings;gather=token_rings;allgather=multi_leader:put",
+                                 "broadcast=circulant:get;scatter=push_ring;gather=pull_ring;allgather=gather_broadcast:get",
+                                 "broadcast=circulant:put;scatter=one_way;gather=one_way;allgather=gather_broadcast:put",
+                                 "broadcast=split_binary:get;allgather=neighbor_exchange:get", "broadcast=split_binary:put;allgather=neighbor_exchange:put",
+                                 "broadcast=fixed:get;allgather=bine:get", "broadcast=fixed:put;allgather=bine:put",
+                                 "broadcast=shared;allgather=recursive_doubling:get", "broadcast=hierarchical_pipelined:get;allgather=hierarchical:put"}) {
+    const Variable forced("COPSE_ALGORITHM", algorithms);
+    for (const int threads : {2, 5}) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << algorithms << ", " << threads << " threads";
   }
 }
 

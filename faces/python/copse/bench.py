@@ -270,6 +270,7 @@ def bench_command(
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
+    upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads")] = False,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
@@ -289,6 +290,12 @@ def bench_command(
         few = "8" if sizes == ",".join(map(str, SIZES)) else sizes
         count = 2 if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)[0]
         return overlap_command(chosen_flavours(against), count, chosen_numbers(few, "size", 8, suffixes=True), compute, 1 if quick else launches, output)
+    if upc:
+        from . import upc_bench  # which needs no MPI
+
+        chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
+        of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
+        return upc_bench.run(chosen, of_upc, chosen_numbers(ranks, "number of threads", 1), batches, output)
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:
