@@ -16,7 +16,7 @@ TEST(Serving, CallsAtRandom) {
         settings.slots = choose::Stores::cached;  // no trial, which a slow thread leaves before its partner
         settings.first_ticket = (std::uint64_t{1} << 46) - 20;  // old lines are forgotten on the way
         const std::string wrong = run_ranks(kind, callers + helpers, settings, [callers = callers](Communicator &comm) {
-          return comm.rank() < callers ? call_at_random(comm, callers, 300, 5) : help(comm);
+          return comm.rank() < callers ? call_at_random(comm, callers, 120, 5) : help(comm);
         });
         EXPECT_EQ(wrong, "") << name_of(kind) << ", " << callers << " callers, " << helpers << " helpers";
       }
