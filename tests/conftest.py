@@ -1,6 +1,7 @@
 """Fixtures for all Python tests: the MPI flavours, and commands with a time limit."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,31 @@ from limited import run_limited  # noqa: E402
 from copse import flavours, paths  # noqa: E402
 
 STEP_SECONDS = 120
+EVERY = "TESTS_EVERY"  # set by tools/test --every
+DRAWN = pytest.StashKey[list[str]]()
 # Tests call a few times and then look at what Copse did, so it begins with the first call. tests/mpi/test_late.py takes other values.
 os.environ["COPSE_JOIN"] = "1"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves n cases, drawn at random, of each test marked drawn(n). If one case is asked for by its name, it is the only one."""
+    if EVERY in os.environ:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("drawn"):
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    left_out: set[pytest.Item] = set()
+    for of_test in cases.values():
+        drawn = random.sample(of_test, min(of_test[0].get_closest_marker("drawn").args[0], len(of_test)))
+        left_out |= set(of_test) - set(drawn)
+        config.stash.setdefault(DRAWN, []).extend(f"{item.nodeid} of {len(of_test)}" for item in drawn)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if drawn := terminalreporter.config.stash.get(DRAWN, []):
+        terminalreporter.write_line(f"drawn: {', '.join(drawn)} (tools/test --every runs all)")
 
 
 @pytest.fixture(params=flavours.NAMES)

@@ -14,11 +14,11 @@ PACKAGES = ("python3", "mpich", "libmpich-dev", "openmpi-bin", "libopenmpi-dev",
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
+def root(debian, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("root")
     folder.chmod(0o755)
     apt = ["chroot", folder, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "--no-install-recommends"]
-    for command in (["debootstrap", "--variant=minbase", "bookworm", folder], [*apt, "update"], [*apt, "install", *PACKAGES]):
+    for command in (["tar", "-xpf", debian, "-C", folder], [*apt, "update"], [*apt, "install", *PACKAGES]):
         done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     subprocess.run(["chroot", folder, "useradd", "--create-home", "user"], check=True)
@@ -72,3 +72,15 @@ def test_installed_used_and_removed(built, root, inside):
     inside("cmake -P /usr/local/share/copse/uninstall.cmake", "root")
     left = entries(root) - before  # folders of /usr/local belong to the system
     assert [name for name in left if not (root / name).is_dir() or "opse" in name] == []
+
+
+def test_packages_installed_used_and_removed(packages, root, inside):
+    before = entries(root)
+    (root / "packages").mkdir()
+    for package in packages.glob("*.deb"):
+        (root / "packages" / package.name).write_bytes(package.read_bytes())
+    inside("dpkg -i /packages/*.deb", "root")
+    said = inside(PROGRAMS.replace("/EXAMPLES", "/usr/share/doc/copse/examples"))
+    assert all_ran(said), said
+    inside("dpkg --purge copse libcopse-dev libcopse0 copse-dbgsym libcopse0-dbgsym; rm -r /packages", "root")
+    assert entries(root) - before == set()

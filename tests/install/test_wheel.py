@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -70,6 +71,17 @@ def test_it_knows_its_version_and_its_heap(command, wheel, run):
     assert done.stdout == f"copse {wheel.name.split('-')[1]}\n", done.stderr
     report = json.loads(run([command, "info", "--json"]).stdout)
     assert all(row["works"] for row in report["reaches"]), report["reaches"]
+
+
+def test_it_runs_with_the_oldest_packages_that_it_permits(wheel, run, tmp_path):
+    permitted = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    oldest = [f"{requirement.replace('>=', '==')}.*" for requirement in permitted]
+    subprocess.run(["/usr/bin/python3", "-m", "venv", tmp_path], check=True)
+    install = [tmp_path / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, "--only-binary", ":all:", wheel, *oldest], check=True, timeout=600)
+    for words in (["--help"], ["run", "--help"], ["info"], ["explain", "allreduce", "64K", "-n", "2"]):
+        done = run([tmp_path / "bin/copse", *words], env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+        assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
 def test_what_keeps_it_from_every_linux_is_known(wheel, run, tmp_path):
