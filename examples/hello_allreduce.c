@@ -2,8 +2,8 @@
  * took.
  *
  *     mpicc -O2 examples/hello_allreduce.c -o hello_allreduce
- *     mpirun -n 4 ./hello_allreduce
- *     build/bin/copse run --trace mpirun -n 4 ./hello_allreduce
+ *     mpirun -n 2 ./hello_allreduce
+ *     build/bin/copse run --trace mpirun -n 2 ./hello_allreduce
  */
 #include <mpi.h>
 #include <stdio.h>

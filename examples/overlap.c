@@ -1,7 +1,7 @@
 /* Nonblocking calls, and work while they are under way: a distributed sample sort. Every thread draws numbers. The
  * threads tell one another how many numbers go to whom. While the numbers travel, each thread adds up its own.
  *
- *     build/release/bin/example-overlap          prints the least and the greatest number of each rank
+ *     build/release/bin/example-overlap          # prints the least and the greatest number of each rank
  */
 #include <copse/copse.h>
 #include <pthread.h>

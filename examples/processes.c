@@ -1,8 +1,8 @@
 /* Processes as ranks, which meet by a name and without any MPI. Rank 0 broadcasts a line, and all ranks find the
  * greatest process number among them.
  *
- *     build/release/bin/example-processes NAME RANK RANKS       runs one rank; start each in a shell of its own
- *     build/release/bin/example-processes                       starts four ranks
+ *     build/release/bin/example-processes NAME RANK RANKS       # runs one rank; start each in a shell of its own
+ *     build/release/bin/example-processes                       # starts four ranks
  */
 #include <copse/copse.h>
 #include <stdint.h>

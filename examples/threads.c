@@ -1,6 +1,6 @@
 /* Threads as ranks: four threads of one process add up their vectors.
  *
- *     build/release/bin/example-threads          prints the sum
+ *     build/release/bin/example-threads          # prints the sum
  */
 #include <copse/copse.h>
 #include <pthread.h>
