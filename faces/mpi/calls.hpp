@@ -8,14 +8,14 @@ namespace copse::mpi {
 
 // The file that includes this defines COPSE_ROUNDS: whether the bits of a call's result depend on who makes it.
 // One form of a call. `function` makes the call if Copse serves the communicator, and `to_mpi_call` makes it if not.
-// `called` is the call's name in collectives.def. The arguments after `Width` are the form and the handle, as Call
+// `called` is the call's name in collectives.def. The arguments after `Width` are the form and the handle, as TypedSite
 // takes them.
 #define COPSE_FORM(called, mpi, suffix, parameters, arguments, to_mpi_call, function, function_arguments, Width, ...)       \
   COPSE_EXPORT(                                                                                                             \
       Served, mpi##suffix, parameters, arguments, Width<next>::mpi arguments, Width<real>::mpi arguments,                   \
       static constexpr auto kCalled = algorithms::function_named(called, &algorithms::Traits::mpi_calls);                   \
       const auto to_mpi = [&] { return to_mpi_call; };                                                                      \
-      Call call(comm, kCalled.collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);                           \
+      TypedSite call(comm, kCalled.collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);                           \
       if (!call.state.copse && !call.joins([&] { return COPSE_ROUNDS; })) return call.pass_on(call.state.why_not);          \
       if (call.state.devices) [[unlikely]]                                                                                  \
         if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments)); !why.empty())                 \

@@ -11,7 +11,7 @@ namespace {
 bool settle(int count, const MPI_Request *requests) {
   bool all = true;
   for (int i = 0; i < count; ++i)
-    if (Request *const ours = Request::find(requests[i])) all = ours->settle() && all;
+    if (MpiRequest *const ours = MpiRequest::find(requests[i])) all = ours->settle() && all;
   return all;
 }
 bool settle(MPI_Request request) { return settle(1, &request); }
@@ -202,7 +202,7 @@ int Parrived(Raw request, int part, int *flag) {
 }
 
 int Start(MPI_Request *request) {
-  Request *const ours = Request::find(*request);
+  MpiRequest *const ours = MpiRequest::find(*request);
   if (ours == nullptr || !ours->persistent() || ours->pending()) return real().Start(request);
   ours->start();
   return MPI_SUCCESS;
@@ -215,12 +215,12 @@ int Startall(int count, MPI_Request *requests) {
 }
 
 int Request_free(MPI_Request *request) {
-  Request *const ours = Request::find(*request);
+  MpiRequest *const ours = MpiRequest::find(*request);
   return ours != nullptr ? ours->free(request) : real().Request_free(request);
 }
 
 int Cancel(MPI_Request *request) {
-  if (Request::find(*request) == nullptr) return real().Cancel(request);
+  if (MpiRequest::find(*request) == nullptr) return real().Cancel(request);
   real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);  // collective calls cannot be cancelled
   return MPI_ERR_REQUEST;
 }

@@ -15,7 +15,7 @@ class Failures {
   Failures(int count, const MPI_Request *requests) {
     if (!requests_failed()) [[likely]] return;
     for (int i = 0; i < count; ++i) {
-      Request *const request = Request::find(requests[i]);
+      MpiRequest *const request = MpiRequest::find(requests[i]);
       if (request != nullptr && request->error() != MPI_SUCCESS)
         failed_.push_back({i, request->persistent() ? request : nullptr, request->answers_for(), request->error()});
     }
@@ -48,7 +48,7 @@ class Failures {
  private:
   struct Failure {
     int index;
-    Request *persistent;  // null if not persistent: the MPI has then freed the request
+    MpiRequest *persistent;  // null if not persistent: the MPI has then freed the request
     MPI_Comm comm;
     int error;
   };

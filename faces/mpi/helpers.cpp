@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -64,13 +65,13 @@ std::string start_one(const std::string &path, int processor, DeskName &desk_nam
   if (!desk || pipe2(ends, O_CLOEXEC) != 0) return std::string("no socket or pipe for it: ") + std::strerror(errno);
   const Descriptor theirs(ends[0]);
   Descriptor ours(ends[1]);
-  // The copies have numbers that the program inherits. They are above all that the action itself may overwrite.
-  constexpr int kDesk = 200, kLifeline = 201;
+  // The helper inherits copies with these numbers. They are above both originals, so that making one copy overwrites neither.
+  const int first = std::max({2, desk.get(), theirs.get()}) + 1, second = first + 1;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, desk.get(), kDesk);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), kLifeline);
-  std::array words{path, std::string("serve"), std::to_string(kDesk), std::to_string(kLifeline), std::to_string(processor)};
+  posix_spawn_file_actions_adddup2(&actions, desk.get(), first);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), second);
+  std::array words{path, std::string("serve"), std::to_string(first), std::to_string(second), std::to_string(processor)};
   std::vector<char *> arguments;
   for (std::string &word : words) arguments.push_back(word.data());
   if (processor < 0) arguments.pop_back();

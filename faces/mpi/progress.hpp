@@ -59,8 +59,8 @@ int wait_for_mpi(MPI_Request *request, MPI_Status *status);
 
 // Makes a waiting call of the MPI's that has no nonblocking form. Copse's helper thread moves pending calls on
 // meanwhile.
-template <class Call>
-int helped(Call &&call) {
+template <class Function>
+int helped(Function &&call) {
   const bool helps = requests_pending() && progress()->ask_for_help();
   const int result = call();
   if (helps) progress()->end_help();

@@ -18,7 +18,7 @@ namespace {
 
 std::mutex mutex;  // guards what follows; never held across a call of the MPI
 // The table and the map below are never destroyed (session.hpp).
-auto &table = *new RequestTable<Request>;
+auto &table = *new RequestTable<MpiRequest>;
 struct HeldOp {
   MPI_Op op;
   bool freed = false;
@@ -92,10 +92,10 @@ void finish_requests() {
 void remember_requests() {
   std::set<const CommState *> states;
   const std::lock_guard lock(mutex);
-  for (const Request *request : table.all()) request->remember_calls(states);
+  for (const MpiRequest *request : table.all()) request->remember_calls(states);
 }
 
-void Request::remember_calls(std::set<const CommState *> &states) const {
+void MpiRequest::remember_calls(std::set<const CommState *> &states) const {
   if (!persistent_) return;
   if (states.insert(stream_.state.get()).second) remember(*stream_.state);
   if (stream_.lane) remember(stream_.lane->trace());
@@ -103,14 +103,14 @@ void Request::remember_calls(std::set<const CommState *> &states) const {
 
 // Handles -----------------------------------------------------------------------------------------------------------
 
-Request::Request(CommState &state, const char *name, bool persistent)
+MpiRequest::MpiRequest(CommState &state, const char *name, bool persistent)
     : stream_{state.shared_from_this()}, name_(name), persistent_(persistent) {
   memory.input.outlives = memory.output.outlives = true;
 }
 
-Request::~Request() = default;
+MpiRequest::~MpiRequest() = default;
 
-void Request::keep(const Operator &op) {
+void MpiRequest::keep(const Operator &op) {
   if (op.predefined) return;
   const std::lock_guard lock(mutex);
   std::weak_ptr<HeldOp> &known = held_ops[raw_of(op.handle)];
@@ -130,12 +130,12 @@ bool free_later(MPI_Op op) {
   return true;
 }
 
-Request *Request::find(MPI_Request handle) {
+MpiRequest *MpiRequest::find(MPI_Request handle) {
   const std::lock_guard lock(mutex);
   return table.find(raw_of(handle));
 }
 
-int Request::make_handle(MPI_Request *handle) {
+int MpiRequest::make_handle(MPI_Request *handle) {
   const int result = persistent_ ? real().Recv_init_(nullptr, 0, MPI_BYTE, 0, 0, alone, handle)
                                  : real().Grequest_start_(query, drop, cancel, this, handle);
   if (result != MPI_SUCCESS) return result;
@@ -146,7 +146,7 @@ int Request::make_handle(MPI_Request *handle) {
   return result;
 }
 
-bool Request::Stream::take_lane(const char *name, std::string &why_not) {
+bool MpiRequest::Stream::take_lane(const char *name, std::string &why_not) {
   if (without_lane) return false;
   // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
   // program must end.
@@ -164,13 +164,13 @@ bool Request::Stream::take_lane(const char *name, std::string &why_not) {
   return !without_lane;
 }
 
-void Request::refuse_lane() {
+void MpiRequest::refuse_lane() {
   if (stream_.lane == nullptr) return;
   stream_.lane->refuse_all();
   stream_.lane.reset();
 }
 
-int Request::open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
+int MpiRequest::open(std::unique_ptr<MpiRequest> request, const communicator::Arguments &arguments, Load load, Store store,
                   void *handle) {
   Work &work = request->work_;
   work.arguments = arguments;
@@ -183,19 +183,19 @@ int Request::open(std::unique_ptr<Request> request, const communicator::Argument
   return open_idle(std::move(request), handle);
 }
 
-int Request::open_idle(std::unique_ptr<Request> request, void *handle) {
+int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void *handle) {
   const int result = request->make_handle(static_cast<MPI_Request *>(handle));
   if (result != MPI_SUCCESS) {
     if (request->persistent_) request->refuse_lane();
     else if (request->work_.load) request->stream_.state->refuse(request->stream_.state->pass(true));
     return result;
   }
-  Request *const opened = request.release();  // it now belongs to its handle
+  MpiRequest *const opened = request.release();  // it now belongs to its handle
   if (!opened->persistent_) opened->start();
   return MPI_SUCCESS;
 }
 
-void Request::start() {
+void MpiRequest::start() {
   if (work_.load) {
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
@@ -209,9 +209,9 @@ void Request::start() {
   stage_.store(Stage::pending, std::memory_order_release);
 }
 
-bool Request::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }
+bool MpiRequest::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }
 
-bool Request::settle() {
+bool MpiRequest::settle() {
   Stage stage = stage_.load(std::memory_order_acquire);
   if (stage == Stage::pending) {
     if (is_under_way()) return false;
@@ -227,7 +227,7 @@ bool Request::settle() {
   return stage == Stage::idle;
 }
 
-void Request::end() {
+void MpiRequest::end() {
   Outcome outcome = Outcome::done;
   if (job_) {
     outcome = stream_.copse().poll(*job_);
@@ -258,18 +258,18 @@ void Request::end() {
   if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
 }
 
-MPI_Comm Request::answers_for() const {
+MPI_Comm MpiRequest::answers_for() const {
   const CommState *state = stream_.state.get();
   return state != nullptr && !state->freed ? state->comm : MPI_COMM_SELF;
 }
 
-void Request::told() {
+void MpiRequest::told() {
   if (std::exchange(error_, MPI_SUCCESS) == MPI_SUCCESS) return;
   detail::failed_requests.fetch_sub(1, std::memory_order_release);
   detail::pending_requests.fetch_sub(1, std::memory_order_release);
 }
 
-int Request::free(MPI_Request *handle) {
+int MpiRequest::free(MPI_Request *handle) {
   if (!settle()) {
     give_away(this);
     *handle = MPI_REQUEST_NULL;
@@ -283,14 +283,14 @@ int Request::free(MPI_Request *handle) {
   return result;
 }
 
-void Request::free_pending() {
+void MpiRequest::free_pending() {
   MPI_Request handle = handle_;
   free(&handle);
 }
 
 // Callbacks of the MPI for a generalized request --------------------------------------------------------------------
 
-int Request::query(void *, MPI_Status *status) {
+int MpiRequest::query(void *, MPI_Status *status) {
   real().Status_set_elements_(status, MPI_BYTE, 0);
   real().Status_set_cancelled_(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -298,20 +298,20 @@ int Request::query(void *, MPI_Status *status) {
   return MPI_SUCCESS;  // failures.hpp reports errors
 }
 
-int Request::drop(void *self) {
-  auto *const request = static_cast<Request *>(self);
+int MpiRequest::drop(void *self) {
+  auto *const request = static_cast<MpiRequest *>(self);
   request->told();
   request->leave_table();
   delete request;
   return MPI_SUCCESS;
 }
 
-void Request::leave_table() {
+void MpiRequest::leave_table() {
   const std::lock_guard lock(mutex);
   table.erase(raw_of(handle_));
   detail::known_requests.fetch_sub(1, std::memory_order_release);
 }
 
-int Request::cancel(void *, int) { return MPI_ERR_REQUEST; }
+int MpiRequest::cancel(void *, int) { return MPI_ERR_REQUEST; }
 
 }  // namespace copse::mpi

@@ -24,16 +24,16 @@ inline int error_of(engine::Outcome outcome) {
   return outcome == engine::Outcome::refused ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-class Request final : public GivenAway {
+class MpiRequest final : public GivenAway {
  public:
   // The work before a call and after it: packing and unpacking. Both return MPI's error code, which becomes the call's.
   using Load = std::function<int()>;
   using Store = std::function<int(engine::Outcome &)>;
 
-  Request(CommState &state, const char *name, bool persistent);
-  ~Request();  // not inline: else every blocking call, which has no request, would contain it
-  Request(const Request &) = delete;
-  Request &operator=(const Request &) = delete;
+  MpiRequest(CommState &state, const char *name, bool persistent);
+  ~MpiRequest();  // not inline: else every blocking call, which has no request, would contain it
+  MpiRequest(const MpiRequest &) = delete;
+  MpiRequest &operator=(const MpiRequest &) = delete;
 
   // Memory that the call owns as long as it needs it.
   SidesMemory memory;
@@ -49,13 +49,13 @@ class Request final : public GivenAway {
   void refuse_lane();
   // Opens a call whose arguments are known. Gives the program a handle, which then owns the request, and starts the
   // call unless it is persistent. Returns MPI's error code.
-  static int open(std::unique_ptr<Request> request, const communicator::Arguments &arguments, Load load, Store store,
+  static int open(std::unique_ptr<MpiRequest> request, const communicator::Arguments &arguments, Load load, Store store,
                   void *handle);
   // Opens a call that has nothing to do.
-  static int open_idle(std::unique_ptr<Request> request, void *handle);
+  static int open_idle(std::unique_ptr<MpiRequest> request, void *handle);
 
   // Returns the live request behind a handle, or null.
-  static Request *find(MPI_Request handle);
+  static MpiRequest *find(MPI_Request handle);
   // Starts a persistent call again.
   void start();
   [[nodiscard]] bool persistent() const { return persistent_; }

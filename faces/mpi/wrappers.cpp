@@ -63,7 +63,7 @@ int Site::refuse(int error) const {
 int Site::nothing() const {
   if (persistent()) take_or_refuse_lane(false);
   else static_cast<void>(state.pass(is_started()));
-  return request_ ? Request::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
+  return request_ ? MpiRequest::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 
 std::string_view Site::why_not_with(const Buffers &buffers) const {
@@ -114,7 +114,7 @@ int Site::make_outside(std::size_t bytes) const {
 }
 
 int Site::give_away(MPI_Request handle) {
-  Request::find(handle)->free(&handle);
+  MpiRequest::find(handle)->free(&handle);
   return MPI_ERR_BUFFER;
 }
 

@@ -95,7 +95,7 @@ class Site {
     }
     if (std::string why_not; persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
     const auto kept = work.kept();
-    return Request::open(
+    return MpiRequest::open(
         std::move(request_), arguments, [kept] { return kept->load(); },
         [kept](Outcome &outcome) { return kept->store(outcome); }, handle_);
   }
@@ -105,7 +105,7 @@ class Site {
   int carry_out_refused(const Arguments &arguments, Work &&work) const {
     const auto kept = work.kept();
     MPI_Request handle = MPI_REQUEST_NULL;
-    const int error = Request::open(
+    const int error = MpiRequest::open(
         std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome &) { return MPI_SUCCESS; }, &handle);
     return end_badly(Outcome::done, error == MPI_SUCCESS ? give_away(handle) : error);
   }
@@ -116,7 +116,7 @@ class Site {
   [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->memory.output : state.memory.output; }
   [[nodiscard]] Side input() const { return {input_memory(), state.ranks}; }
   [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
-  [[nodiscard]] Request *request() const { return request_.get(); }
+  [[nodiscard]] MpiRequest *request() const { return request_.get(); }
   [[nodiscard]] bool is_started() const { return request_ && !request_->persistent(); }
   [[nodiscard]] bool persistent() const { return request_ && request_->persistent(); }
 
@@ -129,21 +129,21 @@ class Site {
   int make_outside(std::size_t bytes) const;
   int pass_on_early(std::string_view why, std::size_t bytes) const;
   void prepare() {
-    if (form_ != Form::blocking) request_ = std::make_unique<Request>(state, name, form_ == Form::persistent);
+    if (form_ != Form::blocking) request_ = std::make_unique<MpiRequest>(state, name, form_ == Form::persistent);
   }
   int pass_on_traced(std::string_view why, std::size_t bytes) const;
   void take_or_refuse_lane(bool refused) const;
   static int give_away(MPI_Request handle);
 
   const Form form_;
-  mutable std::unique_ptr<Request> request_;  // null once the call has been made
+  mutable std::unique_ptr<MpiRequest> request_;  // null once the call has been made
   void *handle_;                              // where the request's handle goes
 };
 
 template <class ToMpi>
-class Call final : public Site {
+class TypedSite final : public Site {
  public:
-  Call(Raw comm, Collective which, const char *mpi_name, ToMpi to_mpi, Form form = Form::blocking,
+  TypedSite(Raw comm, Collective which, const char *mpi_name, ToMpi to_mpi, Form form = Form::blocking,
        void *handle = nullptr)
       : Site(comm, which, mpi_name, form, handle), to_mpi_(to_mpi) {}
 

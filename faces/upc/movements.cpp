@@ -11,7 +11,7 @@ using algorithms::Collective;
 
 // An array as an operation sees it: blocks that follow one another on the thread that the pointer names, or that many on every
 // thread, from thread 0 on.
-struct Side {
+struct Array {
   const char *name;
   upc_shared at;
   bool everywhere;
@@ -21,13 +21,13 @@ struct Side {
 struct Movement {
   const char *function;
   Collective collective;
-  Side dst, src;
+  Array dst, src;
   std::size_t bytes;  // of a block
   upc_flag_t flags;
   upc_shared perm = upc_null();
 };
 
-void touch(Checks &checks, const Thread &thread, const Side &side, std::size_t block, bool written) {
+void touch(Checks &checks, const Thread &thread, const Array &side, std::size_t block, bool written) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(block, side.blocks, &bytes)) checks.refuse("bytes is " + std::to_string(block) + "; required: what fits into memory");
   if (!side.everywhere) return checks.touches(side.name, side.at.thread, side.at.address, bytes, written);

@@ -150,7 +150,7 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 
 }  // namespace
 
-Call call_of(const Variant& variant, int fragments, bool in_place) {
+ScriptedCall call_of(const Variant& variant, int fragments, bool in_place) {
   return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
           in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers, variant.modes};
 }
@@ -181,7 +181,7 @@ class Maker {
       if (sequence.back() != sequence.front()) name.append(" to ").append(std::to_string(sequence.back()));
       name += " fragments";
       for (int turn = 0; turn < (may_be_in_place && all_ ? 2 : 1); ++turn) {
-        std::vector<Call> calls;
+        std::vector<ScriptedCall> calls;
         bool in_place = (turn + sequence.front()) % 2 == 0;
         for (const int fragments : sequence) {
           calls.push_back(call_of(variant_, fragments, in_place));
@@ -205,15 +205,15 @@ class Maker {
       for (const auto& step : plan.steps)
         if (step.area < plan::kPublishArea) areas = std::max(areas, step.area + 1);
     const bool riding = !patterns_.empty();
-    const Call slow{neighbour(variant_, areas, true, riding), Collective::reduce, -1, false, false, 1};
-    const Call hasty{neighbour(variant_, areas, false, riding), Collective::reduce, -1, false, false, 1};
+    const ScriptedCall slow{neighbour(variant_, areas, true, riding), Collective::reduce, -1, false, false, 1};
+    const ScriptedCall hasty{neighbour(variant_, areas, false, riding), Collective::reduce, -1, false, false, 1};
     const bool few = variant_.ranks > kManyRanks;
     std::vector<int> counts = fragment_counts();
     if (few && counts.size() > 1)
       counts.erase(counts.begin() + 1, counts.end() - (variant_.ranks > 2 * kManyRanks ? 0 : 1));
     for (int fragments : counts) {
       for (int place = few ? (variant_.ranks + fragments) % depth_ : 0; place < depth_; place += few ? depth_ : 1) {
-        std::vector<Call> sequence(static_cast<std::size_t>(depth_), hasty);
+        std::vector<ScriptedCall> sequence(static_cast<std::size_t>(depth_), hasty);
         sequence[static_cast<std::size_t>(place)] = slow;
         sequence.push_back(call_of(variant_, fragments, fragments % 2 == 0));
         sequence.insert(sequence.end(), static_cast<std::size_t>(depth_) + 1, hasty);
@@ -253,7 +253,7 @@ class Maker {
     barrier.plans = build_plans(barrier);
     plain.plans = build_plans(plain);
     for (const int fragments : {1, depth_ + 2}) {
-      std::vector<Call> calls;
+      std::vector<ScriptedCall> calls;
       for (int turn = 0; turn < 2; ++turn) {
         calls.push_back(call_of(barrier, 1, false));
         calls.push_back(call_of(variant_, fragments, false));
@@ -272,7 +272,7 @@ class Maker {
     Random random(static_cast<std::uint64_t>(variant_.ranks * 1000 + variant_.root * 10 + variant_.radix) +
                   static_cast<std::uint64_t>(variant_.row - rows.data()) * 100000);
     for (int sample = 0; sample < (all_ ? 4 : 1); ++sample) {
-      std::vector<Call> sequence{call_of(variant_, 1 + sample % 3, false)};
+      std::vector<ScriptedCall> sequence{call_of(variant_, 1 + sample % 3, false)};
       std::string names = "between ";
       int deep = depth_;
       const int others = variant_.ranks > 2 * kManyRanks ? 1 : 3;
@@ -314,7 +314,7 @@ class Maker {
   }
 
   // Adds a case, or one for each pattern of rides.
-  void add(const std::string& name, std::vector<Call> calls, int line_depth, int slot_depth, bool mixed = false) {
+  void add(const std::string& name, std::vector<ScriptedCall> calls, int line_depth, int slot_depth, bool mixed = false) {
     const auto add_one = [&](const std::string& full_name) {
       result_.push_back({variant_.name() + "; " + full_name,
                          {variant_.ranks, variant_.nodes, line_depth, slot_depth, calls, nullptr},
@@ -383,8 +383,8 @@ Amount amount_of(Effort effort, int ranks, std::uint64_t roots) {
 
 // Tells whether the case fails without the variant's own calls.
 bool fails_without(const Variant& variant, Case subject) {
-  std::erase_if(subject.calls, [&](const Call& call) { return call.plans == variant.plans; });
-  std::vector<Call> twice = subject.calls;
+  std::erase_if(subject.calls, [&](const ScriptedCall& call) { return call.plans == variant.plans; });
+  std::vector<ScriptedCall> twice = subject.calls;
   subject.calls.insert(subject.calls.end(), twice.begin(), twice.end());
   return !check(subject, 1).ok();
 }

@@ -20,7 +20,7 @@ struct NamedCase {
 };
 
 // A call of the variant's plans, in so many fragments if it can be cut.
-[[nodiscard]] Call call_of(const Variant& variant, int fragments, bool in_place);
+[[nodiscard]] ScriptedCall call_of(const Variant& variant, int fragments, bool in_place);
 [[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
 // Returns the numbers of ranks on which a row has to be proved: 1 to 64, and 96, 128 and 257.

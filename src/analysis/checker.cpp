@@ -37,10 +37,10 @@ std::string to_text(const Finding& finding) {
 Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
   Verdict verdict;
   for (std::size_t call = 0; call < subject.calls.size(); ++call) {
-    const Call& each = subject.calls[call];
+    const ScriptedCall& each = subject.calls[call];
     bool seen = false;  // the same plans for the same purpose are checked once
     for (std::size_t before = 0; before < call && !seen; ++before) {
-      const Call& other = subject.calls[before];
+      const ScriptedCall& other = subject.calls[before];
       seen = other.plans == each.plans && other.collective == each.collective && other.root == each.root &&
              (other.fragments > 1) == (each.fragments > 1);
     }

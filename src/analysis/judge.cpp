@@ -55,7 +55,7 @@ Verdict Judge::run() {
 // ---- Calls -----------------------------------------------------------------------------------------------
 
 void Judge::enters(const Moment& now) {
-  const Call& call = job(now.call);
+  const ScriptedCall& call = job(now.call);
   if (!algorithms::traits_of(call.collective).moves_data) {
     auto& entries = calls_[now.call].entries;
     entries.resize(at(script_.ranks()));
@@ -69,7 +69,7 @@ void Judge::enters(const Moment& now) {
 
 // Acts as the caller, which has written the buffers of a rank. If that was before any rank entered, all know it.
 void Judge::hand_over(const Moment& now, int rank) {
-  const Call& call = job(now.call);
+  const ScriptedCall& call = job(now.call);
   for (const bool output : {false, true}) {
     const Memory& memory = *store_.buffer_of(now.call, rank, output).memory;
     for (std::uint32_t i = 0; i < memory.size && call.modes.in == plan::Sync::mine; ++i) {
@@ -84,7 +84,7 @@ void Judge::hand_over(const Moment& now, int rank) {
 }
 
 void Judge::returns(const Moment& now) {
-  const Call& call = job(now.call);
+  const ScriptedCall& call = job(now.call);
   CallState& state = calls_[now.call];
   if (call.fenced_out) {
     state.returns.resize(at(script_.ranks()));
@@ -147,7 +147,7 @@ void Judge::check_barrier(const Moment& now) {
 }
 
 void Judge::check_result(const Moment& now) {
-  const Call& each = job(now.call);
+  const ScriptedCall& each = job(now.call);
   if (!algorithms::traits_of(each.collective).moves_data) return check_barrier(now);
   if (!each.has_output(now.rank)) return;
   bool told = false;
@@ -165,7 +165,7 @@ void Judge::check_result(const Moment& now) {
 // Returns what is wrong with a result at a place of the message, or nothing if it is right.
 std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::Id value) {
   const int call = static_cast<int>(now.call);
-  const Call& each = job(now.call);
+  const ScriptedCall& each = job(now.call);
   const std::uint32_t blocks = store_.blocks(now.call);
   const int block = blocks > 0 ? static_cast<int>(place % blocks) : 0;
   const algorithms::Traits& traits = algorithms::traits_of(each.collective);
@@ -239,7 +239,7 @@ static bool gives_ride(const plan::Plan& plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
 }
 
-Place Judge::locate(const Moment& now, const Operand& operand) {
+Atoms Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
                 Space::peer_scratch < Space::ride);
   const bool published = operand.space >= Space::peer_input && operand.rank != now.rank;
@@ -250,14 +250,14 @@ Place Judge::locate(const Moment& now, const Operand& operand) {
   const bool lost = unknown || rides;
   std::string wrong;
   // Places are made where the caller wants them, because copying one costs more than finding it.
-  Place place = lost ? Place{} : store_.locate(now, operand, wrong);
+  Atoms place = lost ? Atoms{} : store_.locate(now, operand, wrong);
   if (rides) wrong = "rank " + std::to_string(operand.rank) + " publishes no addresses in this call, because its value rides";
   if (unknown) wrong = "has not awaited the addresses of rank " + std::to_string(operand.rank) + " in this call";
   if (place.memory == nullptr && !wrong.empty()) find(Fault::illegal, now, wrong);
   return place;
 }
 
-bool Judge::read(const Moment& now, const Place& place, const Operand& operand, std::vector<Values::Id>& values) {
+bool Judge::read(const Moment& now, const Atoms& place, const Operand& operand, std::vector<Values::Id>& values) {
   values.clear();
   const Memory& memory = *place.memory;
   if (place.reused && memory.tag != place.tag) {
@@ -294,7 +294,7 @@ bool Judge::read(const Moment& now, const Place& place, const Operand& operand, 
   return true;
 }
 
-void Judge::write(const Moment& now, const Place& place, const Operand& operand,
+void Judge::write(const Moment& now, const Atoms& place, const Operand& operand,
                   const std::vector<Values::Id>& values) {
   Memory& memory = *place.memory;
   if (place.reused && (memory.tag != place.tag || memory.size == 0)) {
@@ -324,7 +324,7 @@ void Judge::write(const Moment& now, const Place& place, const Operand& operand,
   }
 }
 
-bool Judge::same_part(const Moment& now, const Place& a, const Place& b) {
+bool Judge::same_part(const Moment& now, const Atoms& a, const Atoms& b) {
   if (a.part == b.part) return true;
   find(Fault::mismatch, now, "the operands are not the same part of the message");
   return false;
@@ -332,8 +332,8 @@ bool Judge::same_part(const Moment& now, const Place& a, const Place& b) {
 
 void Judge::moves(const Moment& now) {
   const plan::Step& step = *now.step;
-  const Place dst = locate(now, step.dst);
-  const Place a = locate(now, step.a);
+  const Atoms dst = locate(now, step.dst);
+  const Atoms a = locate(now, step.a);
   if (dst.memory == nullptr || a.memory == nullptr || !same_part(now, dst, a)) return;
   // The executor does not copy what is in its place already (in-place calls).
   if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
@@ -341,20 +341,20 @@ void Judge::moves(const Moment& now) {
     return;
   if (!read(now, a, step.a, read_.a)) return;
   if (step.kind == Kind::reduce) {
-    const Place b = locate(now, step.b);
+    const Atoms b = locate(now, step.b);
     if (b.memory == nullptr || !same_part(now, a, b) || !read(now, b, step.b, read_.b)) return;
     for (std::size_t i = 0; i < read_.a.size(); ++i) read_.a[i] = values_.combine(read_.a[i], read_.b[i]);
   }
   write(now, dst, step.dst, read_.a);
   if (step.dst2.space == Space::none) return;
-  const Place dst2 = locate(now, step.dst2);
+  const Atoms dst2 = locate(now, step.dst2);
   if (dst2.memory != nullptr && same_part(now, a, dst2)) write(now, dst2, step.dst2, read_.a);
 }
 
 // ---- The wire --------------------------------------------------------------------------------------------
 
 bool Judge::sends(const Moment& now, std::size_t message) {
-  Place source;
+  Atoms source;
   if (now.step->a.space != Space::none) {
     source = locate(now, now.step->a);
     if (source.memory == nullptr || !read(now, source, now.step->a, read_.a)) return false;
@@ -379,7 +379,7 @@ void Judge::expects(const Moment& now, std::size_t expected) {
 }
 
 // The wire wrote the place at some time after the message was expected and sent. If the place is renewed, all of it goes.
-void Judge::arrive(const Moment& now, const Place& place, const Expected& expected, const Signal& sent) {
+void Judge::arrive(const Moment& now, const Atoms& place, const Expected& expected, const Signal& sent) {
   const Memory& memory = *place.memory;
   const bool renewed = place.reused && memory.tag != place.tag;
   const std::uint32_t count = renewed ? memory.size : place.count;
@@ -409,7 +409,7 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   if (message.data != (step.dst.space != Space::none) || sent.step->more != step.more)
     return find(Fault::wire, now, "only one of the two has data, or goes on: " + text());
   if (!message.data) return;
-  const Place dst = locate(now, step.dst);
+  const Atoms dst = locate(now, step.dst);
   if (dst.memory == nullptr) return;
   if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
   if (place.step->dst.space != Space::none) {
@@ -421,7 +421,7 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
 
 void Judge::drains(const Moment& now, std::size_t number, const Moment& sent) {
   const Sent& message = sent_[number];
-  const Place& source = message.source;
+  const Atoms& source = message.source;
   for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
     const bool same = !source.reused || source.memory->tag == source.tag;
     if (!same || store_.atoms_of(*source.memory)[source.index(i)].accesses.write != message.writes[i]) {

@@ -108,7 +108,7 @@ class Judge : public Quiet {
     AtomSpan part;
     std::vector<Values::Id> values;
     std::vector<Epoch> writes;  // the writes of the source when it was sent
-    Place source;
+    Atoms source;
   };
   struct Expected {  // from when on the wire may write
     const plan::Step* step;
@@ -129,14 +129,14 @@ class Judge : public Quiet {
     Verdict verdict{};
   };
 
-  const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
+  const ScriptedCall& job(std::size_t call) const { return script_.subject().calls[call]; }
   void note(const Moment& now, bool news);
-  Place locate(const Moment& now, const plan::Operand& operand);
-  bool read(const Moment& now, const Place& place, const plan::Operand& operand, std::vector<Values::Id>& values);
-  void write(const Moment& now, const Place& place, const plan::Operand& operand,
+  Atoms locate(const Moment& now, const plan::Operand& operand);
+  bool read(const Moment& now, const Atoms& place, const plan::Operand& operand, std::vector<Values::Id>& values);
+  void write(const Moment& now, const Atoms& place, const plan::Operand& operand,
              const std::vector<Values::Id>& values);
-  void arrive(const Moment& now, const Place& place, const Expected& expected, const Signal& sent);
-  bool same_part(const Moment& now, const Place& a, const Place& b);
+  void arrive(const Moment& now, const Atoms& place, const Expected& expected, const Signal& sent);
+  bool same_part(const Moment& now, const Atoms& a, const Atoms& b);
   void hand_over(const Moment& now, int rank);
   void take_back(const Moment& now);
   void touch_buffer(const Moment& now, Memory& memory, const char* name);

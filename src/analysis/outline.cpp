@@ -26,7 +26,7 @@ Case one_call(const Variant& variant) {
   int depth = 2;
   for (const plan::Plan& plan : *variant.plans)
     for (const auto& section : plan.sections) depth = std::max(depth, section.max_lag + 1);
-  Call call = call_of(variant, 1, false);
+  ScriptedCall call = call_of(variant, 1, false);
   // What rides together must ride, or the plan moves nothing.
   if (variant.plans->front().together) call.rides.assign(at(variant.ranks), Ride::slot);
   return {variant.ranks, variant.nodes, depth, depth, {call}, nullptr};

@@ -22,7 +22,7 @@ struct Rules {
   std::set<int> published = {};  // whose publications the rank has awaited so far
   const plan::Step* step = nullptr;
 
-  const Call& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
+  const ScriptedCall& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
 
   void illegal(std::string why) {
     findings.push_back(

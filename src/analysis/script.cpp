@@ -9,7 +9,7 @@ using plan::Kind;
 
 Script::Script(const Case& subject) : subject_(subject) {
   acts_.reserve(subject.calls.size());
-  for (const Call& call : subject.calls) {
+  for (const ScriptedCall& call : subject.calls) {
     const std::size_t cast = cast_for(call);
     acts_.push_back({cast, call.fragments, tickets_, posts_});
     posts_ += at(subject.ranks) * casts_[cast].first_portion.back() * at(call.fragments);
@@ -17,7 +17,7 @@ Script::Script(const Case& subject) : subject_(subject) {
   }
 }
 
-std::size_t Script::cast_for(const Call& call) {
+std::size_t Script::cast_for(const ScriptedCall& call) {
   for (std::size_t earlier = 0; earlier < acts_.size(); ++earlier)
     if (subject_.calls[earlier].plans == call.plans) return acts_[earlier].cast;
   Cast& cast = casts_.emplace_back();

@@ -23,7 +23,7 @@ using Ticket = std::int64_t;
 enum class Ride : std::uint8_t { stays, line, slot };
 
 // One collective call by all ranks, and what it must achieve.
-struct Call {
+struct ScriptedCall {
   std::shared_ptr<const Plans> plans;
   algorithms::Collective collective{};
   int root = 0;
@@ -65,7 +65,7 @@ struct Case {
   int ranks = 1;
   std::vector<std::int32_t> nodes;  // per rank; empty: one node
   int line_depth = 2, slot_depth = 2;
-  std::vector<Call> calls;
+  std::vector<ScriptedCall> calls;
   const Replacement* replacement = nullptr;
 
   [[nodiscard]] bool near(int a, int b) const { return nodes.empty() || nodes[at(a)] == nodes[at(b)]; }
@@ -156,7 +156,7 @@ class Script {
   [[nodiscard]] std::size_t posts() const { return posts_; }  // posts that all ranks can make in all calls
 
  private:
-  [[nodiscard]] std::size_t cast_for(const Call& call);
+  [[nodiscard]] std::size_t cast_for(const ScriptedCall& call);
   void count_awaits(Cast& cast) const;
 
   const Case& subject_;

@@ -37,7 +37,7 @@ Store::Store(const Script& script) : script_(script) {
 
 // Makes the buffers of a call. If input and output are one buffer, it is the one that holds more.
 void Store::make_buffers(std::size_t call) {
-  const Call& each = job(call);
+  const ScriptedCall& each = job(call);
   const int ranks = script_.ranks();
   const auto& traits = algorithms::traits_of(each.collective);
   const bool output_holds_more = plan::blocks_in(traits.input, ranks) < plan::blocks_in(traits.output, ranks);
@@ -69,7 +69,7 @@ void Store::resize(Memory& memory, std::uint32_t size) {
 }
 
 bool Store::has_one_buffer(std::size_t call, int rank) const {
-  const Call& each = job(call);
+  const ScriptedCall& each = job(call);
   return each.traits().one_buffer ||
          (each.in_place && each.traits().in_place && each.has_input(rank) && each.has_output(rank));
 }
@@ -81,10 +81,10 @@ std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {
   return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, script_.ranks()));
 }
 
-Place Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
+Atoms Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
                        std::string& wrong) {
   const Buffer& buffer = buffer_of(now.call, owner, output);
-  Place place{buffer.memory, part.first, part.size(), -1, part};
+  Atoms place{buffer.memory, part.first, part.size(), -1, part};
   if (buffer.extent == plan::Extent::message) return place;
   const auto held = static_cast<std::uint32_t>(plan::blocks_in(buffer.extent, script_.ranks()));
   const std::uint32_t number = messages_[now.call].cuts.one_fragment() ? 0 : static_cast<std::uint32_t>(now.fragment);
@@ -101,12 +101,12 @@ Place Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part,
   return place;
 }
 
-Place Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, AtomSpan part, Ticket tag) const {
+Atoms Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, AtomSpan part, Ticket tag) const {
   const Cuts& cuts = messages_[now.call].cuts;
   const AtomSpan whole =
       now.section->loop || cuts.one_fragment() ? cuts.fragment(now.fragment) : AtomSpan{0, cuts.atoms()};
   const std::uint32_t blocks = this->blocks(now.call);
-  Place place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
+  Atoms place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
   if (blocks == 0) return place;
   place.first = (operand.range.first + blocks - operand.origin) % blocks;
   place.whole = place.first + part.size();
@@ -114,7 +114,7 @@ Place Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, 
   return place;
 }
 
-Place Store::in_scratch(const Moment& now, int owner, const Operand& operand, AtomSpan part) {
+Atoms Store::in_scratch(const Moment& now, int owner, const Operand& operand, AtomSpan part) {
   const Cuts& cuts = messages_[now.call].cuts;
   const std::uint32_t blocks = this->blocks(now.call);
   const std::size_t scratches = scratches_.size() / scratch_depth_ / at(script_.ranks());
@@ -123,14 +123,14 @@ Place Store::in_scratch(const Moment& now, int owner, const Operand& operand, At
   const bool by_ticket = (now.section->loop || cuts.one_fragment()) && !uncut;
   const Ticket tag = by_ticket ? now.ticket : -2 - static_cast<Ticket>(now.call);
   const std::size_t turn = static_cast<std::size_t>(now.ticket) % script_.plan_of(now.call, owner).scratch_depth;
-  Place place = in_ring(now, scratches_[(at(owner) * scratches + operand.area) * scratch_depth_ + turn], operand, part, tag);
+  Atoms place = in_ring(now, scratches_[(at(owner) * scratches + operand.area) * scratch_depth_ + turn], operand, part, tag);
   if (!uncut) return place;
   place.first = blocks == 0 ? part.first : place.first + static_cast<std::uint32_t>(now.fragment) * blocks;
   place.whole = std::max(cuts.atoms(), place.first + place.count);
   return place;
 }
 
-Place Store::locate(const Moment& now, const Operand& operand, std::string& wrong) {
+Atoms Store::locate(const Moment& now, const Operand& operand, std::string& wrong) {
   const AtomSpan part = messages_[now.call].cuts.span_of(now.section->loop, now.fragment, operand.range);
   const auto ring = [&](std::vector<Memory>& memories, int depth) -> Memory& {
     return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) +

@@ -30,7 +30,7 @@ struct Memory {
   std::uint32_t size = 0, room = 0;  // number of atoms, and how many there may be without a move
 };
 // Some atoms of a memory, for one ticket.
-struct Place {
+struct Atoms {
   struct Wrap {  // blocks that wrap around: atom base + (first + i) % around
     std::uint32_t base = 0, around = 0;
   };
@@ -66,7 +66,7 @@ class Store {
   [[nodiscard]] const Cuts& cuts(std::size_t call) const { return messages_[call].cuts; }
   [[nodiscard]] std::uint32_t blocks(std::size_t call) const { return messages_[call].blocks; }
   // Returns where an operand lies. If it does not lie where the step says, the place has no memory, and `wrong` says why.
-  [[nodiscard]] Place locate(const Moment& now, const plan::Operand& operand, std::string& wrong);
+  [[nodiscard]] Atoms locate(const Moment& now, const plan::Operand& operand, std::string& wrong);
 
   [[nodiscard]] Buffer& buffer_of(std::size_t call, int rank, bool output) {
     return buffers_[(call * at(script_.ranks()) + at(rank)) * 2 + (output ? 1 : 0)];
@@ -83,14 +83,14 @@ class Store {
     Cuts cuts;
     std::uint32_t blocks;  // blocks that it is made of
   };
-  [[nodiscard]] const Call& job(std::size_t call) const { return script_.subject().calls[call]; }
+  [[nodiscard]] const ScriptedCall& job(std::size_t call) const { return script_.subject().calls[call]; }
   [[nodiscard]] bool has_one_buffer(std::size_t call, int rank) const;
   [[nodiscard]] std::uint32_t atoms_in(std::size_t call, plan::Extent extent) const;
   void make_buffers(std::size_t call);
-  [[nodiscard]] Place in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
+  [[nodiscard]] Atoms in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
                                 std::string& wrong);
-  [[nodiscard]] Place in_scratch(const Moment& now, int owner, const plan::Operand& operand, AtomSpan part);
-  [[nodiscard]] Place in_ring(const Moment& now, Memory& memory, const plan::Operand& operand, AtomSpan part,
+  [[nodiscard]] Atoms in_scratch(const Moment& now, int owner, const plan::Operand& operand, AtomSpan part);
+  [[nodiscard]] Atoms in_ring(const Moment& now, Memory& memory, const plan::Operand& operand, AtomSpan part,
                               Ticket tag) const;
 
   const Script& script_;

@@ -34,8 +34,12 @@ class Arrivals {
   void add(Client client) {
     const std::lock_guard lock(mutex_);
     clients_.push_back(std::move(client));
+    present_.fetch_add(1, std::memory_order_relaxed);
     any_.store(true, std::memory_order_release);
   }
+  void left() { present_.fetch_sub(1, std::memory_order_relaxed); }
+  // Tells whether a communicator has come and not left, taken by the thread that serves or not.
+  [[nodiscard]] bool present() const { return present_.load(std::memory_order_relaxed) > 0; }
   void move_to(std::vector<Client> &clients) {
     if (!any_.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(mutex_);
@@ -46,6 +50,7 @@ class Arrivals {
 
  private:
   std::atomic<bool> any_{false};
+  std::atomic<int> present_{0};
   std::mutex mutex_;  // protects the clients
   std::vector<Client> clients_;
 };
@@ -107,15 +112,16 @@ class Patience {
   Clock::time_point since_{};
 };
 
-// Serves until `over` is set and nobody is left to be served. Says whether that is so in `busy`.
-void serve(const std::atomic<bool> &over, std::atomic<bool> &busy, Arrivals &arrivals) {
+// Serves until `over` is set and nobody is left to be served.
+void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
   constexpr std::chrono::milliseconds kWatchEvery{50};
   std::vector<Client> clients;
   Patience patience;
   auto next_watch = Clock::now();
-  for (unsigned turn = 0; !clients.empty() || !over.load(std::memory_order_acquire); ++turn) {
+  for (unsigned turn = 0;; ++turn) {
+    const bool last = over.load(std::memory_order_acquire);  // nobody arrives after that
     arrivals.move_to(clients);
-    busy.store(!clients.empty(), std::memory_order_relaxed);
+    if (clients.empty() && last) return;
     bool moved = false, crowded = clients.empty();
     const bool watch = turn % 1024 == 0 && Clock::now() >= next_watch;
     if (watch) next_watch = Clock::now() + kWatchEvery;
@@ -127,8 +133,12 @@ void serve(const std::atomic<bool> &over, std::atomic<bool> &busy, Arrivals &arr
       crowded = crowded || comm.capabilities().oversubscribed;
       const bool alone = forsaken && served == Communicator::Served::nothing;
       if (alone) comm.give_up();
-      if (alone || served == Communicator::Served::ended) clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
-      else ++i;
+      if (!alone && served != Communicator::Served::ended) {
+        ++i;
+        continue;
+      }
+      clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
+      arrivals.left();
     }
     if (moved) patience.moved();
     else patience.nothing(crowded);
@@ -156,13 +166,13 @@ void help(Communicator &comm) {
 void help(int desk, int lifeline, int starter, const choose::Settings &settings) {
   const auto progress = std::make_shared<Progress>();
   Arrivals arrivals;
-  std::atomic<bool> over{false}, busy{false};
+  std::atomic<bool> over{false};
   std::vector<Meeting> meetings;
-  std::thread server([&] { serve(over, busy, arrivals); });
-  // The rank that holds the lifeline may leave MPI while others, and their communicators, are still at work.
+  std::thread server([&] { serve(over, arrivals); });
+  // The rank that holds the lifeline may leave MPI while others, and their communicators and meetings, are still at work.
   constexpr int kAfterwards = 100;  // milliseconds between two looks
   pollfd watched[] = {{desk, POLLIN, 0}, {lifeline, POLLIN, 0}, {starter, POLLIN, 0}};
-  for (bool alone = false; !alone || busy.load(std::memory_order_relaxed);) {
+  for (bool alone = false; !alone || !meetings.empty() || arrivals.present();) {
     if (poll(watched, alone ? 1 : 3, alone ? kAfterwards : -1) < 0) continue;
     alone = alone || watched[1].revents != 0 || watched[2].revents != 0;
     std::erase_if(meetings, [](const Meeting &meeting) { return meeting.over(); });

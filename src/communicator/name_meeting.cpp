@@ -223,11 +223,11 @@ class Host {
 };
 
 // The side of the other ranks: one call.
-class Call {
+class Attempt {
  public:
   enum class End : std::uint8_t { joined, refused, in_vain };
 
-  Call(const Address &address, const Hello &mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
+  Attempt(const Address &address, const Hello &mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
 
   // Calls once. If that is in vain, `trouble` says what went wrong if somebody was there, and the next call may go better.
   End make(const Deadline &deadline) {
@@ -320,12 +320,12 @@ Descriptor invite(const Address &address, const Hello &mine, std::size_t bytes, 
 
 // Calls until rank 0 answers. If that fails, the result is empty, and `why` is the reason.
 Descriptor call(const Address &address, const Hello &mine, std::size_t bytes, const Deadline &deadline, std::string &why) {
-  Call attempt(address, mine, bytes);
+  Attempt attempt(address, mine, bytes);
   while (true) {
     switch (attempt.make(deadline)) {
-      case Call::End::joined: return std::move(attempt.memory);
-      case Call::End::refused: why = attempt.trouble; return Descriptor{};
-      case Call::End::in_vain: break;
+      case Attempt::End::joined: return std::move(attempt.memory);
+      case Attempt::End::refused: why = attempt.trouble; return Descriptor{};
+      case Attempt::End::in_vain: break;
     }
     if (deadline.passed()) {
       why = "rank 0 did not come in time" + (attempt.trouble.empty() ? "" : "; " + attempt.trouble);

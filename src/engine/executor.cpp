@@ -98,7 +98,7 @@ inline Outcome Executor::move(const Op &op, const Call &call, const Fragment &fr
     return movement_.reduce(op, call, where(op.dst), where(op.dst2), where(op.a), where(op.b));
   };
   const auto copy = [&](auto where) {
-    const Place dst = where(op.dst), src = where(op.a);
+    const Located dst = where(op.dst), src = where(op.a);
     if (call.one_way && op.dst.space == plan::Space::output)
       note_cut_off(op.a.rank < 0 ? here_.me : op.a.rank, src.count, dst.count);
     if (op.leaves) return movement_.copy_to_slot(dst, src, call.element_bytes);

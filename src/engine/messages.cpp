@@ -26,7 +26,7 @@ Messages::Packed &Messages::packed_of(const Op &op, const Fragment &fragment) {
 }
 
 void Messages::add_pieces(const WirePart &part, const Call &call, const Fragment &fragment) {
-  const auto add = [&](const Place &place) {
+  const auto add = [&](const Located &place) {
     const std::size_t bytes = place.count * call.element_bytes;
     if (bytes == 0) return;
     if (!pieces_.empty() && pieces_.back().at + pieces_.back().bytes == place.here) {

@@ -15,7 +15,7 @@ constexpr std::size_t kBounceBytes = 32768;  // what the kernel brings at a time
 
 // Touches pages of another process's heap before stores to them. Pages become mapped here at their first touch. A store maps
 // one page at a time; a load maps all pages around it (the kernel's fault-around).
-void meet_pages(const Place &place, std::size_t bytes) {
+void meet_pages(const Located &place, std::size_t bytes) {
   constexpr std::uintptr_t kAround = 65536;
   if (place.peer == nullptr || place.peer->same_process || bytes == 0) return;
   const std::byte *const end = place.here + bytes;
@@ -39,24 +39,24 @@ void reduce_past_caches(const Combine &combine, std::byte *far, std::byte *near,
 
 }  // namespace
 
-bool Movement::knows(const Place &place) {
+bool Movement::knows(const Located &place) {
   if (!place.known) unreached_ = place.peer;
   return place.known;
 }
 
-bool Movement::fetch(const Place &src, std::size_t offset, std::byte *here, std::size_t bytes) {
+bool Movement::fetch(const Located &src, std::size_t offset, std::byte *here, std::size_t bytes) {
   if (kernel_read(*src.peer, here, src.there + offset, bytes)) return true;
   unreached_ = src.peer;
   return false;
 }
 
-bool Movement::store(const Place &dst, std::size_t offset, const std::byte *here, std::size_t bytes) {
+bool Movement::store(const Located &dst, std::size_t offset, const std::byte *here, std::size_t bytes) {
   if (kernel_write(*dst.peer, here, dst.there + offset, bytes)) return true;
   unreached_ = dst.peer;
   return false;
 }
 
-bool Movement::copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t past_from) {
+bool Movement::copy(const Located &dst, const Located &src, std::size_t element_bytes, std::size_t past_from) {
   if (!knows(dst) || !knows(src)) return false;
   const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (bytes == 0) return true;
@@ -70,7 +70,7 @@ bool Movement::copy(const Place &dst, const Place &src, std::size_t element_byte
   return false;  // no plan moves data between two other ranks
 }
 
-bool Movement::copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes) {
+bool Movement::copy_to_slot(const Located &dst, const Located &src, std::size_t element_bytes) {
   const std::size_t bytes = std::min(dst.count, src.count) * element_bytes;
   if (!slot_stores_.asks(bytes)) return copy(dst, src, element_bytes, slot_stores_.past_from());
   const auto begin = std::chrono::steady_clock::now();
@@ -79,7 +79,7 @@ bool Movement::copy_to_slot(const Place &dst, const Place &src, std::size_t elem
   return copied;
 }
 
-bool Movement::reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b) {
+bool Movement::reduce(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b) {
   if (!knows(dst) || !knows(dst2) || !knows(a) || !knows(b)) return false;
   if (a.count == 0) return true;
   const bool two = op.dst2.space != plan::Space::none;
@@ -88,8 +88,8 @@ bool Movement::reduce(const Op &op, const Call &call, const Place &dst, const Pl
   return true;
 }
 
-void Movement::reduce_here(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a,
-                           const Place &b) const {
+void Movement::reduce_here(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a,
+                           const Located &b) const {
   const std::size_t size = call.element_bytes, bytes = a.count * size;
   const Combine &combine = *call.combine;
   const bool two = op.dst2.space != plan::Space::none;
@@ -106,20 +106,20 @@ void Movement::reduce_here(const Op &op, const Call &call, const Place &dst, con
 }
 
 // Reduces operands that loads and stores do not reach. They are brought here a cacheful at a time.
-bool Movement::reduce_by_pieces(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a,
-                                const Place &b) {
+bool Movement::reduce_by_pieces(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a,
+                                const Located &b) {
   const std::size_t size = call.element_bytes, piece = std::max<std::size_t>(1, kBounceBytes / size);
   bounce_.resize(3 * piece * size);
   for (std::size_t at = 0; at < a.count; at += piece) {
     const std::size_t count = std::min(piece, a.count - at), bytes = count * size, offset = at * size;
     std::array<std::byte *, 3> bounce{};
     for (std::size_t i = 0; i < bounce.size(); ++i) bounce[i] = bounce_.data() + i * piece * size;
-    const auto bring = [&](const Place &source, std::byte *&near) {
+    const auto bring = [&](const Located &source, std::byte *&near) {
       if (source.here == nullptr) return fetch(source, offset, near, bytes);
       near = source.here + offset;
       return true;
     };
-    const auto deliver = [&](const Place &target, const std::byte *from) {
+    const auto deliver = [&](const Located &target, const std::byte *from) {
       if (target.here == nullptr) return store(target, offset, from, bytes);
       if (target.here + offset != from) kernels::copy(target.here + offset, from, bytes);
       return true;

@@ -23,20 +23,20 @@ class Movement {
 
   // These return false if they do not reach a peer. Then unreached() returns that peer. copy() stores `past_from` bytes and
   // more past the caches.
-  bool copy(const Place &dst, const Place &src, std::size_t element_bytes, std::size_t past_from);
-  bool copy_to_slot(const Place &dst, const Place &src, std::size_t element_bytes);
+  bool copy(const Located &dst, const Located &src, std::size_t element_bytes, std::size_t past_from);
+  bool copy_to_slot(const Located &dst, const Located &src, std::size_t element_bytes);
   // Sets dst, and dst2 if the operation has one, to `a` op `b`.
-  bool reduce(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
+  bool reduce(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b);
 
   // Returns a peer whose memory the kernel could not reach, or null if there is none.
   [[nodiscard]] const Peer *unreached() const { return unreached_; }
 
  private:
-  bool knows(const Place &place);
-  bool fetch(const Place &src, std::size_t offset, std::byte *here, std::size_t bytes);
-  bool store(const Place &dst, std::size_t offset, const std::byte *here, std::size_t bytes);
-  void reduce_here(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b) const;
-  bool reduce_by_pieces(const Op &op, const Call &call, const Place &dst, const Place &dst2, const Place &a, const Place &b);
+  bool knows(const Located &place);
+  bool fetch(const Located &src, std::size_t offset, std::byte *here, std::size_t bytes);
+  bool store(const Located &dst, std::size_t offset, const std::byte *here, std::size_t bytes);
+  void reduce_here(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b) const;
+  bool reduce_by_pieces(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b);
 
   std::size_t stream_from_ = SIZE_MAX;
   SlotStores slot_stores_;

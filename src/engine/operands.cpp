@@ -42,7 +42,7 @@ const Addresses &Operands::take_publication(int rank, const std::byte *payload) 
   return theirs;
 }
 
-Place Operands::place(const Ref &ref, const Call &call, const Fragment &fragment) {
+Located Operands::place(const Ref &ref, const Call &call, const Fragment &fragment) {
   std::size_t offset = 0, count = fragment.count;
   if (ref.range.of != 1) {
     const shape::Chunk chunk =
@@ -54,13 +54,13 @@ Place Operands::place(const Ref &ref, const Call &call, const Fragment &fragment
   return at(ref, call, fragment, in_fragment, in_fragment + fragment.first * call.element_bytes, count);
 }
 
-Place Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment, std::size_t in_message,
+Located Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment, std::size_t in_message,
                    std::size_t count) {
   const auto published = [&](std::uintptr_t address) {
     const Peer &peer = here_.peer(ref.rank);
-    return Place{peer.direct(address), address, &peer, count};
+    return Located{peer.direct(address), address, &peer, count};
   };
-  const auto near = [count](std::byte *place) { return Place{place, 0, nullptr, count}; };
+  const auto near = [count](std::byte *place) { return Located{place, 0, nullptr, count}; };
   switch (ref.space) {
     case plan::Space::none: break;
     case plan::Space::input: return near(static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message);
@@ -90,7 +90,7 @@ std::uint32_t Operands::run_of(const Ref &ref, const Call &call, const Fragment 
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
 
-Place Operands::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+Located Operands::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                       std::uint32_t run) {
   if (ref.space == plan::Space::ride) {
     const OneBlock found = ridden(ref, number, call.element_bytes, fragment.ticket);
@@ -104,7 +104,7 @@ Place Operands::block(const Ref &ref, const Call &call, const Fragment &fragment
   return at(ref, call, fragment, place * fragment.count * size, (place * call.count + fragment.first) * size, count);
 }
 
-Place Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number) {
+Located Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number) {
   const auto nth = [number](std::uint32_t first, std::uint32_t end) {
     return end == 0 ? first + number : (first + number) % end;
   };
@@ -121,7 +121,7 @@ Place Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &f
   whole = std::min(whole, entry.count);
   const std::size_t count =
       call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
-  Place result = at(ref, call, fragment, place * fragment.count * size,
+  Located result = at(ref, call, fragment, place * fragment.count * size,
                     static_cast<std::size_t>(entry.place) + fragment.first * size, count);
   result.known = known;
   return result;

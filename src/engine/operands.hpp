@@ -18,7 +18,7 @@ struct Fragment {  // what the current step works on
 };
 
 // A resolved operand. It lies here, or at an address of a peer that only the kernel reaches.
-struct Place {
+struct Located {
   std::byte *here = nullptr;
   std::uintptr_t there = 0;
   const Peer *peer = nullptr;
@@ -78,10 +78,10 @@ class Operands {
   }
 
   // Locates an operand in a message that is not made of blocks.
-  [[nodiscard]] Place place(const Ref &ref, const Call &call, const Fragment &fragment);
+  [[nodiscard]] Located place(const Ref &ref, const Call &call, const Fragment &fragment);
   // block() locates block `number` of an operand and the `run` - 1 blocks that follow it contiguously. run_of() returns such
   // a `run`.
-  [[nodiscard]] Place block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+  [[nodiscard]] Located block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                             std::uint32_t run);
   [[nodiscard]] std::uint32_t run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
                                      std::uint32_t most) const;
@@ -103,9 +103,9 @@ class Operands {
 
  private:
   void size_scratch(const Program &program, const Call &call, bool one_fragment);
-  [[nodiscard]] Place at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
+  [[nodiscard]] Located at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment,
                          std::size_t in_message, std::size_t count);
-  [[nodiscard]] Place ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number);
+  [[nodiscard]] Located ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number);
   [[nodiscard]] bool look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const;
   // These are in rides.cpp.
   [[nodiscard]] std::int32_t choose_ride(const Program &program, const Call &call);

@@ -6,7 +6,7 @@
 
 namespace copse::engine {
 
-bool StandIns::reachable(const Peer &heap, const Side &side) const {
+bool StandIns::reachable(const Peer &heap, const Half &side) const {
   for (const Block &block : side.blocks) {
     const std::size_t bytes = block.count * call_.element_bytes;
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.place) - heap.heap_base;
@@ -15,7 +15,7 @@ bool StandIns::reachable(const Peer &heap, const Side &side) const {
   return true;
 }
 
-void StandIns::stand_in(Side &side, bool filled) const {
+void StandIns::stand_in(Half &side, bool filled) const {
   std::size_t bytes = 0;
   for (const Block &block : side.blocks) {
     side.packed.push_back({static_cast<std::ptrdiff_t>(bytes), block.count});
@@ -30,7 +30,7 @@ void StandIns::stand_in(Side &side, bool filled) const {
 
 StandIns::StandIns(const Program &program, const Call &call, int me, const Peer &heap) : call_(call) {
   const auto side_of = [&](plan::Extent extent, const void *buffer, const Block *table) {
-    Side side;
+    Half side;
     if (buffer == nullptr) return side;
     side.buffer = static_cast<std::byte *>(const_cast<void *>(buffer));
     const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.ranks));
@@ -60,7 +60,7 @@ StandIns::StandIns(const Program &program, const Call &call, int me, const Peer 
     call_.input = input_.memory.data();
     if (call.input_blocks != nullptr) call_.input_blocks = input_.packed.data();
   }
-  for (const Side *side : {&input_, &output_}) {
+  for (const Half *side : {&input_, &output_}) {
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side->memory.data()) - heap.heap_base;
     usable_ &= side->memory.empty() || offset < heap.heap_bytes;
   }

@@ -23,17 +23,17 @@ class StandIns {
   void deliver() const;
 
  private:
-  struct Side {
+  struct Half {
     std::byte *buffer = nullptr;
     std::vector<Block> blocks;      // in the buffer
     std::vector<std::byte> memory;  // empty: the original buffer is used
     std::vector<Block> packed;      // in the memory
   };
-  [[nodiscard]] bool reachable(const Peer &heap, const Side &side) const;
-  void stand_in(Side &side, bool filled) const;
+  [[nodiscard]] bool reachable(const Peer &heap, const Half &side) const;
+  void stand_in(Half &side, bool filled) const;
 
   Call call_;
-  Side input_, output_;
+  Half input_, output_;
   bool usable_ = true;
 };
 

@@ -129,7 +129,7 @@ void add_calls(Measurements &all, const topology::CpuSet &usable) {
   const auto solo = std::make_shared<const Solo>();
   const unsigned first = usable.front();
   all.push_back({"calls and steps", [=](Figures &figures) {
-                   const Solo::Costs costs = solo->costs(first, figures.at("own.line_ns").value);
+                   const Solo::CallTimes costs = solo->costs(first, figures.at("own.line_ns").value);
                    figures.add("steps.call_ns", costs.call_ns);
                    figures.add("steps.step_ns", costs.step_ns);
                    figures.add("steps.wait_ns", costs.wait_ns);

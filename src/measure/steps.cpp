@@ -96,8 +96,8 @@ Solo::Ranks Solo::make(int ranks) {
 
 // The root of a flat gather awaits and copies one block for each other rank, and copies its own: two steps and one word more for each
 // rank more. Another rank acquires, copies, posts and is done.
-Solo::Costs Solo::costs(unsigned processor, double own_line_ns) const {
-  Costs costs;
+Solo::CallTimes Solo::costs(unsigned processor, double own_line_ns) const {
+  CallTimes costs;
   in_threads(std::array{processor}, [&](std::size_t) {
     const Times few = gather(few_), many = gather(many_);
     costs.wait_ns = look_ns();

@@ -15,10 +15,10 @@ namespace copse::measure {
 class Solo {
  public:
   Solo();
-  struct Costs {
+  struct CallTimes {
     double call_ns = 0, step_ns = 0, wait_ns = 0;
   };
-  [[nodiscard]] Costs costs(unsigned processor, double own_line_ns) const;
+  [[nodiscard]] CallTimes costs(unsigned processor, double own_line_ns) const;
 
  private:
   using Ranks = std::vector<std::unique_ptr<communicator::Communicator>>;

@@ -219,7 +219,7 @@ Price price(const Question &question, const Parameters &machine) {
   const auto fragments = question.fragment_bytes == 0 || question.bytes == 0
                              ? std::size_t{1}
                              : (question.bytes + question.fragment_bytes - 1) / question.fragment_bytes;
-  analysis::Call call = analysis::call_of(question.variant, static_cast<int>(fragments), false);
+  analysis::ScriptedCall call = analysis::call_of(question.variant, static_cast<int>(fragments), false);
   if (question.variant.plans->front().together) call.rides.assign(at(question.variant.ranks), analysis::Ride::slot);
   const analysis::Case subject{question.variant.ranks, question.variant.nodes, 64, 8, std::vector(at(question.calls), call), nullptr};
   const analysis::Script script(subject);

@@ -111,7 +111,7 @@ TEST(Permutations, AreJudgedByTheCallsOwn) {
   const auto verdict_for = [&](int asked) {
     Case subject;
     subject.ranks = variant.ranks;
-    Call call{build_plans(variant), Collective::permute};
+    ScriptedCall call{build_plans(variant), Collective::permute};
     Variant other = variant;
     other.root = asked;
     call.permutation = permutation_of(other);

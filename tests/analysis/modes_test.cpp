@@ -108,7 +108,7 @@ TEST(Modes, MutantsOfRelaxedPlansAreCaughtOrExplained) {
 bool caught(const Variant& variant, const Mutant& mutant, Modes modes) {
   for (const Effort effort : {Effort::quick, Effort::full}) {
     for (NamedCase& each : cases(variant, effort)) {
-      for (Call& call : each.subject.calls)
+      for (ScriptedCall& call : each.subject.calls)
         if (call.plans == variant.plans) call.modes = modes;
       each.subject.replacement = &mutant.replacement;
       if (!check(each.subject, 1).ok()) return true;
@@ -148,7 +148,7 @@ TEST(Modes, ARelaxedPlanFailsUnderAStricterMode) {
       for (const Modes promised : kModes) {
         bool fails = false;
         for (NamedCase& each : cases(variant, Effort::quick)) {
-          for (Call& call : each.subject.calls)
+          for (ScriptedCall& call : each.subject.calls)
             if (call.plans == variant.plans) call.modes = promised;
           fails |= !check(each.subject, 1).ok();
         }
@@ -167,7 +167,7 @@ TEST(Modes, AllsyncNeedsBothBarriers) {
     barrier.carrier = Carrier::line;
     barrier.modes = kMysync;
     barrier.plans = build_plans(barrier);
-    Call fenced = call_of(variant, 1, false);
+    ScriptedCall fenced = call_of(variant, 1, false);
     fenced.fenced_in = fenced.fenced_out = true;
     Case subject{variant.ranks, {}, 2, 2, {call_of(barrier, 1, false), fenced, call_of(barrier, 1, false)}, nullptr};
     EXPECT_TRUE(check(subject).ok()) << variant.name();

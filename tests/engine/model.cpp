@@ -185,8 +185,8 @@ bool outside_heap() {
 
 // Lays out a buffer: dense, or in ragged calls with gaps and in its own order. (What reduce_scatter reads has no
 // table.)
-CallBuffers::Side CallBuffers::side(Extent extent, std::uint64_t salt) const {
-  Side side;
+CallBuffers::Half CallBuffers::side(Extent extent, std::uint64_t salt) const {
+  Half side;
   side.extent = extent;
   const int held = plan::blocks_in(extent, call_.ranks);
   side.blocks.resize(static_cast<std::size_t>(held));
@@ -217,7 +217,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
   one_buffer_ = traits.one_buffer || (call.in_place && has_input_ && has_output_ && (traits.in_place || displaced));
   input_ = side(traits.input, 1);
   output_ = side(traits.output, 2);
-  const auto fill = [&](Side &target, const Block &block, std::uint32_t number) {
+  const auto fill = [&](Half &target, const Block &block, std::uint32_t number) {
     const auto data = contribution(call_, rank, number);
     if (!data.empty()) std::memcpy(target.bytes.data() + block.place, data.data(), data.size());
   };
@@ -271,7 +271,7 @@ communicator::Arguments CallBuffers::arguments() {
 
 std::string CallBuffers::wrong_bytes() const {
   const algorithms::Traits &traits = algorithms::traits_of(call_.collective);
-  const Side &result = one_buffer_ && traits.input != Extent::own ? input_ : output_;
+  const Half &result = one_buffer_ && traits.input != Extent::own ? input_ : output_;
   Bytes want = &result == &input_ ? input_before_ : output_before_;
   if (has_output_) {
     for (int i = 0; i < plan::blocks_in(traits.output, call_.ranks); ++i) {

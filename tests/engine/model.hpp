@@ -81,18 +81,18 @@ class CallBuffers {
 
  private:
   using Bytes = std::vector<std::byte, TestAllocator<std::byte>>;
-  struct Side {
+  struct Half {
     plan::Extent extent{};
     Bytes bytes;
     std::vector<communicator::Block> blocks;
   };
-  [[nodiscard]] Side side(plan::Extent extent, std::uint64_t salt) const;
+  [[nodiscard]] Half side(plan::Extent extent, std::uint64_t salt) const;
 
   int rank_;
   ModelCall call_;
   engine::Combine combine_;
   std::vector<int> permutation_;
-  Side input_, output_;
+  Half input_, output_;
   bool has_input_, has_output_, one_buffer_;
   Bytes input_before_, output_before_;
 };

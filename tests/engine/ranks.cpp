@@ -110,7 +110,7 @@ struct Mail {
     std::size_t bytes;
     std::uint64_t ticket;
   };
-  struct Place {
+  struct Delivery {
     void *data;
     std::size_t bytes;
     bool filled = false, fits = true;
@@ -119,7 +119,7 @@ struct Mail {
   // Brings a letter to the first empty place of its channel.
   void deliver(std::list<Letter>::iterator letter) {
     auto &places = expected[letter->channel];
-    const auto place = std::find_if(places.begin(), places.end(), [](const Place &each) { return !each.filled; });
+    const auto place = std::find_if(places.begin(), places.end(), [](const Delivery &each) { return !each.filled; });
     place->filled = true;
     place->fits = place->bytes == letter->bytes;
     if (place->fits && letter->bytes > 0) std::memcpy(place->data, letter->data, letter->bytes);
@@ -131,7 +131,7 @@ struct Mail {
 
   std::mutex mutex;
   std::list<Letter> letters;
-  std::map<Channel, std::deque<Place>> expected;
+  std::map<Channel, std::deque<Delivery>> expected;
   bool closed = false;  // a rank has stopped
 };
 
