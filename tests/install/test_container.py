@@ -36,7 +36,7 @@ def test_an_image_runs_a_program(debian, buildah, copy_checkout, run, tmp_path):
     base = buildah("from", "scratch")
     buildah("add", base, debian, "/")
     buildah("commit", base, "localhost/debian")
-    volumes = [f"--volume={path}:{path}:ro" for path in HERE if path.exists()] + [f"--volume={cache()}:/root/.cache/ccache"]
+    volumes = [f"--volume={path}:{path}:ro" for path in HERE if path.exists()] + [f"--volume={cache()}:/ccache", "--env=CCACHE_DIR=/ccache"]
     source = copy_checkout(tmp_path)
     recipe = source / "packaging/container/Containerfile"
     cache().mkdir(parents=True, exist_ok=True)

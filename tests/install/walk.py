@@ -28,6 +28,7 @@ from copse import paths, readme  # noqa: E402
 from copse.errors import CopseError, run_script  # noqa: E402
 
 PAGE = paths.ROOT / "docs/first-steps.md"
+HOME = "/srv/user"
 USUAL = ["sudo", "ca-certificates"]  # which every installed Debian has
 HOST_FILES = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")  # how this machine reaches PyPI
 
@@ -45,17 +46,17 @@ def make_system(root: Path) -> None:
     inside = ["chroot", root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y", "--no-install-recommends"]
     call(*inside, "update")
     call(*inside, "install", *USUAL)
-    call("chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", "user")
+    call("chroot", root, "useradd", "--create-home", "--home-dir", HOME, "--shell", "/bin/bash", "user")
     (root / "etc/sudoers.d/user").write_text("user ALL=(ALL) NOPASSWD: ALL\n")
     for name in HOST_FILES:
         if Path(name).exists():
             shutil.copy(name, root / name[1:])
-    home = root / "home/user"
+    home = root / HOME[1:]
     archive = root / "tmp/copse.tar"
     call("git", "-C", paths.ROOT, "archive", "--prefix=copse/", "-o", archive, "HEAD")
     call("tar", "-xf", archive, "-C", home)
-    (home / "state").write_text("cd /home/user/copse\n")
-    call("chroot", root, "chown", "-R", "user:user", "/home/user")
+    (home / "state").write_text(f"cd {HOME}/copse\n")
+    call("chroot", root, "chown", "-R", "user:user", HOME)
 
 
 TYPED = """set -e
@@ -70,7 +71,7 @@ def types(root: Path, command: str) -> tuple[float, str]:
     """Types a command in the system, which has processes and mounts of its own. Returns the seconds, and what it says."""
     (root / "tmp/typed").write_text(TYPED.format(command))
     mounts = f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t proc proc {root}/proc && mount -t sysfs -o ro sysfs {root}/sys"
-    line = f"{mounts} && exec chroot {root} runuser -u user -- env -i HOME=/home/user USER=user PATH=/usr/local/bin:/usr/bin:/bin bash /tmp/typed"
+    line = f"{mounts} && exec chroot {root} runuser -u user -- env -i HOME={HOME} USER=user PATH=/usr/local/bin:/usr/bin:/bin bash /tmp/typed"
     start = time.monotonic()
     said = call("unshare", "--mount", "--pid", "--fork", "sh", "-c", line, seconds=5400)
     return time.monotonic() - start, said
