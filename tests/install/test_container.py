@@ -9,7 +9,7 @@ import pytest
 from copse import flavours, paths
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap needs root")]
-HERE = [Path(name) for name in ("/etc/pip.conf", "/etc/ssl/certs")]  # how this machine reaches PyPI
+CERTIFICATES, PIP = Path("/etc/ssl/certs/ca-certificates.crt"), Path("/etc/pip.conf")  # how this machine reaches PyPI
 
 
 def cache() -> Path:
@@ -36,11 +36,13 @@ def test_an_image_runs_a_program(debian, buildah, copy_checkout, run, tmp_path):
     base = buildah("from", "scratch")
     buildah("add", base, debian, "/")
     buildah("commit", base, "localhost/debian")
-    volumes = [f"--volume={path}:{path}:ro" for path in HERE if path.exists()] + [f"--volume={cache()}:/ccache", "--env=CCACHE_DIR=/ccache"]
+    options = [f"--volume={cache()}:/ccache", "--env=CCACHE_DIR=/ccache"]
+    options += [f"--volume={PIP}:{PIP}:ro"] if PIP.exists() else []
+    options += [f"--volume={CERTIFICATES}:/certificates.crt:ro", "--env=PIP_CERT=/certificates.crt"] if CERTIFICATES.exists() else []
     source = copy_checkout(tmp_path)
     recipe = source / "packaging/container/Containerfile"
     cache().mkdir(parents=True, exist_ok=True)
-    buildah("build", "--pull-never", "--build-arg", "BASE=localhost/debian", *volumes, "--tag", "copse", "--file", recipe, source, seconds=5400)
+    buildah("build", "--pull-never", "--build-arg", "BASE=localhost/debian", *options, "--tag", "copse", "--file", recipe, source, seconds=5400)
 
     flavour = flavours.find("mpich-debian")
     done = run([flavour.mpicc, "-O2", paths.ROOT / "examples/hello_allreduce.c", "-o", tmp_path / "hello"], env=flavour.environment())
