@@ -1,5 +1,6 @@
 """The container recipe: an image is built from it with buildah, on a base that debootstrap has made, and runs an MPI program."""
 
+import configparser
 import os
 import subprocess
 from pathlib import Path
@@ -9,11 +10,25 @@ import pytest
 from copse import flavours, paths
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap needs root")]
-CERTIFICATES, PIP = Path("/etc/ssl/certs/ca-certificates.crt"), Path("/etc/pip.conf")  # how this machine reaches PyPI
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def cache() -> Path:
     return Path(subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True).stdout.strip())
+
+
+def mounts(folder: Path) -> list[str]:
+    """Returns options that give the image this machine's compiler cache, and its way to PyPI."""
+    store = cache()
+    store.mkdir(parents=True, exist_ok=True)
+    (folder / "ccache.conf").write_text("cache_dir = /ccache\n")
+    pip = configparser.ConfigParser()
+    pip.read("/etc/pip.conf")
+    pip.read_dict({"global": {"cert": "/certificates.crt"}})
+    with (folder / "pip.conf").open("w") as file:
+        pip.write(file)
+    where = {store: "/ccache", folder / "ccache.conf": "/etc/ccache.conf", folder / "pip.conf": "/etc/pip.conf", CERTIFICATES: "/certificates.crt"}
+    return [f"--volume={here}:{there}" for here, there in where.items()]
 
 
 @pytest.fixture
@@ -36,13 +51,9 @@ def test_an_image_runs_a_program(debian, buildah, copy_checkout, run, tmp_path):
     base = buildah("from", "scratch")
     buildah("add", base, debian, "/")
     buildah("commit", base, "localhost/debian")
-    options = [f"--volume={cache()}:/ccache", "--env=CCACHE_DIR=/ccache"]
-    options += [f"--volume={PIP}:{PIP}:ro"] if PIP.exists() else []
-    options += [f"--volume={CERTIFICATES}:/certificates.crt:ro", "--env=PIP_CERT=/certificates.crt"] if CERTIFICATES.exists() else []
     source = copy_checkout(tmp_path)
     recipe = source / "packaging/container/Containerfile"
-    cache().mkdir(parents=True, exist_ok=True)
-    buildah("build", "--pull-never", "--build-arg", "BASE=localhost/debian", *options, "--tag", "copse", "--file", recipe, source, seconds=5400)
+    buildah("build", "--pull-never", "--build-arg", "BASE=localhost/debian", *mounts(tmp_path), "--tag", "copse", "--file", recipe, source, seconds=5400)
 
     flavour = flavours.find("mpich-debian")
     done = run([flavour.mpicc, "-O2", paths.ROOT / "examples/hello_allreduce.c", "-o", tmp_path / "hello"], env=flavour.environment())
