@@ -8,7 +8,6 @@
  */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { kWeights = 1 << 18, kKinds = 32, kSamples = 2, kSteps = 2000 }; /* kSamples: of each rank in each step */
 

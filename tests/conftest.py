@@ -37,6 +37,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+@pytest.fixture(scope="session")
+def every() -> bool:
+    """Tells whether nothing is drawn or cut short."""
+    return EVERY in os.environ
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if drawn := terminalreporter.config.stash.get(DRAWN, []):
         terminalreporter.write_line(f"drawn: {', '.join(drawn)} (tools/test --every runs all)")

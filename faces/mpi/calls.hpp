@@ -15,7 +15,7 @@ namespace copse::mpi {
       Served, mpi##suffix, parameters, arguments, Width<next>::mpi arguments, Width<real>::mpi arguments,                   \
       static constexpr auto kCalled = algorithms::function_named(called, &algorithms::Traits::mpi_calls);                   \
       const auto to_mpi = [&] { return to_mpi_call; };                                                                      \
-      TypedSite call(comm, kCalled.collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);                           \
+      TypedSite call(comm, kCalled.collective, "MPI_" #mpi #suffix, to_mpi __VA_OPT__(,) __VA_ARGS__);                      \
       if (!call.state.copse && !call.joins([&] { return COPSE_ROUNDS; })) return call.pass_on(call.state.why_not);          \
       if (call.state.devices) [[unlikely]]                                                                                  \
         if (const auto why = call.why_not_with(buffers_among(COPSE_LIST function_arguments)); !why.empty())                 \

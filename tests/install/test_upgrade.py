@@ -72,19 +72,19 @@ int main(int argc, char **argv) {
 """
 
 
-def edit(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text, (file, old)
-    file.write_text(text.replace(old, new, 1))
+def edit(file: Path, pattern: str, new: str) -> None:
+    text, number = re.subn(pattern, new, file.read_text(), count=1)
+    assert number == 1, (file, pattern)
+    file.write_text(text)
 
 
 @pytest.fixture(scope="module")
 def later(copy_checkout, cached, tmp_path_factory) -> Path:
     """Returns the build folder of a later version."""
     source = copy_checkout(tmp_path_factory.mktemp("later"))
-    edit(source / "CMakeLists.txt", "VERSION 0.2.0", f"VERSION {LATER}")
-    edit(source / "include/copse/copse.h", "#define COPSE_VERSION_MINOR 2", "#define COPSE_VERSION_MINOR 9")
-    edit(source / "faces/c/exports.map", "  local: *;\n};", "  local: *;\n};\nCOPSE_0.9 { copse_later; } COPSE_0.2;")
+    edit(source / "CMakeLists.txt", r"(project\(copse VERSION )[\d.]+", rf"\g<1>{LATER}")
+    edit(source / "include/copse/copse.h", r"(#define COPSE_VERSION_MINOR )\d+", r"\g<1>9")
+    edit(source / "faces/c/exports.map", r"(?ms)^(COPSE_[\d.]+) \{.*\};\n\Z", r"\g<0>COPSE_0.9 { copse_later; } \g<1>;\n")
     with (source / "faces/c/communicators.cpp").open("a") as file:
         file.write('\nextern "C" __attribute__((visibility("default"))) int copse_later() { return 9; }\n')
     (source / "examples/kmeans.py").rename(source / "examples/later.py")  # a file comes, and one goes

@@ -1,7 +1,6 @@
 """Random programs under every MPI: for a short while in the quick set, for ten minutes in the full one, and for half an hour with
 `tools/test --every`."""
 
-import os
 import random
 
 import pytest
@@ -30,7 +29,6 @@ def test_a_program_is_made_by_its_seed_alone(programs):
 
 
 @pytest.mark.full
-def test_random_programs_for_long():
-    every = "TESTS_EVERY" in os.environ
+def test_random_programs_for_long(every):
     seed = 1 if every else random.randrange(1 << 20)  # a failure names the seeds of its programs
     check(random_programs.run_for(1800 if every else 600, list(flavours.NAMES), [2, 3, 4, 5], list(random_programs.MODES), seed), 500 if every else 150)
