@@ -19,7 +19,7 @@ using algorithms::Traits;
 using plan::Extent;
 
 // A buffer as the caller describes it. It has sizes and places only if its blocks have different sizes.
-struct Buffer {
+struct GivenBuffer {
   const char *name = nullptr;
   const void *buffer = nullptr;
   const std::size_t *sizes = nullptr, *places = nullptr;
@@ -29,7 +29,7 @@ struct Buffer {
 struct Asked {
   const char *name;
   Collective collective;
-  Buffer input, output;
+  GivenBuffer input, output;
   std::size_t count = 0;  // of the message, of each block, or of this rank's block
   bool ragged = false;
   int root = 0;
@@ -100,7 +100,7 @@ class Binding {
     result_.permutation = asked_.permutation;
   }
 
-  void side(const Buffer &side, Extent extent, bool written) {
+  void side(const GivenBuffer &side, Extent extent, bool written) {
     if (!asked_.ragged || !one_for_each(extent)) {
       add(side, 0, result_.count, one_for_each(extent) ? static_cast<std::size_t>(ranks_) : 1, written);
       return;
@@ -112,7 +112,7 @@ class Binding {
       result_.count = blocks[static_cast<std::size_t>(rank_)].count;
   }
 
-  const Block *table(const Buffer &side, std::vector<Block> &blocks, bool written) {
+  const Block *table(const GivenBuffer &side, std::vector<Block> &blocks, bool written) {
     if (side.sizes == nullptr)
       refuse(asked_, std::string("the sizes of the blocks of ") + side.name + " are null; expected one for each of " +
                          std::to_string(ranks_) + " ranks");
@@ -128,7 +128,7 @@ class Binding {
   }
 
   // Notes `times` blocks of `count` elements that follow one another from `place` on. Returns their bytes.
-  std::size_t add(const Buffer &side, std::size_t place, std::size_t count, std::size_t times, bool written,
+  std::size_t add(const GivenBuffer &side, std::size_t place, std::size_t count, std::size_t times, bool written,
                   std::ptrdiff_t block = -1) {
     std::size_t bytes = 0, end = 0;
     const bool fits = !__builtin_mul_overflow(count, result_.element_bytes * times, &bytes) &&
@@ -142,7 +142,7 @@ class Binding {
     return bytes;
   }
 
-  [[noreturn, gnu::cold]] void too_large(const Buffer &side, std::size_t place, std::size_t count, std::size_t times,
+  [[noreturn, gnu::cold]] void too_large(const GivenBuffer &side, std::size_t place, std::size_t count, std::size_t times,
                                          std::ptrdiff_t block) const {
     refuse(asked_, (block < 0 ? std::string() : "block " + std::to_string(block) + " of ") + side.name +
                        " is too large for memory: " + std::to_string(count) + " elements of " +
@@ -151,7 +151,7 @@ class Binding {
                        (place > 0 ? ", from byte " + std::to_string(place) + " on" : "") + "; was a size negative?");
   }
 
-  [[noreturn, gnu::cold]] void missing(const Buffer &side, std::size_t bytes) const {
+  [[noreturn, gnu::cold]] void missing(const GivenBuffer &side, std::size_t bytes) const {
     refuse(asked_, std::string(side.name) + " is null; expected " + std::to_string(bytes) + " bytes" +
                        (traits_.rooted() && !traits_.one_buffer && rank_ == asked_.root ? " on the root" : ""));
   }

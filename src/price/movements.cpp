@@ -103,12 +103,12 @@ void Movements::use_memory(Movement &movement, int owner) {
 // What goes from one rank's caches to another's passes the level that has both.
 void Movements::pass(Movement &movement, const Nearness &nearness, int from, int to) {
   const auto which = static_cast<std::size_t>(&nearness - machine_.nearness.data());
-  if (nearness.shared == Nearness::Sharing::all) return use(movement, Way::whole, which, {places_[at(from)].at(nearness.level), 0}, nearness.read.all);
+  if (nearness.shared == Nearness::Scope::all) return use(movement, Way::whole, which, {places_[at(from)].at(nearness.level), 0}, nearness.read.all);
   std::size_t inner = which;  // the level of the parts
   while (inner > 0 && machine_.nearness[inner].level == nearness.level) --inner;
   const Level level = machine_.nearness[inner].level == nearness.level ? Level::core : machine_.nearness[inner].level;
   const std::int32_t out = places_[at(from)].at(level), in = places_[at(to)].at(level);
-  if (nearness.shared == Nearness::Sharing::links) return use(movement, Way::link, which, {out, in}, nearness.read.all);
+  if (nearness.shared == Nearness::Scope::links) return use(movement, Way::link, which, {out, in}, nearness.read.all);
   use(movement, Way::out, which, {out, 0}, nearness.read.all);
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }

@@ -63,13 +63,13 @@ Nearness nearness_of(const Json &object) {
   nearness.flag_ns = time_in(members, "flag_ns");
   nearness.read = stream_in(members);
   nearness.write = rate_in(members, "writer_GBps", nearness.read.one);
-  using Sharing = Nearness::Sharing;
-  nearness.shared = nearness.level < Level::l3 ? Sharing::links : Sharing::all;
+  using Scope = Nearness::Scope;
+  nearness.shared = nearness.level < Level::l3 ? Scope::links : Scope::all;
   if (const Json *const by = members.find("shared_by")) {
     const std::vector<std::string> words = {"all", "links", "ports"};
     const auto found = std::find(words.begin(), words.end(), by->string());
     if (found == words.end()) by->refuse("a level is not shared by '" + by->string() + "'" + text::instead_of(by->string(), words));
-    nearness.shared = static_cast<Sharing>(found - words.begin());
+    nearness.shared = static_cast<Scope>(found - words.begin());
   }
   if (const Json *const keeps = members.find("keeps_reads")) nearness.keeps_reads = keeps->boolean();
   members.end();

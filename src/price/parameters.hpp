@@ -35,7 +35,7 @@ struct Nearness {
   double write = kUnbounded;   // stores into lines that the other rank has read
   // What `read.all` bounds: everything that passes the level; what goes from one part of it to another one, as over a link of
   // their own; or what goes out of a part, and what goes into it.
-  enum class Sharing : std::uint8_t { all, links, ports } shared = Sharing::all;
+  enum class Scope : std::uint8_t { all, links, ports } shared = Scope::all;
   // Whether what one rank reads from elsewhere stays in the level's cache, as in one that includes the inner caches. Those who read
   // the same at the same time then get it there, and it comes over links and out of memories once (HMPI 2.2 and 3.1).
   bool keeps_reads = false;
