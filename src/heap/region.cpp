@@ -115,7 +115,8 @@ bool wants_huge_pages() {
 // Makes the system call directly. Libraries that hook memory events keep lists in the heap, and a forked child that
 // makes its copy would write into its parent's lists.
 void* map(void* at, size_t bytes, int protection, int flags, int fd) {
-  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, 0));
+  constexpr long kOffset = 0;  // as wide as a word: of an int, the upper half would be whatever lies on the stack
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, fd, kOffset));
 }
 
 void unmap(void* at, size_t bytes) { syscall(SYS_munmap, at, bytes); }
