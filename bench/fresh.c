@@ -25,7 +25,7 @@ static void meet(void) {
                  MPI_STATUS_IGNORE);
 }
 
-static MPI_Comm make(const char *kind) {
+static MPI_Comm make(const char* kind) {
   MPI_Comm comm = MPI_COMM_WORLD;
   if (strcmp(kind, "dup") == 0) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   if (strcmp(kind, "halves") == 0) MPI_Comm_split(MPI_COMM_WORLD, rank < ranks / 2, rank, &comm);
@@ -44,9 +44,11 @@ static void call(char what, MPI_Comm comm) {
   }
 }
 
-static int by_size(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_size(const void* a, const void* b) {
+  return (*(const double*)a > *(const double*)b) - (*(const double*)a < *(const double*)b);
+}
 
-static double round_of(const char *kind, char what, int calls) {
+static double round_of(const char* kind, char what, int calls) {
   meet();
   const double start = MPI_Wtime();
   MPI_Comm comm = make(kind);
@@ -68,7 +70,7 @@ static void world(char what) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -78,7 +80,7 @@ int main(int argc, char **argv) {
   }
   const int rounds = atoi(argv[3]);
   const char what = strcmp(argv[2], "barrier") == 0 ? 'm' : argv[2][0];
-  double *times = malloc(sizeof(double) * (size_t)rounds);
+  double* times = malloc(sizeof(double) * (size_t)rounds);
   if (rank == 0) printf("calls,us\n");
   if (strcmp(argv[1], "world") == 0) world(what);
   else

@@ -249,9 +249,8 @@ void run_team(Arena& arena, int ranks, bool bound, std::vector<Exchange>& exchan
   for (size_t e = 0; e < exchanges.size(); ++e) {
     auto& r = results[e];
     std::sort(r.begin(), r.end());
-    std::printf("%s,%zu,%s,%s,%d,%s,%.4f,%.4f,%zu\n", exchanges[e].operation.c_str(), exchanges[e].bytes,
-                exchanges[e].mode.c_str(), exchanges[e].variant.c_str(), ranks, bound ? "bound" : "free", r.front(),
-                r[r.size() / 2], r.size());
+    std::printf("%s,%zu,%s,%s,%d,%s,%.4f,%.4f,%zu\n", exchanges[e].operation.c_str(), exchanges[e].bytes, exchanges[e].mode.c_str(),
+                exchanges[e].variant.c_str(), ranks, bound ? "bound" : "free", r.front(), r[r.size() / 2], r.size());
   }
   std::fflush(stdout);
 }
@@ -301,21 +300,21 @@ void small_exchanges(Arena& arena, std::vector<Exchange>& out) {
   for (const uint64_t slots : {4, 16, 64, 512}) {
     Line* slot = arena.lines(slots);
     Line* acknowledged = arena.lines(1);
-    out.push_back({"bcast", "warm", "slots" + std::to_string(slots), 8,
-                   [=, seq = uint64_t{0}, value = 0.0](int me, int64_t n) mutable {
-                     return timed(n, [&] {
-                       Line& line = slot[seq++ % slots];
-                       if (me == 0) {
-                         if (seq > slots) await_flag(*acknowledged, seq - slots, Wait::kSpin);
-                         line.payload.store(double(seq), std::memory_order_relaxed);
-                         set_flag(line, seq, Wait::kSpin);
-                       } else {
-                         await_flag(line, seq, Wait::kSpin);
-                         value = line.payload.load(std::memory_order_relaxed);
-                         if (seq % (slots / 4) == 0) set_flag(*acknowledged, seq, Wait::kSpin);
-                       }
-                     });
-                   }});
+    out.push_back(
+        {"bcast", "warm", "slots" + std::to_string(slots), 8, [=, seq = uint64_t{0}, value = 0.0](int me, int64_t n) mutable {
+           return timed(n, [&] {
+             Line& line = slot[seq++ % slots];
+             if (me == 0) {
+               if (seq > slots) await_flag(*acknowledged, seq - slots, Wait::kSpin);
+               line.payload.store(double(seq), std::memory_order_relaxed);
+               set_flag(line, seq, Wait::kSpin);
+             } else {
+               await_flag(line, seq, Wait::kSpin);
+               value = line.payload.load(std::memory_order_relaxed);
+               if (seq % (slots / 4) == 0) set_flag(*acknowledged, seq, Wait::kSpin);
+             }
+           });
+         }});
   }
 }
 
@@ -348,9 +347,8 @@ void copse_small(std::vector<Exchange>& out) {
 }
 
 void copse_large(std::vector<Exchange>& out, size_t bytes, const Rings& in, const Rings& res) {
-  copse_exchange(out, "bcast", "warm", bytes, [=](copse_comm* comm, int me) {
-    return copse_broadcast(comm, me == 0 ? in[0].base : res[1].base, bytes, 0);
-  });
+  copse_exchange(out, "bcast", "warm", bytes,
+                 [=](copse_comm* comm, int me) { return copse_broadcast(comm, me == 0 ? in[0].base : res[1].base, bytes, 0); });
   copse_exchange(out, "allreduce", "warm", bytes, [=](copse_comm* comm, int me) {
     return copse_allreduce(comm, in[size_t(me)].base, res[size_t(me)].base, bytes / 8, COPSE_DOUBLE, COPSE_SUM);
   });
@@ -385,8 +383,7 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
                    }});
     // Times only the copy, not the writing: the other core has just written the source.
     Line* line = arena.lines(2);
-    out.push_back({"memcpy", mode, "just-written", bytes,
-                   [=, a = in[0], b = res[1], seq = uint64_t{0}](int me, int64_t n) mutable {
+    out.push_back({"memcpy", mode, "just-written", bytes, [=, a = in[0], b = res[1], seq = uint64_t{0}](int me, int64_t n) mutable {
                      double total = 0;
                      for (int64_t i = 0; i < n; ++i) {
                        if (me == 0) std::memset(a.base, int(i), bytes);
@@ -454,23 +451,23 @@ void large_exchanges(Arena& arena, std::vector<Exchange>& out, size_t bytes, boo
       {
         char* stage = arena.take(slots * size);
         Line* line = arena.lines(2);  // filled, drained
-        out.push_back({"bcast", mode, "staged-" + variant, bytes,
-                       [=, a = in[0], b = res[1], seq = uint64_t{0}](int me, int64_t n) mutable {
-                         return timed(n, [&] {
-                           char* user = (me == 0 ? a : b).next(cold);
-                           for (size_t f = 0; f < fragments; ++f) {
-                             char* slot = stage + seq++ % slots * size;
-                             if (me == 0) {
-                               if (seq > slots) await_flag(line[1], seq - slots, Wait::kSpin);
-                               std::memcpy(slot, user + f * size, size);
-                             } else {
-                               await_flag(line[0], seq, Wait::kSpin);
-                               std::memcpy(user + f * size, slot, size);
-                             }
-                             set_flag(line[me], seq, Wait::kSpin);
-                           }
-                         });
-                       }});
+        out.push_back(
+            {"bcast", mode, "staged-" + variant, bytes, [=, a = in[0], b = res[1], seq = uint64_t{0}](int me, int64_t n) mutable {
+               return timed(n, [&] {
+                 char* user = (me == 0 ? a : b).next(cold);
+                 for (size_t f = 0; f < fragments; ++f) {
+                   char* slot = stage + seq++ % slots * size;
+                   if (me == 0) {
+                     if (seq > slots) await_flag(line[1], seq - slots, Wait::kSpin);
+                     std::memcpy(slot, user + f * size, size);
+                   } else {
+                     await_flag(line[0], seq, Wait::kSpin);
+                     std::memcpy(user + f * size, slot, size);
+                   }
+                   set_flag(line[me], seq, Wait::kSpin);
+                 }
+               });
+             }});
       }
       // A staged allreduce in which each rank adds everything: it copies in, then adds its own data and the peer's
       // slot. With halves, it gives the peer its half, adds its own half into both places, and fetches the other half.

@@ -74,8 +74,7 @@ template <class T, class Op>
 void plain(benchmark::State& state, T, Op op) {
   const std::size_t count = static_cast<std::size_t>(state.range(0)) / sizeof(T);
   run(state, count * sizeof(T), [=](Buffers& x) {
-    plain_loop(reinterpret_cast<T*>(x.dst), reinterpret_cast<const T*>(x.a), reinterpret_cast<const T*>(x.b), count,
-               op);
+    plain_loop(reinterpret_cast<T*>(x.dst), reinterpret_cast<const T*>(x.a), reinterpret_cast<const T*>(x.b), count, op);
   });
 }
 

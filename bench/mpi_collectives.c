@@ -97,10 +97,12 @@ static double flag_ns(void) {
       if (rank == 0) {
         const long next = atomic_load_explicit(&flags->back, memory_order_relaxed) + 1;
         atomic_store_explicit(&flags->there, next, memory_order_release);
-        while (atomic_load_explicit(&flags->back, memory_order_acquire) != next) {}
+        while (atomic_load_explicit(&flags->back, memory_order_acquire) != next) {
+        }
       } else {
         const long next = atomic_load_explicit(&flags->back, memory_order_relaxed) + 1;
-        while (atomic_load_explicit(&flags->there, memory_order_acquire) != next) {}
+        while (atomic_load_explicit(&flags->there, memory_order_acquire) != next) {
+        }
         atomic_store_explicit(&flags->back, next, memory_order_release);
       }
     }
@@ -241,8 +243,8 @@ static void check(const struct cell* c, size_t buffer) {
     for (size_t k = 0; k < c->count; ++k) {
       const double expected = factor(o->from, (int)b) * operand(0, given + k), got = result[b * c->count + k];
       if (got != expected) {
-        fprintf(stderr, "mpi_collectives: %s of %zu bytes (%s) on rank %d of %d: element %zu is %g, expected %g\n",
-                o->name, c->count * 8, mode_names[c->mode], rank, ranks, b * c->count + k, got, expected);
+        fprintf(stderr, "mpi_collectives: %s of %zu bytes (%s) on rank %d of %d: element %zu is %g, expected %g\n", o->name,
+                c->count * 8, mode_names[c->mode], rank, ranks, b * c->count + k, got, expected);
         give_up();
       }
     }
@@ -292,8 +294,8 @@ static void measure(struct cell* c, int batches, double seconds, double wanted_n
       MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     if (rank == 0) {
-      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f,%.0f\n", c->operation->name, c->count * 8, mode_names[c->mode],
-             c->sync ? "+sync" : "", ranks, b, n, took / (double)n * 1e6, ns);
+      printf("%s,%zu,%s%s,%d,%d,%ld,%.4f,%.0f\n", c->operation->name, c->count * 8, mode_names[c->mode], c->sync ? "+sync" : "",
+             ranks, b, n, took / (double)n * 1e6, ns);
     }
   }
 }
@@ -368,7 +370,8 @@ int main(int argc, char** argv) {
   for (int tick = 0; tick < 20 && watch > 0; ++tick) {
     const double ns = flag_ns();
     if (rank == 0) printf("%.0f\n", ns);
-    for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < watch / 20;) {} /* a sleeper could wake elsewhere */
+    for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < watch / 20;) {
+    } /* a sleeper could wake elsewhere */
     MPI_Barrier(MPI_COMM_WORLD);
   }
   if (watch > 0) {

@@ -44,7 +44,7 @@ struct Team {
 // array is passed by reference, as a variable that the team shares: with a global instead, clang 14 loses updates.
 [[gnu::noinline]] void reduce_once(double*& a, const Team& team) {
   const size_t n = team.n;
-#pragma omp for schedule(static, 1) reduction(+ : a[:n])
+#pragma omp for schedule(static, 1) reduction(+ : a[ : n])
   for (int t = 0; t < team.threads; ++t) {
     const double* mine = team.operands[size_t(t)].data();
     for (size_t i = 0; i < n; ++i) a[i] += mine[i];
@@ -53,7 +53,7 @@ struct Team {
 
 [[gnu::noinline]] void reduce_region(double*& a, const Team& team) {
   const size_t n = team.n;
-#pragma omp parallel num_threads(team.threads) reduction(+ : a[:n])
+#pragma omp parallel num_threads(team.threads) reduction(+ : a[ : n])
   {
     const double* mine = team.operands[size_t(omp_get_thread_num())].data();
     for (size_t i = 0; i < n; ++i) a[i] += mine[i];
@@ -110,8 +110,8 @@ double run_copse(Team& team, int64_t calls) {
   for (auto& output : team.outputs) std::fill(output.begin(), output.end(), 0.0);
   const double took = timed(team, [&](size_t me) {
     for (int64_t call = 0; call < calls; ++call) {
-      const copse_status status = copse_allreduce(team.comms[me], team.operands[me].data(), team.outputs[me].data(),
-                                                  team.n, COPSE_DOUBLE, COPSE_SUM);
+      const copse_status status =
+          copse_allreduce(team.comms[me], team.operands[me].data(), team.outputs[me].data(), team.n, COPSE_DOUBLE, COPSE_SUM);
       if (status != COPSE_OK) fail(copse_status_text(status), copse_comm_message(team.comms[me]));
     }
   });

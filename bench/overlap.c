@@ -2,10 +2,10 @@
  *
  *   mpirun -n 2 ./overlap MODE BYTES MICROSECONDS CALLS
  *
- * MODE is `blocking` (compute, then MPI_Allreduce), `test` (MPI_Iallreduce, then compute in pieces with an MPI_Test after each), `wait`
- * (MPI_Iallreduce, compute without a call, then MPI_Wait) or `none` (compute only). The computation takes so many microseconds of the
- * processor's time. One line for each mode, with the mean over all ranks: microseconds of the clock and of the processor for each
- * iteration, and those that the calls took themselves. A wrong result ends the program. */
+ * MODE is `blocking` (compute, then MPI_Allreduce), `test` (MPI_Iallreduce, then compute in pieces with an MPI_Test after each),
+ * `wait` (MPI_Iallreduce, compute without a call, then MPI_Wait) or `none` (compute only). The computation takes so many
+ * microseconds of the processor's time. One line for each mode, with the mean over all ranks: microseconds of the clock and of the
+ * processor for each iteration, and those that the calls took themselves. A wrong result ends the program. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static long turns_for(double microseconds) {
   return (long)(1e-6 * microseconds / best * (double)some);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, ranks;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     if (rank == 0) fprintf(stderr, "usage: %s none|blocking|test|wait BYTES MICROSECONDS CALLS\n", argv[0]);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  const char *const mode = argv[1];
+  const char* const mode = argv[1];
   const int count = atoi(argv[2]) / 8 > 0 ? atoi(argv[2]) / 8 : 1, calls = atoi(argv[4]), pieces = 16;
   const long turns = turns_for(atof(argv[3]));
   double *const in = calloc((size_t)count, 8), *const out = calloc((size_t)count, 8);

@@ -70,9 +70,9 @@ static double measure(void (*call)(void)) {
 }
 
 #define PRINT(call, when) printf(#call when ",%.1f\n", measure(call))
-#define PRINT_MESSAGES(when)                                                                            \
-  PRINT(send_none, when), PRINT(recv_none, when), PRINT(isend_wait, when), PRINT(wait_null, when),      \
-      PRINT(test_null, when), PRINT(start_wait, when)
+#define PRINT_MESSAGES(when)                                                                                               \
+  PRINT(send_none, when), PRINT(recv_none, when), PRINT(isend_wait, when), PRINT(wait_null, when), PRINT(test_null, when), \
+      PRINT(start_wait, when)
 
 static void messages(int rank) {
   MPI_Request known;

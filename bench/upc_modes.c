@@ -14,12 +14,14 @@
 #include "copse/upc.h"
 
 static const struct {
-  const char *name;
+  const char* name;
   upc_flag_t flags;
-} modes[] = {{"ALLSYNC", UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC}, {"MYSYNC", UPC_IN_MYSYNC | UPC_OUT_MYSYNC}, {"NOSYNC", UPC_IN_NOSYNC | UPC_OUT_NOSYNC}};
+} modes[] = {{"ALLSYNC", UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC},
+             {"MYSYNC", UPC_IN_MYSYNC | UPC_OUT_MYSYNC},
+             {"NOSYNC", UPC_IN_NOSYNC | UPC_OUT_NOSYNC}};
 enum { MODES = sizeof modes / sizeof modes[0] };
 
-static const char *const operations[] = {"broadcast", "scatter", "gather", "gather_all", "exchange", "permute"};
+static const char* const operations[] = {"broadcast", "scatter", "gather", "gather_all", "exchange", "permute"};
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
 static upc_shared dst, src, perm;
@@ -65,20 +67,20 @@ static void measure(int operation, size_t bytes, int batches) {
   }
 }
 
-static int number_of(const char *name) {
+static int number_of(const char* name) {
   for (int i = 0; i < OPERATIONS; ++i)
     if (strcmp(operations[i], name) == 0) return i;
   fprintf(stderr, "copse-upc-modes: no operation is called '%s'\n", name);
   exit(2);
 }
 
-static int program(int argc, char **argv) {
+static int program(int argc, char** argv) {
   if (argc != 4) {
     fprintf(stderr, "usage: copse-upc-modes OPERATIONS SIZES BATCHES\n");
     return 2;
   }
   size_t largest = 0;
-  for (char *at = argv[2]; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+  for (char* at = argv[2]; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
     const size_t bytes = strtoul(at, NULL, 10);
     if (bytes > largest) largest = bytes;
   }
@@ -95,11 +97,11 @@ static int program(int argc, char **argv) {
   upc_barrier();
   if (MYTHREAD == 0) printf("operation,bytes,threads,mode,batch,us\n");
   char *names = strdup(argv[1]), *rest = NULL; /* every thread cuts its own copy */
-  for (char *name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
-    for (char *at = argv[2]; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
+  for (char* name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
+    for (char* at = argv[2]; *at != '\0'; at += strcspn(at, ","), at += *at == ',')
       measure(number_of(name), strtoul(at, NULL, 10), atoi(argv[3]));
   free(names);
   return 0;
 }
 
-int main(int argc, char **argv) { return copse_upc_run(argc, argv, program); }
+int main(int argc, char** argv) { return copse_upc_run(argc, argv, program); }

@@ -60,8 +60,7 @@ static void sort_with_others(copse_comm* comm, const uint32_t* mine) {
   qsort(sorted, count, sizeof *sorted, ascending);
   for (size_t i = 0; i < count; ++i) after += sorted[i];
   check(comm, copse_allreduce(comm, &after, &sum_after, 1, COPSE_UINT64, COPSE_SUM));
-  if (sum_before != sum_after || count == 0 || sorted[0] / step != (uint32_t)rank ||
-      sorted[count - 1] / step != (uint32_t)rank) {
+  if (sum_before != sum_after || count == 0 || sorted[0] / step != (uint32_t)rank || sorted[count - 1] / step != (uint32_t)rank) {
     fprintf(stderr, "rank %d: numbers were lost or went astray\n", rank);
     exit(1);
   }

@@ -24,8 +24,7 @@ static int run_rank(const char* name, int rank, int ranks) {
   const int64_t mine = getpid();
   int64_t greatest = 0;
   if (copse_broadcast(comm, line, sizeof line, 0) != COPSE_OK ||
-      copse_allreduce(comm, &mine, &greatest, 1, COPSE_INT64, COPSE_MAX) != COPSE_OK ||
-      copse_barrier(comm) != COPSE_OK) {
+      copse_allreduce(comm, &mine, &greatest, 1, COPSE_INT64, COPSE_MAX) != COPSE_OK || copse_barrier(comm) != COPSE_OK) {
     fprintf(stderr, "rank %d: %s\n", rank, copse_comm_message(comm));
     return 1;
   }

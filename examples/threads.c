@@ -33,8 +33,7 @@ static void* work(void* argument) {
       exit(1);
     }
   }
-  if (rank == 0)
-    printf("%d threads, %d doubles: sum[0] = %g, sum[%d] = %g\n", kRanks, kCount, sum[0], kCount - 1, sum[kCount - 1]);
+  if (rank == 0) printf("%d threads, %d doubles: sum[0] = %g, sum[%d] = %g\n", kRanks, kCount, sum[0], kCount - 1, sum[kCount - 1]);
   free(sum);
   free(mine);
   copse_comm_free(comm);

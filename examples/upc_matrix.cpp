@@ -13,13 +13,14 @@ constexpr std::size_t kBlock = kSide * kSide;
 
 double element(std::size_t row, std::size_t column) { return static_cast<double>(row * 10000 + column); }
 
-int program(int, char **) {
+int program(int, char**) {
   const auto n = static_cast<std::size_t>(THREADS), me = static_cast<std::size_t>(MYTHREAD);
   // shared [kBlock * THREADS] double: block (t, u) holds rows t * kSide on and columns u * kSide on.
-  const upc_shared matrix = upc_all_alloc(n, n * kBlock * sizeof(double)), transposed = upc_all_alloc(n, n * kBlock * sizeof(double));
+  const upc_shared matrix = upc_all_alloc(n, n * kBlock * sizeof(double)),
+                   transposed = upc_all_alloc(n, n * kBlock * sizeof(double));
   const upc_shared wrong = upc_all_alloc(1, sizeof(long));
   const upc_lock_t lock = upc_all_lock_alloc();
-  const auto mine = [&](upc_shared array) { return static_cast<double *>(upc_cast(upc_shared{array.address, 0, MYTHREAD})); };
+  const auto mine = [&](upc_shared array) { return static_cast<double*>(upc_cast(upc_shared{array.address, 0, MYTHREAD})); };
   if (me == 0) upc_memset(wrong, 0, sizeof(long));
   for (std::size_t i = 0; i < n * kBlock; ++i)
     mine(matrix)[i] = element(me * kSide + i % kBlock / kSide, i / kBlock * kSide + i % kSide);
@@ -31,14 +32,15 @@ int program(int, char **) {
   for (std::size_t i = 0; i < n * kBlock; ++i)
     differences += mine(transposed)[i] != element(i / kBlock * kSide + i % kBlock / kSide, me * kSide + i % kSide);
   upc_lock(lock);
-  *static_cast<long *>(upc_cast(wrong)) += differences;
+  *static_cast<long*>(upc_cast(wrong)) += differences;
   upc_unlock(lock);
   upc_barrier();
-  const long all = *static_cast<long *>(upc_cast(wrong));
-  if (me == 0) std::printf("%d UPC threads: a matrix of %zu x %zu was exchanged, %ld elements differ\n", THREADS, n * kSide, n * kSide, all);
+  const long all = *static_cast<long*>(upc_cast(wrong));
+  if (me == 0)
+    std::printf("%d UPC threads: a matrix of %zu x %zu was exchanged, %ld elements differ\n", THREADS, n * kSide, n * kSide, all);
   return all == 0 ? 0 : 1;
 }
 
 }  // namespace
 
-int main(int argc, char **argv) { return copse_upc_run(argc, argv, program); }
+int main(int argc, char** argv) { return copse_upc_run(argc, argv, program); }

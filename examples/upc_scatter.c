@@ -8,7 +8,7 @@
 
 enum { kEach = 1000 };
 
-static int program(int argc, char **argv) {
+static int program(int argc, char** argv) {
   /* shared [] long whole[kEach * THREADS], on thread 0; shared [kEach] long parts[kEach * THREADS]; shared long sum. */
   const size_t bytes = kEach * sizeof(long), n = (size_t)THREADS;
   const upc_shared whole = upc_all_alloc(1, bytes * n), parts = upc_all_alloc(n, bytes), sum = upc_all_alloc(1, sizeof(long));
@@ -21,7 +21,7 @@ static int program(int argc, char **argv) {
 
   upc_all_scatter(parts, whole, bytes, UPC_IN_MYSYNC | UPC_OUT_MYSYNC); /* each thread touches only its own part */
   for (i = 0; i < kEach; ++i) {
-    long *const mine = &UPC_AT(long, kEach, parts, (long)MYTHREAD * kEach + i);
+    long* const mine = &UPC_AT(long, kEach, parts, (long)MYTHREAD* kEach + i);
     *mine *= *mine;
   }
   upc_all_gather(whole, parts, bytes, UPC_IN_MYSYNC | UPC_OUT_ALLSYNC); /* everybody reads the result */
@@ -36,4 +36,4 @@ static int program(int argc, char **argv) {
   return 0;
 }
 
-int main(int argc, char **argv) { return copse_upc_run(argc, argv, program); }
+int main(int argc, char** argv) { return copse_upc_run(argc, argv, program); }

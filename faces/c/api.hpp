@@ -21,15 +21,15 @@ using communicator::Outcome;
 using communicator::Span;
 
 // The message about this thread's last failure without a communicator.
-inline std::string &creation_message() { return OfThread<std::string, copse_comm>::here(); }
+inline std::string& creation_message() { return OfThread<std::string, copse_comm>::here(); }
 
 // Returns the status of the exception that is being handled. Only the unwinding of a cancelled thread goes on into the
 // caller.
-copse_status caught(std::string &message);
+copse_status caught(std::string& message);
 
 // Runs `body` and turns an exception into a status.
 template <class Body>
-copse_status guarded(std::string &message, Body &&body) {
+copse_status guarded(std::string& message, Body&& body) {
   try {
     return body();
   } catch (...) {
@@ -37,7 +37,7 @@ copse_status guarded(std::string &message, Body &&body) {
   }
 }
 
-inline std::string out_of(const char *what, int value, int end) {
+inline std::string out_of(const char* what, int value, int end) {
   return std::string(what) + " is " + std::to_string(value) + "; expected 0 to " + std::to_string(end - 1);
 }
 
@@ -50,7 +50,7 @@ struct copse_comm {
   copse_status broken = COPSE_OK;
   std::string message;
   // Requests refer to the communicator by this pointer. It becomes null when the communicator is freed.
-  std::shared_ptr<copse_comm *> self = std::make_shared<copse_comm *>(nullptr);
+  std::shared_ptr<copse_comm*> self = std::make_shared<copse_comm*>(nullptr);
 
   // These belong to the call that is being made.
   copse::engine::Combine combine;
@@ -60,7 +60,7 @@ struct copse_comm {
 };
 
 struct copse_request {
-  std::shared_ptr<copse_comm *> comm;
+  std::shared_ptr<copse_comm*> comm;
   std::shared_ptr<copse::c::Job> job;
   bool served = false;  // helpers make the call
 };

@@ -21,8 +21,8 @@ using namespace copse::communicator;
 using namespace copse::c;
 
 // no_sanitize: when a cancelled thread unwinds, there is no exception object, so the reference to it is null.
-__attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::string &message) {
-  const auto keep = [&](const char *why) {
+__attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::string& message) {
+  const auto keep = [&](const char* why) {
     try {
       message = why;
     } catch (...) {
@@ -31,16 +31,16 @@ __attribute__((cold, no_sanitize("null"))) copse_status copse::c::caught(std::st
   };
   try {
     throw;
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     message.clear();  // a text might need memory; copse_status_text has one
     return COPSE_ERROR_MEMORY;
-  } catch (const copse::topology::Error &error) {  // its text names COPSE_TOPOLOGY
+  } catch (const copse::topology::Error& error) {  // its text names COPSE_TOPOLOGY
     keep(error.what());
     return COPSE_ERROR_VARIABLE;
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     keep(error.what());
     return COPSE_ERROR_ARGUMENT;
-  } catch (const abi::__forced_unwind &) {
+  } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {
     keep("a function of the caller threw something that is not a std::exception");
@@ -69,7 +69,7 @@ std::shared_ptr<Progress> my_progress(bool helped) {
     std::shared_ptr<Progress> progress;
     pid_t process = 0;
   };
-  auto &[progress, process] = OfThread<Mine, Mine>::here();
+  auto& [progress, process] = OfThread<Mine, Mine>::here();
   if (process != getpid()) {
     progress = std::make_shared<Progress>();
     progress->let_cancel();
@@ -90,7 +90,7 @@ std::optional<copse::choose::Settings> my_settings() {
 }
 
 // Comes to the meeting of the ranks and their helpers. Returns null, with a message, if that fails.
-std::unique_ptr<Communicator> come_with_helpers(copse_meeting &meeting, int number, copse::choose::Settings settings) {
+std::unique_ptr<Communicator> come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings) {
   settings.helpers = meeting.with_helpers->ranks() - meeting.ranks.ranks();
   auto bootstrap = meeting.with_helpers->come(number, Deadline::after(kThreadsTimeout));
   if (!bootstrap) {
@@ -100,7 +100,7 @@ std::unique_ptr<Communicator> come_with_helpers(copse_meeting &meeting, int numb
   return Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
 }
 
-copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **comm, copse_meeting *with_helpers = nullptr) {
+copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm** comm, copse_meeting* with_helpers = nullptr) {
   const auto settings = my_settings();
   if (!settings) return COPSE_ERROR_VARIABLE;
   std::string why;
@@ -108,7 +108,8 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **
   auto result = std::make_unique<copse_comm>();
   *result->self = result.get();
   result->check = settings->check;
-  result->communicator = Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
+  result->communicator =
+      Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
   if (with_helpers != nullptr && with_helpers->with_helpers) {
     result->served = come_with_helpers(*with_helpers, rank, *settings);
@@ -120,25 +121,23 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm **
 
 class CallbackBootstrap final : public Bootstrap {
  public:
-  CallbackBootstrap(int rank, int ranks, copse_allgather_callback allgather, void *context)
+  CallbackBootstrap(int rank, int ranks, copse_allgather_callback allgather, void* context)
       : rank_(rank), ranks_(ranks), allgather_(allgather), context_(context) {}
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
-    return allgather_(context_, mine, all, bytes) == 0;
-  }
+  bool allgather(const void* mine, void* all, std::size_t bytes) override { return allgather_(context_, mine, all, bytes) == 0; }
 
  private:
   int rank_, ranks_;
   copse_allgather_callback allgather_;
-  void *context_;
+  void* context_;
 };
 
 }  // namespace
 
 extern "C" {
 
-const char *copse_status_text(copse_status status) {
+const char* copse_status_text(copse_status status) {
   switch (status) {
     case COPSE_OK: return "all is well";
     case COPSE_ERROR_ARGUMENT: return "an argument is out of range, or the operator is not defined for the type";
@@ -152,7 +151,7 @@ const char *copse_status_text(copse_status status) {
   return "no such status";
 }
 
-copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
+copse_status copse_meeting_create(int ranks, copse_meeting** meeting) {
   return guarded(creation_message(), [&] {
     if (ranks < 1 || meeting == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a meeting needs at least 1 rank, and a place for its handle");
@@ -161,7 +160,7 @@ copse_status copse_meeting_create(int ranks, copse_meeting **meeting) {
   });
 }
 
-copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting **meeting) {
+copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting** meeting) {
   return guarded(creation_message(), [&] {
     if (ranks < 1 || helpers < 1 || meeting == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "such a meeting needs at least 1 rank, 1 helper, and a place for its handle");
@@ -172,7 +171,7 @@ copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_mee
   });
 }
 
-copse_status copse_help_threads(copse_meeting *meeting, int helper) {
+copse_status copse_help_threads(copse_meeting* meeting, int helper) {
   return guarded(creation_message(), [&] {
     if (meeting == nullptr || !meeting->with_helpers)
       return fail_creation(COPSE_ERROR_ARGUMENT, "the meeting is null, or was made without helpers");
@@ -187,9 +186,9 @@ copse_status copse_help_threads(copse_meeting *meeting, int helper) {
   });
 }
 
-void copse_meeting_free(copse_meeting *meeting) { delete meeting; }
+void copse_meeting_free(copse_meeting* meeting) { delete meeting; }
 
-copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm) {
+copse_status copse_comm_create_threads(copse_meeting* meeting, int rank, copse_comm** comm) {
   const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     if (meeting == nullptr || comm == nullptr)
@@ -205,12 +204,11 @@ copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_c
   });
 }
 
-copse_status copse_comm_join(const char *name, int rank, int ranks, double timeout_seconds, copse_comm **comm) {
+copse_status copse_comm_join(const char* name, int rank, int ranks, double timeout_seconds, copse_comm** comm) {
   const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     const std::size_t length = name == nullptr ? 0 : std::strlen(name);
-    if (length < 1 || length > 80)
-      return fail_creation(COPSE_ERROR_ARGUMENT, "a name must have 1 to 80 characters");
+    if (length < 1 || length > 80) return fail_creation(COPSE_ERROR_ARGUMENT, "a name must have 1 to 80 characters");
     if (ranks < 1 || comm == nullptr)
       return fail_creation(COPSE_ERROR_ARGUMENT, "a communicator needs at least 1 rank, and a place for its handle");
     if (rank < 0 || rank >= ranks) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, ranks));
@@ -224,8 +222,7 @@ copse_status copse_comm_join(const char *name, int rank, int ranks, double timeo
   });
 }
 
-copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
-                               copse_comm **comm) {
+copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void* context, copse_comm** comm) {
   const copse::engine::CancelDeferred deferred;
   return guarded(creation_message(), [&] {
     if (allgather == nullptr || comm == nullptr || ranks < 1)
@@ -235,20 +232,21 @@ copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback all
   });
 }
 
-void copse_comm_free(copse_comm *comm) {
+void copse_comm_free(copse_comm* comm) {
   if (comm == nullptr) return;
   try {
-    if (const std::string wrong = comm->communicator->save_lessons(); !wrong.empty()) std::fprintf(stderr, "copse: %s\n", wrong.c_str());
-  } catch (const std::exception &) {  // what was learned is lost
+    if (const std::string wrong = comm->communicator->save_lessons(); !wrong.empty())
+      std::fprintf(stderr, "copse: %s\n", wrong.c_str());
+  } catch (const std::exception&) {  // what was learned is lost
   }
   *comm->self = nullptr;
   delete comm;
 }
 
-int copse_comm_rank(const copse_comm *comm) { return comm == nullptr ? -1 : comm->communicator->rank(); }
-int copse_comm_ranks(const copse_comm *comm) { return comm == nullptr ? -1 : comm->communicator->ranks(); }
+int copse_comm_rank(const copse_comm* comm) { return comm == nullptr ? -1 : comm->communicator->rank(); }
+int copse_comm_ranks(const copse_comm* comm) { return comm == nullptr ? -1 : comm->communicator->ranks(); }
 
-const char *copse_comm_message(const copse_comm *comm) {
+const char* copse_comm_message(const copse_comm* comm) {
   return comm == nullptr ? creation_message().c_str() : comm->message.c_str();
 }
 

@@ -8,7 +8,7 @@ namespace copse::c {
 template <class Value, class Tag>
 class OfThread {
  public:
-  static Value &here() {
+  static Value& here() {
     if (value == nullptr) {
       value = new Value();
       end.armed = true;  // constructs `end`, so that it is destroyed with the thread
@@ -24,7 +24,7 @@ class OfThread {
       value = nullptr;  // a later caller gets a new value, which stays
     }
   };
-  static inline thread_local Value *value = nullptr;
+  static inline thread_local Value* value = nullptr;
   static inline thread_local End end;
 };
 

@@ -22,15 +22,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{20};
 
 // The hash is FNV-1a.
-std::uint64_t digest(const unsigned char *bytes, std::size_t count) {
+std::uint64_t digest(const unsigned char* bytes, std::size_t count) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3u;
   return hash;
 }
 
 std::uint64_t read_build_id() {
-  const auto *const base = reinterpret_cast<const unsigned char *>(&__ehdr_start);
-  const auto *const segments = reinterpret_cast<const ElfW(Phdr) *>(base + __ehdr_start.e_phoff);
+  const auto* const base = reinterpret_cast<const unsigned char*>(&__ehdr_start);
+  const auto* const segments = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);
   const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
   for (int i = 0; i < __ehdr_start.e_phnum; ++i) {
     if (segments[i].p_type != PT_NOTE) continue;
@@ -75,7 +75,7 @@ std::uint64_t build_id() {
 
 // The exchange is a nonblocking call. A blocking one could match a blocking call of a process without Copse, and both
 // would get wrong data.
-Words least_of_all(const Words &mine, int rank) {
+Words least_of_all(const Words& mine, int rank) {
   Words all{};
   MPI_Request request = MPI_REQUEST_NULL;
   real().Iallreduce(mine.data(), all.data(), Word::count, raw_of(MPI_INT), raw_of(MPI_MIN), raw_of(MPI_COMM_WORLD), &request);

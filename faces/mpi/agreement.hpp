@@ -27,6 +27,6 @@ using Words = std::array<int, Word::count>;
 inline constexpr int kWithHelpers = 2;
 
 // Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long.
-Words least_of_all(const Words &mine, int rank);
+Words least_of_all(const Words& mine, int rank);
 
 }  // namespace copse::mpi

@@ -26,7 +26,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
   }
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
     if (revoked(comm_)) return false;
     const int count = static_cast<int>(bytes);
     const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);

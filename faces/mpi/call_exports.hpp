@@ -4,8 +4,7 @@
 
 namespace copse::mpi {
 
-#define COPSE_CALL(name, stem, function, parameters, arguments) \
-  COPSE_FORMS(name, stem, , function, parameters, arguments, Plain)
+#define COPSE_CALL(name, stem, function, parameters, arguments) COPSE_FORMS(name, stem, , function, parameters, arguments, Plain)
 extern "C" {
 using Count = Plain<real>::Count;
 using Displacement = Plain<real>::Displacement;
@@ -14,8 +13,7 @@ using Displacement = Plain<real>::Displacement;
 #undef COPSE_CALL
 
 namespace large {
-#define COPSE_CALL(name, stem, function, parameters, arguments) \
-  COPSE_FORMS(name, stem, _c, function, parameters, arguments, Large)
+#define COPSE_CALL(name, stem, function, parameters, arguments) COPSE_FORMS(name, stem, _c, function, parameters, arguments, Large)
 extern "C" {
 using Count = Large<real>::Count;
 using Displacement = Large<real>::Displacement;

@@ -25,7 +25,7 @@ bool agreed = false;
 int keyval = 0;  // the attribute of communicators that holds their CommState
 
 std::mutex mutex;  // never held across a call of the MPI, so two threads may make two states at once
-auto &states = *new std::unordered_map<Raw, std::shared_ptr<CommState>>;  // never destroyed (session.hpp)
+auto& states = *new std::unordered_map<Raw, std::shared_ptr<CommState>>;  // never destroyed (session.hpp)
 
 thread_local Raw being_freed = 0;
 
@@ -38,23 +38,23 @@ bool of_threads(MPI_Comm comm) {
 
 // States that pass calls on, shared by all threads. They are never destroyed (session.hpp), because the destructors of
 // a thread may make its last calls.
-CommState &passing_on(const char *why) {
-  auto &state = *new CommState;
+CommState& passing_on(const char* why) {
+  auto& state = *new CommState;
   state.why_not = why;
   return state;
 }
-auto &called_by_mpi = passing_on("called by the MPI itself");
-auto &not_valid = passing_on("not a valid communicator");
-auto &in_free = passing_on("the communicator is being freed");
-auto &thread_communicator = passing_on("a thread communicator");
+auto& called_by_mpi = passing_on("called by the MPI itself");
+auto& not_valid = passing_on("not a valid communicator");
+auto& in_free = passing_on("the communicator is being freed");
+auto& thread_communicator = passing_on("a thread communicator");
 
 // When a communicator's last call is over, what it has learned is written (COPSE_LEARNED), and the trace takes what ran.
-void let_go(CommState *state) {
+void let_go(CommState* state) {
   try {
     const std::string wrong = state->copse ? state->copse->save_lessons() : std::string();
     if (!wrong.empty()) std::fprintf(stderr, "copse: %s\n", wrong.c_str());
     remember(*state);
-  } catch (const std::bad_alloc &) {  // the file and the trace then lack this communicator
+  } catch (const std::bad_alloc&) {  // the file and the trace then lack this communicator
   }
   delete state;
 }
@@ -78,12 +78,12 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   return state;
 }
 
-int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
+int never_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
 
-void drop(CommState *known) {
+void drop(CommState* known) {
   std::shared_ptr<CommState> state;
   {
     const std::lock_guard lock(mutex);
@@ -97,19 +97,19 @@ void drop(CommState *known) {
 }
 
 // The MPI calls this when it frees a communicator, disconnects it, or finalises the world.
-int forget(MPI_Comm, int, void *value, void *) {
-  if (!finishing()) drop(static_cast<CommState *>(value));
+int forget(MPI_Comm, int, void* value, void*) {
+  if (!finishing()) drop(static_cast<CommState*>(value));
   return MPI_SUCCESS;
 }
 
 }  // namespace
 
-CommState &detail::find_or_make(MPI_Comm comm, Remembered &slot) {
+CommState& detail::find_or_make(MPI_Comm comm, Remembered& slot) {
   if (asking_mpi) return called_by_mpi;
   if (comm == MPI_COMM_NULL) return not_valid;
   const Raw key = raw_of(comm);
   if (key == being_freed) return in_free;
-  CommState *state = nullptr;
+  CommState* state = nullptr;
   {
     const std::lock_guard lock(mutex);
     if (const auto at = states.find(key); at != states.end()) state = at->second.get();

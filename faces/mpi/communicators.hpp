@@ -15,14 +15,14 @@ class Freeing {
  public:
   explicit Freeing(MPI_Comm comm);
   ~Freeing();
-  Freeing(const Freeing &) = delete;
-  Freeing &operator=(const Freeing &) = delete;
+  Freeing(const Freeing&) = delete;
+  Freeing& operator=(const Freeing&) = delete;
   // Call this when the MPI has freed the communicator.
   void done();
 
  private:
   Raw before_;
-  CommState *unattached_ = nullptr;
+  CommState* unattached_ = nullptr;
 };
 
 // Waits for the calls that this rank has started on the communicator. It runs before MPI_Comm_disconnect, which returns
@@ -37,20 +37,20 @@ namespace detail {
 struct Remembered {
   Raw comm = 0;
   std::uint64_t generation = 0;
-  CommState *state = nullptr;
+  CommState* state = nullptr;
 };
 inline constexpr unsigned kRememberedBits = 4;
 extern thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
-CommState &find_or_make(MPI_Comm comm, Remembered &slot);
+CommState& find_or_make(MPI_Comm comm, Remembered& slot);
 }  // namespace detail
 
 // Finds or makes the communicator's state. No other rank takes part. The result for a handle that is not a communicator
 // is a state that passes calls on.
-inline CommState &state_of(Raw raw) {
+inline CommState& state_of(Raw raw) {
   const auto comm = handle<MPI_Comm>(raw);
   const Raw key = raw_of(comm);
-  detail::Remembered &slot = detail::remembered[key * 0x9e3779b97f4a7c15u >> (64 - detail::kRememberedBits)];
+  detail::Remembered& slot = detail::remembered[key * 0x9e3779b97f4a7c15u >> (64 - detail::kRememberedBits)];
   if (slot.comm == key && slot.generation == detail::generation.load(std::memory_order_acquire)) [[likely]]
     return *slot.state;
   return detail::find_or_make(comm, slot);

@@ -8,17 +8,17 @@ namespace copse::mpi {
 namespace {
 
 // Ends those of Copse's requests that are over. Returns true if none of Copse's requests is pending any more.
-bool settle(int count, const MPI_Request *requests) {
+bool settle(int count, const MPI_Request* requests) {
   bool all = true;
   for (int i = 0; i < count; ++i)
-    if (MpiRequest *const ours = MpiRequest::find(requests[i])) all = ours->settle() && all;
+    if (MpiRequest* const ours = MpiRequest::find(requests[i])) all = ours->settle() && all;
   return all;
 }
 bool settle(MPI_Request request) { return settle(1, &request); }
 
 namespace ours {
 
-int Test(MPI_Request *request, int *flag, MPI_Status *status) {
+int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (settle(*request)) {
     const Failures failures(request);
     const int result = real().Test(request, flag, status);
@@ -30,7 +30,7 @@ int Test(MPI_Request *request, int *flag, MPI_Status *status) {
   return MPI_SUCCESS;
 }
 
-int Wait(MPI_Request *request, MPI_Status *status) {
+int Wait(MPI_Request* request, MPI_Status* status) {
   int flag = 0, result = MPI_SUCCESS;
   const auto done = [&] {
     if (!settle(*request)) return false;
@@ -42,7 +42,7 @@ int Wait(MPI_Request *request, MPI_Status *status) {
   return wait_for(done) ? result : real().Wait(request, status);
 }
 
-int Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   *flag = 0;
   int result = MPI_SUCCESS;
   if (settle(count, requests)) {
@@ -55,7 +55,7 @@ int Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
 }
 
 // MPICH 5's Testall fails for the MPI's own persistent collectives, so this asks for each request's status instead.
-int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   int ready = 0;
   wait_for([&] {
     if (!settle(count, requests)) return false;
@@ -71,7 +71,7 @@ int Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 }
 
 // To the MPI a pending persistent call of Copse's looks inactive. So only Copse can say whether any request is active.
-int Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+int Testany(int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   const bool all = settle(count, requests);
   const Failures failures(count, requests);
   const int result = real().Testany(count, requests, index, flag, status);
@@ -81,7 +81,7 @@ int Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status 
   return *flag == 0 ? result : failures.tell(result, *index);
 }
 
-int Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+int Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status) {
   int flag = 0, result = MPI_SUCCESS;
   const auto done = [&] {
     const bool all = settle(count, requests);
@@ -93,7 +93,7 @@ int Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
   return wait_for(done) ? result : real().Waitany(count, requests, index, status);
 }
 
-int Testsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+int Testsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   const bool all = settle(count, requests);
   const Failures failures(count, requests);
   int result = real().Testsome(count, requests, done, indices, statuses);
@@ -104,7 +104,7 @@ int Testsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Stat
   return result;
 }
 
-int Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+int Waitsome(int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   int result = MPI_SUCCESS;
   const auto some = [&] {
     const bool all = settle(count, requests);
@@ -116,7 +116,7 @@ int Waitsome(int count, MPI_Request *requests, int *done, int *indices, MPI_Stat
   return wait_for(some) ? result : real().Waitsome(count, requests, done, indices, statuses);
 }
 
-int Request_get_status(Raw request, int *flag, MPI_Status *status) {
+int Request_get_status(Raw request, int* flag, MPI_Status* status) {
   *flag = 0;
   int result = MPI_SUCCESS;
   if (settle(handle<MPI_Request>(request))) result = real().Request_get_status(request, flag, status);
@@ -125,16 +125,16 @@ int Request_get_status(Raw request, int *flag, MPI_Status *status) {
 }
 
 // An MPI before 4.1 lacks this call and the next two. They then ask one request after the other.
-int Request_get_status_all(int count, const MPI_Request *requests, int *flag, MPI_Status *statuses) {
+int Request_get_status_all(int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
   *flag = 1;
   for (int i = 0; i < count && *flag != 0; ++i) {
-    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+    MPI_Status* const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
     if (const int result = Request_get_status(raw_of(requests[i]), flag, status); result != MPI_SUCCESS) return result;
   }
   return MPI_SUCCESS;
 }
 
-int Request_get_status_some(int count, const MPI_Request *requests, int *done, int *indices, MPI_Status *statuses) {
+int Request_get_status_some(int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
   bool all = settle(count, requests);
   if (real().Request_get_status_some != nullptr) {
     const int result = real().Request_get_status_some(count, requests, done, indices, statuses);
@@ -147,7 +147,7 @@ int Request_get_status_some(int count, const MPI_Request *requests, int *done, i
     if (requests[i] == MPI_REQUEST_NULL) continue;
     all = false;
     int flag = 0;
-    MPI_Status *const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[*done];
+    MPI_Status* const status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[*done];
     if (const int result = Request_get_status(raw_of(requests[i]), &flag, status); result != MPI_SUCCESS) return result;
     if (flag != 0) indices[(*done)++] = i;
   }
@@ -155,7 +155,7 @@ int Request_get_status_some(int count, const MPI_Request *requests, int *done, i
   return MPI_SUCCESS;
 }
 
-int Request_get_status_any(int count, const MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+int Request_get_status_any(int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
   const bool all = settle(count, requests);
   if (real().Request_get_status_any != nullptr) {
     const int result = real().Request_get_status_any(count, requests, index, flag, status);
@@ -178,20 +178,20 @@ int Request_get_status_any(int count, const MPI_Request *requests, int *index, i
   return Request_get_status(raw_of(MPI_REQUEST_NULL), flag, status);
 }
 
-int Iprobe(int peer, int tag, Raw comm, int *flag, MPI_Status *status) {
+int Iprobe(int peer, int tag, Raw comm, int* flag, MPI_Status* status) {
   const int result = real().Iprobe(peer, tag, comm, flag, status);
   if (result == MPI_SUCCESS && *flag == 0) go_on();
   return result;
 }
 
-int Improbe(int peer, int tag, Raw comm, int *flag, MPI_Message *message, MPI_Status *status) {
+int Improbe(int peer, int tag, Raw comm, int* flag, MPI_Message* message, MPI_Status* status) {
   const int result = real().Improbe(peer, tag, comm, flag, message, status);
   if (result == MPI_SUCCESS && *flag == 0) go_on();
   return result;
 }
 
 // An MPI before 4.0 has neither this call nor partitioned requests.
-int Parrived(Raw request, int part, int *flag) {
+int Parrived(Raw request, int part, int* flag) {
   if (real().Parrived == nullptr) {
     real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);
     return MPI_ERR_REQUEST;
@@ -201,31 +201,31 @@ int Parrived(Raw request, int part, int *flag) {
   return result;
 }
 
-int Start(MPI_Request *request) {
-  MpiRequest *const ours = MpiRequest::find(*request);
+int Start(MPI_Request* request) {
+  MpiRequest* const ours = MpiRequest::find(*request);
   if (ours == nullptr || !ours->persistent() || ours->pending()) return real().Start(request);
   ours->start();
   return MPI_SUCCESS;
 }
 
-int Startall(int count, MPI_Request *requests) {
+int Startall(int count, MPI_Request* requests) {
   int result = MPI_SUCCESS;
   for (int i = 0; i < count && result == MPI_SUCCESS; ++i) result = Start(&requests[i]);
   return result;
 }
 
-int Request_free(MPI_Request *request) {
-  MpiRequest *const ours = MpiRequest::find(*request);
+int Request_free(MPI_Request* request) {
+  MpiRequest* const ours = MpiRequest::find(*request);
   return ours != nullptr ? ours->free(request) : real().Request_free(request);
 }
 
-int Cancel(MPI_Request *request) {
+int Cancel(MPI_Request* request) {
   if (MpiRequest::find(*request) == nullptr) return real().Cancel(request);
   real().Comm_call_errhandler_(MPI_COMM_SELF, MPI_ERR_REQUEST);  // collective calls cannot be cancelled
   return MPI_ERR_REQUEST;
 }
 
-int Op_free(MPI_Op *op) {
+int Op_free(MPI_Op* op) {
   if (!free_later(*op)) return real().Op_free(op);
   *op = MPI_OP_NULL;
   return MPI_SUCCESS;
@@ -237,9 +237,9 @@ int Op_free(MPI_Op *op) {
 extern "C" {
 
 // Where the MPI lacks a call, Copse's own version replaces it.
-#define COPSE_COMPLETION(name, when, parameters, arguments)                            \
-  COPSE_EXPORT(While<requests_##when>, name, parameters, arguments,                    \
-               next().name != nullptr ? next().name arguments : ours::name arguments,  \
+#define COPSE_COMPLETION(name, when, parameters, arguments)                           \
+  COPSE_EXPORT(While<requests_##when>, name, parameters, arguments,                   \
+               next().name != nullptr ? next().name arguments : ours::name arguments, \
                real().name != nullptr ? real().name arguments : ours::name arguments, return ours::name arguments;)
 #include "completions.def"
 #undef COPSE_COMPLETION

@@ -15,7 +15,7 @@
 namespace copse::mpi {
 namespace {
 
-auto &predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
+auto& predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
 int keyval = 0;                       // the attribute of types that holds their Datatype
 // The communicator for packing. It returns errors, and they become errors of the collective call, which calls the error
 // handler of the call's own communicator.
@@ -27,8 +27,7 @@ constexpr std::uint16_t bits(std::initializer_list<copse_op> ops) {
   return static_cast<std::uint16_t>(set);
 }
 constexpr std::uint16_t kArithmetic = bits({COPSE_SUM, COPSE_PROD}), kOrder = bits({COPSE_MIN, COPSE_MAX}),
-                        kLogical = bits({COPSE_LAND, COPSE_LOR, COPSE_LXOR}),
-                        kBitwise = bits({COPSE_BAND, COPSE_BOR, COPSE_BXOR}),
+                        kLogical = bits({COPSE_LAND, COPSE_LOR, COPSE_LXOR}), kBitwise = bits({COPSE_BAND, COPSE_BOR, COPSE_BXOR}),
                         kLocation = bits({COPSE_MINLOC, COPSE_MAXLOC});
 
 enum class Kind : std::uint8_t { C_INTEGER, OTHER_INTEGER, FLOATING, LOGICAL, COMPLEX, BYTE, PAIR, INTEGER_PAIR, DATA };
@@ -96,8 +95,7 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle) {
   char nothing = 0;
   int position = 0;
   // Packing no elements makes the MPI check that the type is committed.
-  if (real().Type_size_x_(handle, &size) != MPI_SUCCESS ||
-      real().Type_get_extent_x_(handle, &lb, &extent) != MPI_SUCCESS ||
+  if (real().Type_size_x_(handle, &size) != MPI_SUCCESS || real().Type_get_extent_x_(handle, &lb, &extent) != MPI_SUCCESS ||
       real().Type_get_true_extent_x_(handle, &true_lb, &true_extent) != MPI_SUCCESS ||
       real().Pack_(&nothing, 0, handle, &nothing, 1, &position, quiet) != MPI_SUCCESS || size < 0) {
     return nullptr;
@@ -112,20 +110,20 @@ std::unique_ptr<Datatype> examine(MPI_Datatype handle) {
   return type;
 }
 
-int never_copy(MPI_Datatype, int, void *, void *, void *, int *flag) {
+int never_copy(MPI_Datatype, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
 
-int forget(MPI_Datatype, int, void *value, void *) {
+int forget(MPI_Datatype, int, void* value, void*) {
   detail::types_freed.fetch_add(1, std::memory_order_relaxed);
-  delete static_cast<Datatype *>(value);
+  delete static_cast<Datatype*>(value);
   return MPI_SUCCESS;
 }
 
 constexpr std::size_t kPackedMost = std::numeric_limits<int>::max();  // MPI_Pack takes sizes as int
 
-std::size_t elements_at_once(const Datatype &type) {
+std::size_t elements_at_once(const Datatype& type) {
   return type.size == 0 ? kPackedMost : std::max<std::size_t>(1, kPackedMost / type.size);
 }
 
@@ -144,36 +142,35 @@ void prepare_datatypes() {
 
 void finish_datatypes() { real().Comm_free_(&quiet); }
 
-const Datatype *datatype_of(Raw raw) {
+const Datatype* datatype_of(Raw raw) {
   const auto type = handle<MPI_Datatype>(raw);
-  if (const Datatype *known = predefined.find(raw_of(type))) return known;
+  if (const Datatype* known = predefined.find(raw_of(type))) return known;
   if (type == MPI_DATATYPE_NULL) return nullptr;
-  void *value = nullptr;
+  void* value = nullptr;
   int found = 0;
-  if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
-  if (found != 0) return static_cast<const Datatype *>(value);
+  if (real().Type_get_attr_(type, keyval, static_cast<void*>(&value), &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<const Datatype*>(value);
   // Two threads may meet a type at the same time. Without the lock the second thread's attribute would delete the
   // first's, while the first thread packs with it.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (real().Type_get_attr_(type, keyval, static_cast<void *>(&value), &found) != MPI_SUCCESS) return nullptr;
-  if (found != 0) return static_cast<const Datatype *>(value);
+  if (real().Type_get_attr_(type, keyval, static_cast<void*>(&value), &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<const Datatype*>(value);
   auto examined = examine(type);
   if (!examined || real().Type_set_attr_(type, keyval, examined.get()) != MPI_SUCCESS) return nullptr;
   return examined.release();
 }
 
 // Makes a contiguous type of one element. A duplicate would call the program's functions that copy its attributes.
-std::shared_ptr<const Datatype> kept(const Datatype &type) {
+std::shared_ptr<const Datatype> kept(const Datatype& type) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (auto known = type.copy.lock()) return known;
   auto copy = std::make_unique<Datatype>(type);
-  if (real().Type_contiguous_(1, type.handle, &copy->handle) != MPI_SUCCESS ||
-      real().Type_commit_(&copy->handle) != MPI_SUCCESS) {
+  if (real().Type_contiguous_(1, type.handle, &copy->handle) != MPI_SUCCESS || real().Type_commit_(&copy->handle) != MPI_SUCCESS) {
     return nullptr;
   }
-  const std::shared_ptr<const Datatype> made(copy.release(), [](const Datatype *unused) {
+  const std::shared_ptr<const Datatype> made(copy.release(), [](const Datatype* unused) {
     MPI_Datatype handle = unused->handle;
     real().Type_free_(&handle);
     delete unused;
@@ -188,7 +185,7 @@ namespace {
 // except MPI_Pack and MPI_Unpack. So these two get another base, and a type that is moved back by as much.
 class Absolute {
  public:
-  explicit Absolute(const Datatype &type) : moved_(type) {
+  explicit Absolute(const Datatype& type) : moved_(type) {
     int one = 1;
     MPI_Aint back = -kBase;
     error_ = real().Type_create_hindexed_(1, &one, &back, type.handle, &moved_.handle);
@@ -198,12 +195,12 @@ class Absolute {
   ~Absolute() {
     if (made_) real().Type_free_(&moved_.handle);
   }
-  Absolute(const Absolute &) = delete;
-  Absolute &operator=(const Absolute &) = delete;
+  Absolute(const Absolute&) = delete;
+  Absolute& operator=(const Absolute&) = delete;
 
   [[nodiscard]] int error() const { return error_; }
-  [[nodiscard]] const Datatype &type() const { return moved_; }
-  static void *base() { return reinterpret_cast<void *>(kBase); }
+  [[nodiscard]] const Datatype& type() const { return moved_; }
+  static void* base() { return reinterpret_cast<void*>(kBase); }
 
  private:
   static constexpr std::intptr_t kBase = 4096;
@@ -229,8 +226,8 @@ class Bytes {
   ~Bytes() {
     if (made_) real().Type_free_(&handle_);
   }
-  Bytes(const Bytes &) = delete;
-  Bytes &operator=(const Bytes &) = delete;
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
 
   [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] MPI_Datatype handle() const { return handle_; }
@@ -244,21 +241,21 @@ class Bytes {
 
 // Copies one element that is too large for MPI_Pack and MPI_Unpack. Not every MPI has MPI_Pack_c, but with every MPI
 // this process can gather from itself.
-int copy_large(const void *from, MPI_Datatype from_type, void *to, MPI_Datatype to_type) {
+int copy_large(const void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
   return real().Allgather_(from, 1, from_type, to, 1, to_type, quiet);
 }
-int pack_large(const void *from, const Datatype &type, void *to) {
+int pack_large(const void* from, const Datatype& type, void* to) {
   const Bytes bytes(type.size);
   return bytes.error() != MPI_SUCCESS ? bytes.error() : copy_large(from, type.handle, to, bytes.handle());
 }
-int unpack_large(const void *from, const Datatype &type, void *to) {
+int unpack_large(const void* from, const Datatype& type, void* to) {
   const Bytes bytes(type.size);
   return bytes.error() != MPI_SUCCESS ? bytes.error() : copy_large(from, bytes.handle(), to, type.handle);
 }
 
 }  // namespace
 
-int pack(const Datatype &type, const void *buffer, std::size_t count, void *packed) {
+int pack(const Datatype& type, const void* buffer, std::size_t count, void* packed) {
   if (buffer == nullptr) {
     const Absolute absolute(type);
     return absolute.error() != MPI_SUCCESS ? absolute.error() : pack(absolute.type(), Absolute::base(), count, packed);
@@ -266,19 +263,19 @@ int pack(const Datatype &type, const void *buffer, std::size_t count, void *pack
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(most, count - done);
-    const auto *from = static_cast<const char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
-    auto *to = static_cast<char *>(packed) + done * type.size;
+    const auto* from = static_cast<const char*>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
+    auto* to = static_cast<char*>(packed) + done * type.size;
     int position = 0;
-    const int error = type.size > kPackedMost
-                          ? pack_large(from, type, to)
-                          : real().Pack_(from, static_cast<int>(now), type.handle, to, static_cast<int>(now * type.size), &position, quiet);
+    const int error = type.size > kPackedMost ? pack_large(from, type, to)
+                                              : real().Pack_(from, static_cast<int>(now), type.handle, to,
+                                                             static_cast<int>(now * type.size), &position, quiet);
     if (error != MPI_SUCCESS) return error;
     done += now;
   }
   return MPI_SUCCESS;
 }
 
-int unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count) {
+int unpack(const Datatype& type, const void* packed, void* buffer, std::size_t count) {
   if (buffer == nullptr) {
     const Absolute absolute(type);
     return absolute.error() != MPI_SUCCESS ? absolute.error() : unpack(absolute.type(), packed, Absolute::base(), count);
@@ -286,12 +283,12 @@ int unpack(const Datatype &type, const void *packed, void *buffer, std::size_t c
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(most, count - done);
-    auto *to = static_cast<char *>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
-    const auto *from = static_cast<const char *>(packed) + done * type.size;
+    auto* to = static_cast<char*>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
+    const auto* from = static_cast<const char*>(packed) + done * type.size;
     int position = 0;
-    const int error = type.size > kPackedMost
-                          ? unpack_large(from, type, to)
-                          : real().Unpack_(from, static_cast<int>(now * type.size), &position, to, static_cast<int>(now), type.handle, quiet);
+    const int error = type.size > kPackedMost ? unpack_large(from, type, to)
+                                              : real().Unpack_(from, static_cast<int>(now * type.size), &position, to,
+                                                               static_cast<int>(now), type.handle, quiet);
     if (error != MPI_SUCCESS) return error;
     done += now;
   }

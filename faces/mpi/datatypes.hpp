@@ -37,7 +37,7 @@ void finish_datatypes();
 
 // Returns null if the MPI refuses the type (MPI_DATATYPE_NULL, not committed ...). The call is then passed on, so that
 // the MPI reports its error.
-const Datatype *datatype_of(Raw raw);
+const Datatype* datatype_of(Raw raw);
 
 namespace detail {
 // Counts the derived types that the program has freed. After each, a remembered handle may belong to another type.
@@ -45,16 +45,16 @@ inline std::atomic<std::uint64_t> types_freed = 0;
 }  // namespace detail
 
 // Returns the same type for calls that may outlive it: the program may free its own type while they are under way.
-std::shared_ptr<const Datatype> kept(const Datatype &type);
+std::shared_ptr<const Datatype> kept(const Datatype& type);
 
 // Computes the bytes of a message. Returns false if the product overflows.
-inline bool message_bytes(std::int64_t count, std::size_t size, std::size_t &bytes) {
+inline bool message_bytes(std::int64_t count, std::size_t size, std::size_t& bytes) {
   return !__builtin_mul_overflow(static_cast<std::size_t>(count), size, &bytes);
 }
 
 // These copy `count` elements at `buffer` to packed data and back. They return MPI's error code and call no error
 // handler.
-int pack(const Datatype &type, const void *buffer, std::size_t count, void *packed);
-int unpack(const Datatype &type, const void *packed, void *buffer, std::size_t count);
+int pack(const Datatype& type, const void* buffer, std::size_t count, void* packed);
+int unpack(const Datatype& type, const void* packed, void* buffer, std::size_t count);
 
 }  // namespace copse::mpi

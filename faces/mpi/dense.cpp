@@ -14,8 +14,7 @@ constexpr std::size_t kTriedBytes = std::size_t{64} << 20;
 // Returns an element's bytes of data if they fill its span, from its address to the next element's. Else returns 0.
 std::size_t filled_bytes(MPI_Datatype type) {
   MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
-  if (real().Type_size_x_(type, &size) != MPI_SUCCESS ||
-      real().Type_get_extent_x_(type, &lb, &extent) != MPI_SUCCESS ||
+  if (real().Type_size_x_(type, &size) != MPI_SUCCESS || real().Type_get_extent_x_(type, &lb, &extent) != MPI_SUCCESS ||
       real().Type_get_true_extent_x_(type, &true_lb, &true_extent) != MPI_SUCCESS) {
     return 0;
   }
@@ -54,15 +53,15 @@ struct Envelope {
     types = few_types;
   }
   [[nodiscard]] bool predefined() const {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+           combiner == MPI_COMBINER_F90_INTEGER;
   }
 };
 
 // What a type was made of. The type must not be predefined.
 class Contents {
  public:
-  Contents(MPI_Datatype type, const Envelope &envelope) : types_(static_cast<std::size_t>(envelope.types)) {
+  Contents(MPI_Datatype type, const Envelope& envelope) : types_(static_cast<std::size_t>(envelope.types)) {
     std::vector<int> integers(static_cast<std::size_t>(envelope.integers));
     std::vector<MPI_Aint> addresses(static_cast<std::size_t>(envelope.addresses));
     std::vector<MPI_Count> large_counts(static_cast<std::size_t>(envelope.large_counts));
@@ -81,13 +80,13 @@ class Contents {
     for (MPI_Datatype type : types_)
       if (!Envelope(type).predefined()) real().Type_free_(&type);
   }
-  Contents(const Contents &) = delete;
-  Contents &operator=(const Contents &) = delete;
+  Contents(const Contents&) = delete;
+  Contents& operator=(const Contents&) = delete;
 
-  [[nodiscard]] const std::vector<MPI_Datatype> &types() const { return types_; }
+  [[nodiscard]] const std::vector<MPI_Datatype>& types() const { return types_; }
   // The integers, addresses and large counts. Their number and order do not depend on whether the type was made with
   // large counts.
-  [[nodiscard]] const std::vector<MPI_Count> &numbers() const { return numbers_; }
+  [[nodiscard]] const std::vector<MPI_Count>& numbers() const { return numbers_; }
 
  private:
   std::vector<MPI_Datatype> types_;
@@ -108,7 +107,7 @@ bool is_made_dense(MPI_Datatype type) {
     default: return false;
   }
   const Contents contents(type, envelope);
-  const std::vector<MPI_Datatype> &types = contents.types();
+  const std::vector<MPI_Datatype>& types = contents.types();
   if (!std::all_of(types.begin(), types.end(), is_made_dense)) return false;
   // A vector that fills its span has no gaps. Its blocks cannot run backwards either, for they would then begin below
   // the vector's address.

@@ -18,7 +18,7 @@ namespace {
 // The constants CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_MEMORYTYPE_DEVICE of cuda.h.
 constexpr int kMemoryType = 2;
 constexpr unsigned kDeviceMemory = 2;
-std::atomic<int (*)(void *data, int attribute, std::uint64_t address)> ask_cuda{nullptr};
+std::atomic<int (*)(void* data, int attribute, std::uint64_t address)> ask_cuda{nullptr};
 
 // From hip_runtime_api.h. The meaning of the first word differs between ROCm 5 and 6. In both, device memory has no
 // host address.
@@ -29,19 +29,19 @@ struct HipAttributes {
   unsigned flags;
   char more[64];
 };
-std::atomic<int (*)(HipAttributes *attributes, const void *address)> ask_hip{nullptr};
+std::atomic<int (*)(HipAttributes* attributes, const void* address)> ask_hip{nullptr};
 std::atomic<int (*)()> hip_peek{nullptr}, hip_error{nullptr};  // the thread's last error, which asking may set
 
 std::atomic<bool> level_zero{false};
 
-void *loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD); }
+void* loaded(const char* library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD); }
 
 template <class Function>
-void find(std::atomic<Function> &function, void *library, const char *name) {
+void find(std::atomic<Function>& function, void* library, const char* name) {
   if (library != nullptr) function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-bool on_hip_device(const void *address) {
+bool on_hip_device(const void* address) {
   HipAttributes attributes{};
   const bool clean = hip_peek.load() != nullptr && hip_peek.load()() == 0;
   const bool known = ask_hip.load()(&attributes, address) == 0;
@@ -49,9 +49,9 @@ bool on_hip_device(const void *address) {
   return known && attributes.device_address != nullptr && attributes.host_address == nullptr;
 }
 
-bool readable(const void *address) {
+bool readable(const void* address) {
   char byte = 0;
-  iovec here{&byte, 1}, there{const_cast<void *>(address), 1};
+  iovec here{&byte, 1}, there{const_cast<void*>(address), 1};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT;
 }
 
@@ -59,8 +59,8 @@ bool readable(const void *address) {
 
 bool driver_loaded() {
   find(ask_cuda, loaded("libcuda.so.1"), "cuPointerGetAttribute");
-  for (const char *library : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
-    void *const hip = loaded(library);
+  for (const char* library : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
+    void* const hip = loaded(library);
     find(hip_peek, hip, "hipPeekAtLastError");
     find(hip_error, hip, "hipGetLastError");
     find(ask_hip, hip, "hipPointerGetAttributes");
@@ -70,7 +70,7 @@ bool driver_loaded() {
   return ask_cuda.load() != nullptr || ask_hip.load() != nullptr || level_zero;
 }
 
-bool on_device(const void *address) {
+bool on_device(const void* address) {
   if (address == nullptr || address == MPI_IN_PLACE) return false;
   unsigned type = 0;
   if (const auto ask = ask_cuda.load();

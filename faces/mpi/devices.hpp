@@ -13,18 +13,18 @@ namespace copse::mpi {
 // Returns whether this process has loaded a driver. Each call looks for drivers that were loaded since the last.
 bool driver_loaded();
 // Returns what the driver says. Any address is allowed.
-bool on_device(const void *address);
+bool on_device(const void* address);
 
 struct Buffers {
   bool any = false, any_on_device = false;
 };
 // Finds the buffers among a call's arguments. Only buffers are pointers to void.
 template <class... Arguments>
-Buffers buffers_among(const Arguments &...arguments) {
+Buffers buffers_among(const Arguments&... arguments) {
   Buffers found;
-  const auto look = [&found](const auto &argument) {
+  const auto look = [&found](const auto& argument) {
     using Argument = std::decay_t<decltype(argument)>;
-    if constexpr (std::is_same_v<Argument, void *> || std::is_same_v<Argument, const void *>) {
+    if constexpr (std::is_same_v<Argument, void*> || std::is_same_v<Argument, const void*>) {
       found.any = true;
       found.any_on_device = found.any_on_device || on_device(argument);
     }

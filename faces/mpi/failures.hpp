@@ -12,30 +12,31 @@ namespace copse::mpi {
 // The failed ones among the requests that a procedure is about to complete. Make this before the MPI completes any.
 class Failures {
  public:
-  Failures(int count, const MPI_Request *requests) {
-    if (!requests_failed()) [[likely]] return;
+  Failures(int count, const MPI_Request* requests) {
+    if (!requests_failed()) [[likely]]
+      return;
     for (int i = 0; i < count; ++i) {
-      MpiRequest *const request = MpiRequest::find(requests[i]);
+      MpiRequest* const request = MpiRequest::find(requests[i]);
       if (request != nullptr && request->error() != MPI_SUCCESS)
         failed_.push_back({i, request->persistent() ? request : nullptr, request->answers_for(), request->error()});
     }
   }
-  explicit Failures(const MPI_Request *request) : Failures(1, request) {}
+  explicit Failures(const MPI_Request* request) : Failures(1, request) {}
 
   // Reports the failure of the request with that index, which the MPI has completed with `result`. Returns the
   // procedure's result.
   [[nodiscard]] int tell(int result, int index = 0) const {
-    const Failure *const failure = find(index);
+    const Failure* const failure = find(index);
     if (failure == nullptr || result != MPI_SUCCESS) return result;
     return raise(*failure), failure->error;
   }
   // Reports the failures of `count` completed requests: those in `indices`, or all if it is null. `statuses` has the
   // same order.
-  [[nodiscard]] int tell_some(int result, int count, const int *indices, MPI_Status *statuses) const {
-    const Failure *first = nullptr;
+  [[nodiscard]] int tell_some(int result, int count, const int* indices, MPI_Status* statuses) const {
+    const Failure* first = nullptr;
     if (failed_.empty() || (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS)) return result;
     for (int i = 0; i < count; ++i) {
-      const Failure *const failure = find(indices != nullptr ? indices[i] : i);
+      const Failure* const failure = find(indices != nullptr ? indices[i] : i);
       if (first == nullptr) first = failure;
       if (statuses == MPI_STATUSES_IGNORE) continue;
       if (failure != nullptr) statuses[i].MPI_ERROR = failure->error;
@@ -48,19 +49,19 @@ class Failures {
  private:
   struct Failure {
     int index;
-    MpiRequest *persistent;  // null if not persistent: the MPI has then freed the request
+    MpiRequest* persistent;  // null if not persistent: the MPI has then freed the request
     MPI_Comm comm;
     int error;
   };
-  [[nodiscard]] const Failure *find(int index) const {
-    for (const Failure &failure : failed_)
+  [[nodiscard]] const Failure* find(int index) const {
+    for (const Failure& failure : failed_)
       if (failure.index == index) {
         if (failure.persistent != nullptr) failure.persistent->told();
         return &failure;
       }
     return nullptr;
   }
-  static void raise(const Failure &failure) { real().Comm_call_errhandler_(failure.comm, failure.error); }
+  static void raise(const Failure& failure) { real().Comm_call_errhandler_(failure.comm, failure.error); }
 
   std::vector<Failure> failed_;
 };

@@ -42,7 +42,7 @@ Raw raw_of(Handle handle) {
 }
 
 // Returns the address of a symbol of this process's MPI, or null if there is none.
-void *mpi_symbol(const char *name);
+void* mpi_symbol(const char* name);
 
 #if defined(COPSE_MPI_OPENMPI)
 // Open MPI's predefined handles are the addresses of its globals. They are looked up, because the library does not link

@@ -29,37 +29,37 @@ using communicator::DeskName;
 using engine::Descriptor;
 
 constexpr double kMeetingSeconds = 10;
-constexpr const char *kKind = "helpers";
+constexpr const char* kKind = "helpers";
 
 struct Helpers {
   std::int32_t count = 0;
   std::array<DeskName, choose::kHelpersMost> desks{};
 };
-auto &helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
-auto &lifelines = *new std::vector<int>;  // of the helpers that this process has started
+auto& helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
+auto& lifelines = *new std::vector<int>;  // of the helpers that this process has started
 
 // Returns the program that helps, which lies beside this library or in the build's folder of programs. Empty: there is none.
 std::string program() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void *>(&start_helpers), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (dladdr(reinterpret_cast<void*>(&start_helpers), &info) == 0 || info.dli_fname == nullptr) return {};
   std::string folder(info.dli_fname);
   folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/') + 1);
-  for (const char *name : {"copse-native", "../bin/copse-native"})
+  for (const char* name : {"copse-native", "../bin/copse-native"})
     if (access((folder + name).c_str(), X_OK) == 0) return folder + name;
   return {};
 }
 
 // The environment of a helper, which runs no part of the program and needs none of what is preloaded into it.
-std::vector<char *> environment() {
-  std::vector<char *> result;
-  for (char **entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+std::vector<char*> environment() {
+  std::vector<char*> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
     if (std::strncmp(*entry, "LD_PRELOAD=", 11) != 0) result.push_back(*entry);
   result.push_back(nullptr);
   return result;
 }
 
 // Starts one helper, on `processor` if that is not negative. Returns why that failed, or an empty text.
-std::string start_one(const std::string &path, int processor, DeskName &desk_name) {
+std::string start_one(const std::string& path, int processor, DeskName& desk_name) {
   const Descriptor desk = communicator::open_desk(desk_name);
   int ends[2] = {-1, -1};
   if (!desk || pipe2(ends, O_CLOEXEC) != 0) return std::string("no socket or pipe for it: ") + std::strerror(errno);
@@ -72,17 +72,18 @@ std::string start_one(const std::string &path, int processor, DeskName &desk_nam
   posix_spawn_file_actions_adddup2(&actions, desk.get(), first);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), second);
   std::array words{path, std::string("serve"), std::to_string(first), std::to_string(second), std::to_string(processor)};
-  std::vector<char *> arguments;
-  for (std::string &word : words) arguments.push_back(word.data());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
   if (processor < 0) arguments.pop_back();
   arguments.push_back(nullptr);
-  std::vector<char *> variables = environment();
+  std::vector<char*> variables = environment();
   pid_t child = -1;
   const int error = posix_spawn(&child, path.c_str(), &actions, nullptr, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return path + " could not be started: " + std::strerror(error);
   int status = 0;  // this child leaves a helper behind, and ends
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return path + " serve failed";
   lifelines.push_back(ours.release());
   return {};
@@ -90,7 +91,7 @@ std::string start_one(const std::string &path, int processor, DeskName &desk_nam
 
 // The processors on which helpers run: those that were named, or the last ones to which no rank of the node is bound. -1 stands for
 // any processor.
-std::vector<int> processors_for(int count, const cpu_set_t &taken) {
+std::vector<int> processors_for(int count, const cpu_set_t& taken) {
   std::vector<int> result = settings().collective_processors.processors;
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int cpu = online; cpu-- > 0 && static_cast<int>(result.size()) < count;)
@@ -106,12 +107,12 @@ cpu_set_t taken_by_all(MPI_Comm node, int ranks) {
   std::vector<cpu_set_t> all(static_cast<std::size_t>(ranks));
   const int bytes = static_cast<int>(sizeof mine);
   real().Allgather(&mine, bytes, raw_of(MPI_BYTE), all.data(), bytes, raw_of(MPI_BYTE), raw_of(node));
-  for (const cpu_set_t &set : all) CPU_OR(&mine, &mine, &set);
+  for (const cpu_set_t& set : all) CPU_OR(&mine, &mine, &set);
   return mine;
 }
 
 // On the first rank of a node. Returns what the trace says.
-std::string start_all(int count, const cpu_set_t &taken) {
+std::string start_all(int count, const cpu_set_t& taken) {
   const std::string path = program();
   if (path.empty()) return "none: copse-native is not beside the preload library";
   std::string places;
@@ -119,7 +120,8 @@ std::string start_all(int count, const cpu_set_t &taken) {
     if (const std::string why = start_one(path, processor, helpers.desks[static_cast<std::size_t>(helpers.count)]); !why.empty())
       return std::to_string(helpers.count) + " started, then " + why;
     ++helpers.count;
-    places += (places.empty() ? "" : ", ") + (processor < 0 ? std::string("any processor") : "processor " + std::to_string(processor));
+    places +=
+        (places.empty() ? "" : ", ") + (processor < 0 ? std::string("any processor") : "processor " + std::to_string(processor));
   }
   return std::to_string(count) + " on each node; here on " + places;
 }
@@ -141,7 +143,7 @@ void start_helpers() {
   real().Comm_free_(&node);
 }
 
-std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap &callers) {
+std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers) {
   struct Word {
     std::int32_t count = 0, met = 0;
     DeskName first{}, meeting{};
@@ -154,8 +156,8 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
     std::copy(letters.begin(), letters.end(), mine.meeting.begin());
   }
   if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  const Word &first = all.front();
-  for (const Word &word : all)
+  const Word& first = all.front();
+  for (const Word& word : all)
     if (word.count == 0 || word.count != first.count || word.first != first.first) return nullptr;  // not one node's helpers
   communicator::Invitation invitation;
   invitation.helpers = first.count;
@@ -174,9 +176,10 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   if (bootstrap) met = communicator::Communicator::create(std::move(bootstrap), nullptr, with_helpers, why, progress());
   mine.met = met ? 1 : 0;
   if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  for (const Word &word : all) {
+  for (const Word& word : all) {
     if (word.met != 0) continue;
-    if (callers.rank() == 0) note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
+    if (callers.rank() == 0)
+      note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
     return nullptr;
   }
   return met;

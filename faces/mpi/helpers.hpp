@@ -13,7 +13,7 @@ void start_helpers();
 
 // Makes a communicator of these ranks and of the node's helpers. If that fails, there is none on any rank, and the trace says why.
 // Collective over the ranks of `callers`.
-[[nodiscard]] std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap &callers);
+[[nodiscard]] std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers);
 
 // Lets the helpers go, after the last communicator.
 void dismiss_helpers();

@@ -24,11 +24,11 @@ namespace {
 
 using communicator::Early;
 
-constexpr const char *kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
-constexpr const char *kNotGathered = "the ranks could not be gathered";
-constexpr const char *kNotMet = "started before any blocking collective call on its communicator";
+constexpr const char* kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
+constexpr const char* kNotGathered = "the ranks could not be gathered";
+constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
 
-auto &start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
+auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
 
 // A wire has an MPI communicator of its own, which costs the MPI a context id. An MPI may have only 2048 of these, and
 // most belong to the program.
@@ -41,14 +41,13 @@ struct FirstWord {
 };
 
 // Fills in the state's Copse communicator, or the reason why there is none.
-void found(CommState &state) {
+void found(CommState& state) {
   if (!in_one_world(state.comm, state.ranks)) {
     state.why_not = "ranks of another MPI_COMM_WORLD";
     return;
   }
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  const FirstWord mine{build_id(), settings().disable ? 0u : 1u,
-                       communicator::host_of(settings(), state.rank, state.ranks),
+  const FirstWord mine{build_id(), settings().disable ? 0u : 1u, communicator::host_of(settings(), state.rank, state.ranks),
                        driver_loaded() ? 1u : 0u, MpiWire::live()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
@@ -57,7 +56,7 @@ void found(CommState &state) {
   }
   bool one_host = true;
   std::int64_t wires = 0;
-  for (const FirstWord &word : all) {
+  for (const FirstWord& word : all) {
     const std::string who = "rank " + std::to_string(&word - all.data());
     if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
     if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
@@ -77,18 +76,19 @@ void found(CommState &state) {
 }
 
 // Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
-void say_why_not(const CommState &state) {
+void say_why_not(const CommState& state) {
   static std::atomic<bool> said = false;
   int world = 0;
   real().Comm_size_(MPI_COMM_WORLD, &world);
   if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world || said.exchange(true)) return;
-  std::fprintf(stderr, "copse: every call on all %d ranks is passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 says less\n",
+  std::fprintf(stderr,
+               "copse: every call on all %d ranks is passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 says less\n",
                state.ranks, state.why_not.c_str());
 }
 
 // Asks the ranks whether the start pays. The question is a blocking call, like the one that comes after it: a nonblocking
 // one may take many times as long. A communicator with ranks of another world is not asked: those may have no Copse.
-bool pays(CommState &state) {
+bool pays(CommState& state) {
   const auto start = std::chrono::steady_clock::now();
   if (state.early.first_look() && !in_one_world(state.comm, state.ranks)) return true;
   const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks)));
@@ -97,8 +97,7 @@ bool pays(CommState &state) {
     return real().Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
                             raw_of(state.comm));
   });
-  if (settings().trace)
-    count_start("looks", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (settings().trace) count_start("looks", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   if (result == MPI_SUCCESS) return state.early.pays(least);
   state.early.end();
   state.why_not = kNotGathered;
@@ -107,12 +106,12 @@ bool pays(CommState &state) {
 
 }  // namespace
 
-void expect(CommState &state) {
+void expect(CommState& state) {
   state.early.begin(settings().join_at.value_or(Early::kFirstLook));
   state.why_not = settings().join_at == 1U ? kNotMet : kTooEarly;
 }
 
-bool join(CommState &state, bool at_once) {
+bool join(CommState& state, bool at_once) {
   const auto kept = state.shared_from_this();  // an error handler may free the communicator
   const AskingMpi guard;
   if (!at_once && !settings().join_at && !pays(state)) return false;

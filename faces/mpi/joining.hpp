@@ -14,15 +14,15 @@ class AskingMpi {
  public:
   AskingMpi() { detail::asking_mpi = true; }
   ~AskingMpi() { detail::asking_mpi = false; }
-  AskingMpi(const AskingMpi &) = delete;
-  AskingMpi &operator=(const AskingMpi &) = delete;
+  AskingMpi(const AskingMpi&) = delete;
+  AskingMpi& operator=(const AskingMpi&) = delete;
 };
 
 // Begins to count the calls on a communicator that Copse may serve, from COPSE_JOIN.
-void expect(CommState &state);
+void expect(CommState& state);
 
 // Returns true if Copse serves the communicator from this call on. Collective over the communicator: all ranks call it
 // before the same call, which waits for other ranks. With `at_once` Copse begins whether or not it pays.
-bool join(CommState &state, bool at_once);
+bool join(CommState& state, bool at_once);
 
 }  // namespace copse::mpi

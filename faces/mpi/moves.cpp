@@ -17,7 +17,7 @@ struct Sides {
   int own = -1;  // in place without an input: this rank's block of the output; -1: all blocks
 
   [[nodiscard]] bool prepare(std::size_t bytes) const {
-    for (Side *side : {in, out})
+    for (Side* side : {in, out})
       if (side != nullptr && !side->prepare(bytes)) return false;
     return true;
   }
@@ -26,7 +26,7 @@ struct Sides {
     if (!in_place) return MPI_SUCCESS;
     return own < 0 ? out->load() : out->load(own);
   }
-  [[nodiscard]] int store(Outcome &outcome) const {
+  [[nodiscard]] int store(Outcome& outcome) const {
     if ((outcome != Outcome::done && outcome != Outcome::truncated) || out == nullptr) return MPI_SUCCESS;
     if (out->too_short()) outcome = Outcome::truncated;
     return out->store();
@@ -41,7 +41,7 @@ struct KeptSides {
 std::shared_ptr<const Sides> Sides::kept() const {
   const auto kept = std::make_shared<KeptSides>();
   kept->sides = *this;
-  const auto keep = [](std::optional<Side> &copy, Side *&side) {
+  const auto keep = [](std::optional<Side>& copy, Side*& side) {
     if (side != nullptr) side = &copy.emplace(*side);
   };
   keep(kept->in, kept->sides.in);
@@ -49,16 +49,16 @@ std::shared_ptr<const Sides> Sides::kept() const {
   return {kept, &kept->sides};
 }
 
-void prepare(const Site &site, const Sides &sides, std::size_t bytes) {
+void prepare(const Site& site, const Sides& sides, std::size_t bytes) {
   if (!sides.prepare(bytes)) site.fail("no memory to pack the message in");
 }
 
 // Returns whether this rank's output overlaps anything.
-bool overlap(const Site &site, const Sides &sides) {
+bool overlap(const Site& site, const Sides& sides) {
   const int rank = site.state.rank;
-  const bool twice = sides.in != nullptr && (algorithms::traits_of(site.collective).input_at_root
-                                                 ? sides.out->memory() == sides.in->memory(rank)
-                                                 : sides.in->memory() == sides.out->memory(rank));
+  const bool twice =
+      sides.in != nullptr && (algorithms::traits_of(site.collective).input_at_root ? sides.out->memory() == sides.in->memory(rank)
+                                                                                   : sides.in->memory() == sides.out->memory(rank));
   std::vector<communicator::Span> spans;
   sides.out->add_spans(spans, true, kReceived);
   if (sides.in != nullptr && !(kTwiceIsInPlace && twice && !algorithms::traits_of(site.collective).displaced))
@@ -70,7 +70,7 @@ bool overlap(const Site &site, const Sides &sides) {
 // with tables (`ragged`), of this rank's block. `sides` is passed by reference for speed: to copy a structure that has
 // just been written in parts, the processor must wait for all its earlier stores, among them a line on its way to
 // another rank's cache.
-int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t bytes) {
+int move(const Site& site, Sides&& sides, bool ragged, int root, std::size_t bytes) {
   if (sides.in_place && !algorithms::traits_of(site.collective).displaced) sides.own = site.state.rank;
   if (!ragged && bytes > kLongest) return site.pass_on(kTooLong, bytes);
   prepare(site, sides, bytes);
@@ -105,15 +105,15 @@ int move(const Site &site, Sides &&sides, bool ragged, int root, std::size_t byt
 
 // Refuses a call whose arguments MPI forbids. The fault is the root, or what a side has found, or MPI_IN_PLACE where
 // MPI does not allow it.
-int refuse(const Site &site, int root = 0) {
+int refuse(const Site& site, int root = 0) {
   if (!site.is_rank(root)) return site.refuse(MPI_ERR_ROOT);
-  for (SideMemory *side : {&site.input_memory(), &site.output_memory()})
+  for (SideMemory* side : {&site.input_memory(), &site.output_memory()})
     if (const int error = std::exchange(side->wrong, MPI_SUCCESS); error != MPI_SUCCESS) return site.refuse(error);
   return site.refuse(MPI_ERR_BUFFER);
 }
 
 template <class Count>
-int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, Raw) {
+int broadcast(const Site& site, void* buffer, Count count, Raw type, int root, Raw) {
   Side side = site.input();
   if (!site.is_rank(root) || !side.one(buffer, count, type)) return refuse(site, root);
   const std::size_t bytes = side.bytes();
@@ -121,16 +121,16 @@ int broadcast(const Site &site, void *buffer, Count count, Raw type, int root, R
   const bool gives = site.state.rank == root;
   const Sides sides{gives ? &side : nullptr, gives ? nullptr : &side};
   prepare(site, sides, bytes);
-  const Arguments arguments{.collective = site.collective, .input = side.memory(), .output = side.memory(),
-                            .count = bytes, .root = root};
+  const Arguments arguments{
+      .collective = site.collective, .input = side.memory(), .output = side.memory(), .count = bytes, .root = root};
   if (settings().check) site.check(arguments, {});
   if (bytes == 0) return site.nothing();
   return site.carry_out(arguments, sides);
 }
 
 template <class Count>
-int gather(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
-           int root, Raw) {
+int gather(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type, int root,
+           Raw) {
   Side in = site.input(), out = site.output();
   const bool gets = site.state.rank == root, in_place = input == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
@@ -140,20 +140,20 @@ int gather(const Site &site, const void *input, Count given, Raw input_type, voi
 }
 
 template <class Count, class Displacement>
-int gatherv(const Site &site, const void *input, Count given, Raw input_type, void *output, const Count *taken,
-            const Displacement *output_places, Raw output_type, int root, Raw) {
+int gatherv(const Site& site, const void* input, Count given, Raw input_type, void* output, const Count* taken,
+            const Displacement* output_places, Raw output_type, int root, Raw) {
   Side in = site.input(), out = site.output();
   const bool gets = site.state.rank == root, in_place = input == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gets) || (gets && output == MPI_IN_PLACE) ||
-      (!in_place && !in.one(input, given, input_type)) ||
-      (gets && !out.table(output, taken, output_places, output_type)))
+      (!in_place && !in.one(input, given, input_type)) || (gets && !out.table(output, taken, output_places, output_type)))
     return refuse(site, root);
-  return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, true, root, in_place ? out.bytes(root) : in.bytes());
+  return move(site, {in_place ? nullptr : &in, gets ? &out : nullptr, in_place}, true, root,
+              in_place ? out.bytes(root) : in.bytes());
 }
 
 template <class Count>
-int scatter(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
-            int root, Raw) {
+int scatter(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type, int root,
+            Raw) {
   Side in = site.input(), out = site.output();
   const bool gives = site.state.rank == root, in_place = output == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
@@ -163,20 +163,18 @@ int scatter(const Site &site, const void *input, Count given, Raw input_type, vo
 }
 
 template <class Count, class Displacement>
-int scatterv(const Site &site, const void *input, const Count *given, const Displacement *input_places, Raw input_type,
-             void *output, Count taken, Raw output_type, int root, Raw) {
+int scatterv(const Site& site, const void* input, const Count* given, const Displacement* input_places, Raw input_type,
+             void* output, Count taken, Raw output_type, int root, Raw) {
   Side in = site.input(), out = site.output();
   const bool gives = site.state.rank == root, in_place = output == MPI_IN_PLACE;
   if (!site.is_rank(root) || (in_place && !gives) || (gives && input == MPI_IN_PLACE) ||
-      (gives && !in.table(input, given, input_places, input_type)) ||
-      (!in_place && !out.one(output, taken, output_type)))
+      (gives && !in.table(input, given, input_places, input_type)) || (!in_place && !out.one(output, taken, output_type)))
     return refuse(site, root);
   return move(site, {gives ? &in : nullptr, in_place ? nullptr : &out, in_place}, true, root, gives ? in.bytes(root) : out.bytes());
 }
 
 template <class Count>
-int allgather(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken,
-              Raw output_type, Raw) {
+int allgather(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type, Raw) {
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) || !out.row(output, taken, output_type))
@@ -185,8 +183,8 @@ int allgather(const Site &site, const void *input, Count given, Raw input_type, 
 }
 
 template <class Count, class Displacement>
-int allgatherv(const Site &site, const void *input, Count given, Raw input_type, void *output, const Count *taken,
-               const Displacement *output_places, Raw output_type, Raw) {
+int allgatherv(const Site& site, const void* input, Count given, Raw input_type, void* output, const Count* taken,
+               const Displacement* output_places, Raw output_type, Raw) {
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.one(input, given, input_type)) ||
@@ -196,8 +194,7 @@ int allgatherv(const Site &site, const void *input, Count given, Raw input_type,
 }
 
 template <class Count>
-int alltoall(const Site &site, const void *input, Count given, Raw input_type, void *output, Count taken, Raw output_type,
-             Raw) {
+int alltoall(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type, Raw) {
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.row(input, given, input_type)) || !out.row(output, taken, output_type))
@@ -207,9 +204,8 @@ int alltoall(const Site &site, const void *input, Count given, Raw input_type, v
 
 // Makes an alltoallv or an alltoallw. The latter has arrays of types instead of one type.
 template <class Count, class Displacement, class Types>
-int alltoallv(const Site &site, const void *input, const Count *given, const Displacement *input_places,
-              Types input_types, void *output, const Count *taken, const Displacement *output_places,
-              Types output_types, Raw) {
+int alltoallv(const Site& site, const void* input, const Count* given, const Displacement* input_places, Types input_types,
+              void* output, const Count* taken, const Displacement* output_places, Types output_types, Raw) {
   Side in = site.input(), out = site.output();
   const bool in_place = input == MPI_IN_PLACE;
   if (output == MPI_IN_PLACE || (!in_place && !in.table(input, given, input_places, input_types)) ||

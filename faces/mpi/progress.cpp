@@ -10,22 +10,22 @@ namespace copse::mpi {
 namespace detail {
 std::atomic<int> pending_requests{0}, known_requests{0}, failed_requests{0};
 std::atomic<bool> finishing{false};
-}
+}  // namespace detail
 
 namespace {
 
 std::mutex mutex;  // never held across a call of the MPI
-auto &given_away = *new std::vector<GivenAway *>;  // never destroyed (session.hpp)
+auto& given_away = *new std::vector<GivenAway*>;  // never destroyed (session.hpp)
 std::atomic<bool> any_given_away{false};
 
 }  // namespace
 
-const std::shared_ptr<communicator::Progress> &progress() {
-  static const auto &all = *new auto(std::make_shared<communicator::Progress>());
+const std::shared_ptr<communicator::Progress>& progress() {
+  static const auto& all = *new auto(std::make_shared<communicator::Progress>());
   return all;
 }
 
-void give_away(GivenAway *request) {
+void give_away(GivenAway* request) {
   const std::lock_guard lock(mutex);
   given_away.push_back(request);
   any_given_away.store(true, std::memory_order_release);
@@ -33,13 +33,13 @@ void give_away(GivenAway *request) {
 
 void end_given_away() {
   if (!any_given_away.load(std::memory_order_acquire)) return;
-  std::vector<GivenAway *> waiting;
+  std::vector<GivenAway*> waiting;
   {
     const std::lock_guard lock(mutex);
     waiting.swap(given_away);
     any_given_away.store(false, std::memory_order_release);
   }
-  for (GivenAway *request : waiting) request->free_pending();
+  for (GivenAway* request : waiting) request->free_pending();
 }
 
 bool none_given_away() {
@@ -52,7 +52,7 @@ void go_on() {
   progress()->idle();
 }
 
-int wait_for_mpi(MPI_Request *request, MPI_Status *status) {
+int wait_for_mpi(MPI_Request* request, MPI_Status* status) {
   int flag = 0, result = MPI_SUCCESS;
   const bool over = wait_for([&] {
     result = real().Test(request, &flag, status);

@@ -13,7 +13,7 @@ namespace copse::mpi {
 namespace detail {
 extern std::atomic<int> pending_requests, known_requests, failed_requests;
 extern std::atomic<bool> finishing;
-}
+}  // namespace detail
 // Returns whether any call is pending: started, and not yet ended. While none is, Copse ignores all calls on requests.
 inline bool requests_pending() { return detail::pending_requests.load(std::memory_order_acquire) != 0; }
 // Returns whether any call has ended with an error that no procedure has reported yet (failures.hpp). Such a call
@@ -24,7 +24,7 @@ inline bool requests_known() { return detail::known_requests.load(std::memory_or
 // Returns whether the MPI is being finalised. If so, every call is passed on.
 inline bool finishing() { return detail::finishing.load(); }
 
-const std::shared_ptr<communicator::Progress> &progress();
+const std::shared_ptr<communicator::Progress>& progress();
 
 // A request that the program has freed while it was pending. Whoever waits for something else ends it.
 class GivenAway {
@@ -34,7 +34,7 @@ class GivenAway {
  protected:
   ~GivenAway() = default;
 };
-void give_away(GivenAway *request);
+void give_away(GivenAway* request);
 void end_given_away();
 [[nodiscard]] bool none_given_away();
 
@@ -44,7 +44,7 @@ void go_on();
 // For procedures that wait. Calls `done` until it returns true, or until no call of Copse's is pending. Returns what
 // `done` said last.
 template <class Done>
-bool wait_for(Done &&done) {
+bool wait_for(Done&& done) {
   bool held = false;
   progress()->until([&] {
     end_given_away();
@@ -55,12 +55,12 @@ bool wait_for(Done &&done) {
 }
 
 // Waits for a request of the MPI's own.
-int wait_for_mpi(MPI_Request *request, MPI_Status *status);
+int wait_for_mpi(MPI_Request* request, MPI_Status* status);
 
 // Makes a waiting call of the MPI's that has no nonblocking form. Copse's helper thread moves pending calls on
 // meanwhile.
 template <class Function>
-int helped(Function &&call) {
+int helped(Function&& call) {
   const bool helps = requests_pending() && progress()->ask_for_help();
   const int result = call();
   if (helps) progress()->end_help();

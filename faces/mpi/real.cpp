@@ -14,61 +14,62 @@ namespace copse::mpi {
 namespace detail {
 Real real_mpi, next_mpi;
 StackedTools stacked_tools;
-}
+}  // namespace detail
 namespace {
 
 dl_find_object own_code{}, mpi_code{}, fortran_code{};  // fortran_code is empty if the MPI has no Fortran bindings
-void *caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
+void* caller_scope = nullptr;  // a dlopen handle, kept for ever; null: the global scope
 
-void *scope_of(const void *caller) {
+void* scope_of(const void* caller) {
   Dl_info info;
   if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
   return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 template <class Function>
-bool find(Function &function, const char *name) {
-  void *found = caller_scope == nullptr ? dlsym(RTLD_NEXT, name) : dlsym(caller_scope, name);
+bool find(Function& function, const char* name) {
+  void* found = caller_scope == nullptr ? dlsym(RTLD_NEXT, name) : dlsym(caller_scope, name);
   function = reinterpret_cast<Function>(found);
   return found != nullptr;
 }
 
 std::string file_of_mpi() {
   Dl_info info{};
-  dladdr(reinterpret_cast<const void *>(real().Init), &info);
+  dladdr(reinterpret_cast<const void*>(real().Init), &info);
   return info.dli_fname == nullptr ? "its MPI" : info.dli_fname;
 }
 
-bool lies_in(const dl_find_object &code, const void *address) {
+bool lies_in(const dl_find_object& code, const void* address) {
   return address >= code.dlfo_map_start && address < code.dlfo_map_end;
 }
 
 // Returns whether an address belongs to another tool. It does not if it lies in Copse or in the MPI, or if it is only a
 // program's entry for a function of a library.
-bool is_tools(void *found) {
+bool is_tools(void* found) {
   if (found == nullptr || lies_in(own_code, found) || lies_in(mpi_code, found)) return false;  // dladdr1 is slow
   Dl_info info{};
-  ElfW(Sym) *symbol = nullptr;
-  return dladdr1(found, &info, reinterpret_cast<void **>(&symbol), RTLD_DL_SYMENT) != 0 &&
+  ElfW(Sym)* symbol = nullptr;
+  return dladdr1(found, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
          (symbol == nullptr || symbol->st_shndx != SHN_UNDEF);
 }
 
 // Looks for other tools that wrap `name`, before Copse and behind it.
 template <class Function>
-void find_tool(Function &function, const char *name) {
+void find_tool(Function& function, const char* name) {
   if (is_tools(dlsym(RTLD_DEFAULT, name))) detail::stacked_tools.before = true;
-  void *behind = dlsym(RTLD_NEXT, name);
+  void* behind = dlsym(RTLD_NEXT, name);
   if (!is_tools(behind)) return;
   function = reinterpret_cast<Function>(behind);
   detail::stacked_tools.behind = true;
 }
 
 // Finds the MPI by its first function, and ends the process if there is no MPI.
-void find_init(const void *caller) {
+void find_init(const void* caller) {
   if (find(detail::real_mpi.Init, "PMPI_Init")) return;
   caller_scope = scope_of(caller);
   if (caller_scope != nullptr && find(detail::real_mpi.Init, "PMPI_Init")) return;
-  std::fprintf(stderr, "copse: %s: a program calls MPI functions, but no MPI (PMPI_Init) is loaded; "
+  std::fprintf(stderr,
+               "copse: %s: a program calls MPI functions, but no MPI (PMPI_Init) is loaded; "
                "link the program with an MPI's shared library, or run it without Copse\n",
                kLibrary.data());
   std::_Exit(1);  // there is nothing to pass the call on to
@@ -76,7 +77,7 @@ void find_init(const void *caller) {
 
 // Returns whether the MPI has every function that Copse needs. If it has not, this says so on standard error.
 bool find_functions() {
-  Real &r = detail::real_mpi;
+  Real& r = detail::real_mpi;
   bool complete = find(r.Alloc_mem, "PMPI_Alloc_mem");
   complete &= find(r.Free_mem, "PMPI_Free_mem");
   find(r.Abi_get_version, "PMPI_Abi_get_version");
@@ -88,9 +89,9 @@ bool find_functions() {
   complete &= find(r.name, "PMPI_" #name); \
   find(r.name##_c, "PMPI_" #name "_c");
 #define COPSE_CALL(name, stem, function, parameters, arguments) \
-  COPSE_FIND(name)                                                                  \
-  COPSE_FIND(I##stem)                                                               \
-  find(r.name##_init, "PMPI_" #name "_init");                                       \
+  COPSE_FIND(name)                                              \
+  COPSE_FIND(I##stem)                                           \
+  find(r.name##_init, "PMPI_" #name "_init");                   \
   find(r.name##_init_c, "PMPI_" #name "_init_c");
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_FIND(name) COPSE_FIND(started) COPSE_FIND(name##_init)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_FIND(name)
@@ -128,8 +129,8 @@ void find_tools() {
 #define COPSE_FIND_TOOLS(name) find_tool(detail::next_mpi.name, "MPI_" #name);
 #define COPSE_BOTH_TOOLS(name) COPSE_FIND_TOOLS(name) COPSE_FIND_TOOLS(name##_c)
 #define COPSE_CALL(name, stem, function, parameters, arguments) \
-  COPSE_BOTH_TOOLS(name)                                                            \
-  COPSE_BOTH_TOOLS(I##stem)                                                         \
+  COPSE_BOTH_TOOLS(name)                                        \
+  COPSE_BOTH_TOOLS(I##stem)                                     \
   COPSE_BOTH_TOOLS(name##_init)
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) COPSE_BOTH_TOOLS(name)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_TOOLS(name)
@@ -153,21 +154,21 @@ void find_tools() {
 
 }  // namespace
 
-void *mpi_symbol(const char *name) {
+void* mpi_symbol(const char* name) {
   // RTLD_NEXT would be wrong: a program linked at a fixed address has its own copies of the MPI's globals, and those
   // count.
-  void *found = dlsym(RTLD_DEFAULT, name);
+  void* found = dlsym(RTLD_DEFAULT, name);
   return found != nullptr || caller_scope == nullptr ? found : dlsym(caller_scope, name);
 }
 
-bool in_mpi(const void *address) { return lies_in(mpi_code, address); }
-bool in_fortran(const void *address) { return lies_in(fortran_code, address); }
+bool in_mpi(const void* address) { return lies_in(mpi_code, address); }
+bool in_fortran(const void* address) { return lies_in(fortran_code, address); }
 
-bool find_real(const void *caller) {
+bool find_real(const void* caller) {
   find_init(caller);
   const bool complete = find_functions();
-  _dl_find_object(reinterpret_cast<void *>(&find_real), &own_code);
-  _dl_find_object(reinterpret_cast<void *>(real().Init), &mpi_code);
+  _dl_find_object(reinterpret_cast<void*>(&find_real), &own_code);
+  _dl_find_object(reinterpret_cast<void*>(real().Init), &mpi_code);
   _dl_find_object(mpi_symbol("pmpi_init_"), &fortran_code);
   find_tools();
   return complete;
@@ -179,7 +180,7 @@ std::string_view wrong_mpi() {
   real().Get_library_version_(version, &length);
   if (real().Abi_get_version != nullptr) real().Abi_get_version(&major, &minor);
   std::string text;  // the first line or sentence of `version`, with single blanks
-  for (const char *c = version; *c != '\0' && *c != '\n' && *c != ','; ++c) {
+  for (const char* c = version; *c != '\0' && *c != '\n' && *c != ','; ++c) {
     const bool blank = *c == ' ' || *c == '\t';
     if (!blank) text += *c;
     if (blank && !text.empty() && text.back() != ' ') text += ' ';
@@ -194,10 +195,10 @@ std::string_view wrong_mpi() {
   }
   if (right == kLibrary) return {};
   // Never destroyed (session.hpp).
-  static const auto &line = *new std::string(std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) +
-                                             ", but this program runs " + text + " (" + file_of_mpi() +
-                                             "): every call is passed on; preload " + std::string(right) +
-                                             " instead, or start with: copse run mpirun ...");
+  static const auto& line =
+      *new std::string(std::string("copse: ").append(kLibrary).append(" serves ").append(kFamily) + ", but this program runs " +
+                       text + " (" + file_of_mpi() + "): every call is passed on; preload " + std::string(right) +
+                       " instead, or start with: copse run mpirun ...");
   return line;
 }
 
@@ -207,7 +208,7 @@ int Narrow::fit(std::int64_t value) {
   return static_cast<int>(value);
 }
 
-const int *Narrow::fit(const std::int64_t *table) {
+const int* Narrow::fit(const std::int64_t* table) {
   if (table == nullptr || skip_ || !wrong_mpi().empty()) return nullptr;
   const auto comm = handle<MPI_Comm>(comm_);
   int rank = 0, ranks = 0, inter = 0;
@@ -215,20 +216,22 @@ const int *Narrow::fit(const std::int64_t *table) {
   real().Comm_rank_(comm, &rank);
   inter != 0 ? real().Comm_remote_size_(comm, &ranks) : real().Comm_size_(comm, &ranks);
   if (root_ != kNoRoot && root_ != (inter != 0 ? MPI_ROOT : rank)) return nullptr;
-  std::vector<int> &narrow = tables_.emplace_back();
+  std::vector<int>& narrow = tables_.emplace_back();
   for (int i = 0; i < ranks; ++i) narrow.push_back(fit(table[i]));
   return narrow.data();
 }
 
-int no_persistent(const char *name, Raw comm) {
+int no_persistent(const char* name, Raw comm) {
   std::fprintf(stderr, "copse: %s: this MPI has no persistent collectives, and Copse does not serve this communicator\n", name);
   if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm), MPI_ERR_OTHER);
   return MPI_ERR_OTHER;
 }
 
 int Narrow::too_large() {
-  std::fprintf(stderr, "copse: %s with a count or displacement of %lld: this MPI has no large-count form of it; use numbers "
-               "up to 2147483647\n", name_, static_cast<long long>(largest_));
+  std::fprintf(stderr,
+               "copse: %s with a count or displacement of %lld: this MPI has no large-count form of it; use numbers "
+               "up to 2147483647\n",
+               name_, static_cast<long long>(largest_));
   if (wrong_mpi().empty()) real().Comm_call_errhandler_(handle<MPI_Comm>(comm_), MPI_ERR_COUNT);
   return MPI_ERR_COUNT;
 }

@@ -10,37 +10,38 @@
 
 namespace copse::mpi {
 
+// clang-format off: it indents such lists deeper and deeper.
 // The functions that Copse itself calls.
-#define COPSE_MPI_NEEDS(X)                                                                                     \
-  X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_create_keyval)     \
-  X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_get_errhandler) X(Comm_set_errhandler)                      \
-  X(Comm_call_errhandler) X(Comm_split_type) X(Errhandler_free) X(Query_thread)                                \
-  X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort)\
-  X(Pack) X(Unpack) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval)        \
-  X(Type_get_attr) X(Type_set_attr) X(Op_commutative) X(Reduce_local)          \
-  X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit) X(Type_free)                \
-  X(Type_contiguous) X(Grequest_start)                                                                         \
-  X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr) X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
+#define COPSE_MPI_NEEDS(X)                                                                                               \
+  X(Initialized) X(Get_library_version) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter)                 \
+  X(Comm_create_keyval) X(Comm_set_attr) X(Comm_split) X(Comm_free) X(Comm_group) X(Group_free) X(Group_translate_ranks) \
+  X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Comm_split_type) X(Errhandler_free)            \
+  X(Query_thread) X(Get_processor_name) X(Allgather) X(Allreduce) X(Gather) X(Gatherv) X(Abort) X(Pack) X(Unpack)        \
+  X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr)  \
+  X(Op_commutative) X(Reduce_local) X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit)     \
+  X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
+  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
 
 // The wrapped calls that are in no table, because they have neither data nor a large-count form.
-#define COPSE_MPI_APART(X)                                                                                \
-  X(Barrier, (Raw comm)) X(Ibarrier, (Raw comm, void *request)) X(Barrier_init, (Raw comm, Raw info, void *request)) \
-  X(Probe, (int peer, int tag, Raw comm, MPI_Status *status))                                              \
-  X(Mprobe, (int peer, int tag, Raw comm, MPI_Message *message, MPI_Status *status))                       \
-  X(Win_test, (Raw window, int *flag)) X(Comm_free, (void *comm)) X(Comm_disconnect, (void *comm))         \
-  X(Init, (int *, char ***)) X(Init_thread, (int *, char ***, int, int *))
+#define COPSE_MPI_APART(X)                                                                                           \
+  X(Barrier, (Raw comm)) X(Ibarrier, (Raw comm, void* request)) X(Barrier_init, (Raw comm, Raw info, void* request)) \
+  X(Probe, (int peer, int tag, Raw comm, MPI_Status* status))                                                        \
+  X(Mprobe, (int peer, int tag, Raw comm, MPI_Message* message, MPI_Status* status))                                 \
+  X(Win_test, (Raw window, int* flag)) X(Comm_free, (void* comm)) X(Comm_disconnect, (void* comm))                   \
+  X(Init, (int*, char***)) X(Init_thread, (int*, char***, int, int*))
+// clang-format on
 
 // The types of the wrapped calls. The process's MPI may lack large-count calls and persistent ones.
 #define COPSE_LIST(...) __VA_ARGS__
-#define COPSE_CALL(name, stem, function, parameters, arguments) \
-  using name = int(*) parameters;                                                      \
-  using I##stem = int (*)(COPSE_LIST parameters, void *request);                    \
-  using name##_init = int (*)(COPSE_LIST parameters, Raw info, void *request);
+#define COPSE_CALL(name, stem, function, parameters, arguments)  \
+  using name = int(*) parameters;                                \
+  using I##stem = int (*)(COPSE_LIST parameters, void* request); \
+  using name##_init = int (*)(COPSE_LIST parameters, Raw info, void* request);
 #define COPSE_STATUS(list, status) (COPSE_LIST list, status)
 #define COPSE_NO_STATUS(list, status) list
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) \
-  using name = int (*)with(parameters, MPI_Status *status);       \
-  using started = int (*)(COPSE_LIST parameters, void *request);  \
+  using name = int(*) with(parameters, MPI_Status* status);       \
+  using started = int (*)(COPSE_LIST parameters, void* request);  \
   using name##_init = started;
 #define COPSE_EXCHANGE(name, parameters, arguments) using name = int(*) parameters;
 struct PlainTypes {
@@ -60,16 +61,16 @@ struct LargeTypes {
 #undef COPSE_CALL
 
 struct Real {
-#define COPSE_BOTH_WIDTHS(name)     \
-  PlainTypes::name name = nullptr;  \
+#define COPSE_BOTH_WIDTHS(name)    \
+  PlainTypes::name name = nullptr; \
   LargeTypes::name name##_c = nullptr;
 #define COPSE_MESSAGE(name, started, parameters, arguments, with) \
   COPSE_BOTH_WIDTHS(name) COPSE_BOTH_WIDTHS(started) COPSE_BOTH_WIDTHS(name##_init)
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_BOTH_WIDTHS(name)
 #define COPSE_CALL(name, stem, function, parameters, arguments) \
-  COPSE_BOTH_WIDTHS(name)                                                           \
-  COPSE_BOTH_WIDTHS(I##stem)                                                        \
-  PlainTypes::name##_init name##_init = nullptr;                                    \
+  COPSE_BOTH_WIDTHS(name)                                       \
+  COPSE_BOTH_WIDTHS(I##stem)                                    \
+  PlainTypes::name##_init name##_init = nullptr;                \
   LargeTypes::name##_init name##_init_c = nullptr;
 #include "calls.def"
 #include "messages.def"
@@ -85,17 +86,17 @@ struct Real {
 #define COPSE_WAIT(name, parameters, arguments) int(*name) parameters = nullptr;
 #include "waits.def"
 #undef COPSE_WAIT
-  int (*Alloc_mem)(std::intptr_t bytes, Raw info, void *pointer) = nullptr;
-  int (*Free_mem)(void *) = nullptr;
-  int (*Comm_is_revoked)(MPI_Comm comm, int *flag) = nullptr;  // only Open MPI 5 has it
-  int (*Comm_test_threadcomm)(MPI_Comm comm, int *flag) = nullptr;  // only MPICH 5 has it
-  int (*Abi_get_version)(int *, int *) = nullptr;  // Open MPI and MPICH 4 lack it
+  int (*Alloc_mem)(std::intptr_t bytes, Raw info, void* pointer) = nullptr;
+  int (*Free_mem)(void*) = nullptr;
+  int (*Comm_is_revoked)(MPI_Comm comm, int* flag) = nullptr;  // only Open MPI 5 has it
+  int (*Comm_test_threadcomm)(MPI_Comm comm, int* flag) = nullptr;  // only MPICH 5 has it
+  int (*Abi_get_version)(int*, int*) = nullptr;  // Open MPI and MPICH 4 lack it
   // Open MPI lacks these two.
-  int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *large_counts,
-                             MPI_Count *types, int *combiner) = nullptr;
-  int (*Type_get_contents_c)(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses,
-                             MPI_Count most_large_counts, MPI_Count most_types, int *integers, MPI_Aint *addresses,
-                             MPI_Count *large_counts, MPI_Datatype *types) = nullptr;
+  int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses, MPI_Count* large_counts,
+                             MPI_Count* types, int* combiner) = nullptr;
+  int (*Type_get_contents_c)(MPI_Datatype type, MPI_Count most_integers, MPI_Count most_addresses, MPI_Count most_large_counts,
+                             MPI_Count most_types, int* integers, MPI_Aint* addresses, MPI_Count* large_counts,
+                             MPI_Datatype* types) = nullptr;
 
 #define COPSE_MPI_NEED(name) decltype(&PMPI_##name) name##_ = nullptr;
   COPSE_MPI_NEEDS(COPSE_MPI_NEED)
@@ -112,51 +113,51 @@ struct StackedTools {
 namespace detail {
 extern Real real_mpi, next_mpi;
 extern StackedTools stacked_tools;
-}
-inline const Real &real() { return detail::real_mpi; }
+}  // namespace detail
+inline const Real& real() { return detail::real_mpi; }
 // What the program's MPI_Name would be without Copse: a tool's function if one stands behind Copse, else the MPI's.
-inline const Real &next() { return detail::next_mpi; }
-inline const StackedTools &stacked_tools() { return detail::stacked_tools; }
+inline const Real& next() { return detail::next_mpi; }
+inline const StackedTools& stacked_tools() { return detail::stacked_tools; }
 
 // These return whether the address lies in the MPI's own code, and in the code of its Fortran bindings.
-bool in_mpi(const void *address);
-bool in_fortran(const void *address);
+bool in_mpi(const void* address);
+bool in_fortran(const void* address);
 
 // Fills real(). `caller` is an address in the object that called the wrapper: an MPI loaded with RTLD_LOCAL (mpi4py's)
 // is visible only from there. If there is no MPI, this prints one line on standard error and ends the process. If the
 // MPI lacks something that Copse needs, it prints one line and returns false.
-bool find_real(const void *caller);
+bool find_real(const void* caller);
 
 // Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
 // this is and which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
 
 // Reports the error of a persistent call if the MPI has no persistent collectives.
-int no_persistent(const char *name, Raw comm);
+int no_persistent(const char* name, Raw comm);
 
 // The functions of real() or of next(), in all forms. A call that is passed on ends in one of these.
-template <const Real &(*mpi)()>
+template <const Real& (*mpi)()>
 struct Plain {
   using Count = int;
   using Displacement = int;
-#define COPSE_PASS(name, parameters, arguments)                \
+#define COPSE_PASS(name, parameters, arguments) \
   static int name parameters { return mpi().name arguments; }
-#define COPSE_PASS_INIT(name, parameters, arguments)                      \
-  static int name parameters {                                            \
-    if (mpi().name == nullptr) return no_persistent("MPI_" #name, comm);  \
-    return mpi().name arguments;                                          \
+#define COPSE_PASS_INIT(name, parameters, arguments)                     \
+  static int name parameters {                                           \
+    if (mpi().name == nullptr) return no_persistent("MPI_" #name, comm); \
+    return mpi().name arguments;                                         \
   }
-#define COPSE_CALL(name, stem, function, parameters, arguments)             \
-  COPSE_PASS(name, parameters, arguments)                                                       \
-  COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
-  COPSE_PASS_INIT(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))
+#define COPSE_CALL(name, stem, function, parameters, arguments)                                \
+  COPSE_PASS(name, parameters, arguments)                                                      \
+  COPSE_PASS(I##stem, (COPSE_LIST parameters, void* request), (COPSE_LIST arguments, request)) \
+  COPSE_PASS_INIT(name##_init, (COPSE_LIST parameters, Raw info, void* request), (COPSE_LIST arguments, info, request))
   COPSE_CALL(Barrier, barrier, , (Raw comm), (comm))
 #include "calls.def"
 #undef COPSE_CALL
-#define COPSE_MESSAGE(name, started, parameters, arguments, with)                       \
-  COPSE_PASS(name, with(parameters, MPI_Status *status), with(arguments, status))       \
-  COPSE_PASS(started, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request)) \
-  COPSE_PASS(name##_init, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))
+#define COPSE_MESSAGE(name, started, parameters, arguments, with)                              \
+  COPSE_PASS(name, with(parameters, MPI_Status* status), with(arguments, status))              \
+  COPSE_PASS(started, (COPSE_LIST parameters, void* request), (COPSE_LIST arguments, request)) \
+  COPSE_PASS(name##_init, (COPSE_LIST parameters, void* request), (COPSE_LIST arguments, request))
 #define COPSE_EXCHANGE(name, parameters, arguments) COPSE_PASS(name, parameters, arguments)
 #include "messages.def"
 #undef COPSE_PASS
@@ -168,7 +169,7 @@ struct Plain {
 // MPI, the one MPI without large-count forms, reads them when the call is started, and never again.
 class Narrow {
  public:
-  Narrow(const char *name, Raw comm) : name_(name), comm_(comm) {}
+  Narrow(const char* name, Raw comm) : name_(name), comm_(comm) {}
 
   template <class... Parameters, class... Arguments>
   int call(int (*plain)(Parameters...), Arguments... arguments) {
@@ -182,24 +183,24 @@ class Narrow {
   Argument fit(Argument argument) {
     return argument;
   }
-  const void *fit(const void *input) {
+  const void* fit(const void* input) {
     skip_ = input == MPI_IN_PLACE;
     return input;
   }
-  void *fit(void *output) {
+  void* fit(void* output) {
     skip_ = false;
     return output;
   }
-  const MPI_Datatype *fit(const MPI_Datatype *types) { return types; }
+  const MPI_Datatype* fit(const MPI_Datatype* types) { return types; }
   int fit(std::int64_t value);
-  const int *fit(const std::int64_t *table);
+  const int* fit(const std::int64_t* table);
   void note_root(int root) { root_ = root; }
   template <class Argument>
   void note_root(Argument) {}
   int too_large();
 
   static constexpr int kNoRoot = std::numeric_limits<int>::min();
-  const char *name_;
+  const char* name_;
   Raw comm_;
   int root_ = kNoRoot;
   bool skip_ = false, fits_ = true;
@@ -207,20 +208,20 @@ class Narrow {
   std::deque<std::vector<int>> tables_;
 };
 
-template <const Real &(*mpi)()>
+template <const Real& (*mpi)()>
 struct Large {
   using Count = std::int64_t;
   using Displacement = std::int64_t;
-#define COPSE_PASS(name, parameters, arguments)                                      \
-  static int name parameters {                                                       \
-    if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                  \
-    if (mpi().name == nullptr) return no_persistent("MPI_" #name "_c", comm);        \
-    return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments);   \
+#define COPSE_PASS(name, parameters, arguments)                                    \
+  static int name parameters {                                                     \
+    if (mpi().name##_c != nullptr) return mpi().name##_c arguments;                \
+    if (mpi().name == nullptr) return no_persistent("MPI_" #name "_c", comm);      \
+    return Narrow("MPI_" #name "_c", comm).call(mpi().name, COPSE_LIST arguments); \
   }
-#define COPSE_CALL(name, stem, function, parameters, arguments)             \
-  COPSE_PASS(name, parameters, arguments)                                                       \
-  COPSE_PASS(I##stem, (COPSE_LIST parameters, void *request), (COPSE_LIST arguments, request))  \
-  COPSE_PASS(name##_init, (COPSE_LIST parameters, Raw info, void *request), (COPSE_LIST arguments, info, request))
+#define COPSE_CALL(name, stem, function, parameters, arguments)                                \
+  COPSE_PASS(name, parameters, arguments)                                                      \
+  COPSE_PASS(I##stem, (COPSE_LIST parameters, void* request), (COPSE_LIST arguments, request)) \
+  COPSE_PASS(name##_init, (COPSE_LIST parameters, Raw info, void* request), (COPSE_LIST arguments, info, request))
 #include "calls.def"
 #include "messages.def"
 #undef COPSE_EXCHANGE

@@ -23,32 +23,31 @@ namespace copse::mpi {
 namespace {
 
 std::mutex mutex;
-auto &trace = *new communicator::Trace;  // never destroyed (session.hpp), like the maps below
+auto& trace = *new communicator::Trace;  // never destroyed (session.hpp), like the maps below
 std::chrono::steady_clock::time_point begin;
-auto &notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts the ranks or communicators that say so
+auto& notes = *new std::map<std::pair<std::string, std::string>, int>;  // counts the ranks or communicators that say so
 
-auto &peaks = *new std::map<std::string, std::uint64_t>;  // the most that any rank has
+auto& peaks = *new std::map<std::string, std::uint64_t>;  // the most that any rank has
 
 // Writes the trace as lines of tab-separated fields, to be sent to rank 0.
 std::string pack_trace() {
   std::ostringstream out;
   out.precision(17);
-  const auto table = [&](char kind, const auto &tallies) {
-    for (const auto &[key, tally] : tallies)
+  const auto table = [&](char kind, const auto& tallies) {
+    for (const auto& [key, tally] : tallies)
       if (tally.calls > 0)
         out << kind << '\t' << key.first << '\t' << key.second << '\t' << tally.calls << '\t' << tally.bytes << '\t'
             << tally.seconds << '\n';
   };
   table('r', trace.ran);
   table('p', trace.passed_on);
-  for (const auto &[part, tally] : trace.start)
-    out << "s\t" << part << "\t-\t" << tally.calls << "\t0\t" << tally.seconds << '\n';
-  for (const auto &[key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
-  for (const auto &[what, most] : peaks) out << "m\t" << what << "\t-\t" << most << "\t0\t0\n";
+  for (const auto& [part, tally] : trace.start) out << "s\t" << part << "\t-\t" << tally.calls << "\t0\t" << tally.seconds << '\n';
+  for (const auto& [key, times] : notes) out << "n\t" << key.first << '\t' << key.second << '\t' << times << "\t0\t0\n";
+  for (const auto& [what, most] : peaks) out << "m\t" << what << "\t-\t" << most << "\t0\t0\n";
   return out.str();
 }
 
-void merge(const std::string &packed) {
+void merge(const std::string& packed) {
   std::istringstream in(packed);
   std::string kind, first, second;
   communicator::Tally tally;
@@ -63,19 +62,18 @@ void merge(const std::string &packed) {
   }
 }
 
-void print_table(const char *heading, const std::map<std::pair<std::string, std::string>, communicator::Tally> &rows) {
+void print_table(const char* heading, const std::map<std::pair<std::string, std::string>, communicator::Tally>& rows) {
   if (rows.empty()) return;
-  std::fprintf(stderr, "copse: %-14s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds",
-               "us/call");
-  for (const auto &[key, tally] : rows)
+  std::fprintf(stderr, "copse: %-14s %-44s %12s %16s %12s %12s\n", "call", heading, "calls", "bytes", "seconds", "us/call");
+  for (const auto& [key, tally] : rows)
     std::fprintf(stderr, "copse: %-14s %-44s %12llu %16llu %12.6f %12.2f\n", key.first.c_str(), key.second.c_str(),
-                 static_cast<unsigned long long>(tally.calls), static_cast<unsigned long long>(tally.bytes),
-                 tally.seconds, tally.seconds * 1e6 / static_cast<double>(tally.calls));
+                 static_cast<unsigned long long>(tally.calls), static_cast<unsigned long long>(tally.bytes), tally.seconds,
+                 tally.seconds * 1e6 / static_cast<double>(tally.calls));
 }
 
-double seconds_in(const std::map<std::pair<std::string, std::string>, communicator::Tally> &rows) {
+double seconds_in(const std::map<std::pair<std::string, std::string>, communicator::Tally>& rows) {
   double sum = 0;
-  for (const auto &[key, tally] : rows) sum += tally.seconds;
+  for (const auto& [key, tally] : rows) sum += tally.seconds;
   return sum;
 }
 
@@ -83,22 +81,22 @@ void print(int ranks) {
   std::fprintf(stderr, "copse: trace of %d ranks; calls, bytes and seconds are sums over all ranks\n", ranks);
   print_table("ran by (algorithm, carrier)", trace.ran);
   print_table("passed on to the MPI because", trace.passed_on);
-  for (const std::string &line : trace.learned) std::fprintf(stderr, "copse: learned: %s\n", line.c_str());
+  for (const std::string& line : trace.learned) std::fprintf(stderr, "copse: learned: %s\n", line.c_str());
   if (trace.ran.empty() && trace.passed_on.empty()) std::fprintf(stderr, "copse: no collective call was made\n");
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::fprintf(stderr,
                "copse: these calls took %.2f %% of the ranks' time, which was %d x %.3f seconds from MPI_Init to "
                "MPI_Finalize\n",
                100 * (seconds_in(trace.ran) + seconds_in(trace.passed_on)) / (ranks * seconds), ranks, seconds);
-  for (const auto &[part, tally] : trace.start)
+  for (const auto& [part, tally] : trace.start)
     std::fprintf(stderr, "copse: start: %s: %llu times, %.1f us each\n", part.c_str(), static_cast<unsigned long long>(tally.calls),
                  tally.seconds * 1e6 / static_cast<double>(tally.calls));
-  const auto most = [](const char *what) { return static_cast<unsigned long long>(peaks[what]); };
+  const auto most = [](const char* what) { return static_cast<unsigned long long>(peaks[what]); };
   std::fprintf(stderr,
                "copse: at MPI_Finalize no rank has more than %llu KiB of common memory, %llu KiB of shared heap and %llu "
                "descriptors of these\n",
                most("common"), most("heap"), most("descriptors"));
-  for (const auto &[key, times] : notes)
+  for (const auto& [key, times] : notes)
     std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
 }
 
@@ -108,9 +106,9 @@ void print(int ranks) {
   std::_Exit(1);  // MPI_Abort does not return, but its declaration does not say so
 }
 
-void say(const CommState &state, std::string_view call, std::string_view why) {
-  std::fprintf(stderr, "copse: rank %d: %.*s on a communicator of %d ranks: %.*s\n", state.rank,
-               static_cast<int>(call.size()), call.data(), state.ranks, static_cast<int>(why.size()), why.data());
+void say(const CommState& state, std::string_view call, std::string_view why) {
+  std::fprintf(stderr, "copse: rank %d: %.*s on a communicator of %d ranks: %.*s\n", state.rank, static_cast<int>(call.size()),
+               call.data(), state.ranks, static_cast<int>(why.size()), why.data());
 }
 
 }  // namespace
@@ -127,9 +125,9 @@ void count_start(std::string_view part, double seconds) {
   trace.start[std::string(part)].add(0, seconds);
 }
 
-void count_start(const std::map<std::string, communicator::Tally> &parts) {
+void count_start(const std::map<std::string, communicator::Tally>& parts) {
   const std::lock_guard lock(mutex);
-  for (const auto &[part, tally] : parts) trace.start[part] += tally;
+  for (const auto& [part, tally] : parts) trace.start[part] += tally;
 }
 
 void note(std::string_view subject, std::string_view text) {
@@ -137,25 +135,23 @@ void note(std::string_view subject, std::string_view text) {
   ++notes[{std::string(subject), std::string(text)}];
 }
 
-void remember(const CommState &state) {
+void remember(const CommState& state) {
   if (!settings().trace || !state.copse) return;
-  const auto &capabilities = state.copse->capabilities();
+  const auto& capabilities = state.copse->capabilities();
   if (!capabilities.threads && !capabilities.heap && !capabilities.heap_why_not.empty())
     note("no direct reach", capabilities.heap_why_not);
   if (!capabilities.threads && !capabilities.kernel && !capabilities.kernel_why_not.empty())
     note("no kernel reach", capabilities.kernel_why_not);
   if (state.devices)
     note("devices", "some rank has a device's driver: before each call the ranks agree whether all buffers are in host memory");
-  if (capabilities.streamed)
-    note("slots", "written past the caches at first (COPSE_SLOTS)");
+  if (capabilities.streamed) note("slots", "written past the caches at first (COPSE_SLOTS)");
   if (capabilities.nodes > 1)
-    note("wire", "a communicator over " + std::to_string(capabilities.nodes) +
-                     " nodes, joined by the MPI's own messages");
+    note("wire", "a communicator over " + std::to_string(capabilities.nodes) + " nodes, joined by the MPI's own messages");
   remember(state.copse->trace());
   if (state.served) remember(state.served->trace());
 }
 
-void remember(const communicator::Trace &more) {
+void remember(const communicator::Trace& more) {
   const std::lock_guard lock(mutex);
   trace.merge(more);
 }
@@ -164,7 +160,7 @@ void note_resources() {
   static constexpr std::string_view kHeap = "/memfd:copse-heap", kCommon = "/memfd:copse";
   std::ifstream maps("/proc/self/smaps");
   std::string line;
-  std::uint64_t *counted = nullptr;
+  std::uint64_t* counted = nullptr;
   peaks = {{"common", 0}, {"heap", 0}, {"descriptors", 0}};
   while (std::getline(maps, line)) {
     unsigned long long kilobytes = 0;
@@ -178,7 +174,7 @@ void note_resources() {
     }
   }
   std::error_code unreadable;
-  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable))
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable))
     if (std::filesystem::read_symlink(entry, unreadable).string().starts_with(kCommon)) ++peaks["descriptors"];
 }
 
@@ -205,17 +201,17 @@ void print_report() {
   print(ranks);
 }
 
-void give_up(const CommState &state, std::string_view call, std::string_view why) {
+void give_up(const CommState& state, std::string_view call, std::string_view why) {
   say(state, call, why);
   abort_all();
 }
 
-void give_up(const char *call, const std::exception *error) {
+void give_up(const char* call, const std::exception* error) {
   int rank = 0, initialised = 0;
   if (real().Initialized_ != nullptr) real().Initialized_(&initialised);  // null if find_real() failed early
   if (initialised != 0) real().Comm_rank_(MPI_COMM_WORLD, &rank);
-  const bool memory = dynamic_cast<const std::bad_alloc *>(error) != nullptr;
-  const char *why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
+  const bool memory = dynamic_cast<const std::bad_alloc*>(error) != nullptr;
+  const char* why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
   if (initialised != 0) {
     std::fprintf(stderr, "copse: rank %d: %s: %s\n", rank, call, why);
     abort_all();
@@ -226,19 +222,19 @@ void give_up(const char *call, const std::exception *error) {
 }
 
 // no_sanitize: when a cancelled thread unwinds, there is no exception object, so the reference to it is null.
-__attribute__((cold, no_sanitize("null"))) void give_up_caught(const char *call) {
+__attribute__((cold, no_sanitize("null"))) void give_up_caught(const char* call) {
   try {
     throw;
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     give_up(call, &error);
-  } catch (const abi::__forced_unwind &) {
+  } catch (const abi::__forced_unwind&) {
     throw;
   } catch (...) {
     give_up(call, nullptr);
   }
 }
 
-void give_up_together(const CommState &state, std::string_view call, std::string_view why) {
+void give_up_together(const CommState& state, std::string_view call, std::string_view why) {
   if (state.rank == 0) {
     say(state, call, why);
   } else {

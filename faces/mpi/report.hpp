@@ -16,28 +16,28 @@ void begin_trace();
 void count_passed_on(algorithms::Collective collective, std::string_view why, std::size_t bytes, double seconds);
 // Counts what a part of Copse's start has taken on this rank.
 void count_start(std::string_view part, double seconds);
-void count_start(const std::map<std::string, communicator::Tally> &parts);
+void count_start(const std::map<std::string, communicator::Tally>& parts);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
 // These keep a trace. The first takes that of a communicator which is about to be destroyed.
-void remember(const CommState &state);
-void remember(const communicator::Trace &more);
+void remember(const CommState& state);
+void remember(const communicator::Trace& more);
 // Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.
 void note_resources();
 // Collective over the world. Merges all ranks' traces on rank 0, which prints them.
 void print_report();
 
 // Prints one line and ends the program, because a call cannot go on.
-[[noreturn]] void give_up(const CommState &state, std::string_view call, std::string_view why);
+[[noreturn]] void give_up(const CommState& state, std::string_view call, std::string_view why);
 // The same for an exception where no communicator is at hand; usually memory has run out. A null `error` is an
 // exception of unknown type.
-[[noreturn]] void give_up(const char *call, const std::exception *error);
+[[noreturn]] void give_up(const char* call, const std::exception* error);
 // The same for the exception that is being handled. The unwinding of a cancelled thread goes on, however.
-[[noreturn]] void give_up_caught(const char *call);
+[[noreturn]] void give_up_caught(const char* call);
 // Runs the body of an exported function. Exceptions end here and end the program: the other ranks do not know about
 // them, so this rank cannot return to its caller.
 template <class Body>
-[[gnu::always_inline]] inline auto guarded(const char *call, Body &&body) {
+[[gnu::always_inline]] inline auto guarded(const char* call, Body&& body) {
   try {
     return body();
   } catch (...) {
@@ -46,6 +46,6 @@ template <class Body>
 }
 // Ends the program when the ranks make different calls (COPSE_CHECK). Every rank calls this, and rank 0 prints the
 // line.
-[[noreturn]] void give_up_together(const CommState &state, std::string_view call, std::string_view why);
+[[noreturn]] void give_up_together(const CommState& state, std::string_view call, std::string_view why);
 
 }  // namespace copse::mpi

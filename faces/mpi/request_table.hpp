@@ -10,12 +10,12 @@ namespace copse::mpi {
 template <class Value>
 class RequestTable {
  public:
-  [[nodiscard]] Value *find(Raw raw) const {
+  [[nodiscard]] Value* find(Raw raw) const {
     for (std::size_t at = place(raw); entries_[at].value != nullptr; at = next(at))
       if (entries_[at].raw == raw) return entries_[at].value;
     return nullptr;
   }
-  void insert(Raw raw, Value *value) {
+  void insert(Raw raw, Value* value) {
     if (2 * ++size_ > entries_.size()) grow();
     put({raw, value});
   }
@@ -33,9 +33,9 @@ class RequestTable {
     entries_[hole] = {};
   }
   [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] std::vector<Value *> all() const {
-    std::vector<Value *> values;
-    for (const Entry &entry : entries_)
+  [[nodiscard]] std::vector<Value*> all() const {
+    std::vector<Value*> values;
+    for (const Entry& entry : entries_)
       if (entry.value != nullptr) values.push_back(entry.value);
     return values;
   }
@@ -43,7 +43,7 @@ class RequestTable {
  private:
   struct Entry {
     Raw raw = 0;
-    Value *value = nullptr;
+    Value* value = nullptr;
   };
   [[nodiscard]] std::size_t place(Raw raw) const { return (raw * 0x9e3779b97f4a7c15u >> 32) & (entries_.size() - 1); }
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & (entries_.size() - 1); }
@@ -56,7 +56,7 @@ class RequestTable {
   void grow() {
     std::vector<Entry> old(2 * entries_.size());
     old.swap(entries_);
-    for (const Entry &entry : old)
+    for (const Entry& entry : old)
       if (entry.value != nullptr) put(entry);
   }
 

@@ -18,26 +18,26 @@ namespace {
 
 std::mutex mutex;  // guards what follows; never held across a call of the MPI
 // The table and the map below are never destroyed (session.hpp).
-auto &table = *new RequestTable<MpiRequest>;
+auto& table = *new RequestTable<MpiRequest>;
 struct HeldOp {
   MPI_Op op;
   bool freed = false;
   explicit HeldOp(MPI_Op held) : op(held) {}
-  HeldOp(const HeldOp &) = delete;
-  HeldOp &operator=(const HeldOp &) = delete;
+  HeldOp(const HeldOp&) = delete;
+  HeldOp& operator=(const HeldOp&) = delete;
   ~HeldOp() {
     if (freed) real().Op_free(&op);
   }
 };
-auto &held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
+auto& held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
 
 MPI_Comm alone{};  // of this process alone; persistent requests receive from it
 
 // The MPI makes progress when one of its requests is tested. This request serves that purpose and never ends.
 MPI_Request never{};
-int answer_nothing(void *, MPI_Status *) { return MPI_SUCCESS; }
-int drop_nothing(void *) { return MPI_SUCCESS; }
-int cancel_nothing(void *, int) { return MPI_SUCCESS; }
+int answer_nothing(void*, MPI_Status*) { return MPI_SUCCESS; }
+int drop_nothing(void*) { return MPI_SUCCESS; }
+int cancel_nothing(void*, int) { return MPI_SUCCESS; }
 
 void poke_mpi() {
   static std::atomic<bool> poking{false};
@@ -70,7 +70,7 @@ void prepare_requests() {
   real().Query_thread_(&level);
   if (level == MPI_THREAD_MULTIPLE) progress()->let_any_thread_send();
   if (!settings().progress_thread) return;
-  note("progress", !progress()->ask_for_help()        ? "only in calls: the system could not create a thread"
+  note("progress", !progress()->ask_for_help()    ? "only in calls: the system could not create a thread"
                    : level == MPI_THREAD_MULTIPLE ? "by a thread of Copse's own"
                                                   : "by a thread of Copse's own; between nodes only if the program asks "
                                                     "for MPI_THREAD_MULTIPLE");
@@ -90,12 +90,12 @@ void finish_requests() {
 }
 
 void remember_requests() {
-  std::set<const CommState *> states;
+  std::set<const CommState*> states;
   const std::lock_guard lock(mutex);
-  for (const MpiRequest *request : table.all()) request->remember_calls(states);
+  for (const MpiRequest* request : table.all()) request->remember_calls(states);
 }
 
-void MpiRequest::remember_calls(std::set<const CommState *> &states) const {
+void MpiRequest::remember_calls(std::set<const CommState*>& states) const {
   if (!persistent_) return;
   if (states.insert(stream_.state.get()).second) remember(*stream_.state);
   if (stream_.lane) remember(stream_.lane->trace());
@@ -103,17 +103,17 @@ void MpiRequest::remember_calls(std::set<const CommState *> &states) const {
 
 // Handles -----------------------------------------------------------------------------------------------------------
 
-MpiRequest::MpiRequest(CommState &state, const char *name, bool persistent)
+MpiRequest::MpiRequest(CommState& state, const char* name, bool persistent)
     : stream_{state.shared_from_this()}, name_(name), persistent_(persistent) {
   memory.input.outlives = memory.output.outlives = true;
 }
 
 MpiRequest::~MpiRequest() = default;
 
-void MpiRequest::keep(const Operator &op) {
+void MpiRequest::keep(const Operator& op) {
   if (op.predefined) return;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<HeldOp> &known = held_ops[raw_of(op.handle)];
+  std::weak_ptr<HeldOp>& known = held_ops[raw_of(op.handle)];
   std::shared_ptr<HeldOp> held = known.lock();
   if (!held) known = held = std::make_shared<HeldOp>(op.handle);
   work_.op = std::move(held);
@@ -130,12 +130,12 @@ bool free_later(MPI_Op op) {
   return true;
 }
 
-MpiRequest *MpiRequest::find(MPI_Request handle) {
+MpiRequest* MpiRequest::find(MPI_Request handle) {
   const std::lock_guard lock(mutex);
   return table.find(raw_of(handle));
 }
 
-int MpiRequest::make_handle(MPI_Request *handle) {
+int MpiRequest::make_handle(MPI_Request* handle) {
   const int result = persistent_ ? real().Recv_init_(nullptr, 0, MPI_BYTE, 0, 0, alone, handle)
                                  : real().Grequest_start_(query, drop, cancel, this, handle);
   if (result != MPI_SUCCESS) return result;
@@ -146,7 +146,7 @@ int MpiRequest::make_handle(MPI_Request *handle) {
   return result;
 }
 
-bool MpiRequest::Stream::take_lane(const char *name, std::string &why_not) {
+bool MpiRequest::Stream::take_lane(const char* name, std::string& why_not) {
   if (without_lane) return false;
   // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
   // program must end.
@@ -170,9 +170,9 @@ void MpiRequest::refuse_lane() {
   stream_.lane.reset();
 }
 
-int MpiRequest::open(std::unique_ptr<MpiRequest> request, const communicator::Arguments &arguments, Load load, Store store,
-                  void *handle) {
-  Work &work = request->work_;
+int MpiRequest::open(std::unique_ptr<MpiRequest> request, const communicator::Arguments& arguments, Load load, Store store,
+                     void* handle) {
+  Work& work = request->work_;
   work.arguments = arguments;
   if (arguments.combine != nullptr) {
     work.combine = *arguments.combine;
@@ -183,14 +183,14 @@ int MpiRequest::open(std::unique_ptr<MpiRequest> request, const communicator::Ar
   return open_idle(std::move(request), handle);
 }
 
-int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void *handle) {
-  const int result = request->make_handle(static_cast<MPI_Request *>(handle));
+int MpiRequest::open_idle(std::unique_ptr<MpiRequest> request, void* handle) {
+  const int result = request->make_handle(static_cast<MPI_Request*>(handle));
   if (result != MPI_SUCCESS) {
     if (request->persistent_) request->refuse_lane();
     else if (request->work_.load) request->stream_.state->refuse(request->stream_.state->pass(true));
     return result;
   }
-  MpiRequest *const opened = request.release();  // it now belongs to its handle
+  MpiRequest* const opened = request.release();  // it now belongs to its handle
   if (!opened->persistent_) opened->start();
   return MPI_SUCCESS;
 }
@@ -199,7 +199,7 @@ void MpiRequest::start() {
   if (work_.load) {
     error_ = work_.load();
     if (!job_) job_ = communicator::Communicator::make_job();
-    if (const CommState &state = *stream_.state; !persistent_ && state.served) {
+    if (const CommState& state = *stream_.state; !persistent_ && state.served) {
       stream_.served = communicator::Communicator::can_serve(work_.arguments);
       (stream_.served ? state.copse : state.served)->pass(false);
     }
@@ -259,7 +259,7 @@ void MpiRequest::end() {
 }
 
 MPI_Comm MpiRequest::answers_for() const {
-  const CommState *state = stream_.state.get();
+  const CommState* state = stream_.state.get();
   return state != nullptr && !state->freed ? state->comm : MPI_COMM_SELF;
 }
 
@@ -269,7 +269,7 @@ void MpiRequest::told() {
   detail::pending_requests.fetch_sub(1, std::memory_order_release);
 }
 
-int MpiRequest::free(MPI_Request *handle) {
+int MpiRequest::free(MPI_Request* handle) {
   if (!settle()) {
     give_away(this);
     *handle = MPI_REQUEST_NULL;
@@ -290,7 +290,7 @@ void MpiRequest::free_pending() {
 
 // Callbacks of the MPI for a generalized request --------------------------------------------------------------------
 
-int MpiRequest::query(void *, MPI_Status *status) {
+int MpiRequest::query(void*, MPI_Status* status) {
   real().Status_set_elements_(status, MPI_BYTE, 0);
   real().Status_set_cancelled_(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -298,8 +298,8 @@ int MpiRequest::query(void *, MPI_Status *status) {
   return MPI_SUCCESS;  // failures.hpp reports errors
 }
 
-int MpiRequest::drop(void *self) {
-  auto *const request = static_cast<MpiRequest *>(self);
+int MpiRequest::drop(void* self) {
+  auto* const request = static_cast<MpiRequest*>(self);
   request->told();
   request->leave_table();
   delete request;
@@ -312,6 +312,6 @@ void MpiRequest::leave_table() {
   detail::known_requests.fetch_sub(1, std::memory_order_release);
 }
 
-int MpiRequest::cancel(void *, int) { return MPI_ERR_REQUEST; }
+int MpiRequest::cancel(void*, int) { return MPI_ERR_REQUEST; }
 
 }  // namespace copse::mpi

@@ -28,34 +28,34 @@ class MpiRequest final : public GivenAway {
  public:
   // The work before a call and after it: packing and unpacking. Both return MPI's error code, which becomes the call's.
   using Load = std::function<int()>;
-  using Store = std::function<int(engine::Outcome &)>;
+  using Store = std::function<int(engine::Outcome&)>;
 
-  MpiRequest(CommState &state, const char *name, bool persistent);
+  MpiRequest(CommState& state, const char* name, bool persistent);
   ~MpiRequest();  // not inline: else every blocking call, which has no request, would contain it
-  MpiRequest(const MpiRequest &) = delete;
-  MpiRequest &operator=(const MpiRequest &) = delete;
+  MpiRequest(const MpiRequest&) = delete;
+  MpiRequest& operator=(const MpiRequest&) = delete;
 
   // Memory that the call owns as long as it needs it.
   SidesMemory memory;
   UserReduction user{};
-  void keep(const Operator &op);
+  void keep(const Operator& op);
 
   // For a persistent call, before open. Finds a stream for the call alone, unless the program asserts that all ranks
   // start persistent calls in the same order. Collective. If no stream is left, returns false on all ranks and gives
   // the reason.
-  bool take_lane(std::string &why_not) { return stream_.take_lane(name_, why_not); }
+  bool take_lane(std::string& why_not) { return stream_.take_lane(name_, why_not); }
   // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks
   // may.
   void refuse_lane();
   // Opens a call whose arguments are known. Gives the program a handle, which then owns the request, and starts the
   // call unless it is persistent. Returns MPI's error code.
-  static int open(std::unique_ptr<MpiRequest> request, const communicator::Arguments &arguments, Load load, Store store,
-                  void *handle);
+  static int open(std::unique_ptr<MpiRequest> request, const communicator::Arguments& arguments, Load load, Store store,
+                  void* handle);
   // Opens a call that has nothing to do.
-  static int open_idle(std::unique_ptr<MpiRequest> request, void *handle);
+  static int open_idle(std::unique_ptr<MpiRequest> request, void* handle);
 
   // Returns the live request behind a handle, or null.
-  static MpiRequest *find(MPI_Request handle);
+  static MpiRequest* find(MPI_Request handle);
   // Starts a persistent call again.
   void start();
   [[nodiscard]] bool persistent() const { return persistent_; }
@@ -69,18 +69,18 @@ class MpiRequest final : public GivenAway {
   [[nodiscard]] MPI_Comm answers_for() const;
   void told();
   // Frees the program's handle. A pending call still runs to its end.
-  int free(MPI_Request *handle);
+  int free(MPI_Request* handle);
   // Keeps the call's trace. `states` holds the communicators whose traces have been kept.
-  void remember_calls(std::set<const CommState *> &states) const;
+  void remember_calls(std::set<const CommState*>& states) const;
   void free_pending() override;
 
  private:
   enum class Stage : std::uint8_t { idle, pending, ending };
 
-  static int query(void *self, MPI_Status *status);
-  static int drop(void *self);
-  static int cancel(void *self, int complete);
-  int make_handle(MPI_Request *handle);
+  static int query(void* self, MPI_Status* status);
+  static int drop(void* self);
+  static int cancel(void* self, int complete);
+  int make_handle(MPI_Request* handle);
   [[nodiscard]] bool is_under_way() const;
   void leave_table();
   void end();
@@ -92,8 +92,8 @@ class MpiRequest final : public GivenAway {
     bool without_lane = false;                           // no stream was left
     bool served = false;                                 // helpers make the call
 
-    [[nodiscard]] communicator::Communicator &copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
-    bool take_lane(const char *name, std::string &why_not);
+    [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
+    bool take_lane(const char* name, std::string& why_not);
   };
   // What the call does. It does nothing if `load` is empty.
   struct Work {
@@ -105,7 +105,7 @@ class MpiRequest final : public GivenAway {
   };
 
   Stream stream_;
-  const char *name_;
+  const char* name_;
   bool persistent_;
   Work work_;
   std::shared_ptr<communicator::Job> job_;  // a persistent call keeps it for all its starts; threads may share it

@@ -35,13 +35,13 @@ void set(Phase phase) { detail::phase.store(phase, std::memory_order_release); }
 
 // Returns whether this process should print for all. Needed where MPI_COMM_WORLD cannot be asked yet.
 bool speaks_for_all() {
-  for (const char *name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
-    if (const char *rank = std::getenv(name)) return std::string_view(rank) == "0";
+  for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return std::string_view(rank) == "0";
   return true;
 }
 
 // Looks for the MPI, once. Returns false, with `phase` set, if Copse cannot work with it.
-bool find_mpi(const void *caller) {
+bool find_mpi(const void* caller) {
   if (found) return phase() != Phase::passing;
   found = true;
   if (!find_real(caller)) {
@@ -60,11 +60,11 @@ bool find_mpi(const void *caller) {
 // passes on.
 bool is_idle() { return settings().disable && !settings().trace; }
 
-void say_mistake(const std::string &mistake) {
+void say_mistake(const std::string& mistake) {
   std::fprintf(stderr, "copse: %s; every call is passed on to the MPI\n", mistake.c_str());
 }
 
-int finish(MPI_Comm, int, void *, void *) {
+int finish(MPI_Comm, int, void*, void*) {
   return guarded("MPI_Finalize", [] {
     finish_requests();
     set(Phase::passing);
@@ -78,7 +78,7 @@ int finish(MPI_Comm, int, void *, void *) {
   });
 }
 
-int never_copy(MPI_Comm, int, void *, void *, void *, int *flag) {
+int never_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
@@ -114,10 +114,9 @@ void bind(MPI_Comm world) {
   real().Comm_free_(&node);
   try {
     const auto policy = topology::binding_policy_from(settings().bind, "COPSE_BIND");
-    const auto machine =
-        settings().topology.empty() ? communicator::this_machine() : topology::Machine::from(settings().topology);
+    const auto machine = settings().topology.empty() ? communicator::this_machine() : topology::Machine::from(settings().topology);
     note("binding", topology::bind_this_thread(machine, policy, rank, ranks).explanation);
-  } catch (const std::exception &error) {  // the program can run without it
+  } catch (const std::exception& error) {  // the program can run without it
     note("binding", std::string("not bound: ") + error.what());
   }
 }
@@ -159,8 +158,7 @@ void begin() {
   set_agreed(all[Word::wanted] == 0, all[Word::untraced] == 0, all[Word::joins_at]);
   if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
   if (all[Word::first_without_heap] == rank)
-    std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank,
-                 no_heap.c_str());
+    std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank, no_heap.c_str());
   if (all[Word::unbound] == 0) {
     bind(MPI_COMM_WORLD);
   } else {
@@ -177,7 +175,7 @@ void begin() {
   count_start(parts);
 }
 
-bool begin_late(const void *caller) {
+bool begin_late(const void* caller) {
   const std::lock_guard lock(mutex);
   if (phase() != Phase::asleep) return phase() != Phase::passing;
   if (initialising || !find_mpi(caller)) return false;
@@ -195,14 +193,14 @@ bool begin_late(const void *caller) {
 
 }  // namespace
 
-bool before_init(const void *caller) {
+bool before_init(const void* caller) {
   const std::lock_guard lock(mutex);
   return !std::exchange(initialising, true) && guarded("MPI_Init", [&] { return find_mpi(caller); });
 }
 
 void after_init() { guarded("MPI_Init", begin); }
 
-bool wake(const void *caller) {
+bool wake(const void* caller) {
   return phase() == Phase::asleep ? guarded("waking up", [&] { return begin_late(caller); }) : phase() != Phase::passing;
 }
 

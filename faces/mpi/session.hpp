@@ -23,18 +23,18 @@ inline Phase phase() { return detail::phase.load(std::memory_order_acquire); }
 
 // The first step of a wrapper in any phase but `working`. Looks for the MPI and starts work if the MPI is initialised:
 // MPI_Init itself may have bypassed its wrapper. Returns true if this call is now Copse's.
-bool wake(const void *caller);
+bool wake(const void* caller);
 
 // Returns whether a call of PMPI_Name is Copse's. It is if it may come from another tool, or if it comes from Open
 // MPI's Fortran bindings, which call PMPI_Name with all arguments converted to C. Calls from the MPI itself, and from a
 // program that wants the MPI's own function, are not.
-inline bool awake_for_pmpi(const void *caller) {
+inline bool awake_for_pmpi(const void* caller) {
   return wake(caller) && !in_mpi(caller) && (stacked_tools().any() || in_fortran(caller));
 }
 
 // These surround the real MPI_Init. after_init() is collective over the world; call it only if before_init() returned
 // true.
-bool before_init(const void *caller);
+bool before_init(const void* caller);
 void after_init();
 
 }  // namespace copse::mpi

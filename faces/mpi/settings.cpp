@@ -8,7 +8,7 @@
 
 namespace copse::mpi {
 
-choose::Settings &detail::settings = *new choose::Settings;
+choose::Settings& detail::settings = *new choose::Settings;
 
 std::string read_settings() {
   std::string error;
@@ -19,15 +19,16 @@ std::string read_settings() {
   try {
     if (!read->topology.empty()) static_cast<void>(topology::Machine::from(read->topology));
     return communicator::table_mistake(*read);
-  } catch (const std::exception &wrong) {
+  } catch (const std::exception& wrong) {
     return wrong.what();
   }
 }
 
 int first_served_call() {
-  const choose::Settings &wanted = settings();
+  const choose::Settings& wanted = settings();
   if (wanted.join_at) return static_cast<int>(*wanted.join_at);
-  const bool all = wanted.check || wanted.progress_thread || !wanted.forced.empty() || wanted.nodes > 1 || wanted.collective_processors.of_node(1) > 0 || wanted.learn == choose::Learn::eagerly;
+  const bool all = wanted.check || wanted.progress_thread || !wanted.forced.empty() || wanted.nodes > 1 ||
+                   wanted.collective_processors.of_node(1) > 0 || wanted.learn == choose::Learn::eagerly;
   return all ? 1 : kWhenItPays;
 }
 

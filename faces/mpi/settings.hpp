@@ -9,9 +9,9 @@
 namespace copse::mpi {
 
 namespace detail {
-extern choose::Settings &settings;
+extern choose::Settings& settings;
 }
-[[nodiscard]] inline const choose::Settings &settings() { return detail::settings; }
+[[nodiscard]] inline const choose::Settings& settings() { return detail::settings; }
 
 // Reads the variables. Returns a description of what is wrong with them, or an empty string.
 std::string read_settings();

@@ -5,9 +5,9 @@
 
 namespace copse::mpi {
 
-const Datatype *SideMemory::other_type(Raw raw) {
+const Datatype* SideMemory::other_type(Raw raw) {
   const std::uint64_t freed = detail::types_freed.load(std::memory_order_relaxed);
-  const Datatype *found = datatype_of(raw);
+  const Datatype* found = datatype_of(raw);
   if (found == nullptr) return found;
   if (found->derived && outlives) found = types.emplace_back(kept(*found)).get();
   last_raw_ = raw;
@@ -15,11 +15,11 @@ const Datatype *SideMemory::other_type(Raw raw) {
   return last_ = found;
 }
 
-void Side::begin_table(const void *buffer) {
+void Side::begin_table(const void* buffer) {
   const auto blocks = static_cast<std::size_t>(ranks_);
   table_.used = true;
   blocks_ = ranks_;
-  first_.at = static_cast<char *>(const_cast<void *>(buffer));
+  first_.at = static_cast<char*>(const_cast<void*>(buffer));
   kept_.pieces.resize(blocks);
   kept_.blocks.resize(blocks);
 }
@@ -27,17 +27,18 @@ void Side::begin_table(const void *buffer) {
 Piece Side::piece(int index) const {
   if (table_.used) return kept_.pieces[static_cast<std::size_t>(index)];
   Piece piece = first_;
-  if (piece.count > 0) piece.at += static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent;
+  if (piece.count > 0)
+    piece.at += static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent;
   return piece;
 }
 
 bool Side::prepare_packed() {
   dense_ = false;
   const std::size_t all = table_.used ? bytes_ : given_ * static_cast<std::size_t>(blocks_);
-  memory_ = static_cast<char *>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
+  memory_ = static_cast<char*>(kept_.packed.reserve(std::max<std::size_t>(1, all)));
   std::ptrdiff_t at = 0;
   for (int rank = 0; table_.used && rank < ranks_; ++rank) {
-    communicator::Block &block = kept_.blocks[static_cast<std::size_t>(rank)];
+    communicator::Block& block = kept_.blocks[static_cast<std::size_t>(rank)];
     block.place = at;
     at += static_cast<std::ptrdiff_t>(block.count);
   }
@@ -51,14 +52,14 @@ Side::Range Side::range() const {
   return {begin, begin + bytes_ * static_cast<std::size_t>(blocks_)};
 }
 
-bool Side::may_overlap(const Side *other) const {
+bool Side::may_overlap(const Side* other) const {
   if (dense_ && !table_.rising) return true;
   if (other == nullptr) return false;
   const Range here = range(), there = other->range();
   return here.begin < there.end && there.begin < here.end;
 }
 
-void Side::add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const {
+void Side::add_spans(std::vector<communicator::Span>& spans, bool written, const char* name) const {
   const auto add = [&](std::uintptr_t begin, std::uintptr_t end) {
     if (dense_ && begin < end) spans.push_back({begin, end, written, name});
   };

@@ -17,7 +17,7 @@ namespace copse::mpi {
 // Memory that lives as long as a communicator's state, so that packing small messages allocates nothing.
 class Scratch {
  public:
-  void *reserve(std::size_t bytes) {
+  void* reserve(std::size_t bytes) {
     if (bytes > bytes_) {
       memory_.reset();
       bytes_ = (bytes + kAlign - 1) / kAlign * kAlign;
@@ -35,16 +35,16 @@ class Scratch {
  private:
   static constexpr std::size_t kAlign = 64, kKept = std::size_t{1} << 20;
   struct Free {
-    void operator()(void *memory) const { std::free(memory); }
+    void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<void, Free> memory_;
   std::size_t bytes_ = 0;
 };
 
 struct Piece {
-  const Datatype *type = nullptr;
+  const Datatype* type = nullptr;
   std::size_t count = 0;  // elements
-  char *at = nullptr;     // where element 0 lies
+  char* at = nullptr;     // where element 0 lies
 };
 
 // The memory that sides need. A communicator keeps one from call to call. A request has its own (`outlives`), since its
@@ -58,17 +58,18 @@ struct SideMemory {
   int wrong = MPI_SUCCESS;  // the class of the last side's error
 
   // Does what datatype_of does, but the type lives as long as its call.
-  const Datatype *type(Raw raw) {
-    if (raw == last_raw_ && freed_ == detail::types_freed.load(std::memory_order_relaxed)) [[likely]] return last_;
+  const Datatype* type(Raw raw) {
+    if (raw == last_raw_ && freed_ == detail::types_freed.load(std::memory_order_relaxed)) [[likely]]
+      return last_;
     return other_type(raw);
   }
 
  private:
-  const Datatype *other_type(Raw raw);
+  const Datatype* other_type(Raw raw);
 
   // The type that was asked for last. It is valid while the number of freed types is still `freed_`.
   Raw last_raw_ = 0;
-  const Datatype *last_ = nullptr;
+  const Datatype* last_ = nullptr;
   std::uint64_t freed_ = ~std::uint64_t{0};
 };
 
@@ -79,20 +80,20 @@ struct SidesMemory {
 
 class Side {
  public:
-  Side(SideMemory &kept, int ranks) : kept_(kept), ranks_(ranks) {}
+  Side(SideMemory& kept, int ranks) : kept_(kept), ranks_(ranks) {}
 
   // These describe the side by the call's arguments. If MPI forbids the arguments, they return false and set
   // SideMemory::wrong.
-  bool one(const void *buffer, std::int64_t count, Raw type) {  // this rank's block alone
+  bool one(const void* buffer, std::int64_t count, Raw type) {  // this rank's block alone
     return equal(buffer, count, type, 1);
   }
-  bool row(const void *buffer, std::int64_t count, Raw type) {  // a block for each rank, one after the other
+  bool row(const void* buffer, std::int64_t count, Raw type) {  // a block for each rank, one after the other
     return equal(buffer, count, type, ranks_);
   }
   template <class Count, class Displacement>                   // a block for each rank, as long and where tables say
-  bool table(const void *buffer, const Count *counts, const Displacement *places, Raw type);
+  bool table(const void* buffer, const Count* counts, const Displacement* places, Raw type);
   template <class Count, class Displacement>  // with a type for each block too; places are in bytes
-  bool table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types);
+  bool table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types);
 
   // The bytes of a block: of any block of `one` or `row`, or of block `rank` of a table.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -112,15 +113,15 @@ class Side {
     refused_ = true;
     return set_apart();
   }
-  [[nodiscard]] char *memory() const { return memory_; }
-  [[nodiscard]] char *memory(int rank) const {  // where the block of that rank lies
+  [[nodiscard]] char* memory() const { return memory_; }
+  [[nodiscard]] char* memory(int rank) const {  // where the block of that rank lies
     return memory_ + (table_.used ? kept_.blocks[static_cast<std::size_t>(rank)].place
-                              : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
+                                  : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
-  [[nodiscard]] const communicator::Block *blocks() const { return table_.used ? kept_.blocks.data() : nullptr; }
+  [[nodiscard]] const communicator::Block* blocks() const { return table_.used ? kept_.blocks.data() : nullptr; }
   // These look at the program's memory that the call itself reads or writes. If the blocks are packed, that is none.
-  [[nodiscard]] bool may_overlap(const Side *other) const;  // a quick look; only false is certain
-  void add_spans(std::vector<communicator::Span> &spans, bool written, const char *name) const;
+  [[nodiscard]] bool may_overlap(const Side* other) const;  // a quick look; only false is certain
+  void add_spans(std::vector<communicator::Span>& spans, bool written, const char* name) const;
   // Returns whether more data comes than fits.
   [[nodiscard]] bool too_short() const { return !table_.used && given_ > bytes_; }
 
@@ -142,11 +143,11 @@ class Side {
     kept_.wrong = error;
     return false;
   }
-  inline bool equal(const void *buffer, std::int64_t count, Raw type, int blocks);
+  inline bool equal(const void* buffer, std::int64_t count, Raw type, int blocks);
   bool prepare_packed();
   int load_packed();
   int store_packed();
-  void begin_table(const void *buffer);
+  void begin_table(const void* buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
   void add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
     kept_.pieces[static_cast<std::size_t>(rank)] = {};
@@ -154,35 +155,37 @@ class Side {
   }
   [[nodiscard]] Piece piece(int index) const;
 
-  SideMemory &kept_;
+  SideMemory& kept_;
   int ranks_, blocks_ = 0;
   bool dense_ = true, refused_ = false;
   Table table_;
   Piece first_;  // for `one` and `row`
   std::size_t bytes_ = 0, given_ = 0;
-  char *memory_ = nullptr;
+  char* memory_ = nullptr;
 };
 
-bool Side::equal(const void *buffer, std::int64_t count, Raw raw_type, int blocks) {
+bool Side::equal(const void* buffer, std::int64_t count, Raw raw_type, int blocks) {
   blocks_ = blocks;
   if (count == 0) return true;  // with any buffer and type: some programs pass null
-  const Datatype *type = kept_.type(raw_type);
-  if (type == nullptr) [[unlikely]] return is_wrong(MPI_ERR_TYPE);
-  if (count < 0 || !message_bytes(count, type->size, bytes_)) [[unlikely]] return is_wrong(MPI_ERR_COUNT);
-  first_ = {type, static_cast<std::size_t>(count), static_cast<char *>(const_cast<void *>(buffer))};
+  const Datatype* type = kept_.type(raw_type);
+  if (type == nullptr) [[unlikely]]
+    return is_wrong(MPI_ERR_TYPE);
+  if (count < 0 || !message_bytes(count, type->size, bytes_)) [[unlikely]]
+    return is_wrong(MPI_ERR_COUNT);
+  first_ = {type, static_cast<std::size_t>(count), static_cast<char*>(const_cast<void*>(buffer))};
   dense_ = type->dense;
   return !dense_ || bytes_ == 0 || buffer != nullptr || is_wrong(MPI_ERR_BUFFER);
 }
 
 inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t place, bool in_extents) {
-  const Datatype *type = kept_.type(raw_type);
+  const Datatype* type = kept_.type(raw_type);
   if (type == nullptr) return is_wrong(MPI_ERR_TYPE);
   if (count < 0) return is_wrong(MPI_ERR_COUNT);
   const auto index = static_cast<std::size_t>(rank);
-  communicator::Block &block = kept_.blocks[index];
+  communicator::Block& block = kept_.blocks[index];
   block.place = in_extents ? place * type->extent : place;
   if (!message_bytes(count, type->size, block.count)) return is_wrong(MPI_ERR_COUNT);
-  char *const at = first_.at + block.place;
+  char* const at = first_.at + block.place;
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
   bytes_ += block.count;  // the sum of all blocks
   if (block.count == 0) return true;
@@ -195,31 +198,25 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
 }
 
 template <class Count, class Displacement>
-bool Side::table(const void *buffer, const Count *counts, const Displacement *places, Raw type) {
+bool Side::table(const void* buffer, const Count* counts, const Displacement* places, Raw type) {
   begin_table(buffer);
   if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
   for (int rank = 0; rank < ranks_; ++rank) {
-    if (counts[rank] == 0)
-      add_nothing(rank);
-    else if (places == nullptr)
-      return is_wrong(MPI_ERR_ARG);
-    else if (!add(rank, type, counts[rank], places[rank], true))
-      return false;
+    if (counts[rank] == 0) add_nothing(rank);
+    else if (places == nullptr) return is_wrong(MPI_ERR_ARG);
+    else if (!add(rank, type, counts[rank], places[rank], true)) return false;
   }
   return true;
 }
 
 template <class Count, class Displacement>
-bool Side::table(const void *buffer, const Count *counts, const Displacement *places, const MPI_Datatype *types) {
+bool Side::table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types) {
   begin_table(buffer);
   if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
   for (int rank = 0; rank < ranks_; ++rank) {
-    if (counts[rank] == 0)
-      add_nothing(rank);
-    else if (places == nullptr || types == nullptr)
-      return is_wrong(MPI_ERR_ARG);
-    else if (!add(rank, raw_of(types[rank]), counts[rank], places[rank], false))
-      return false;
+    if (counts[rank] == 0) add_nothing(rank);
+    else if (places == nullptr || types == nullptr) return is_wrong(MPI_ERR_ARG);
+    else if (!add(rank, raw_of(types[rank]), counts[rank], places[rank], false)) return false;
   }
   return true;
 }

@@ -20,9 +20,9 @@ struct CommState : std::enable_shared_from_this<CommState> {
   int rank = 0, ranks = 1;
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
-  std::string why_not;                                // the reason for that
+  std::string why_not;  // the reason for that
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
-  communicator::Early early;                          // counts calls that are passed on because Copse has not begun
+  communicator::Early early;  // counts calls that are passed on because Copse has not begun
   bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
   SidesMemory memory;
@@ -33,7 +33,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   };
   [[nodiscard]] Passed pass(bool started) const { return {copse->pass(!started), started && served ? served->pass(false) : 0}; }
   // Says that the other ranks may make the call.
-  void refuse(const Passed &passed) const {
+  void refuse(const Passed& passed) const {
     copse->refuse(passed.number);
     if (passed.served > 0) served->refuse(passed.served);
   }

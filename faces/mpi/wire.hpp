@@ -16,11 +16,11 @@ class MpiWire final : public engine::Wire {
   [[nodiscard]] explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
   // Collective, unless the MPI is being finalised. In that case the communicator is left to the MPI.
   ~MpiWire() override;
-  MpiWire(const MpiWire &) = delete;
-  MpiWire &operator=(const MpiWire &) = delete;
+  MpiWire(const MpiWire&) = delete;
+  MpiWire& operator=(const MpiWire&) = delete;
 
-  bool send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
-  bool expect(void *data, std::size_t bytes, int peer, int tag) override;
+  bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
+  bool expect(void* data, std::size_t bytes, int peer, int tag) override;
   engine::Wired receive(int peer, int tag) override;
   engine::Wired drain(int tag, std::uint64_t ticket) override;
   void abandon() override;
@@ -31,7 +31,7 @@ class MpiWire final : public engine::Wire {
   [[nodiscard]] static int live();
 
  private:
-  MpiWire(const MpiWire &first, int first_tag) : comm_(first.comm_), owns_(false), first_tag_(first_tag) {}
+  MpiWire(const MpiWire& first, int first_tag) : comm_(first.comm_), owns_(false), first_tag_(first_tag) {}
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   bool owns_ = true;

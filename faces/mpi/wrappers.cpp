@@ -55,7 +55,7 @@ int Site::refuse(int error) const {
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
   if (persistent()) take_or_refuse_lane(true);
   else state.refuse(state.pass(is_started()));
-  if (handle_ != nullptr) *static_cast<MPI_Request *>(handle_) = MPI_REQUEST_NULL;
+  if (handle_ != nullptr) *static_cast<MPI_Request*>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
   return error;
 }
@@ -66,7 +66,7 @@ int Site::nothing() const {
   return request_ ? MpiRequest::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }
 
-std::string_view Site::why_not_with(const Buffers &buffers) const {
+std::string_view Site::why_not_with(const Buffers& buffers) const {
   if (!buffers.any) return {};
   if (request_) return "started or persistent, where some rank may give memory of a device";
   const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT32);
@@ -80,12 +80,13 @@ std::string_view Site::why_not_with(const Buffers &buffers) const {
   return any == 0 ? std::string_view() : "memory of a device";
 }
 
-void Site::check(const Arguments &arguments, const std::string &operation) const {
+void Site::check(const Arguments& arguments, const std::string& operation) const {
   const std::string line = state.copse->compare(arguments, operation.c_str());
-  if (!line.empty()) [[unlikely]] give_up_together(state, name, line);
+  if (!line.empty()) [[unlikely]]
+    give_up_together(state, name, line);
 }
 
-bool Site::overlap(std::vector<communicator::Span> &spans) const {
+bool Site::overlap(std::vector<communicator::Span>& spans) const {
   const auto overlap = communicator::first_overlap(spans);
   if (overlap && settings().check) {
     const std::string why = overlap->text() + "; expected other memory, or MPI_IN_PLACE";

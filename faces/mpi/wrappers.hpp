@@ -35,23 +35,25 @@ enum class Form : std::uint8_t { blocking, started, persistent };
 // A call under way. `name` is MPI's name for it. A call that is not blocking has a request, which owns its memory.
 class Site {
  public:
-  Site(Raw comm, Collective which, const char *mpi_name, Form form, void *handle)
+  Site(Raw comm, Collective which, const char* mpi_name, Form form, void* handle)
       : state(state_of(comm)), collective(which), name(mpi_name), form_(form), handle_(handle) {
-    if (state.copse) [[likely]] prepare();
+    if (state.copse) [[likely]]
+      prepare();
   }
-  Site(const Site &) = delete;
-  Site &operator=(const Site &) = delete;
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
 
-  CommState &state;
+  CommState& state;
   const Collective collective;
-  const char *const name;
+  const char* const name;
 
   // For a communicator that Copse does not serve. Returns true if it does from this call on. `rounds` tells whether the
   // bits of the result depend on who makes the call. Such a call waits for nothing: Copse makes the first one, so that
   // it can make all of them.
   template <class Rounds>
-  bool joins(Rounds &&rounds) {
-    if (!state.early.counts()) [[likely]] return false;
+  bool joins(Rounds&& rounds) {
+    if (!state.early.counts()) [[likely]]
+      return false;
     state.early.count();
     if (form_ == Form::started) {
       // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank.
@@ -71,52 +73,54 @@ class Site {
   // Returns whether the buffers overlap, and sorts the spans. If they do, the call is still made, into memory of
   // Copse's, because the other ranks may have done nothing wrong. It then ends with MPI's error, which a persistent
   // call reports at each completion. Under COPSE_CHECK an overlap ends the program.
-  bool overlap(std::vector<communicator::Span> &spans) const;
+  bool overlap(std::vector<communicator::Span>& spans) const;
   // For a communicator that may meet device memory. Returns why all ranks pass this call on, or nothing.
-  [[nodiscard]] std::string_view why_not_with(const Buffers &buffers) const;
+  [[nodiscard]] std::string_view why_not_with(const Buffers& buffers) const;
   // For COPSE_CHECK. Ends the program if the ranks are about to make different calls.
-  void check(const Arguments &arguments, const std::string &operation) const;
+  void check(const Arguments& arguments, const std::string& operation) const;
   // Ends a call for which no rank has anything to do.
   [[nodiscard]] int nothing() const;
   // Makes the call between work.load() and work.store(). These return MPI's error code, which becomes the call's. The
   // call is made even then, because other ranks wait for this one. work.kept() returns the same work for a call that
   // goes on after the wrapper has returned.
   template <class Work>
-  int carry_out(const Arguments &arguments, Work &&work) const {
+  int carry_out(const Arguments& arguments, Work&& work) const {
     if (!request_) [[likely]] {
       const int error = work.load();
       Outcome outcome = state.copse->run(arguments);
-      if (outcome == Outcome::outside) [[unlikely]] return make_outside(arguments.count * arguments.element_bytes);
+      if (outcome == Outcome::outside) [[unlikely]]
+        return make_outside(arguments.count * arguments.element_bytes);
       const int error_behind = work.store(outcome);
       state.memory.input.packed.trim();
       state.memory.output.packed.trim();
-      if (outcome == Outcome::done && error == MPI_SUCCESS && error_behind == MPI_SUCCESS) [[likely]] return MPI_SUCCESS;
+      if (outcome == Outcome::done && error == MPI_SUCCESS && error_behind == MPI_SUCCESS) [[likely]]
+        return MPI_SUCCESS;
       return end_badly(outcome, error != MPI_SUCCESS ? error : error_behind);
     }
     if (std::string why_not; persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
     const auto kept = work.kept();
     return MpiRequest::open(
-        std::move(request_), arguments, [kept] { return kept->load(); },
-        [kept](Outcome &outcome) { return kept->store(outcome); }, handle_);
+        std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome& outcome) { return kept->store(outcome); },
+        handle_);
   }
   // The same for a nonblocking call whose buffers overlap. The error comes at once, and the call goes on without a
   // handle. It needs none of the program's memory.
   template <class Work>
-  int carry_out_refused(const Arguments &arguments, Work &&work) const {
+  int carry_out_refused(const Arguments& arguments, Work&& work) const {
     const auto kept = work.kept();
     MPI_Request handle = MPI_REQUEST_NULL;
     const int error = MpiRequest::open(
-        std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome &) { return MPI_SUCCESS; }, &handle);
+        std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome&) { return MPI_SUCCESS; }, &handle);
     return end_badly(Outcome::done, error == MPI_SUCCESS ? give_away(handle) : error);
   }
   [[noreturn]] void fail(std::string_view why) const { give_up(state, name, why); }
 
   [[nodiscard]] bool is_rank(int root) const { return root >= 0 && root < state.ranks; }
-  [[nodiscard]] SideMemory &input_memory() const { return request_ ? request_->memory.input : state.memory.input; }
-  [[nodiscard]] SideMemory &output_memory() const { return request_ ? request_->memory.output : state.memory.output; }
+  [[nodiscard]] SideMemory& input_memory() const { return request_ ? request_->memory.input : state.memory.input; }
+  [[nodiscard]] SideMemory& output_memory() const { return request_ ? request_->memory.output : state.memory.output; }
   [[nodiscard]] Side input() const { return {input_memory(), state.ranks}; }
   [[nodiscard]] Side output() const { return {output_memory(), state.ranks}; }
-  [[nodiscard]] MpiRequest *request() const { return request_.get(); }
+  [[nodiscard]] MpiRequest* request() const { return request_.get(); }
   [[nodiscard]] bool is_started() const { return request_ && !request_->persistent(); }
   [[nodiscard]] bool persistent() const { return request_ && request_->persistent(); }
 
@@ -137,14 +141,13 @@ class Site {
 
   const Form form_;
   mutable std::unique_ptr<MpiRequest> request_;  // null once the call has been made
-  void *handle_;                              // where the request's handle goes
+  void* handle_;                              // where the request's handle goes
 };
 
 template <class ToMpi>
 class TypedSite final : public Site {
  public:
-  TypedSite(Raw comm, Collective which, const char *mpi_name, ToMpi to_mpi, Form form = Form::blocking,
-       void *handle = nullptr)
+  TypedSite(Raw comm, Collective which, const char* mpi_name, ToMpi to_mpi, Form form = Form::blocking, void* handle = nullptr)
       : Site(comm, which, mpi_name, form, handle), to_mpi_(to_mpi) {}
 
  private:

@@ -10,15 +10,16 @@ namespace copse::upc {
 
 std::string text_of(upc_shared p) {
   if (upc_is_null(p)) return "null";
-  return "(thread " + std::to_string(p.thread) + ", address " + std::to_string(p.address) + ", phase " + std::to_string(p.phase) + ")";
+  return "(thread " + std::to_string(p.thread) + ", address " + std::to_string(p.address) + ", phase " + std::to_string(p.phase) +
+         ")";
 }
 
-void Checks::word(const char *name, std::int64_t value) {
+void Checks::word(const char* name, std::int64_t value) {
   mine_.words.at(names_.size()) = value;
   names_.emplace_back(name);
 }
 
-void Checks::pointer(const char *name, upc_shared p, bool phase_matters) {
+void Checks::pointer(const char* name, upc_shared p, bool phase_matters) {
   const std::string prefix = std::string(name) + ".";
   word((prefix + "thread").c_str(), p.thread);
   word((prefix + "address").c_str(), static_cast<std::int64_t>(p.address));
@@ -41,13 +42,13 @@ void Checks::compare() {
                              ", as on thread 0 (collective functions are called by all threads in the same order)");
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (all[other].words[i] != all[0].words[i])
-        refuse_for(thread, names_[i] + " is " + std::to_string(all[other].words[i]) + "; required: " + std::to_string(all[0].words[i]) +
-                               ", as on thread 0 (arguments are single-valued)");
+        refuse_for(thread, names_[i] + " is " + std::to_string(all[other].words[i]) +
+                               "; required: " + std::to_string(all[0].words[i]) + ", as on thread 0 (arguments are single-valued)");
   }
 }
 
 // All threads come here together.
-void Checks::refuse_for(int thread, const std::string &why) const {
+void Checks::refuse_for(int thread, const std::string& why) const {
   if (thread_.me != thread)
     while (true) pause();  // that thread ends the program
   fail(thread_, function_, why);
@@ -60,16 +61,16 @@ void Checks::flags(upc_flag_t flags) const {
     refuse("flags is " + std::to_string(flags) + "; required: at most one of the UPC_IN_ and one of the UPC_OUT_ flags");
 }
 
-void Checks::on_thread_0(const char *name, upc_shared p) const {
+void Checks::on_thread_0(const char* name, upc_shared p) const {
   if (p.thread != 0)
     refuse(std::string(name) + " has affinity to thread " + std::to_string(p.thread) + "; required: affinity to thread 0");
 }
 
-void Checks::at_least_1(const char *name, std::size_t value) const {
+void Checks::at_least_1(const char* name, std::size_t value) const {
   if (value == 0) refuse(std::string(name) + " is 0; required: 1 or more");
 }
 
-void Checks::touches(const char *what, int thread, std::size_t address, std::size_t bytes, bool written) {
+void Checks::touches(const char* what, int thread, std::size_t address, std::size_t bytes, bool written) {
   if (bytes == 0) return;
   if (address == 0) refuse(std::string(what) + " is null; required: a pointer to shared memory");
   if (thread < 0 || thread >= thread_.threads)
@@ -78,8 +79,9 @@ void Checks::touches(const char *what, int thread, std::size_t address, std::siz
   std::size_t end = 0;
   const std::size_t most = 2 * thread_.segment->half();
   if (__builtin_add_overflow(address, bytes, &end) || end > most || address < Segment::kAlignment)
-    refuse(std::string(what) + " covers " + std::to_string(bytes) + " bytes from address " + std::to_string(address) + " of thread " +
-           std::to_string(thread) + "; required: addresses from " + std::to_string(Segment::kAlignment) + " to " + std::to_string(most));
+    refuse(std::string(what) + " covers " + std::to_string(bytes) + " bytes from address " + std::to_string(address) +
+           " of thread " + std::to_string(thread) + "; required: addresses from " + std::to_string(Segment::kAlignment) + " to " +
+           std::to_string(most));
   spans_.resize(static_cast<std::size_t>(thread_.threads));
   spans_[static_cast<std::size_t>(thread)].push_back({address, end, written, what});
 }
@@ -90,7 +92,7 @@ void Checks::no_overlap() {
       refuse(overlap->text() + " on thread " + std::to_string(thread) + "; required: no overlap");
 }
 
-void check_call(Thread &thread, const char *function) {
+void check_call(Thread& thread, const char* function) {
   if (thread.check) Checks(thread, function).compare();
 }
 

@@ -15,21 +15,21 @@ namespace copse::upc {
 
 class Checks {
  public:
-  Checks(Thread &thread, const char *function) : thread_(thread), function_(function) {}
+  Checks(Thread& thread, const char* function) : thread_(thread), function_(function) {}
 
   // Adds an argument, which must be the same on all threads (single-valued, 7.3). A pointer's phase matters where it is respected.
-  void word(const char *name, std::int64_t value);
-  void pointer(const char *name, upc_shared p, bool phase_matters = false);
+  void word(const char* name, std::int64_t value);
+  void pointer(const char* name, upc_shared p, bool phase_matters = false);
   // Compares what has been added. Every thread calls this once, before the checks that follow.
   void compare();
 
-  [[noreturn]] void refuse(const std::string &why) const { refuse_for(0, why); }
+  [[noreturn]] void refuse(const std::string& why) const { refuse_for(0, why); }
   // Refuses unless the flags are 0, or have at most one of the IN and one of the OUT flags.
   void flags(upc_flag_t flags) const;
-  void on_thread_0(const char *name, upc_shared p) const;
-  void at_least_1(const char *name, std::size_t value) const;
+  void on_thread_0(const char* name, upc_shared p) const;
+  void at_least_1(const char* name, std::size_t value) const;
   // Says that the call touches this memory of a thread. `what` is the name of the argument.
-  void touches(const char *what, int thread, std::size_t address, std::size_t bytes, bool written);
+  void touches(const char* what, int thread, std::size_t address, std::size_t bytes, bool written);
   // Refuses if what is written overlaps other memory that is touched.
   void no_overlap();
 
@@ -39,17 +39,17 @@ class Checks {
     std::array<char, 32> function{};
     std::array<std::int64_t, kWords> words{};
   };
-  [[noreturn]] void refuse_for(int thread, const std::string &why) const;
+  [[noreturn]] void refuse_for(int thread, const std::string& why) const;
 
-  Thread &thread_;
-  const char *function_;
+  Thread& thread_;
+  const char* function_;
   std::vector<std::string> names_;
   Said mine_;
   std::vector<std::vector<communicator::Span>> spans_;  // by thread
 };
 
 // Compares a call of a collective function without arguments that matter, if COPSE_CHECK asks for it.
-void check_call(Thread &thread, const char *function);
+void check_call(Thread& thread, const char* function);
 
 [[nodiscard]] std::string text_of(upc_shared p);
 

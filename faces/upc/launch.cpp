@@ -27,11 +27,11 @@ constexpr double kMeetSeconds = 600;
 
 struct Program {
   int argc;
-  char **argv;
+  char** argv;
   copse_upc_program run;
 };
 
-int say(const std::string &why) {
+int say(const std::string& why) {
   std::fprintf(stderr, "copse: %s\n", why.c_str());
   return 1;
 }
@@ -39,24 +39,26 @@ int say(const std::string &why) {
 // The threads meet in the segment, and reach one another's data there.
 class SegmentBootstrap final : public Bootstrap {
  public:
-  SegmentBootstrap(std::unique_ptr<Bootstrap> meeting, const Segment &segment) : meeting_(std::move(meeting)), segment_(segment) {}
+  SegmentBootstrap(std::unique_ptr<Bootstrap> meeting, const Segment& segment) : meeting_(std::move(meeting)), segment_(segment) {}
   [[nodiscard]] int rank() const override { return meeting_->rank(); }
   [[nodiscard]] int ranks() const override { return meeting_->ranks(); }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override { return meeting_->allgather(mine, all, bytes); }
-  [[nodiscard]] const communicator::Region *region() const override { return &segment_.region(); }
+  bool allgather(const void* mine, void* all, std::size_t bytes) override { return meeting_->allgather(mine, all, bytes); }
+  [[nodiscard]] const communicator::Region* region() const override { return &segment_.region(); }
   void settle(std::function<void()> idle, std::function<bool()> all_live) override {
     meeting_->settle(std::move(idle), std::move(all_live));
   }
 
  private:
   std::unique_ptr<Bootstrap> meeting_;
-  const Segment &segment_;
+  const Segment& segment_;
 };
 
-std::unique_ptr<Communicator> meet(const Thread &thread, int number, const Settings &settings,
-                                   const std::shared_ptr<communicator::Progress> &progress, std::string &why_not) {
-  auto meeting = communicator::meet_in_memory(thread.segment->boards(number), thread.me, thread.threads, Deadline::after(kMeetSeconds));
-  return Communicator::create(std::make_unique<SegmentBootstrap>(std::move(meeting), *thread.segment), nullptr, settings, why_not, progress);
+std::unique_ptr<Communicator> meet(const Thread& thread, int number, const Settings& settings,
+                                   const std::shared_ptr<communicator::Progress>& progress, std::string& why_not) {
+  auto meeting =
+      communicator::meet_in_memory(thread.segment->boards(number), thread.me, thread.threads, Deadline::after(kMeetSeconds));
+  return Communicator::create(std::make_unique<SegmentBootstrap>(std::move(meeting), *thread.segment), nullptr, settings, why_not,
+                              progress);
 }
 
 // In the barrier's plan, a thread posts one line and reads the others'. It learns nothing from its calls: other ways need more
@@ -69,18 +71,18 @@ Settings for_barrier(Settings settings) {
 }
 
 // Binds as the MPI face does, by blocks of threads, so that what a thread touches first lies near it (NUMACol 3).
-void bind(const Settings &settings, int thread, int threads) {
+void bind(const Settings& settings, int thread, int threads) {
   try {
     const auto policy = topology::binding_policy_from(settings.bind, "COPSE_BIND");
     if (settings.topology.empty() && topology::needless_here(policy).empty())
       topology::bind_this_thread(communicator::this_machine(), policy, thread, threads);
-  } catch (const std::exception &) {
+  } catch (const std::exception&) {
     return;  // the program can run without it
   }
 }
 
 // Runs the program on one UPC thread. Returns its result.
-int run_thread(const Segment &segment, const Settings &settings, const Program &program, int number) {
+int run_thread(const Segment& segment, const Settings& settings, const Program& program, int number) {
   Thread thread;
   thread.me = number;
   thread.threads = segment.threads();
@@ -96,38 +98,37 @@ int run_thread(const Segment &segment, const Settings &settings, const Program &
   be(&thread);
   // An exception of the program ends it: there is nobody to catch it for all threads.
   const int status = [&]() noexcept { return program.run(program.argc, program.argv); }();
-  if (thread.barrier.notified) fail(thread, "the end of the program", "comes between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
+  if (thread.barrier.notified)
+    fail(thread, "the end of the program", "comes between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
   upc_barrier();
   be(nullptr);
   return status;
 }
 
-int first_thread_of(const Settings &settings, int process) {
+int first_thread_of(const Settings& settings, int process) {
   return static_cast<int>(std::int64_t{settings.upc_threads} * process / settings.upc_processes);
 }
 
 // Runs the UPC threads of one process. The first is the calling thread.
-void run_process(const Segment &segment, const Settings &settings, const Program &program, int process) {
+void run_process(const Segment& segment, const Settings& settings, const Program& program, int process) {
   const int first = first_thread_of(settings, process), end = first_thread_of(settings, process + 1);
-  const auto one = [&](int thread) {
-    segment.status_of(thread).store(run_thread(segment, settings, program, thread));
-  };
+  const auto one = [&](int thread) { segment.status_of(thread).store(run_thread(segment, settings, program, thread)); };
   std::vector<std::thread> others;
   for (int thread = first + 1; thread < end; ++thread) others.emplace_back(one, thread);
   one(first);
-  for (std::thread &other : others) other.join();
+  for (std::thread& other : others) other.join();
 }
 
 // The processes of a program, as the process that has forked them sees them.
 class Processes {
  public:
-  explicit Processes(const Segment &segment) : segment_(segment) {}
+  explicit Processes(const Segment& segment) : segment_(segment) {}
   void add(pid_t pid, int first_thread) { running_.push_back({pid, first_thread}); }
 
   // Ends the rest. None of them may be left to wait for one that has ended.
   void kill_all() {
-    for (const Running &one : running_) kill(one.pid, SIGKILL);
-    for (const Running &one : running_) waitpid(one.pid, nullptr, 0);
+    for (const Running& one : running_) kill(one.pid, SIGKILL);
+    for (const Running& one : running_) waitpid(one.pid, nullptr, 0);
     running_.clear();
   }
 
@@ -135,9 +136,8 @@ class Processes {
   void wait_all() {
     constexpr std::chrono::milliseconds kNap{2};
     while (!running_.empty()) {
-      const auto ended = std::find_if(running_.begin(), running_.end(), [this](const Running &one) {
-        return waitpid(one.pid, &status_, WNOHANG) != 0;
-      });
+      const auto ended = std::find_if(running_.begin(), running_.end(),
+                                      [this](const Running& one) { return waitpid(one.pid, &status_, WNOHANG) != 0; });
       if (ended == running_.end()) {
         std::this_thread::sleep_for(kNap);
         continue;
@@ -165,13 +165,13 @@ class Processes {
     end_program(segment_, result);
   }
 
-  const Segment &segment_;
+  const Segment& segment_;
   std::vector<Running> running_;
   int status_ = 0;  // of the process that has ended last
 };
 
 // Runs each process of the program in a fork of this one, which only waits for them.
-int run_processes(Segment &segment, const Settings &settings, const Program &program) {
+int run_processes(Segment& segment, const Settings& settings, const Program& program) {
   Processes processes(segment);
   std::fflush(nullptr);  // what is buffered now would be written by each of them
   const pid_t parent = getpid();
@@ -189,7 +189,8 @@ int run_processes(Segment &segment, const Settings &settings, const Program &pro
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    if (!segment.map()) _exit(say("a process of the UPC threads cannot map their shared memory: " + std::string(engine::memory_trouble(errno))));
+    if (!segment.map())
+      _exit(say("a process of the UPC threads cannot map their shared memory: " + std::string(engine::memory_trouble(errno))));
     run_process(segment, settings, program, process);
     std::fflush(nullptr);
     _exit(0);
@@ -198,14 +199,14 @@ int run_processes(Segment &segment, const Settings &settings, const Program &pro
   return 0;
 }
 
-int run_all(const Program &program) {
+int run_all(const Program& program) {
   if (self() != nullptr) return say("copse_upc_run: called by a UPC thread; required: one call, outside of UPC threads");
   std::string why;
   const auto settings = choose::read_settings(environ, why);
   if (!settings) return say(why);
   if (settings->upc_processes > settings->upc_threads)
-    return say("COPSE_UPC_PROCESSES is " + std::to_string(settings->upc_processes) + "; required: at most COPSE_UPC_THREADS, which is " +
-               std::to_string(settings->upc_threads));
+    return say("COPSE_UPC_PROCESSES is " + std::to_string(settings->upc_processes) +
+               "; required: at most COPSE_UPC_THREADS, which is " + std::to_string(settings->upc_threads));
   const auto segment = Segment::make(settings->upc_threads, settings->upc_heap, why);
   if (!segment) return say(why);
   if (settings->upc_processes == 1) {
@@ -223,10 +224,10 @@ int run_all(const Program &program) {
 
 extern "C" {
 
-int copse_upc_run(int argc, char **argv, copse_upc_program program) {
+int copse_upc_run(int argc, char** argv, copse_upc_program program) {
   try {
     return copse::upc::run_all({argc, argv, program});
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     return copse::upc::say(error.what());
   }
 }
@@ -235,7 +236,7 @@ int copse_upc_threads(void) { return copse::upc::self() == nullptr ? 1 : copse::
 int copse_upc_mythread(void) { return copse::upc::self() == nullptr ? 0 : copse::upc::self()->me; }
 
 void upc_global_exit(int status) {
-  const copse::upc::Thread &thread = copse::upc::here("upc_global_exit");
+  const copse::upc::Thread& thread = copse::upc::here("upc_global_exit");
   std::fflush(nullptr);
   copse::upc::end_program(*thread.segment, status);
 }

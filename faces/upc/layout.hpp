@@ -15,7 +15,7 @@ namespace copse::upc {
 
 // Elements that lie one after the other on one thread.
 struct Piece {
-  std::size_t first = 0;    // number of the first in the array
+  std::size_t first = 0;  // number of the first in the array
   std::size_t count = 0;
   std::size_t address = 0;  // of the first, in the thread's memory
 };

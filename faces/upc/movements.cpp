@@ -12,14 +12,14 @@ using algorithms::Collective;
 // An array as an operation sees it: blocks that follow one another on the thread that the pointer names, or that many on every
 // thread, from thread 0 on.
 struct Array {
-  const char *name;
+  const char* name;
   upc_shared at;
   bool everywhere;
   std::size_t blocks;
 };
 
 struct Movement {
-  const char *function;
+  const char* function;
   Collective collective;
   Array dst, src;
   std::size_t bytes;  // of a block
@@ -27,15 +27,16 @@ struct Movement {
   upc_shared perm = upc_null();
 };
 
-void touch(Checks &checks, const Thread &thread, const Array &side, std::size_t block, bool written) {
+void touch(Checks& checks, const Thread& thread, const Array& side, std::size_t block, bool written) {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(block, side.blocks, &bytes)) checks.refuse("bytes is " + std::to_string(block) + "; required: what fits into memory");
+  if (__builtin_mul_overflow(block, side.blocks, &bytes))
+    checks.refuse("bytes is " + std::to_string(block) + "; required: what fits into memory");
   if (!side.everywhere) return checks.touches(side.name, side.at.thread, side.at.address, bytes, written);
   checks.on_thread_0(side.name, side.at);
   for (int each = 0; each < thread.threads; ++each) checks.touches(side.name, each, side.at.address, bytes, written);
 }
 
-void check(Thread &thread, const Movement &asked) {
+void check(Thread& thread, const Movement& asked) {
   const bool permutes = asked.collective == Collective::permute;
   Checks checks(thread, asked.function);
   checks.pointer("dst", asked.dst.at);
@@ -54,7 +55,7 @@ void check(Thread &thread, const Movement &asked) {
 
 // Gathers the permutation, whose entries any thread may have written before it entered. The result is not in shared memory, so this
 // runs as MYSYNC, whatever the flags.
-std::vector<int> permutation_of(Thread &thread, const Movement &asked) {
+std::vector<int> permutation_of(Thread& thread, const Movement& asked) {
   std::vector<int> entries(static_cast<std::size_t>(thread.threads));
   Arguments arguments;
   arguments.collective = Collective::allgather;
@@ -67,8 +68,8 @@ std::vector<int> permutation_of(Thread &thread, const Movement &asked) {
   return entries;
 }
 
-void move(const Movement &asked) {
-  Thread &thread = here_collectively(asked.function);
+void move(const Movement& asked) {
+  Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
   std::vector<int> permutation;
   Arguments arguments;
@@ -85,7 +86,7 @@ void move(const Movement &asked) {
   }
   // In a broadcast, every thread has one buffer. The root gives src to the others and copies it to its own block of dst afterwards.
   const bool gives = asked.collective == Collective::broadcast && thread.me == arguments.root;
-  if (gives) arguments.output = const_cast<void *>(arguments.input);
+  if (gives) arguments.output = const_cast<void*>(arguments.input);
   else if (asked.collective == Collective::broadcast) arguments.input = arguments.output;
   run(thread, asked.function, arguments, asked.src.at.address, asked.dst.at.address, asked.flags);
   if (gives) kernels::copy(thread.mine(asked.dst.at.address), arguments.input, asked.bytes);

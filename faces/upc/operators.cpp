@@ -27,17 +27,23 @@ constexpr copse_type kTypeOf = std::is_same_v<T, float>         ? COPSE_FLOAT
 
 struct Named {
   upc_op_t op;
-  const char *name;
+  const char* name;
   copse_op kernel;
 };
-constexpr Named kOperators[] = {
-    {UPC_ADD, "UPC_ADD", COPSE_SUM},      {UPC_MULT, "UPC_MULT", COPSE_PROD},      {UPC_AND, "UPC_AND", COPSE_BAND},
-    {UPC_OR, "UPC_OR", COPSE_BOR},        {UPC_XOR, "UPC_XOR", COPSE_BXOR},        {UPC_LOGAND, "UPC_LOGAND", COPSE_LAND},
-    {UPC_LOGOR, "UPC_LOGOR", COPSE_LOR},  {UPC_MIN, "UPC_MIN", COPSE_MIN},         {UPC_MAX, "UPC_MAX", COPSE_MAX},
-    {UPC_FUNC, "UPC_FUNC", COPSE_OP_COUNT}, {UPC_NONCOMM_FUNC, "UPC_NONCOMM_FUNC", COPSE_OP_COUNT}};
+constexpr Named kOperators[] = {{UPC_ADD, "UPC_ADD", COPSE_SUM},
+                                {UPC_MULT, "UPC_MULT", COPSE_PROD},
+                                {UPC_AND, "UPC_AND", COPSE_BAND},
+                                {UPC_OR, "UPC_OR", COPSE_BOR},
+                                {UPC_XOR, "UPC_XOR", COPSE_BXOR},
+                                {UPC_LOGAND, "UPC_LOGAND", COPSE_LAND},
+                                {UPC_LOGOR, "UPC_LOGOR", COPSE_LOR},
+                                {UPC_MIN, "UPC_MIN", COPSE_MIN},
+                                {UPC_MAX, "UPC_MAX", COPSE_MAX},
+                                {UPC_FUNC, "UPC_FUNC", COPSE_OP_COUNT},
+                                {UPC_NONCOMM_FUNC, "UPC_NONCOMM_FUNC", COPSE_OP_COUNT}};
 
-const Named *find(upc_op_t op) {
-  for (const Named &row : kOperators)
+const Named* find(upc_op_t op) {
+  for (const Named& row : kOperators)
     if (row.op == op) return &row;
   return nullptr;
 }
@@ -64,10 +70,10 @@ class Arithmetic final : public Operator {
     combine_ = engine::predefined(op, kTypeOf<T>);
   }
   [[nodiscard]] std::size_t partial_bytes() const override { return sizeof(T); }
-  void set_none(void *partial) const override { std::memcpy(partial, &none_, sizeof(T)); }
-  void fold(void *partial, const void *array, std::size_t count) const override { kernels_.all(partial, array, count); }
-  void store(void *element, const void *partial) const override { std::memcpy(element, partial, sizeof(T)); }
-  void running(void *dst, const void *array, std::size_t count, const void *before) const override {
+  void set_none(void* partial) const override { std::memcpy(partial, &none_, sizeof(T)); }
+  void fold(void* partial, const void* array, std::size_t count) const override { kernels_.all(partial, array, count); }
+  void store(void* element, const void* partial) const override { std::memcpy(element, partial, sizeof(T)); }
+  void running(void* dst, const void* array, std::size_t count, const void* before) const override {
     kernels_.running(dst, array, count, before);
   }
 
@@ -84,22 +90,22 @@ class Logical final : public Operator {
     combine_ = {.kernel = pair.one, .kernel_two = pair.two, .exact = true};
   }
   [[nodiscard]] std::size_t partial_bytes() const override { return 1; }
-  void set_none(void *partial) const override { *static_cast<unsigned char *>(partial) = none_; }
-  void fold(void *partial, const void *array, std::size_t count) const override {
+  void set_none(void* partial) const override { *static_cast<unsigned char*>(partial) = none_; }
+  void fold(void* partial, const void* array, std::size_t count) const override {
     T value;
     kernels_.all(&value, array, count);
-    *static_cast<unsigned char *>(partial) = value != 0 ? 1 : 0;
+    *static_cast<unsigned char*>(partial) = value != 0 ? 1 : 0;
   }
-  void store(void *element, const void *partial) const override { put(element, partial); }
-  void running(void *dst, const void *array, std::size_t count, const void *before) const override {
+  void store(void* element, const void* partial) const override { put(element, partial); }
+  void running(void* dst, const void* array, std::size_t count, const void* before) const override {
     T value;
     if (before != nullptr) put(&value, before);
     kernels_.running(dst, array, count, before == nullptr ? nullptr : &value);
   }
 
  private:
-  static void put(void *element, const void *truth) {
-    const auto value = static_cast<T>(*static_cast<const unsigned char *>(truth));
+  static void put(void* element, const void* truth) {
+    const auto value = static_cast<T>(*static_cast<const unsigned char*>(truth));
     std::memcpy(element, &value, sizeof value);
   }
   FoldPair kernels_;
@@ -118,21 +124,21 @@ class Users final : public Operator {
     combine_ = {.user = combine_partials, .context = this, .commutative = commutative};
   }
   [[nodiscard]] std::size_t partial_bytes() const override { return sizeof(Partial); }
-  void set_none(void *partial) const override { std::memset(partial, 0, sizeof(Partial)); }
-  void fold(void *partial, const void *array, std::size_t count) const override {
-    const T *const from = static_cast<const T *>(array);
+  void set_none(void* partial) const override { std::memset(partial, 0, sizeof(Partial)); }
+  void fold(void* partial, const void* array, std::size_t count) const override {
+    const T* const from = static_cast<const T*>(array);
     T value = from[0];
     for (std::size_t i = 1; i < count; ++i) value = function_(value, from[i]);
     set_none(partial);
-    *static_cast<Partial *>(partial) = {value, true};
+    *static_cast<Partial*>(partial) = {value, true};
   }
-  void store(void *element, const void *partial) const override {
-    *static_cast<T *>(element) = static_cast<const Partial *>(partial)->value;
+  void store(void* element, const void* partial) const override {
+    *static_cast<T*>(element) = static_cast<const Partial*>(partial)->value;
   }
-  void running(void *dst, const void *array, std::size_t count, const void *before) const override {
-    const T *const from = static_cast<const T *>(array);
-    T *const to = static_cast<T *>(dst);
-    const auto *const partial = static_cast<const Partial *>(before);
+  void running(void* dst, const void* array, std::size_t count, const void* before) const override {
+    const T* const from = static_cast<const T*>(array);
+    T* const to = static_cast<T*>(dst);
+    const auto* const partial = static_cast<const Partial*>(before);
     for (std::size_t i = 0; i < count; ++i) {
       if (i > 0) to[i] = function_(to[i - 1], from[i]);
       else to[i] = partial != nullptr && partial->there ? function_(partial->value, from[i]) : from[i];
@@ -140,10 +146,10 @@ class Users final : public Operator {
   }
 
  private:
-  static void combine_partials(void *context, const void *in, void *inout, std::size_t count) {
-    const auto *const left = static_cast<const Partial *>(in);
-    auto *const right = static_cast<Partial *>(inout);
-    const auto function = static_cast<const Users *>(context)->function_;
+  static void combine_partials(void* context, const void* in, void* inout, std::size_t count) {
+    const auto* const left = static_cast<const Partial*>(in);
+    auto* const right = static_cast<Partial*>(inout);
+    const auto function = static_cast<const Users*>(context)->function_;
     for (std::size_t i = 0; i < count; ++i) {
       if (!left[i].there) continue;
       if (right[i].there) right[i].value = function(left[i].value, right[i].value);
@@ -155,7 +161,7 @@ class Users final : public Operator {
 };
 
 template <class T>
-std::unique_ptr<Operator> make(const Named &row, AnyFunction function) {
+std::unique_ptr<Operator> make(const Named& row, AnyFunction function) {
   if (row.op == UPC_FUNC || row.op == UPC_NONCOMM_FUNC)
     return function == nullptr ? nullptr : std::make_unique<Users<T>>(function, row.op == UPC_FUNC);
   if (kernels::fold_kernels(row.kernel, kTypeOf<T>).all == nullptr) return nullptr;
@@ -166,7 +172,7 @@ std::unique_ptr<Operator> make(const Named &row, AnyFunction function) {
 struct Type {
   std::size_t bytes;
   bool floating;
-  std::unique_ptr<Operator> (*make)(const Named &, AnyFunction);
+  std::unique_ptr<Operator> (*make)(const Named&, AnyFunction);
 };
 constexpr Type kTypes[] = {
 #define TYPE(letter, type) {sizeof(type), std::is_floating_point_v<type>, &make<type>},
@@ -177,14 +183,14 @@ constexpr Type kTypes[] = {
 }  // namespace
 
 std::unique_ptr<Operator> make_operator(int type, upc_op_t op, AnyFunction function) {
-  const Named *const row = find(op);
+  const Named* const row = find(op);
   return row == nullptr ? nullptr : kTypes[type].make(*row, function);
 }
 
 std::size_t type_bytes(int type) { return kTypes[type].bytes; }
 bool is_floating(int type) { return kTypes[type].floating; }
-const char *name_of(upc_op_t op) {
-  const Named *const row = find(op);
+const char* name_of(upc_op_t op) {
+  const Named* const row = find(op);
   return row == nullptr ? nullptr : row->name;
 }
 

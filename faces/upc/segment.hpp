@@ -30,26 +30,28 @@ class Segment {
 
   // Makes the memory of a program. If that fails, the result is null, and `why_not` is the reason. `bytes`: of half a part; 0: as
   // much as the machine has.
-  static std::unique_ptr<Segment> make(int threads, std::size_t bytes, std::string &why_not);
+  static std::unique_ptr<Segment> make(int threads, std::size_t bytes, std::string& why_not);
   // Maps the memory again in a forked process. Returns false, with errno set, if that fails.
   [[nodiscard]] bool map();
 
   [[nodiscard]] int threads() const { return threads_; }
   [[nodiscard]] std::size_t half() const { return half_; }
-  [[nodiscard]] Ending &ending() const { return *reinterpret_cast<Ending *>(mapping_->base()); }
+  [[nodiscard]] Ending& ending() const { return *reinterpret_cast<Ending*>(mapping_->base()); }
   // The result of a thread, or kRunning until there is one.
   static constexpr int kRunning = INT_MIN;
-  [[nodiscard]] std::atomic<int> &status_of(int thread) const {
-    return reinterpret_cast<std::atomic<int> *>(mapping_->base() + kStatuses)[thread];
+  [[nodiscard]] std::atomic<int>& status_of(int thread) const {
+    return reinterpret_cast<std::atomic<int>*>(mapping_->base() + kStatuses)[thread];
   }
   // Where the threads meet for the first and for the second time.
-  [[nodiscard]] void *boards(int number) const { return mapping_->base() + boards_ + static_cast<std::size_t>(number) * board_bytes_; }
-  [[nodiscard]] const communicator::Region &region() const { return region_; }
+  [[nodiscard]] void* boards(int number) const {
+    return mapping_->base() + boards_ + static_cast<std::size_t>(number) * board_bytes_;
+  }
+  [[nodiscard]] const communicator::Region& region() const { return region_; }
 
-  [[nodiscard]] std::byte *part(int thread) const {
+  [[nodiscard]] std::byte* part(int thread) const {
     return mapping_->base() + parts_ + static_cast<std::size_t>(thread) * 2 * half_;
   }
-  [[nodiscard]] std::byte *here(upc_shared p) const { return part(p.thread) + p.address; }
+  [[nodiscard]] std::byte* here(upc_shared p) const { return part(p.thread) + p.address; }
 
   // Allocates the same address on all threads, or memory of one thread. Returns null if there is not that much.
   [[nodiscard]] upc_shared allocate_on_all(std::size_t bytes) const;

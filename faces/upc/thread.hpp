@@ -28,36 +28,37 @@ struct Barrier {
 struct Thread {
   int me = 0, threads = 1;
   bool check = false;  // COPSE_CHECK
-  const Segment *segment = nullptr;
+  const Segment* segment = nullptr;
   std::unique_ptr<Communicator> data;  // of the collectives
   Barrier barrier;
 
-  [[nodiscard]] std::byte *mine(std::size_t address) const { return segment->part(me) + address; }
+  [[nodiscard]] std::byte* mine(std::size_t address) const { return segment->part(me) + address; }
 };
 
 // Returns the thread that calls `function`. If it is no UPC thread, the program ends.
-[[nodiscard]] Thread &here(const char *function);
+[[nodiscard]] Thread& here(const char* function);
 // The same for a function that must not be called between upc_notify and upc_wait (6.6.1).
-[[nodiscard]] Thread &here_collectively(const char *function);
+[[nodiscard]] Thread& here_collectively(const char* function);
 // Makes this OS thread a UPC thread, or no longer one (null).
-void be(Thread *thread);
-[[nodiscard]] const Thread *self();
+void be(Thread* thread);
+[[nodiscard]] const Thread* self();
 
 // Ends the program with status 1 and a line on stderr. If other threads fail as well, the first one speaks for all.
-[[noreturn]] void fail(const Thread &thread, const char *function, const std::string &why);
-[[noreturn]] void end_program(const Segment &segment, int status);
+[[noreturn]] void fail(const Thread& thread, const char* function, const std::string& why);
+[[noreturn]] void end_program(const Segment& segment, int status);
 
 // Fails unless a call on `among` ended well.
-void must_be_done(const Thread &thread, const char *function, const Communicator &among, communicator::Outcome outcome);
+void must_be_done(const Thread& thread, const char* function, const Communicator& among, communicator::Outcome outcome);
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
-void run(Thread &thread, const char *function, const Arguments &arguments);
+void run(Thread& thread, const char* function, const Arguments& arguments);
 // Does the same for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
-void run(Thread &thread, const char *function, const Arguments &arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
-void meet_all(Thread &thread, const char *function);  // a barrier
-// What the flags of a collective ask for besides its plan (7.3): ALLSYNC is a barrier, and a plan that needs not synchronise any more.
-void enter(Thread &thread, const char *function, upc_flag_t flags);
-void leave(Thread &thread, const char *function, upc_flag_t flags);
-[[nodiscard]] upc_shared from_thread_0(Thread &thread, const char *function, upc_shared p);
+void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
+void meet_all(Thread& thread, const char* function);  // a barrier
+// What the flags of a collective ask for besides its plan (7.3): ALLSYNC is a barrier, and a plan that needs not synchronise any
+// more.
+void enter(Thread& thread, const char* function, upc_flag_t flags);
+void leave(Thread& thread, const char* function, upc_flag_t flags);
+[[nodiscard]] upc_shared from_thread_0(Thread& thread, const char* function, upc_shared p);
 
 }  // namespace copse::upc

@@ -43,7 +43,7 @@ typedef enum copse_status {
 } copse_status;
 
 /* Returns a description of the status, for the user. It is never null. */
-COPSE_API const char *copse_status_text(copse_status status);
+COPSE_API const char* copse_status_text(copse_status status);
 
 typedef struct copse_comm copse_comm;
 
@@ -53,23 +53,23 @@ typedef struct copse_comm copse_comm;
  * many communicators as they like. It may be freed as soon as every rank has its communicator. Errors:
  * COPSE_ERROR_ARGUMENT, COPSE_ERROR_MEMORY. */
 typedef struct copse_meeting copse_meeting;
-COPSE_API copse_status copse_meeting_create(int ranks, copse_meeting **meeting);
-COPSE_API void copse_meeting_free(copse_meeting *meeting);
+COPSE_API copse_status copse_meeting_create(int ranks, copse_meeting** meeting);
+COPSE_API void copse_meeting_free(copse_meeting* meeting);
 
 /* Makes a communicator whose ranks are threads. Each thread calls this with its own rank, once for each
  * communicator. Blocks until all have called, for at most an hour. Errors: those of copse_comm_join.
  * COPSE_ERROR_ARGUMENT is also returned if another thread already waits there as that rank; the caller may then try
  * another rank. */
-COPSE_API copse_status copse_comm_create_threads(copse_meeting *meeting, int rank, copse_comm **comm);
+COPSE_API copse_status copse_comm_create_threads(copse_meeting* meeting, int rank, copse_comm** comm);
 
 /* The same for `ranks` threads that `helpers` more threads of the process (1 or more) serve: dedicated collective
  * processors. A helper runs none of the program's work. It makes the started barriers, broadcasts, reduces and
  * allreduces (copse_start_...) of the ranks' communicators, so that they go on while the ranks compute. Errors: those
  * of copse_meeting_create. */
-COPSE_API copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting **meeting);
+COPSE_API copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting** meeting);
 /* Each helper thread calls this with its own number, from 0 on, once for each communicator that the ranks make there.
  * Serves the communicator, and returns when rank 0 has freed it. Errors: those of copse_comm_create_threads. */
-COPSE_API copse_status copse_help_threads(copse_meeting *meeting, int helper);
+COPSE_API copse_status copse_help_threads(copse_meeting* meeting, int helper);
 
 /* Makes a communicator whose ranks are processes (or threads within processes) on one machine. They meet by a name,
  * without any MPI: each rank calls this with the same `name` (1 to 80 characters) and `ranks`. Blocks until all have
@@ -77,30 +77,28 @@ COPSE_API copse_status copse_help_threads(copse_meeting *meeting, int helper);
  * job if COPSE_JOB or a launcher names one. A rank that does not fit gets an error that says why, and the others go
  * on waiting for the right one. Errors: COPSE_ERROR_ARGUMENT, COPSE_ERROR_VARIABLE, COPSE_ERROR_UNREACHABLE,
  * COPSE_ERROR_MEMORY. */
-COPSE_API copse_status copse_comm_join(const char *name, int rank, int ranks, double timeout_seconds,
-                                       copse_comm **comm);
+COPSE_API copse_status copse_comm_join(const char* name, int rank, int ranks, double timeout_seconds, copse_comm** comm);
 
 /* Makes a communicator whose ranks, all on one machine, can already exchange data (because MPI launched them, for
  * instance). `allgather` must gather `bytes` bytes from every rank into all[rank * bytes] on every rank, and return
  * 0. It is called while the communicator is made, and under COPSE_CHECK before each call. `context` is passed to it.
  * Errors: those of copse_comm_join. */
-typedef int (*copse_allgather_callback)(void *context, const void *mine, void *all, size_t bytes);
-COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void *context,
-                                         copse_comm **comm);
+typedef int (*copse_allgather_callback)(void* context, const void* mine, void* all, size_t bytes);
+COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void* context, copse_comm** comm);
 
 /* Frees this rank's handle. After that no rank may use the communicator, except to free its own handle. Null is
  * ignored. */
-COPSE_API void copse_comm_free(copse_comm *comm);
+COPSE_API void copse_comm_free(copse_comm* comm);
 
 /* These return -1 if `comm` is null. */
-COPSE_API int copse_comm_rank(const copse_comm *comm);
-COPSE_API int copse_comm_ranks(const copse_comm *comm);
+COPSE_API int copse_comm_rank(const copse_comm* comm);
+COPSE_API int copse_comm_ranks(const copse_comm* comm);
 
 /* Returns what went wrong in this rank's last failed call on `comm`. If `comm` is null, returns what went wrong in
  * this thread's last failed creation or call without a communicator. The text is one line without a newline; it is
  * empty if nothing went wrong. It is valid until the next call on `comm`, or, if `comm` is null, until this thread's
  * next such call. */
-COPSE_API const char *copse_comm_message(const copse_comm *comm);
+COPSE_API const char* copse_comm_message(const copse_comm* comm);
 
 /* --- Collectives ---------------------------------------------------------------------------------------------- *
  *
@@ -127,7 +125,7 @@ COPSE_API const char *copse_comm_message(const copse_comm *comm);
  * communicator can only be freed. */
 #define COPSE_COLLECTIVE(name, ...)                 \
   COPSE_API copse_status copse_##name(__VA_ARGS__); \
-  COPSE_API copse_status copse_start_##name(__VA_ARGS__, copse_request **request)
+  COPSE_API copse_status copse_start_##name(__VA_ARGS__, copse_request** request)
 
 typedef struct copse_request copse_request;
 
@@ -151,15 +149,15 @@ typedef struct copse_request copse_request;
  * request counts as over. If the request's communicator was freed, the result is COPSE_ERROR_ARGUMENT. */
 
 /* Waits until the call is over. Returns what the blocking call would return. */
-COPSE_API copse_status copse_wait(copse_request **request);
+COPSE_API copse_status copse_wait(copse_request** request);
 
 /* Waits for all requests. They may belong to several communicators, and may be null. Returns the first failure in
  * the order of `requests`. */
-COPSE_API copse_status copse_wait_all(size_t count, copse_request **requests);
+COPSE_API copse_status copse_wait_all(size_t count, copse_request** requests);
 
 /* Returns at once. If the call is over, sets *done to 1 and returns what the blocking call would return. If not,
  * sets *done to 0 and returns COPSE_OK. */
-COPSE_API copse_status copse_test(copse_request **request, int *done);
+COPSE_API copse_status copse_test(copse_request** request, int* done);
 
 #ifdef __cplusplus
 }

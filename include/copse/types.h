@@ -18,36 +18,36 @@ extern "C" {
 
 /* Elements of PAIR types have the layout of the C struct { value; int index; }, with its padding. (The index of
  * Fortran's pairs has the type of the value.) FLOAT16 is IEEE binary16. BFLOAT16 is the upper half of binary32. */
-#define COPSE_TYPES(X)                    \
-  X(INT8, int8_t, INTEGER)                \
-  X(INT16, int16_t, INTEGER)              \
-  X(INT32, int32_t, INTEGER)              \
-  X(INT64, int64_t, INTEGER)              \
-  X(UINT8, uint8_t, INTEGER)              \
-  X(UINT16, uint16_t, INTEGER)            \
-  X(UINT32, uint32_t, INTEGER)            \
-  X(UINT64, uint64_t, INTEGER)            \
-  X(FLOAT16, float16, FLOATING)           \
-  X(BFLOAT16, bfloat16, FLOATING)         \
-  X(FLOAT, float, FLOATING)               \
-  X(DOUBLE, double, FLOATING)             \
-  X(LONG_DOUBLE, long_double, FLOATING)   \
-  X(COMPLEX_FLOAT16, complex_float16, COMPLEX) \
-  X(COMPLEX_FLOAT, complex_float, COMPLEX) \
-  X(COMPLEX_DOUBLE, complex_double, COMPLEX) \
+#define COPSE_TYPES(X)                                 \
+  X(INT8, int8_t, INTEGER)                             \
+  X(INT16, int16_t, INTEGER)                           \
+  X(INT32, int32_t, INTEGER)                           \
+  X(INT64, int64_t, INTEGER)                           \
+  X(UINT8, uint8_t, INTEGER)                           \
+  X(UINT16, uint16_t, INTEGER)                         \
+  X(UINT32, uint32_t, INTEGER)                         \
+  X(UINT64, uint64_t, INTEGER)                         \
+  X(FLOAT16, float16, FLOATING)                        \
+  X(BFLOAT16, bfloat16, FLOATING)                      \
+  X(FLOAT, float, FLOATING)                            \
+  X(DOUBLE, double, FLOATING)                          \
+  X(LONG_DOUBLE, long_double, FLOATING)                \
+  X(COMPLEX_FLOAT16, complex_float16, COMPLEX)         \
+  X(COMPLEX_FLOAT, complex_float, COMPLEX)             \
+  X(COMPLEX_DOUBLE, complex_double, COMPLEX)           \
   X(COMPLEX_LONG_DOUBLE, complex_long_double, COMPLEX) \
-  X(LOGICAL8, logical8, LOGICAL)          \
-  X(LOGICAL16, logical16, LOGICAL)        \
-  X(LOGICAL32, logical32, LOGICAL)        \
-  X(LOGICAL64, logical64, LOGICAL)        \
-  X(BYTE, byte, BYTE)                     \
-  X(FLOAT_INT, float_int, PAIR)           \
-  X(DOUBLE_INT, double_int, PAIR)         \
-  X(LONG_DOUBLE_INT, long_double_int, PAIR) \
-  X(LONG_INT, long_int, PAIR)             \
-  X(INT_INT, int_int, PAIR)               \
-  X(SHORT_INT, short_int, PAIR)           \
-  X(FLOAT_FLOAT, float_float, PAIR)       \
+  X(LOGICAL8, logical8, LOGICAL)                       \
+  X(LOGICAL16, logical16, LOGICAL)                     \
+  X(LOGICAL32, logical32, LOGICAL)                     \
+  X(LOGICAL64, logical64, LOGICAL)                     \
+  X(BYTE, byte, BYTE)                                  \
+  X(FLOAT_INT, float_int, PAIR)                        \
+  X(DOUBLE_INT, double_int, PAIR)                      \
+  X(LONG_DOUBLE_INT, long_double_int, PAIR)            \
+  X(LONG_INT, long_int, PAIR)                          \
+  X(INT_INT, int_int, PAIR)                            \
+  X(SHORT_INT, short_int, PAIR)                        \
+  X(FLOAT_FLOAT, float_float, PAIR)                    \
   X(DOUBLE_DOUBLE, double_double, PAIR)
 
 #define COPSE_OPS(X) X(SUM) X(PROD) X(MIN) X(MAX) X(LAND) X(LOR) X(LXOR) X(BAND) X(BOR) X(BXOR) X(MINLOC) X(MAXLOC)

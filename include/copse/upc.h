@@ -32,8 +32,8 @@ extern "C" {
  * runs once. Returns the first result of a thread, in the order of threads, that is not 0; or 1 if the threads could not be
  * made (a line on stderr says why); or 0. The end of `program` is a barrier. If there are several processes, they are forked
  * here, so the process should have no other threads yet. `argc` and `argv` are only passed on. */
-typedef int (*copse_upc_program)(int argc, char **argv);
-COPSE_API int copse_upc_run(int argc, char **argv, copse_upc_program program);
+typedef int (*copse_upc_program)(int argc, char** argv);
+COPSE_API int copse_upc_run(int argc, char** argv, copse_upc_program program);
 
 /* How many UPC threads there are, and which of them calls. Outside copse_upc_run: 1 and 0. */
 COPSE_API int copse_upc_threads(void);
@@ -73,9 +73,7 @@ static inline upc_shared upc_resetphase(upc_shared p) {
 }
 
 /* The quotient, rounded down. `by` is positive. */
-static inline ptrdiff_t copse_upc_floor(ptrdiff_t value, ptrdiff_t by) {
-  return value / by - (value % by < 0 ? 1 : 0);
-}
+static inline ptrdiff_t copse_upc_floor(ptrdiff_t value, ptrdiff_t by) { return value / by - (value % by < 0 ? 1 : 0); }
 
 /* Moves a pointer by `elements`, which may be negative (6.4.2). Each element has `bytes` bytes. */
 static inline upc_shared upc_add(upc_shared p, ptrdiff_t elements, size_t bytes, size_t block) {
@@ -125,11 +123,10 @@ static inline size_t upc_affinitysize(size_t total, size_t bytes, size_t thread)
 /* Returns where this thread can load and store what `p` points to, whatever thread it has affinity to. (Castability,
  * 1.3: as all threads share one machine, it is null only for the null pointer.) The address means nothing to threads of other
  * processes. It is good for the whole of what has affinity to that thread. */
-COPSE_API void *upc_cast(upc_shared p);
+COPSE_API void* upc_cast(upc_shared p);
 
 /* Element `i` of an array, as a variable: UPC_AT(double, 4, a, i) = 1.0 is a[i] = 1.0 for shared [4] double *a. */
-#define UPC_AT(type, block, array, i) \
-  (*(type *)upc_cast(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block))))
+#define UPC_AT(type, block, array, i) (*(type*)upc_cast(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block))))
 
 /* --- Shared memory (7.2.2) ----------------------------------------------------------------------------------------- *
  *
@@ -153,8 +150,8 @@ COPSE_API void upc_all_free(upc_shared p);
 /* Copies or sets `bytes` bytes (7.2.5). Each shared operand is one piece of the memory of the thread that it has affinity to.
  * Operands do not overlap. These are relaxed accesses: barriers, locks and upc_fence order them. */
 COPSE_API void upc_memcpy(upc_shared dst, upc_shared src, size_t bytes);
-COPSE_API void upc_memget(void *dst, upc_shared src, size_t bytes);
-COPSE_API void upc_memput(upc_shared dst, const void *src, size_t bytes);
+COPSE_API void upc_memget(void* dst, upc_shared src, size_t bytes);
+COPSE_API void upc_memput(upc_shared dst, const void* src, size_t bytes);
 COPSE_API void upc_memset(upc_shared dst, int byte, size_t bytes);
 
 /* --- Synchronisation ------------------------------------------------------------------------------------------------ */
@@ -196,8 +193,8 @@ COPSE_API void upc_all_lock_free(upc_lock_t lock);
  * Flags are one of the IN and one of the OUT flags (7.3, Synchronization options). 0, or a half that is missing, means ALLSYNC:
  * data is touched only after all threads have entered, and a thread returns only when all accesses to data are over. With MYSYNC,
  * data of a thread is touched only after that thread has entered, and the thread returns only when all accesses to its own data
- * are over; that costs two barriers less. With NOSYNC, data is touched from the entry of the first thread on, and until the last thread
- * returns. Then a call that only moves data waits for nobody. */
+ * are over; that costs two barriers less. With NOSYNC, data is touched from the entry of the first thread on, and until the last
+ * thread returns. Then a call that only moves data waits for nobody. */
 typedef int upc_flag_t;
 #define UPC_IN_ALLSYNC 1
 #define UPC_IN_MYSYNC 2
@@ -262,11 +259,11 @@ typedef long upc_op_t;
  * prefix_reduce: dst[i] = src[0] op ... op src[i], for every i. dst has the thread, the phase and the block size of src.
  *
  * The order in which numbers are added depends only on the arguments and THREADS, so that the same call gives the same bits. */
-#define COPSE_UPC_REDUCTIONS(letter, type)                                                                               \
-  COPSE_API void upc_all_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block,      \
-                                        type (*func)(type, type), upc_flag_t flags);                                     \
-  COPSE_API void upc_all_prefix_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements,             \
-                                               size_t block, type (*func)(type, type), upc_flag_t flags);
+#define COPSE_UPC_REDUCTIONS(letter, type)                                                                                 \
+  COPSE_API void upc_all_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block,        \
+                                        type (*func)(type, type), upc_flag_t flags);                                       \
+  COPSE_API void upc_all_prefix_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block, \
+                                               type (*func)(type, type), upc_flag_t flags);
 COPSE_UPC_TYPES(COPSE_UPC_REDUCTIONS)
 #undef COPSE_UPC_REDUCTIONS
 

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_bine(const Request &request) {
+plan::Plan allgather_bine(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, bine_rounds(request.ranks, request.rank), From::zero);

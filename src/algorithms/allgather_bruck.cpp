@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_bruck(const Request &request) {
+plan::Plan allgather_bruck(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, bruck_rounds(request.ranks, request.rank, request.radix), From::own);

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_circulant(const Request &request) {
+plan::Plan allgather_circulant(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, circulant_rounds(request.ranks, request.rank), From::own);

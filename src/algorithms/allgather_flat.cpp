@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_flat(const Request &request) {
+plan::Plan allgather_flat(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const auto others = request.others();

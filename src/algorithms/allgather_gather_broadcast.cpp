@@ -6,9 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_gather_broadcast(const Request &request) {
+plan::Plan allgather_gather_broadcast(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::flat);
+  const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::flat);
   builder.loop();
   allgather_in(builder, request, 0, forest_rounds(tree, request.rank), From::zero);
   return builder.finish();

@@ -6,10 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_hierarchical(const Request &request) {
+plan::Plan allgather_hierarchical(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::Tree forest =
-      cut_between(request.machine_tree(shape::Form::k_nomial), request, topology::Level::node);
+  const shape::Tree forest = cut_between(request.machine_tree(shape::Form::k_nomial), request, topology::Level::node);
   builder.loop();
   allgather_in(builder, request, 0, forest_rounds(forest, request.rank), From::zero);
   return builder.finish();

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_hierarchical_pipelined(const Request &request) {
+plan::Plan allgather_hierarchical_pipelined(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const int rank = request.rank;
@@ -19,8 +19,8 @@ plan::Plan allgather_hierarchical_pipelined(const Request &request) {
     if (other + 1 < request.ranks) result.push_back(request.block(other + 1, request.ranks - 1 - other));
     return result;
   };
-  const shape::SurveyedTree &down = request.machine_tree(shape::Form::flat, shape::Form::flat);
-  const auto &children = down.children[static_cast<std::size_t>(rank)];
+  const shape::SurveyedTree& down = request.machine_tree(shape::Form::flat, shape::Form::flat);
+  const auto& children = down.children[static_cast<std::size_t>(rank)];
   builder.pack(all.count);
 
   builder.loop();
@@ -28,7 +28,7 @@ plan::Plan allgather_hierarchical_pipelined(const Request &request) {
   if (rank != down.root) builder.copy(Builder::output(mine), Builder::input(mine));
   builder.lag(kLag);
   if (rank != down.root) {
-    for (const plan::Range &blocks : new_to(rank)) {
+    for (const plan::Range& blocks : new_to(rank)) {
       const plan::Operand home = Builder::output(blocks);
       builder.copy(home, builder.take(1, down.parent[static_cast<std::size_t>(rank)], home, home, all));
     }
@@ -37,7 +37,7 @@ plan::Plan allgather_hierarchical_pipelined(const Request &request) {
     std::vector<int> readers;
     std::vector<plan::Range> parts;
     for (const int child : children) {
-      for (const plan::Range &blocks : new_to(child)) parts.push_back(blocks);
+      for (const plan::Range& blocks : new_to(child)) parts.push_back(blocks);
       readers.resize(parts.size(), child);
     }
     builder.give_parts(1, readers, parts, Builder::output(all));

@@ -6,10 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_multi_leader(const Request &request) {
+plan::Plan allgather_multi_leader(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::Tree forest =
-      cut_between(request.machine_tree(shape::Form::flat), request, topology::Level::numa);
+  const shape::Tree forest = cut_between(request.machine_tree(shape::Form::flat), request, topology::Level::numa);
   builder.loop();
   allgather_in(builder, request, 0, forest_rounds(forest, request.rank), From::zero);
   return builder.finish();

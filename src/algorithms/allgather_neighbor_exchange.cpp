@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_neighbor_exchange(const Request &request) {
+plan::Plan allgather_neighbor_exchange(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, neighbor_rounds(request.ranks, request.rank), From::zero);

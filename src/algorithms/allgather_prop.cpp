@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_prop(const Request &request) {
+plan::Plan allgather_prop(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, prop_rounds(request), From::zero);

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allgather_recursive_doubling(const Request &request) {
+plan::Plan allgather_recursive_doubling(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   allgather_in(builder, request, 0, doubling_rounds(request.ranks, request.rank), From::zero);

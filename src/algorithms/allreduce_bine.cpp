@@ -7,9 +7,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_bine(const Request &request) {
+plan::Plan allreduce_bine(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::bine);
+  const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::bine);
   builder.loop();
   combine_up(builder, tree, request.rank, 0, tree.root);
   builder.lag(kLag);

@@ -11,21 +11,21 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_dissemination(const Request &request) {
+plan::Plan allreduce_dissemination(const Request& request) {
   plan::Builder builder = request.builder();
   using topology::Level;
   const Groups &nodes = request.shared->groups(Level::node), &regions = request.shared->groups(Level::numa);
-  const auto &regions_of = request.shared->inside(Level::node, Level::numa);
+  const auto& regions_of = request.shared->inside(Level::node, Level::numa);
   int over_regions = 0, over_nodes = 0;  // the first areas of these stages, the same on all ranks
-  for (const Group &region : regions) over_regions = std::max(over_regions, doubling_areas(region.size()));
-  for (const auto &of_node : regions_of) over_nodes = std::max(over_nodes, doubling_areas(of_node.size()));
+  for (const Group& region : regions) over_regions = std::max(over_regions, doubling_areas(region.size()));
+  for (const auto& of_node : regions_of) over_nodes = std::max(over_nodes, doubling_areas(of_node.size()));
   over_nodes += over_regions;
 
   plan::Builder::need_areas(over_nodes + (nodes.size() > 1 ? doubling_areas(nodes.size()) + 1 : 0));
   builder.loop();
   // If there are several nodes, only the rank that speaks for a node wants the node's sum. The other ranks do no more than
   // that sum takes.
-  const Group &node = nodes.of(request.rank);
+  const Group& node = nodes.of(request.rank);
   const Teams own_regions(regions_of[nodes.index_of(request.rank)]);
   const Wanted of_node = [&](int rank) { return nodes.size() == 1 || rank == node.front(); };
   const Wanted of_region = [&](int rank) { return needed_to_double_up(own_regions, rank, of_node); };

@@ -8,14 +8,14 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_dual_root(const Request &request) {
+plan::Plan allreduce_dual_root(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();
   const int middle = (request.ranks + 1) / 2;
   const bool low = request.rank < middle;
-  const auto &tree = request.shared->tree({"dual root", {request.radix, low}}, [&] {
-    const Group &all = request.shared->everybody();
+  const auto& tree = request.shared->tree({"dual root", {request.radix, low}}, [&] {
+    const Group& all = request.shared->everybody();
     const auto lower = static_cast<std::size_t>(middle);
     const auto half = low ? std::span(all).first(lower) : std::span(all).subspan(lower);
     shape::Tree linked = shape::unlinked(request.ranks, half.front());

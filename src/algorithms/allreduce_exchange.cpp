@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_exchange(const Request &request) {
+plan::Plan allreduce_exchange(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const auto others = request.others();
@@ -23,9 +23,7 @@ plan::Plan allreduce_exchange(const Request &request) {
       items.emplace_back([own] { return own; });
     } else {
       // The message of rank 0 waits for that of rank 1. If both come over the wire, they need two scratches.
-      items.emplace_back([&builder, rank] {
-        return builder.take(0, rank, Builder::input(), builder.scratch(rank == 0 ? 2 : 0));
-      });
+      items.emplace_back([&builder, rank] { return builder.take(0, rank, Builder::input(), builder.scratch(rank == 0 ? 2 : 0)); });
     }
   }
   fold(builder, Builder::output(), items, 0);

@@ -6,16 +6,16 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_node_allreduce(const Request &request) {
+plan::Plan allreduce_node_allreduce(const Request& request) {
   plan::Builder builder = request.builder();
-  const Groups &nodes = request.shared->groups(topology::Level::node);
+  const Groups& nodes = request.shared->groups(topology::Level::node);
   Request unrooted = request;
   unrooted.root = 0;  // so that the first rank of each node leads it
-  const auto &inside = request.shared->tree({"machine, each node by itself", {request.radix}}, [&] {
+  const auto& inside = request.shared->tree({"machine, each node by itself", {request.radix}}, [&] {
     shape::Tree tree = unrooted.machine_tree(shape::Form::k_nomial);
     for (int rank = 0; rank < request.ranks; ++rank) {
       const auto elsewhere = [&](int other) { return nodes.index_of(other) != nodes.index_of(rank); };
-      int &parent = tree.parent[static_cast<std::size_t>(rank)];
+      int& parent = tree.parent[static_cast<std::size_t>(rank)];
       if (parent != shape::kNoParent && elsewhere(parent)) parent = shape::kNoParent;
       std::erase_if(tree.children[static_cast<std::size_t>(rank)], elsewhere);
     }

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_rabenseifner(const Request &request) {
+plan::Plan allreduce_rabenseifner(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   Held held;

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_recursive_doubling(const Request &request) {
+plan::Plan allreduce_recursive_doubling(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   settle(builder, plan::Builder::output(),

@@ -7,9 +7,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_reduce_broadcast(const Request &request) {
+plan::Plan allreduce_reduce_broadcast(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &up = request.machine_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& up = request.machine_tree(shape::Form::k_nomial);
   builder.loop();
   combine_up(builder, up, request.rank, 0, up.root);
   builder.lag(kLag);

@@ -6,14 +6,13 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_reduce_broadcast_two_stage(const Request &request) {
+plan::Plan allreduce_reduce_broadcast_two_stage(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &up = request.machine_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& up = request.machine_tree(shape::Form::k_nomial);
   builder.loop();
   combine_up(builder, up, request.rank, 0, up.root);
   builder.lag(kLag);
-  send_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 2,
-            plan::Builder::output());
+  send_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 2, plan::Builder::output());
   return builder.finish();
 }
 

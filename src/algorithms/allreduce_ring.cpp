@@ -9,7 +9,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_ring(const Request &request) {
+plan::Plan allreduce_ring(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const std::vector<int> next{(request.rank + 1) % request.ranks};

@@ -8,7 +8,7 @@
 namespace copse::algorithms {
 namespace {
 
-std::vector<int> tops_of(const shape::SurveyedTree &forest, const Request &request) {
+std::vector<int> tops_of(const shape::SurveyedTree& forest, const Request& request) {
   std::vector<int> result;
   for (int helper = request.callers(); helper < request.ranks; ++helper) {
     const auto at = static_cast<std::size_t>(helper);
@@ -19,9 +19,9 @@ std::vector<int> tops_of(const shape::SurveyedTree &forest, const Request &reque
 
 }  // namespace
 
-plan::Plan allreduce_served(const Request &request) {
+plan::Plan allreduce_served(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &forest = serving_forest(request);
+  const shape::SurveyedTree& forest = serving_forest(request);
   const Service service(builder, request, forest);
   if (service.is_caller()) {
     service.call(true, true);

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan allreduce_tiled(const Request &request) {
+plan::Plan allreduce_tiled(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   const auto items = share_tiles(builder, request, 0, request.rank);

@@ -17,8 +17,8 @@ using plan::Operand;
 
 // The place of a rank in its region. In each region, the rank at place i reduces tile i, if i is less than `tiles`.
 struct Standing {
-  const Groups &regions;
-  const Group &region;
+  const Groups& regions;
+  const Group& region;
   std::size_t place, tiles;
 
   [[nodiscard]] bool reduces() const { return place < tiles; }
@@ -34,11 +34,11 @@ struct Standing {
   }
 };
 
-Standing standing_of(const Request &request) {
-  const Groups &regions = request.shared->groups(topology::Level::numa);
+Standing standing_of(const Request& request) {
+  const Groups& regions = request.shared->groups(topology::Level::numa);
   std::size_t tiles = regions.front().size();  // the smallest region sets it: surplus ranks of others reduce nothing
-  for (const auto &region : regions) tiles = std::min(tiles, region.size());
-  const Group &region = regions.of(request.rank);
+  for (const auto& region : regions) tiles = std::min(tiles, region.size());
+  const Group& region = regions.of(request.rank);
   const auto place = std::find(region.begin(), region.end(), request.rank) - region.begin();
   return {regions, region, static_cast<std::size_t>(place), tiles};
 }
@@ -49,8 +49,8 @@ struct Links {
   std::vector<int> children;
 };
 
-Links links_over_regions(const Request &request, const Standing &here) {
-  const auto &tree = request.shared->tree({"tiles of regions", {request.radix}}, [&] {
+Links links_over_regions(const Request& request, const Standing& here) {
+  const auto& tree = request.shared->tree({"tiles of regions", {request.radix}}, [&] {
     const int count = static_cast<int>(here.regions.size());
     shape::Tree linked = shape::unlinked(count, 0);
     std::vector<int> all(here.regions.size());
@@ -68,7 +68,7 @@ Links links_over_regions(const Request &request, const Standing &here) {
 
 // Reduces the tile of this rank. The tile goes up the tree of regions, comes down finished, and is given to the region.
 // Returns the ranks that read it from this rank.
-std::vector<int> reduce_tile(Builder &builder, const Request &request, const Standing &here) {
+std::vector<int> reduce_tile(Builder& builder, const Request& request, const Standing& here) {
   const plan::Range mine = here.tile(here.place);
   const Operand home = Builder::output(mine);
   const Links links = links_over_regions(request, here);
@@ -78,14 +78,10 @@ std::vector<int> reduce_tile(Builder &builder, const Request &request, const Sta
   std::vector<Fetch> items{[mine] { return Builder::input(mine); }};
   for (int member : here.region)
     if (member != request.rank)
-      items.emplace_back([&builder, member, mine] {
-        return builder.take_part(0, member, mine, builder.scratch(0, mine));
-      });
+      items.emplace_back([&builder, member, mine] { return builder.take_part(0, member, mine, builder.scratch(0, mine)); });
   // The last child has the fewest regions below it, and is ready first.
   for (auto child = links.children.rbegin(); child != links.children.rend(); ++child)
-    items.emplace_back([&builder, from = *child, home, mine] {
-      return builder.take(1, from, home, builder.scratch(0, mine));
-    });
+    items.emplace_back([&builder, from = *child, home, mine] { return builder.take(1, from, home, builder.scratch(0, mine)); });
   if (links.parent == shape::kNoParent) {
     const Operand result = builder.open(2, takers, home);
     fold(builder, result, items, 0);
@@ -107,7 +103,7 @@ std::vector<int> reduce_tile(Builder &builder, const Request &request, const Sta
 
 }  // namespace
 
-plan::Plan allreduce_tiled_hierarchical(const Request &request) {
+plan::Plan allreduce_tiled_hierarchical(const Request& request) {
   Builder builder = request.builder();
   const Standing here = standing_of(request);
   std::vector<int> reducers;  // the other ranks of this region that reduce a tile

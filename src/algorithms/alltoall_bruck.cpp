@@ -39,9 +39,9 @@ std::vector<int> order_of_round(int ranks, int step) {
 // What this rank does in each round. The step of a round is 2 to the power of its area.
 class Bruck {
  public:
-  Bruck(Builder &builder, const Request &request) : builder_(builder), request_(request) {}
+  Bruck(Builder& builder, const Request& request) : builder_(builder), request_(request) {}
 
-  void give(int area, int step, const std::vector<int> &order) {
+  void give(int area, int step, const std::vector<int>& order) {
     const int to = at(request_.rank + step);
     std::vector<Operand> values;
     for (const int distance : order) {
@@ -58,7 +58,7 @@ class Bruck {
     builder_.post(area, std::vector<int>(values.size(), to), values);
   }
 
-  void take(int area, int step, const std::vector<int> &order) {
+  void take(int area, int step, const std::vector<int>& order) {
     const int from = at(request_.rank - step);
     for (const int distance : order) {
       const Range range = block(from, distance, distance % step);
@@ -88,24 +88,23 @@ class Bruck {
     return placed(builder_.scratch(0, range), static_cast<std::uint32_t>(before) + index_in_round(distance, step));
   }
   [[nodiscard]] Operand place(int area, int step, int distance, Range range) {
-    const Operand opened =
-        builder_.open(area, std::vector{at(request_.rank + step)}, in_scratch(step, distance, range));
+    const Operand opened = builder_.open(area, std::vector{at(request_.rank + step)}, in_scratch(step, distance, range));
     return opened.space == plan::Space::scratch ? opened : placed(opened, index_in_round(distance, step));
   }
 
-  Builder &builder_;
-  const Request &request_;
+  Builder& builder_;
+  const Request& request_;
 };
 
 }  // namespace
 
-std::uint32_t alltoall_bruck_pack(const Request &request) {
+std::uint32_t alltoall_bruck_pack(const Request& request) {
   int most = 1;
   for (int step = 1; step < request.ranks; step *= 2) most = std::max(most, in_round(request.ranks, step));
   return static_cast<std::uint32_t>(most);
 }
 
-plan::Plan alltoall_bruck(const Request &request) {
+plan::Plan alltoall_bruck(const Request& request) {
   Builder builder = request.builder();
   builder.pack(alltoall_bruck_pack(request));
   builder.loop();

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan alltoall_flat(const Request &request) {
+plan::Plan alltoall_flat(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const int rank = request.rank;

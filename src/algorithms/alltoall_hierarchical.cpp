@@ -24,9 +24,9 @@ struct Talk {
 
 class Nodes {
  public:
-  explicit Nodes(const Request &request) : groups_(request.shared->groups(topology::Level::node)) {}
+  explicit Nodes(const Request& request) : groups_(request.shared->groups(topology::Level::node)) {}
 
-  [[nodiscard]] const Groups &groups() const { return groups_; }
+  [[nodiscard]] const Groups& groups() const { return groups_; }
   [[nodiscard]] int speaker(std::size_t of, std::size_t with) const {
     const std::size_t ahead = (with + groups_.size() - of) % groups_.size();
     return groups_[of][(ahead - 1) % groups_[of].size()];
@@ -46,23 +46,20 @@ class Nodes {
   }
 
  private:
-  const Groups &groups_;
+  const Groups& groups_;
 };
 
 // What one rank of a node does.
 class Member {
  public:
-  Member(Builder &builder, const Request &request, const Nodes &nodes)
-      : builder_(builder),
-        request_(request),
-        nodes_(nodes),
-        here_(nodes.groups().of(request.rank)),
+  Member(Builder& builder, const Request& request, const Nodes& nodes)
+      : builder_(builder), request_(request), nodes_(nodes), here_(nodes.groups().of(request.rank)),
         home_(nodes.groups().index_of(request.rank)) {
     for (const int other : request.others())
       if (builder.shares_memory_with(other)) others_.push_back(other);
   }
 
-  [[nodiscard]] const std::vector<int> &others() const { return others_; }  // the other ranks of the node
+  [[nodiscard]] const std::vector<int>& others() const { return others_; }  // the other ranks of the node
   [[nodiscard]] std::vector<Talk> talks(int member) const {
     auto talks = nodes_.talks(home_, member);
     talks.pop_back();
@@ -76,19 +73,19 @@ class Member {
     std::vector<Range> parts;
     for (const int other : others_) {
       parts.push_back(request_.pair(request_.rank, other));
-      for (const Talk &talk : talks(other))
-        for (const Range &run : pair_runs(request_, request_.rank, nodes_.groups()[talk.node])) parts.push_back(run);
+      for (const Talk& talk : talks(other))
+        for (const Range& run : pair_runs(request_, request_.rank, nodes_.groups()[talk.node])) parts.push_back(run);
       readers.resize(parts.size(), other);
     }
     builder_.share_input(0, readers, parts);
   }
 
   // Packs the blocks that the ranks of this node have for the other node, and sends them.
-  void send(const Talk &talk) {
+  void send(const Talk& talk) {
     std::vector<Operand> values;
     std::uint32_t index = talk.base;
     for (const int from : here_) {
-      for (const Range &run : pair_runs(request_, from, nodes_.groups()[talk.node])) {
+      for (const Range& run : pair_runs(request_, from, nodes_.groups()[talk.node])) {
         const Operand place = packs() ? placed(builder_.scratch(1, run), index) : Builder::input(run);
         builder_.copy(place, from == request_.rank ? Builder::input(run) : builder_.take_part(0, from, run, place));
         values.push_back(place);
@@ -108,14 +105,14 @@ class Member {
   }
 
   // Receives the blocks that the ranks of the other node have for this node, and gives them to its ranks.
-  void receive(const Talk &talk) {
+  void receive(const Talk& talk) {
     const int there = nodes_.speaker(talk.node, home_);
     std::vector<int> to;
     std::vector<Operand> values, kept;
     std::uint32_t index = talk.base;
     for (const int from : nodes_.groups()[talk.node]) {
       const std::uint32_t begin = index;
-      for (const Range &run : pair_runs(request_, from, nodes_.groups()[home_])) {
+      for (const Range& run : pair_runs(request_, from, nodes_.groups()[home_])) {
         static_cast<void>(builder_.take(2, there, Builder::input(run), received(run, index)));
         index += run.count;
       }
@@ -130,11 +127,11 @@ class Member {
       }
     }
     builder_.post(1, to, values);
-    for (const Operand &value : kept) builder_.copy(Builder::output(value.range), value);
+    for (const Operand& value : kept) builder_.copy(Builder::output(value.range), value);
   }
 
   // Takes this rank's blocks from those that `other` has received in a talk.
-  void take_received(int other, const Talk &talk) {
+  void take_received(int other, const Talk& talk) {
     const auto me = static_cast<std::uint32_t>(std::find(here_.begin(), here_.end(), request_.rank) - here_.begin());
     std::uint32_t index = talk.base + me;
     for (const int from : nodes_.groups()[talk.node]) {
@@ -153,10 +150,10 @@ class Member {
     return packs() ? placed(builder_.open(1, others_, builder_.scratch(0, blocks)), index) : Builder::output(blocks);
   }
 
-  Builder &builder_;
-  const Request &request_;
-  const Nodes &nodes_;
-  const Group &here_;
+  Builder& builder_;
+  const Request& request_;
+  const Nodes& nodes_;
+  const Group& here_;
   std::size_t home_;
   std::vector<int> others_;
 };
@@ -164,16 +161,16 @@ class Member {
 }  // namespace
 
 // Returns the most blocks that a rank shares inside its node or packs for other nodes.
-std::uint32_t alltoall_hierarchical_pack(const Request &request) {
+std::uint32_t alltoall_hierarchical_pack(const Request& request) {
   const Nodes nodes(request);
-  const auto &groups = nodes.groups();
+  const auto& groups = nodes.groups();
   auto most = static_cast<std::uint32_t>(request.ranks);
   for (std::size_t node = 0; node < groups.size(); ++node)
     for (const int member : groups[node]) most = std::max(most, nodes.talks(node, member).back().base);
   return most;
 }
 
-plan::Plan alltoall_hierarchical(const Request &request) {
+plan::Plan alltoall_hierarchical(const Request& request) {
   Builder builder = request.builder();
   const Nodes nodes(request);
   Member me(builder, request, nodes);
@@ -183,7 +180,7 @@ plan::Plan alltoall_hierarchical(const Request &request) {
 
   builder.loop();
   me.share();
-  for (const Talk &talk : mine) me.send(talk);
+  for (const Talk& talk : mine) me.send(talk);
   me.take_inside();
   for (std::size_t number = 0; number < mine.size(); ++number) {
     builder.portion(static_cast<int>(number));

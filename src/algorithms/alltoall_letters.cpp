@@ -11,7 +11,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan alltoall_letters(const Request &request) {
+plan::Plan alltoall_letters(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const std::vector<int> others = request.others();

@@ -9,7 +9,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan alltoall_pairwise(const Request &request) {
+plan::Plan alltoall_pairwise(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();

@@ -20,12 +20,12 @@ using plan::Range;
 // The bundles between nodes. The blocks of a bundle are numbered from 0 on, in their order.
 class Bundles {
  public:
-  explicit Bundles(const Request &request)
+  explicit Bundles(const Request& request)
       : request_(request), nodes_(request.shared->groups(topology::Level::node)), count_(static_cast<int>(nodes_.size())) {}
 
   [[nodiscard]] int nodes() const { return count_; }
   [[nodiscard]] int leader(int node) const { return nodes_.leaders()[index(node)]; }
-  [[nodiscard]] const Group &ranks_of(int node) const { return nodes_[index(node)]; }
+  [[nodiscard]] const Group& ranks_of(int node) const { return nodes_[index(node)]; }
   [[nodiscard]] int node_of(int rank) const { return static_cast<int>(nodes_.index_of(rank)); }
 
   // A run of blocks from one rank of a node to ranks of another node, and the number of its first block in the bundle.
@@ -38,7 +38,7 @@ class Bundles {
     std::vector<Run> result;
     std::uint32_t at = 0;
     for (const int from : ranks_of(from_node)) {
-      for (const Range &blocks : pair_runs(request_, from, ranks_of(to_node))) {
+      for (const Range& blocks : pair_runs(request_, from, ranks_of(to_node))) {
         result.push_back({blocks, from, at});
         at += blocks.count;
       }
@@ -52,7 +52,8 @@ class Bundles {
     for (int distance = 1; distance + 1 < count_; ++distance) {
       std::size_t most = 0;
       for (int from = 0; from < count_; ++from) most = std::max(most, ranks_of(from).size() * ranks_of(from + distance).size());
-      result[static_cast<std::size_t>(distance) + 1] = result[static_cast<std::size_t>(distance)] + static_cast<std::uint32_t>(most);
+      result[static_cast<std::size_t>(distance) + 1] =
+          result[static_cast<std::size_t>(distance)] + static_cast<std::uint32_t>(most);
     }
     return result;
   }
@@ -66,20 +67,20 @@ class Bundles {
  private:
   [[nodiscard]] std::size_t index(int node) const { return static_cast<std::size_t>((node + 2 * count_) % count_); }
 
-  const Request &request_;
-  const Groups &nodes_;
+  const Request& request_;
+  const Groups& nodes_;
   int count_;
 };
 
 // Does the work of a leader: packs bundles, sends them, receives them and passes them on. `arrived` says where the blocks for
 // its node go.
-void travel(Builder &builder, const Request &request, const Bundles &bundles,
-            const std::function<Operand(Range blocks, std::uint32_t index)> &arrived) {
+void travel(Builder& builder, const Request& request, const Bundles& bundles,
+            const std::function<Operand(Range blocks, std::uint32_t index)>& arrived) {
   const int here = bundles.node_of(request.rank), nodes = bundles.nodes();
   const auto bases = bundles.bases();
   // Returns where a run of a bundle lies after `hops` hops. The bundle has `distance` nodes to go in all. Two scratches hold
   // it in turn.
-  const auto held = [&](int distance, int hops, const Bundles::Run &run) {
+  const auto held = [&](int distance, int hops, const Bundles::Run& run) {
     if (hops == 0 && bundles.ranks_of(here).size() == 1) return Builder::input(run.blocks);
     return placed(builder.scratch(hops % 2, run.blocks), bases[static_cast<std::size_t>(distance)] + run.at);
   };
@@ -90,10 +91,10 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
   };
 
   for (int distance = 1; distance < nodes; ++distance) {
-    for (const Bundles::Run &run : bundles.runs(here, here + distance)) {
+    for (const Bundles::Run& run : bundles.runs(here, here + distance)) {
       const Operand place = held(distance, 0, run);
-      builder.copy(place, run.from == request.rank ? Builder::input(run.blocks)
-                                                   : builder.take_part(0, run.from, run.blocks, place));
+      builder.copy(place,
+                   run.from == request.rank ? Builder::input(run.blocks) : builder.take_part(0, run.from, run.blocks, place));
     }
   }
   for (int step = 1; step < nodes; step *= request.radix) {
@@ -103,7 +104,7 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
       for (int distance = ahead; distance < nodes; ++distance) {
         if (distance % next / step * step != ahead) continue;
         const int gone = distance % step;
-        for (const Bundles::Run &run : bundles.runs(here - gone, here - gone + distance))
+        for (const Bundles::Run& run : bundles.runs(here - gone, here - gone + distance))
           values.push_back(held(distance, hops_of(gone), run));
       }
       builder.post(2, std::vector<int>(values.size(), bundles.leader(here + ahead)), values);
@@ -112,10 +113,9 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
       for (int distance = behind; distance < nodes; ++distance) {
         if (distance % next / step * step != behind) continue;
         const int gone = distance % next;
-        for (const Bundles::Run &run : bundles.runs(here - gone, here - gone + distance)) {
-          const Operand home = gone == distance
-                                   ? arrived(run.blocks, bundles.from_behind(here, distance - 1) + run.at)
-                                   : held(distance, hops_of(gone), run);
+        for (const Bundles::Run& run : bundles.runs(here - gone, here - gone + distance)) {
+          const Operand home = gone == distance ? arrived(run.blocks, bundles.from_behind(here, distance - 1) + run.at)
+                                                : held(distance, hops_of(gone), run);
           static_cast<void>(builder.take(2, bundles.leader(here - behind), Builder::input(run.blocks), home));
         }
       }
@@ -125,14 +125,14 @@ void travel(Builder &builder, const Request &request, const Bundles &bundles,
 
 // Shares this rank's input inside its node. Every other rank gets its own block, and the leader also gets the blocks for
 // other nodes.
-void share_inside(Builder &builder, const Request &request, const Bundles &bundles, const std::vector<int> &others) {
+void share_inside(Builder& builder, const Request& request, const Bundles& bundles, const std::vector<int>& others) {
   const int home = bundles.node_of(request.rank), leader = bundles.leader(home);
   std::vector<int> readers;
   std::vector<Range> parts;
   for (const int other : others) {
     parts.push_back(request.pair(request.rank, other));
     for (int ahead = 1; other == leader && ahead < bundles.nodes(); ++ahead)
-      for (const Range &run : pair_runs(request, request.rank, bundles.ranks_of(home + ahead))) parts.push_back(run);
+      for (const Range& run : pair_runs(request, request.rank, bundles.ranks_of(home + ahead))) parts.push_back(run);
     readers.resize(parts.size(), other);
   }
   builder.share_input(0, readers, parts);
@@ -141,19 +141,19 @@ void share_inside(Builder &builder, const Request &request, const Bundles &bundl
 }  // namespace
 
 // Returns the most blocks that a rank shares inside its node, or that a leader has received for its node.
-std::uint32_t alltoall_prop_pack(const Request &request) {
+std::uint32_t alltoall_prop_pack(const Request& request) {
   const Bundles bundles(request);
   auto most = static_cast<std::uint32_t>(request.ranks);
   for (int node = 0; node < bundles.nodes(); ++node) most = std::max(most, bundles.from_behind(node, bundles.nodes() - 1));
   return most;
 }
 
-plan::Plan alltoall_prop(const Request &request) {
+plan::Plan alltoall_prop(const Request& request) {
   Builder builder = request.builder();
   const int rank = request.rank;
   const Bundles bundles(request);
   const int home = bundles.node_of(rank), leader = bundles.leader(home);
-  const Group &here = bundles.ranks_of(home);
+  const Group& here = bundles.ranks_of(home);
   std::vector<int> others;
   for (const int other : request.others())
     if (builder.shares_memory_with(other)) others.push_back(other);
@@ -201,7 +201,7 @@ plan::Plan alltoall_prop(const Request &request) {
     }
   }
   builder.post(1, to, values);
-  for (const Operand &value : kept) builder.copy(Builder::output(value.range), value);
+  for (const Operand& value : kept) builder.copy(Builder::output(value.range), value);
   builder.reclaim_input(others);
   return builder.finish();
 }

@@ -6,9 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_central(const Request &request) {
+plan::Plan barrier_central(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::flat);
+  const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::flat);
   meet(builder, tree, tree, request.rank);
   return builder.finish();
 }

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_dissemination(const Request &request) {
+plan::Plan barrier_dissemination(const Request& request) {
   plan::Builder builder = request.builder();
   disseminate(builder, Teams::singles(request.shared->everybody()), request.rank, request.radix, 0);
   return builder.finish();

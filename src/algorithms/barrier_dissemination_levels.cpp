@@ -10,15 +10,15 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_dissemination_levels(const Request &request) {
+plan::Plan barrier_dissemination_levels(const Request& request) {
   plan::Builder builder = request.builder();
   using topology::Level;
   const Groups &nodes = request.shared->groups(Level::node), &regions = request.shared->groups(Level::numa);
-  const auto &regions_of = request.shared->inside(Level::node, Level::numa);
+  const auto& regions_of = request.shared->inside(Level::node, Level::numa);
   const Group &node = nodes.of(request.rank), &region = regions.of(request.rank);
   // Areas are numbered for the largest groups, so that all ranks number them alike.
   std::size_t most_regions = 1;
-  for (const auto &each : regions_of) most_regions = std::max(most_regions, each.size());
+  for (const auto& each : regions_of) most_regions = std::max(most_regions, each.size());
   const int over_regions = dissemination_rounds(regions.largest(), request.radix);
   const int over_nodes = over_regions + dissemination_rounds(most_regions, request.radix);
   const int release = over_nodes + dissemination_rounds(nodes.size(), request.radix);

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_flat(const Request &request) {
+plan::Plan barrier_flat(const Request& request) {
   plan::Builder builder = request.builder();
   const auto others = request.others();
   builder.signal(0, others);

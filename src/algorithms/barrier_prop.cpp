@@ -5,9 +5,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_prop(const Request &request) {
+plan::Plan barrier_prop(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = request.prop_tree();
+  const shape::SurveyedTree& tree = request.prop_tree();
   meet(builder, tree, tree, request.rank);
   return builder.finish();
 }

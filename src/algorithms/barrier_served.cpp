@@ -6,9 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_served(const Request &request) {
+plan::Plan barrier_served(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = serving_tree(request);
+  const shape::SurveyedTree& tree = serving_tree(request);
   const Service service(builder, request, tree);
   if (!service.is_idle()) meet(builder, tree, tree, request.rank);
   return builder.finish();

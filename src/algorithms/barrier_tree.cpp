@@ -6,9 +6,9 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_tree(const Request &request) {
+plan::Plan barrier_tree(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree &tree = request.machine_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& tree = request.machine_tree(shape::Form::k_nomial);
   meet(builder, tree, tree, request.rank);
   return builder.finish();
 }

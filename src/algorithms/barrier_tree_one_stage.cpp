@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan barrier_tree_one_stage(const Request &request) {
+plan::Plan barrier_tree_one_stage(const Request& request) {
   plan::Builder builder = request.builder();
   meet(builder, request.machine_tree(shape::Form::k_nomial), request.ranks_tree(shape::Form::flat), request.rank);
   return builder.finish();

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_bine(const Request &request) {
+plan::Plan broadcast_bine(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.ranks_tree(shape::Form::bine), request.rank, 0, plan::Builder::input());

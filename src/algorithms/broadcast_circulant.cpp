@@ -9,7 +9,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_circulant(const Request &request) {
+plan::Plan broadcast_circulant(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const int ranks = request.ranks, turned = (request.rank - request.root + ranks) % ranks;
@@ -32,15 +32,14 @@ plan::Plan broadcast_circulant(const Request &request) {
     for (int block = 0; block < blocks; ++block) {
       const auto at = static_cast<std::size_t>(block);
       if (to != 0 && theirs[at].from == turned) gives.push_back({block, theirs[at].round, rank_of(to), 0});
-      if (turned != 0 && mine[at].from == from)
-        takes.push_back({block, mine[at].round, rank_of(from), before[at].round});
+      if (turned != 0 && mine[at].from == from) takes.push_back({block, mine[at].round, rank_of(from), before[at].round});
     }
   }
 
   builder.loop();
   const auto give_block = [&](int block, int round) {
     std::vector<int> near;
-    for (const Move &give : gives)
+    for (const Move& give : gives)
       if (give.block == block && builder.shares_memory_with(give.peer)) near.push_back(give.peer);
     builder.portion(round);
     const plan::Operand value = turned == 0 ? Builder::input(block_of(block)) : Builder::output(block_of(block));
@@ -49,12 +48,12 @@ plan::Plan broadcast_circulant(const Request &request) {
   };
   for (int round = 0; round < blocks - 1 + latency; ++round) {
     if (turned == 0 && round < blocks) give_block(round, round);
-    for (const Move &give : gives) {
+    for (const Move& give : gives) {
       if (give.round != round || builder.shares_memory_with(give.peer)) continue;
       const std::vector<int> far{give.peer};
       builder.give(0, far, turned == 0 ? Builder::input(block_of(give.block)) : Builder::output(block_of(give.block)));
     }
-    for (const Move &take : takes) {
+    for (const Move& take : takes) {
       if (take.round != round) continue;
       const plan::Operand home = Builder::output(block_of(take.block));
       const plan::Operand as = take.peer == request.root ? Builder::input(home.range) : home;

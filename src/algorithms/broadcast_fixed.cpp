@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_fixed(const Request &request) {
+plan::Plan broadcast_fixed(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.fixed_tree(), request.rank, 0, plan::Builder::input());

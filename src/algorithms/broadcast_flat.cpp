@@ -5,7 +5,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_flat(const Request &request) {
+plan::Plan broadcast_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.ends_on(0);
   builder.loop();

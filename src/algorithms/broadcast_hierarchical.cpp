@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_hierarchical(const Request &request) {
+plan::Plan broadcast_hierarchical(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.machine_tree(shape::Form::k_nomial), request.rank, 0, plan::Builder::input());

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_hierarchical_flat(const Request &request) {
+plan::Plan broadcast_hierarchical_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.machine_tree(shape::Form::flat), request.rank, 0, plan::Builder::input());

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_node_chain(const Request &request) {
+plan::Plan broadcast_node_chain(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.node_chain_tree(shape::Form::flat), request.rank, 0, plan::Builder::input());

@@ -5,7 +5,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_prop(const Request &request) {
+plan::Plan broadcast_prop(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   send_down(builder, request.prop_tree(), request.rank, 0, plan::Builder::input());

@@ -7,11 +7,11 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_scatter_doubling(const Request &request) {
+plan::Plan broadcast_scatter_doubling(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   builder.loop();
-  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::k_nomial);
   const Held held = scatter_tiles(builder, tree, request.rank, 0, Builder::input());
   allgather_doubling(builder, request, 1, held);
   return builder.finish();

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_served(const Request &request) {
+plan::Plan broadcast_served(const Request& request) {
   plan::Builder builder = request.builder();
   const Service service(builder, request, serving_tree(request));
   const bool is_root = request.rank == request.root;

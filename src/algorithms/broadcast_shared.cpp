@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_shared(const Request &request) {
+plan::Plan broadcast_shared(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const auto ranks = static_cast<std::uint32_t>(request.ranks);

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan broadcast_split_binary(const Request &request) {
+plan::Plan broadcast_split_binary(const Request& request) {
   using plan::Builder;
   const int ranks = request.ranks;
   // The ranks after the root, in their order, form two sides. If their number is odd, the first side has one rank more.
@@ -32,7 +32,7 @@ plan::Plan broadcast_split_binary(const Request &request) {
 
   const auto position = static_cast<std::size_t>((request.rank + ranks - request.root - 1) % ranks);
   const std::size_t mine = position < sizes[0] ? 0 : 1, other = 1 - mine, index = position - mine * sizes[0];
-  const auto &tree = request.shared->tree({"split binary", {request.root, static_cast<int>(mine)}}, [&] {
+  const auto& tree = request.shared->tree({"split binary", {request.root, static_cast<int>(mine)}}, [&] {
     std::vector<int> side;
     for (std::size_t i = 0; i < sizes[mine]; ++i) side.push_back(member(mine, i));
     shape::Tree linked = shape::unlinked(ranks, side.front());

@@ -11,7 +11,7 @@ namespace {
 std::string mpi_name_of(Collective collective) {
   const std::string_view calls = traits_of(collective).mpi_calls;
   std::string name(calls.substr(0, calls.find(' ')));
-  for (char &letter : name)
+  for (char& letter : name)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   return name;
 }
@@ -25,7 +25,7 @@ std::string not_a_permutation(std::span<const int> entries) {
     const auto entry = [&] { return "permutation[" + std::to_string(i) + "] is " + std::to_string(entries[i]); };
     if (entries[i] < 0 || static_cast<std::size_t>(entries[i]) >= ranks)
       return entry() + "; expected a rank, 0 to " + std::to_string(ranks - 1);
-    std::size_t &earlier = entry_of[static_cast<std::size_t>(entries[i])];
+    std::size_t& earlier = entry_of[static_cast<std::size_t>(entries[i])];
     if (earlier < ranks) return entry() + ", as permutation[" + std::to_string(earlier) + "] is; expected every rank once";
     earlier = i;
   }

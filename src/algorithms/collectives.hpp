@@ -68,26 +68,20 @@ struct Traits {
   [[nodiscard]] constexpr bool pairs() const { return input == plan::Extent::row; }
 
   // Tells whether this rank contributes something.
-  [[nodiscard]] constexpr bool has_input(int rank, int root) const {
-    return input_everywhere || (input_at_root && rank == root);
-  }
+  [[nodiscard]] constexpr bool has_input(int rank, int root) const { return input_everywhere || (input_at_root && rank == root); }
   // Tells whether this rank gets a result. The first rank gets none if only the ranks before each rank are combined.
   [[nodiscard]] constexpr bool has_output(int rank, int root) const {
     return output_everywhere || (output_at_root ? rank == root : combined == Combined::before_own && rank > 0);
   }
   // Tells whether the address of the input has a meaning on this rank.
-  [[nodiscard]] constexpr bool has_input_buffer(int rank, int root) const {
-    return one_buffer || has_input(rank, root);
-  }
+  [[nodiscard]] constexpr bool has_input_buffer(int rank, int root) const { return one_buffer || has_input(rank, root); }
 
   // For reductions: returns the last of the ranks, from 0 on, whose inputs are in this rank's output.
   [[nodiscard]] constexpr int last_combined(int rank, int ranks) const {
     return combined == Combined::all ? ranks - 1 : combined == Combined::up_to_own ? rank : rank - 1;
   }
   // Tells whether all ranks must get the same bits.
-  [[nodiscard]] constexpr bool same_result() const {
-    return combined == Combined::all && !has_blocks() && !output_at_root;
-  }
+  [[nodiscard]] constexpr bool same_result() const { return combined == Combined::all && !has_blocks() && !output_at_root; }
   // For collectives that do not reduce: returns the rank that gives this block of the message to `taker`.
   [[nodiscard]] constexpr int giver(int block, int taker, int root, int ranks, Permutation permutation) const {
     if (permutes) return giver_to(permutation, taker);
@@ -104,24 +98,32 @@ struct Traits {
 }
 
 inline constexpr Traits kTraits[] = {
-#define COLLECTIVE(name, input, givers, output, takers, place, combined, c, mpi, summary)                       \
-  {#name, plan::Extent::input, plan::Extent::output, plan::Extent::input != plan::Extent::none,                  \
-   plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                \
-   plan::Extent::output != plan::Extent::none && Holders::takers != Holders::root &&                             \
-       Combined::combined != Combined::before_own,                                                              \
-   Holders::givers == Holders::root, Holders::takers == Holders::root, Sharing::place == Sharing::always,           \
-   Sharing::place == Sharing::same || Sharing::place == Sharing::always, Sharing::place == Sharing::moved,                  \
-   Combined::combined != Combined::nothing, Holders::takers == Holders::permuted, Combined::combined, c, mpi, summary},
+#define COLLECTIVE(name, input, givers, output, takers, place, combined, c, mpi, summary)                                        \
+  {#name,                                                                                                                        \
+   plan::Extent::input,                                                                                                          \
+   plan::Extent::output,                                                                                                         \
+   plan::Extent::input != plan::Extent::none,                                                                                    \
+   plan::Extent::input != plan::Extent::none && Holders::givers == Holders::all,                                                 \
+   plan::Extent::output != plan::Extent::none && Holders::takers != Holders::root && Combined::combined != Combined::before_own, \
+   Holders::givers == Holders::root,                                                                                             \
+   Holders::takers == Holders::root,                                                                                             \
+   Sharing::place == Sharing::always,                                                                                            \
+   Sharing::place == Sharing::same || Sharing::place == Sharing::always,                                                         \
+   Sharing::place == Sharing::moved,                                                                                             \
+   Combined::combined != Combined::nothing,                                                                                      \
+   Holders::takers == Holders::permuted,                                                                                         \
+   Combined::combined,                                                                                                           \
+   c,                                                                                                                            \
+   mpi,                                                                                                                          \
+   summary},
 #include "algorithms/collectives.def"
 #undef COLLECTIVE
 };
 inline constexpr int kCollectives = static_cast<int>(sizeof kTraits / sizeof kTraits[0]);
 
-[[nodiscard]] constexpr const Traits &traits_of(Collective collective) {
-  return kTraits[static_cast<std::size_t>(collective)];
-}
+[[nodiscard]] constexpr const Traits& traits_of(Collective collective) { return kTraits[static_cast<std::size_t>(collective)]; }
 // Returns one of the traits of a collective that is known only at run time, without a look into the table.
-template <bool Traits::*trait>
+template <bool Traits::* trait>
 [[nodiscard]] constexpr bool has(Collective collective) {
   constexpr auto kHave = [] {
     std::uint32_t have = 0;
@@ -133,7 +135,7 @@ template <bool Traits::*trait>
 }
 [[nodiscard]] constexpr std::string_view name_of(Collective collective) { return traits_of(collective).name; }
 [[nodiscard]] constexpr plan::Contents contents_of(Collective collective, int ranks) {
-  const Traits &traits = traits_of(collective);
+  const Traits& traits = traits_of(collective);
   const auto all = static_cast<std::uint32_t>(ranks);
   return {traits.input, traits.output, traits.pairs() ? all * all : traits.has_blocks() ? all : 0};
 }
@@ -145,7 +147,7 @@ struct Function {
 };
 // Returns the function of this name. `calls` is &Traits::c_calls or &Traits::mpi_calls. In a constant expression, a name that
 // no row has does not compile.
-[[nodiscard]] constexpr Function function_named(std::string_view name, std::string_view Traits::*calls) {
+[[nodiscard]] constexpr Function function_named(std::string_view name, std::string_view Traits::* calls) {
   for (int i = 0; i < kCollectives; ++i) {
     std::string_view rest = kTraits[i].*calls;
     for (bool ragged = false; !rest.empty(); ragged = true) {

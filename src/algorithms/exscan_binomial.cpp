@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan exscan_binomial(const Request &request) {
+plan::Plan exscan_binomial(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scan_binomial(builder, request, true);

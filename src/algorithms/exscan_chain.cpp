@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan exscan_chain(const Request &request) {
+plan::Plan exscan_chain(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();

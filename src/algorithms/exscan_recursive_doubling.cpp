@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan exscan_recursive_doubling(const Request &request) {
+plan::Plan exscan_recursive_doubling(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scan_doubling(builder, request, true);

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan gather_fixed(const Request &request) {
+plan::Plan gather_fixed(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   builder.pack(static_cast<std::uint32_t>(request.ranks));

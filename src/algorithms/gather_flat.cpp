@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan gather_flat(const Request &request) {
+plan::Plan gather_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.ends_on(0);
   builder.loop();

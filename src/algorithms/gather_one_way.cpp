@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan gather_one_way(const Request &request) {
+plan::Plan gather_one_way(const Request& request) {
   using plan::Builder;
   plan::Builder builder = request.builder();
   const plan::Range mine = request.block(request.rank);

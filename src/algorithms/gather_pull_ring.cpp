@@ -9,7 +9,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan gather_pull_ring(const Request &request) {
+plan::Plan gather_pull_ring(const Request& request) {
   plan::Builder builder = request.builder();
   go_round(builder, request);
   return builder.finish();

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan gather_token_rings(const Request &request) {
+plan::Plan gather_token_rings(const Request& request) {
   plan::Builder builder = request.builder();
   pass_tokens(builder, request, request.radix);
   return builder.finish();

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan permute_direct(const Request &request) {
+plan::Plan permute_direct(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const int to = request.permutation[static_cast<std::size_t>(request.rank)];

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_bine(const Request &request) {
+plan::Plan reduce_bine(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.ranks_tree(shape::Form::bine), request.rank, 0, request.root);

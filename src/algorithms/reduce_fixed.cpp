@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_fixed(const Request &request) {
+plan::Plan reduce_fixed(const Request& request) {
   Request fixed = request;
   fixed.root = 0;
   plan::Builder builder = request.builder();

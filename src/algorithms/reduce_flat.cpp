@@ -5,7 +5,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_flat(const Request &request) {
+plan::Plan reduce_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.ranks_tree(shape::Form::flat), request.rank, 0, request.root);

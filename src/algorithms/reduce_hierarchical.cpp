@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_hierarchical(const Request &request) {
+plan::Plan reduce_hierarchical(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.machine_tree(shape::Form::k_nomial), request.rank, 0, request.root);

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_hierarchical_flat(const Request &request) {
+plan::Plan reduce_hierarchical_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.machine_tree(shape::Form::flat), request.rank, 0, request.root);

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_knomial(const Request &request) {
+plan::Plan reduce_knomial(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.ranks_tree(shape::Form::k_nomial), request.rank, 0, request.root);

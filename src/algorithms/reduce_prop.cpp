@@ -5,7 +5,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_prop(const Request &request) {
+plan::Plan reduce_prop(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   combine_up(builder, request.prop_tree(), request.rank, 0, request.root);

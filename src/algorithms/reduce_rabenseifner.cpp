@@ -7,19 +7,18 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_rabenseifner(const Request &request) {
+plan::Plan reduce_rabenseifner(const Request& request) {
   plan::Builder builder = request.builder();
   builder.keep_in_slots();
   Request binomial = request;
   binomial.radix = 2;
-  const shape::SurveyedTree &tree = binomial.ranks_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& tree = binomial.ranks_tree(shape::Form::k_nomial);
   const bool is_root = request.rank == request.root;
   const plan::Range tile = tile_of(request, request.rank);
   builder.loop();
   plan::Operand mine = plan::Builder::output(tile);
   if (!is_root)
-    mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]},
-                        {plan::Space::slot, 0, -1, tile});
+    mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]}, {plan::Space::slot, 0, -1, tile});
   reduce_scatter_halving(builder, request, 0, plan::Space::slot, mine);
   gather_tiles_up(builder, tree, request.rank, 1, mine);
   builder.reclaim(request.others());

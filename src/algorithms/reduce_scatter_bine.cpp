@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_bine(const Request &request) {
+plan::Plan reduce_scatter_bine(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   reduce_scatter_in(

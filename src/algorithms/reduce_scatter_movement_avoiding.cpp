@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_movement_avoiding(const Request &request) {
+plan::Plan reduce_scatter_movement_avoiding(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   reduce_scatter_sockets(builder, request, plan::Space::slot, plan::Builder::output(request.block(request.rank)));

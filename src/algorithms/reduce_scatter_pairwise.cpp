@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_pairwise(const Request &request) {
+plan::Plan reduce_scatter_pairwise(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();

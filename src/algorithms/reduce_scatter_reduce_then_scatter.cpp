@@ -6,12 +6,12 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_reduce_then_scatter(const Request &request) {
+plan::Plan reduce_scatter_reduce_then_scatter(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();
   const plan::Range all = request.block(0, request.ranks), mine = request.block(request.rank);
-  const shape::SurveyedTree &tree = request.ranks_tree(shape::Form::k_nomial);
+  const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::k_nomial);
   const Operand result = Builder::output(mine);
   builder.pack(all.count);
   builder.loop();

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_ring(const Request &request) {
+plan::Plan reduce_scatter_ring(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();

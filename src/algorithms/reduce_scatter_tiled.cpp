@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_scatter_tiled(const Request &request) {
+plan::Plan reduce_scatter_tiled(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   builder.loop();

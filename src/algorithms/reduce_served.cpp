@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_served(const Request &request) {
+plan::Plan reduce_served(const Request& request) {
   plan::Builder builder = request.builder();
   const Service service(builder, request, serving_tree(request));
   if (service.is_caller()) {

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan reduce_tiled(const Request &request) {
+plan::Plan reduce_tiled(const Request& request) {
   using plan::Builder;
   using plan::Operand;
   Builder builder = request.builder();
@@ -23,8 +23,7 @@ plan::Plan reduce_tiled(const Request &request) {
   Operand result = Builder::output(mine), via{};
   if (!is_root) {
     const bool in_place = builder.puts(request.root);
-    result = in_place ? builder.output_of(request.root, mine)
-                      : builder.open(1, to, {plan::Space::slot, 0, -1, mine});
+    result = in_place ? builder.output_of(request.root, mine) : builder.open(1, to, {plan::Space::slot, 0, -1, mine});
     if (in_place) via = builder.scratch(2, mine);
   }
   fold(builder, result, items, static_cast<std::size_t>(request.root), via);

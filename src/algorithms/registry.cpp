@@ -8,8 +8,8 @@
 
 namespace copse::algorithms {
 
-#define ALGORITHM(collective, name, ...) plan::Plan collective##_##name(const Request &request);
-#define PACK(collective, name) std::uint32_t collective##_##name##_pack(const Request &request);
+#define ALGORITHM(collective, name, ...) plan::Plan collective##_##name(const Request& request);
+#define PACK(collective, name) std::uint32_t collective##_##name##_pack(const Request& request);
 #include "algorithms/registry.def"
 #undef PACK
 #undef ALGORITHM
@@ -31,7 +31,7 @@ const Algorithm kRows[] = {
 struct Packer {
   Collective collective;
   std::string_view name;
-  std::uint32_t (*count)(const Request &);
+  std::uint32_t (*count)(const Request&);
 };
 const Packer kPackers[] = {
 #define ALGORITHM(...)
@@ -49,7 +49,7 @@ Footprint Algorithm::footprint(Request request) const {
   Footprint result;
   result.slots = request.carrier == plan::Carrier::slot || (carriers & kKeeps) != 0;
   if ((carriers & kPacks) != 0) result.pack = static_cast<std::uint32_t>(request.ranks);
-  for (const Packer &row : kPackers)
+  for (const Packer& row : kPackers)
     if (row.collective == collective && row.name == name) result.pack = row.count(request);
   return result;
 }
@@ -58,12 +58,12 @@ std::span<const Algorithm> every() { return kRows; }
 
 std::span<const Algorithm> all() {
   static const auto kCount = static_cast<std::size_t>(
-      std::find_if(std::begin(kRows), std::end(kRows), [](const Algorithm &row) { return row.served(); }) - kRows);
+      std::find_if(std::begin(kRows), std::end(kRows), [](const Algorithm& row) { return row.served(); }) - kRows);
   return std::span(kRows).first(kCount);
 }
 
-const Algorithm *find(Collective collective, std::string_view name) {
-  for (const Algorithm &row : kRows)
+const Algorithm* find(Collective collective, std::string_view name) {
+  for (const Algorithm& row : kRows)
     if (row.collective == collective && row.name == name) return &row;
   return nullptr;
 }
@@ -80,10 +80,10 @@ plan::Plan Algorithm::plan(Request request) const {
   if (request.shared == nullptr) request.shared = &own.emplace(request.ranks, request.places);
   try {
     return build(request);
-  } catch (const plan::Exhausted &lack) {
+  } catch (const plan::Exhausted& lack) {
     throw Unbuildable(std::string(name_of(collective)).append(" ").append(name) + " cannot run on " +
-                      std::to_string(request.ranks) + " ranks with radix " + std::to_string(request.radix) + ": " +
-                      lack.what() + "; choose a larger radix, or another algorithm");
+                      std::to_string(request.ranks) + " ranks with radix " + std::to_string(request.radix) + ": " + lack.what() +
+                      "; choose a larger radix, or another algorithm");
   }
 }
 
@@ -97,7 +97,7 @@ std::string Algorithm::refusal(Request request) const {
   try {
     static_cast<void>(plan(request));
     return {};
-  } catch (const Unbuildable &refused) {
+  } catch (const Unbuildable& refused) {
     return refused.what();
   }
 }
@@ -123,53 +123,51 @@ plan::Range Request::pair(int from, int to) const {
 namespace {
 
 // Returns a tree over the machine on which the request's ranks sit. Without places, they all sit in the same place.
-shape::Tree over_machine(const Request &request, const shape::Hierarchy &hierarchy, int root) {
+shape::Tree over_machine(const Request& request, const shape::Hierarchy& hierarchy, int root) {
   if (request.places != nullptr) return shape::make_tree(hierarchy, *request.places, root);
   return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(request.ranks)), root);
 }
 
 shape::Hierarchy levels_of(shape::Form inside, shape::Form across, int radix) {
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
-  for (auto &layer : hierarchy.layers) layer.across = {across, radix};
+  for (auto& layer : hierarchy.layers) layer.across = {across, radix};
   return hierarchy;
 }
 
 }  // namespace
 
-const shape::SurveyedTree &Request::ranks_tree(shape::Form form) const {
+const shape::SurveyedTree& Request::ranks_tree(shape::Form form) const {
   return shared->tree({"ranks", {static_cast<int>(form), radix, root}},
                       [&] { return shape::SurveyedTree(shape::make_tree({form, radix}, ranks, root)); });
 }
 
-const shape::SurveyedTree &Request::prop_tree() const {
+const shape::SurveyedTree& Request::prop_tree() const {
   return shared->tree({"prop", {radix, root}}, [&] {
-    return shape::SurveyedTree(over_machine(
-        *this, {{{topology::Level::node, {shape::Form::k_nomial, radix}}}, {shape::Form::flat, radix}}, root));
+    return shape::SurveyedTree(
+        over_machine(*this, {{{topology::Level::node, {shape::Form::k_nomial, radix}}}, {shape::Form::flat, radix}}, root));
   });
 }
 
-const shape::SurveyedTree &Request::machine_tree(shape::Form inside, shape::Form across) const {
-  return shared->tree({"machine", {static_cast<int>(inside), static_cast<int>(across), radix, root}}, [&] {
-    return shape::SurveyedTree(over_machine(*this, levels_of(inside, across, radix), root));
-  });
+const shape::SurveyedTree& Request::machine_tree(shape::Form inside, shape::Form across) const {
+  return shared->tree({"machine", {static_cast<int>(inside), static_cast<int>(across), radix, root}},
+                      [&] { return shape::SurveyedTree(over_machine(*this, levels_of(inside, across, radix), root)); });
 }
 
-const shape::SurveyedTree &Request::node_chain_tree(shape::Form inside) const {
+const shape::SurveyedTree& Request::node_chain_tree(shape::Form inside) const {
   return shared->tree({"chain of nodes", {static_cast<int>(inside), radix, root}}, [&] {
     shape::Hierarchy hierarchy = levels_of(inside, shape::Form::k_nomial, radix);
-    for (auto &layer : hierarchy.layers)
+    for (auto& layer : hierarchy.layers)
       if (layer.level == topology::Level::node) layer.across = {shape::Form::chain, radix};
     return shape::SurveyedTree(over_machine(*this, hierarchy, root));
   });
 }
 
-const shape::SurveyedTree &Request::fixed_tree() const {
+const shape::SurveyedTree& Request::fixed_tree() const {
   return shared->tree({"fixed", {radix, root}}, [&] {
-    shape::Tree tree =
-        over_machine(*this, levels_of(shape::Form::k_nomial, shape::Form::k_nomial, radix), 0);
+    shape::Tree tree = over_machine(*this, levels_of(shape::Form::k_nomial, shape::Form::k_nomial, radix), 0);
     if (root != 0) {
       const auto top = static_cast<std::size_t>(root);
-      auto &siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];
+      auto& siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];
       siblings.erase(std::find(siblings.begin(), siblings.end(), root));
       tree.parent[top] = shape::kNoParent;
       tree.parent[0] = root;

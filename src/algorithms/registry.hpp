@@ -30,24 +30,23 @@ struct Request {
   plan::Carrier carrier = plan::Carrier::slot;
   plan::Modes modes{};                           // when buffers may be touched
   int radix = 2;                                 // k of trees and of rounds, or the number of tokens
-  const topology::Placement *places = nullptr;   // one per rank; their nodes decide where the wire is used
-  const Shared *shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one
+  const topology::Placement* places = nullptr;   // one per rank; their nodes decide where the wire is used
+  const Shared* shared = nullptr;  // for these ranks and places; null: Algorithm::plan makes one
 
   [[nodiscard]] plan::Builder builder() const;   // for this rank, carrier and nodes
   [[nodiscard]] int callers() const { return ranks - helpers; }
 
   // Trees are shared, and stay as long as `shared` does.
-  [[nodiscard]] const shape::SurveyedTree &ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
-  [[nodiscard]] const shape::SurveyedTree &prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
+  [[nodiscard]] const shape::SurveyedTree& ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
+  [[nodiscard]] const shape::SurveyedTree& prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Returns a tree over the machine's levels (NUMACol 3). `across` joins the leaders, and `inside` the ranks of a NUMA
   // region.
-  [[nodiscard]] const shape::SurveyedTree &machine_tree(shape::Form inside,
-                                                        shape::Form across = shape::Form::k_nomial) const;
+  [[nodiscard]] const shape::SurveyedTree& machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
   // Returns the same with a chain over nodes.
-  [[nodiscard]] const shape::SurveyedTree &node_chain_tree(shape::Form inside) const;
+  [[nodiscard]] const shape::SurveyedTree& node_chain_tree(shape::Form inside) const;
   // Returns one hierarchical tree for every root (NUMACol 3, persistent fixed trees). It is the tree to rank 0. If the root
   // is another rank, rank 0 hangs below the root, which keeps its own branch.
-  [[nodiscard]] const shape::SurveyedTree &fixed_tree() const;
+  [[nodiscard]] const shape::SurveyedTree& fixed_tree() const;
   [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
 
   // Ranges in a message made of blocks: the blocks of `count` ranks from `first` on, wrapping around at the last rank, and
@@ -92,7 +91,7 @@ struct Unbuildable : std::invalid_argument {
 struct Algorithm {
   Collective collective;
   std::string_view name;
-  plan::Plan (*build)(const Request &);
+  plan::Plan (*build)(const Request&);
   std::uint16_t carriers;      // set of Carriers and their flags
   bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
   bool fragments;              // more than one fragment allowed (line never)
@@ -118,6 +117,6 @@ struct Algorithm {
 // all() returns the rows for requests without helpers. every() returns those first, and then the rows that need helpers.
 [[nodiscard]] std::span<const Algorithm> all();
 [[nodiscard]] std::span<const Algorithm> every();
-[[nodiscard]] const Algorithm *find(Collective collective, std::string_view name);
+[[nodiscard]] const Algorithm* find(Collective collective, std::string_view name);
 
 }  // namespace copse::algorithms

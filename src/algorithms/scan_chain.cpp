@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scan_chain(const Request &request) {
+plan::Plan scan_chain(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const int rank = request.rank;

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scan_flat(const Request &request) {
+plan::Plan scan_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scan_flat(builder, request, false);

@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_fixed(const Request &request) {
+plan::Plan scatter_fixed(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.fixed_tree(), request.rank, 0);

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_flat(const Request &request) {
+plan::Plan scatter_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.ends_on(0);
   builder.loop();

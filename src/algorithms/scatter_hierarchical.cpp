@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_hierarchical(const Request &request) {
+plan::Plan scatter_hierarchical(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.machine_tree(shape::Form::k_nomial), request.rank, 0);

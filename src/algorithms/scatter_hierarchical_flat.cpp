@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_hierarchical_flat(const Request &request) {
+plan::Plan scatter_hierarchical_flat(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.machine_tree(shape::Form::flat), request.rank, 0);

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_knomial(const Request &request) {
+plan::Plan scatter_knomial(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.ranks_tree(shape::Form::k_nomial), request.rank, 0);

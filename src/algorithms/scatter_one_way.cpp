@@ -10,7 +10,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_one_way(const Request &request) {
+plan::Plan scatter_one_way(const Request& request) {
   using plan::Builder;
   plan::Builder builder = request.builder();
   builder.pack(static_cast<std::uint32_t>(request.ranks));

@@ -6,7 +6,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_prop(const Request &request) {
+plan::Plan scatter_prop(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.prop_tree(), request.rank, 0);

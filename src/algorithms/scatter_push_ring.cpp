@@ -9,7 +9,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_push_ring(const Request &request) {
+plan::Plan scatter_push_ring(const Request& request) {
   plan::Builder builder = request.builder();
   go_round(builder, request);
   return builder.finish();

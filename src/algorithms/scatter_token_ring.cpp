@@ -10,7 +10,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_token_ring(const Request &request) {
+plan::Plan scatter_token_ring(const Request& request) {
   plan::Builder builder = request.builder();
   pass_tokens(builder, request, 1);
   return builder.finish();

@@ -8,7 +8,7 @@
 
 namespace copse::algorithms {
 
-plan::Plan scatter_two_stage(const Request &request) {
+plan::Plan scatter_two_stage(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
   scatter_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 0);

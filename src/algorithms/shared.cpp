@@ -7,7 +7,7 @@
 
 namespace copse::algorithms {
 
-Groups::Groups(int ranks, const topology::Placement *places, topology::Level level) {
+Groups::Groups(int ranks, const topology::Placement* places, topology::Level level) {
   std::unordered_map<std::int32_t, std::size_t> index;
   of_rank_.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -17,7 +17,7 @@ Groups::Groups(int ranks, const topology::Placement *places, topology::Level lev
     groups_[at->second].push_back(rank);
     of_rank_.push_back(static_cast<std::uint32_t>(at->second));
   }
-  for (const Group &group : groups_) {
+  for (const Group& group : groups_) {
     largest_ = std::max(largest_, group.size());
     leaders_.push_back(group.front());
   }
@@ -26,7 +26,7 @@ Groups::Groups(int ranks, const topology::Placement *places, topology::Level lev
 std::size_t Teams::index_of(int rank) const {
   if (!singles_.empty())
     return static_cast<std::size_t>(std::lower_bound(singles_.begin(), singles_.end(), rank) - singles_.begin());
-  const auto has = [rank](const Group &group) { return std::binary_search(group.begin(), group.end(), rank); };
+  const auto has = [rank](const Group& group) { return std::binary_search(group.begin(), group.end(), rank); };
   return static_cast<std::size_t>(std::find_if(groups_.begin(), groups_.end(), has) - groups_.begin());
 }
 
@@ -38,17 +38,17 @@ std::size_t Teams::position(std::size_t index, int rank) const {
 std::span<const std::int32_t> Shared::nodes() const {
   if (!nodes_) {
     nodes_.emplace();
-    const auto node = [](const topology::Place &place) { return place.at(topology::Level::node); };
-    const bool several = places_ != nullptr && std::any_of(places_->begin(), places_->end(), [&](const auto &place) {
+    const auto node = [](const topology::Place& place) { return place.at(topology::Level::node); };
+    const bool several = places_ != nullptr && std::any_of(places_->begin(), places_->end(), [&](const auto& place) {
                            return node(place) != node(places_->front());
                          });
     if (several)
-      for (const topology::Place &place : *places_) nodes_->push_back(node(place));
+      for (const topology::Place& place : *places_) nodes_->push_back(node(place));
   }
   return *nodes_;
 }
 
-const Group &Shared::everybody() const {
+const Group& Shared::everybody() const {
   if (everybody_.empty()) {
     everybody_.resize(static_cast<std::size_t>(ranks_));
     std::iota(everybody_.begin(), everybody_.end(), 0);
@@ -56,17 +56,17 @@ const Group &Shared::everybody() const {
   return everybody_;
 }
 
-const Groups &Shared::groups(topology::Level level) const {
-  auto &groups = groups_[static_cast<std::size_t>(level)];
+const Groups& Shared::groups(topology::Level level) const {
+  auto& groups = groups_[static_cast<std::size_t>(level)];
   if (!groups) groups.emplace(ranks_, places_, level);
   return *groups;
 }
 
-const std::vector<std::vector<Group>> &Shared::inside(topology::Level outer, topology::Level inner) const {
-  auto &result = inside_[{outer, inner}];
+const std::vector<std::vector<Group>>& Shared::inside(topology::Level outer, topology::Level inner) const {
+  auto& result = inside_[{outer, inner}];
   if (result.empty()) {
     result.resize(groups(outer).size());
-    for (const Group &group : groups(inner)) result[groups(outer).index_of(group.front())].push_back(group);
+    for (const Group& group : groups(inner)) result[groups(outer).index_of(group.front())].push_back(group);
   }
   return result;
 }

@@ -24,16 +24,16 @@ using Group = std::vector<int>;  // ranks that share something, ascending
 // A division of all ranks into groups. The group of rank 0 is the first.
 class Groups {
  public:
-  Groups(int ranks, const topology::Placement *places, topology::Level level);  // one group if `places` is null
+  Groups(int ranks, const topology::Placement* places, topology::Level level);  // one group if `places` is null
 
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
-  [[nodiscard]] const Group &operator[](std::size_t index) const { return groups_[index]; }
-  [[nodiscard]] const Group &front() const { return groups_.front(); }
+  [[nodiscard]] const Group& operator[](std::size_t index) const { return groups_[index]; }
+  [[nodiscard]] const Group& front() const { return groups_.front(); }
   [[nodiscard]] auto begin() const { return groups_.begin(); }
   [[nodiscard]] auto end() const { return groups_.end(); }
   [[nodiscard]] std::size_t index_of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] const Group &of(int rank) const { return groups_[index_of(rank)]; }
-  [[nodiscard]] const Group &leaders() const { return leaders_; }  // the first rank of each group
+  [[nodiscard]] const Group& of(int rank) const { return groups_[index_of(rank)]; }
+  [[nodiscard]] const Group& leaders() const { return leaders_; }  // the first rank of each group
   [[nodiscard]] std::size_t largest() const { return largest_; }  // the number of ranks in the largest group
 
  private:
@@ -70,31 +70,31 @@ class Teams {
 
 class Shared {
  public:
-  explicit Shared(int ranks, const topology::Placement *places = nullptr) : ranks_(ranks), places_(places) {}
+  explicit Shared(int ranks, const topology::Placement* places = nullptr) : ranks_(ranks), places_(places) {}
 
   // Returns the node of each rank, or nothing if all ranks are on one node.
   [[nodiscard]] std::span<const std::int32_t> nodes() const;
-  [[nodiscard]] const Group &everybody() const;
-  [[nodiscard]] const Groups &groups(topology::Level level) const;
+  [[nodiscard]] const Group& everybody() const;
+  [[nodiscard]] const Groups& groups(topology::Level level) const;
   // Returns, for each group of the outer level, the groups of the inner level that are in it.
-  [[nodiscard]] const std::vector<std::vector<Group>> &inside(topology::Level outer, topology::Level inner) const;
+  [[nodiscard]] const std::vector<std::vector<Group>>& inside(topology::Level outer, topology::Level inner) const;
 
   // tree() returns the tree that make() builds, and calls make() only once for each key.
   struct Key {
     std::string_view name;  // a literal, because it is not copied
     std::array<int, 4> numbers{};
-    friend auto operator<=>(const Key &, const Key &) = default;
+    friend auto operator<=>(const Key&, const Key&) = default;
   };
   template <class Make>
-  [[nodiscard]] const shape::SurveyedTree &tree(const Key &key, Make &&make) const {
-    auto &tree = trees_[key];
+  [[nodiscard]] const shape::SurveyedTree& tree(const Key& key, Make&& make) const {
+    auto& tree = trees_[key];
     if (!tree) tree = std::make_unique<const shape::SurveyedTree>(make());
     return *tree;
   }
 
  private:
   int ranks_;
-  const topology::Placement *places_;
+  const topology::Placement* places_;
   mutable std::optional<std::vector<std::int32_t>> nodes_;
   mutable Group everybody_;
   mutable std::array<std::optional<Groups>, topology::kLevels> groups_;

@@ -47,9 +47,8 @@ bool one_fragment(const Variant& variant) {
 
 bool rides(const Plans& plans) {
   const auto conditional = [](const plan::Step& step) { return step.when != plan::When::always; };
-  return std::any_of(plans.begin(), plans.end(), [&](const plan::Plan& plan) {
-    return std::any_of(plan.steps.begin(), plan.steps.end(), conditional);
-  });
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const plan::Plan& plan) { return std::any_of(plan.steps.begin(), plan.steps.end(), conditional); });
 }
 
 constexpr Ride kRides[] = {Ride::stays, Ride::line, Ride::slot};
@@ -130,10 +129,9 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
       if (riding || area != plan::kPublishArea) copy(here(Space::line, area, rank), here(Space::input, 0, -1));
       emit(area == plan::kPublishArea ? Kind::publish : Kind::post, area, -1);
     });
-    for (int turn = 1; slow && turn < variant.ranks; turn += variant.ranks > kManyRanks ? turn : 1) {
+    for (int turn = 1; slow && turn<variant.ranks; turn += variant.ranks> kManyRanks ? turn : 1) {
       const int peer = (rank + turn) % variant.ranks;
-      if (!variant.nodes.empty() &&
-          variant.nodes[static_cast<std::size_t>(peer)] != variant.nodes[static_cast<std::size_t>(rank)])
+      if (!variant.nodes.empty() && variant.nodes[static_cast<std::size_t>(peer)] != variant.nodes[static_cast<std::size_t>(rank)])
         continue;
       each_area([&](int area) {
         emit(Kind::await, area, peer);
@@ -151,8 +149,16 @@ std::shared_ptr<const Plans> neighbour(const Variant& variant, int areas, bool s
 }  // namespace
 
 ScriptedCall call_of(const Variant& variant, int fragments, bool in_place) {
-  return {variant.plans, variant.row->collective, variant.root, variant.row->keeps_order,
-          in_place,      one_fragment(variant) ? 1 : fragments, {}, permutation_of(variant), variant.helpers, variant.modes};
+  return {variant.plans,
+          variant.row->collective,
+          variant.root,
+          variant.row->keeps_order,
+          in_place,
+          one_fragment(variant) ? 1 : fragments,
+          {},
+          permutation_of(variant),
+          variant.helpers,
+          variant.modes};
 }
 
 namespace {
@@ -161,8 +167,7 @@ namespace {
 class Maker {
  public:
   Maker(const Variant& variant, Effort effort)
-      : variant_(variant),
-        depth_(std::max(2, most_lag(*variant.plans) + 1)),
+      : variant_(variant), depth_(std::max(2, most_lag(*variant.plans) + 1)),
         all_(effort == Effort::full && variant.ranks <= kFewRanks) {
     if (rides(*variant.plans)) patterns_ = ride_patterns(variant.ranks, effort == Effort::full);
   }
@@ -209,8 +214,7 @@ class Maker {
     const ScriptedCall hasty{neighbour(variant_, areas, false, riding), Collective::reduce, -1, false, false, 1};
     const bool few = variant_.ranks > kManyRanks;
     std::vector<int> counts = fragment_counts();
-    if (few && counts.size() > 1)
-      counts.erase(counts.begin() + 1, counts.end() - (variant_.ranks > 2 * kManyRanks ? 0 : 1));
+    if (few && counts.size() > 1) counts.erase(counts.begin() + 1, counts.end() - (variant_.ranks > 2 * kManyRanks ? 0 : 1));
     for (int fragments : counts) {
       for (int place = few ? (variant_.ranks + fragments) % depth_ : 0; place < depth_; place += few ? depth_ : 1) {
         std::vector<ScriptedCall> sequence(static_cast<std::size_t>(depth_), hasty);
@@ -235,7 +239,8 @@ class Maker {
     other.plans = build_plans(other);
     const int deep = std::max(depth_, most_lag(*other.plans) + 1);
     for (int fragments : {1, 2}) {
-      add(std::to_string(fragments) + (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
+      add(std::to_string(fragments) +
+              (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
           {call_of(variant_, fragments, false), call_of(other, fragments, false), call_of(variant_, fragments, true),
            call_of(other, 1, false)},
           deep, deep);
@@ -316,9 +321,8 @@ class Maker {
   // Adds a case, or one for each pattern of rides.
   void add(const std::string& name, std::vector<ScriptedCall> calls, int line_depth, int slot_depth, bool mixed = false) {
     const auto add_one = [&](const std::string& full_name) {
-      result_.push_back({variant_.name() + "; " + full_name,
-                         {variant_.ranks, variant_.nodes, line_depth, slot_depth, calls, nullptr},
-                         mixed});
+      result_.push_back(
+          {variant_.name() + "; " + full_name, {variant_.ranks, variant_.nodes, line_depth, slot_depth, calls, nullptr}, mixed});
     };
     if (patterns_.empty()) return add_one(name);
     for (const RidePattern& pattern : patterns_) {

@@ -44,7 +44,7 @@ struct Tally {
   std::vector<Failure> failures;  // the first few
   Tally& operator+=(const Tally& other);
 };
-[[nodiscard]] Tally verify(const algorithms::Algorithm& row, int ranks, Effort effort,
-                           const topology::Machine* only = nullptr, plan::Modes modes = {});
+[[nodiscard]] Tally verify(const algorithms::Algorithm& row, int ranks, Effort effort, const topology::Machine* only = nullptr,
+                           plan::Modes modes = {});
 
 }  // namespace copse::analysis

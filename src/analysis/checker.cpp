@@ -8,30 +8,21 @@ namespace copse::analysis {
 
 const char* name_of(Fault fault) {
   switch (fault) {
-    case Fault::illegal:
-      return "illegal";
-    case Fault::unwritten:
-      return "unwritten";
-    case Fault::stale:
-      return "stale";
-    case Fault::mismatch:
-      return "mismatch";
-    case Fault::wrong:
-      return "wrong";
-    case Fault::race:
-      return "race";
-    case Fault::deadlock:
-      return "deadlock";
-    case Fault::wire:
-      return "wire";
+    case Fault::illegal: return "illegal";
+    case Fault::unwritten: return "unwritten";
+    case Fault::stale: return "stale";
+    case Fault::mismatch: return "mismatch";
+    case Fault::wrong: return "wrong";
+    case Fault::race: return "race";
+    case Fault::deadlock: return "deadlock";
+    case Fault::wire: return "wire";
   }
   return "?";
 }
 
 std::string to_text(const Finding& finding) {
-  return std::string(name_of(finding.fault)) + ": rank " + std::to_string(finding.rank) + ", call " +
-         std::to_string(finding.call) + ", fragment " + std::to_string(finding.fragment) + ", '" + finding.step +
-         "': " + finding.explanation;
+  return std::string(name_of(finding.fault)) + ": rank " + std::to_string(finding.rank) + ", call " + std::to_string(finding.call) +
+         ", fragment " + std::to_string(finding.fragment) + ", '" + finding.step + "': " + finding.explanation;
 }
 
 Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
@@ -45,8 +36,8 @@ Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
              (other.fragments > 1) == (each.fragments > 1);
     }
     for (int rank = 0; rank < subject.ranks && !seen; ++rank) {
-      const bool replaced = subject.replacement != nullptr && subject.replacement->in == each.plans.get() &&
-                            subject.replacement->rank == rank;
+      const bool replaced =
+          subject.replacement != nullptr && subject.replacement->in == each.plans.get() && subject.replacement->rank == rank;
       if (subject.replacement != nullptr && !replaced) continue;
       const plan::Plan& plan = replaced ? subject.replacement->plan : (*each.plans)[static_cast<std::size_t>(rank)];
       check_rules(subject, static_cast<int>(call), rank, plan, verdict.findings);

@@ -18,8 +18,8 @@ Cuts::Cuts(std::span<const plan::Plan* const> plans, int fragments) {
           std::uint32_t& known = section.loop ? of_loop : of_once;
           if (of == 1 || of == known) continue;
           if (known != 1 && clash_.empty()) {
-            clash_ = "cut into " + std::to_string(known) + " and into " + std::to_string(of) +
-                     " chunks, whose boundaries need not meet";
+            clash_ =
+                "cut into " + std::to_string(known) + " and into " + std::to_string(of) + " chunks, whose boundaries need not meet";
           }
           known = of;
         }
@@ -37,14 +37,13 @@ Cuts::Cuts(std::span<const plan::Plan* const> plans, int fragments) {
   }
   if (data_in_loop && fragments > 1) {
     fragments_ = static_cast<std::uint32_t>(fragments);
-    if (of_once != 1 && clash_.empty())
-      clash_ = "cut into fragments and, as a whole, into " + std::to_string(of_once) + " chunks";
+    if (of_once != 1 && clash_.empty()) clash_ = "cut into fragments and, as a whole, into " + std::to_string(of_once) + " chunks";
     parts_ = of_loop;
     return;
   }
   if (of_loop != 1 && of_once != 1 && of_loop != of_once && clash_.empty()) {
-    clash_ = "cut into " + std::to_string(of_loop) + " and into " + std::to_string(of_once) +
-             " chunks, whose boundaries need not meet";
+    clash_ =
+        "cut into " + std::to_string(of_loop) + " and into " + std::to_string(of_once) + " chunks, whose boundaries need not meet";
   }
   parts_ = of_loop != 1 ? of_loop : of_once;
 }

@@ -12,23 +12,16 @@ std::string name_of_place(const plan::Operand& operand, int rank) {
   using plan::Space;
   const std::string owner = std::to_string(operand.rank < 0 ? rank : operand.rank);
   switch (operand.space) {
-    case Space::none:
-      return "nothing";
+    case Space::none: return "nothing";
     case Space::input:
-    case Space::peer_input:
-      return "input of " + owner;
+    case Space::peer_input: return "input of " + owner;
     case Space::output:
-    case Space::peer_output:
-      return "output of " + owner;
+    case Space::peer_output: return "output of " + owner;
     case Space::scratch:
-    case Space::peer_scratch:
-      return "scratch." + std::to_string(operand.area) + " of " + owner;
-    case Space::line:
-      return "line " + owner + "." + std::to_string(operand.area);
-    case Space::slot:
-      return "slot " + owner + "." + std::to_string(operand.area);
-    case Space::ride:
-      return "ride " + owner;
+    case Space::peer_scratch: return "scratch." + std::to_string(operand.area) + " of " + owner;
+    case Space::line: return "line " + owner + "." + std::to_string(operand.area);
+    case Space::slot: return "slot " + owner + "." + std::to_string(operand.area);
+    case Space::ride: return "ride " + owner;
   }
   return "?";
 }
@@ -49,33 +42,29 @@ std::string Judge::describe(Epoch event) const {
     fragment = 0;
     const plan::Step* const step = enters ? nullptr : upcoming(cursor, fragment);
     if (clock == event.clock) {
-      if (step != nullptr)
-        text.append("'").append(plan::to_text(*cursor.plan, *step)).append("'");
-      else
-        text += enters ? "enters" : "returns";
+      if (step != nullptr) text.append("'").append(plan::to_text(*cursor.plan, *step)).append("'");
+      else text += enters ? "enters" : "returns";
       return text + " (call " + std::to_string(cursor.call) + ", fragment " + std::to_string(fragment) + ")";
     }
-    if (step != nullptr)
-      ++cursor.step;
-    else
-      cursor = enters ? script_.entered(cursor.call, event.rank) : Cursor{cursor.call + 1};
+    if (step != nullptr) ++cursor.step;
+    else cursor = enters ? script_.entered(cursor.call, event.rank) : Cursor{cursor.call + 1};
   }
 }
 
 void Judge::find_race(const Moment& now, const std::string& what, bool writes, Epoch other) {
   find(Fault::race, now,
        what + ": " + (writes ? "written" : "read") + " here, and nothing orders this against " + describe(other) +
-           "; either rank " + std::to_string(now.rank) + " must learn that it is over, or rank " +
-           std::to_string(other.rank) + " must wait for this");
+           "; either rank " + std::to_string(now.rank) + " must learn that it is over, or rank " + std::to_string(other.rank) +
+           " must wait for this");
 }
 
 void Judge::find_deadlock(const Walk<Judge>& walk) {
   const auto chain = walk.chain();
   std::string text;
   for (const auto& each : chain) {
-    text += (text.empty() ? "rank " : "; rank ") + std::to_string(each.moment.rank) + " waits at '" +
-            text_of(each.moment) + "' (call " + std::to_string(each.moment.call) + ", fragment " +
-            std::to_string(each.moment.fragment) + ") for rank " + std::to_string(each.waits_for);
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(each.moment.rank) + " waits at '" + text_of(each.moment) +
+            "' (call " + std::to_string(each.moment.call) + ", fragment " + std::to_string(each.moment.fragment) + ") for rank " +
+            std::to_string(each.waits_for);
   }
   text += walk.has_returned(chain.back().waits_for) ? ", which has finished" : ", which closes the circle";
   find(Fault::deadlock, chain.front().moment, text);

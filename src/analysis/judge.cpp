@@ -17,18 +17,12 @@ Lines::Lines(const Script& script) : depth_(at(script.subject().line_depth)) {
 }
 
 Judge::Judge(const Script& script, std::size_t most, WaitUse* use)
-    : script_(script),
-      values_(script.ranks(), static_cast<int>(script.calls())),
-      clocks_(script.ranks()),
-      order_(clocks_),
-      store_(script),
-      posts_{Lines(script), Addresses(script.ranks())},
-      calls_(script.calls()),
-      report_{most, use} {
+    : script_(script), values_(script.ranks(), static_cast<int>(script.calls())), clocks_(script.ranks()), order_(clocks_),
+      store_(script), posts_{Lines(script), Addresses(script.ranks())}, calls_(script.calls()), report_{most, use} {
   for (std::size_t call = 0; call < script.calls(); ++call) {
     if (store_.cuts(call).clash().empty()) continue;
-    report_.verdict.findings.push_back({Fault::mismatch, 0, "plan", static_cast<int>(call), 0,
-                                 "the message is " + store_.cuts(call).clash()});
+    report_.verdict.findings.push_back(
+        {Fault::mismatch, 0, "plan", static_cast<int>(call), 0, "the message is " + store_.cuts(call).clash()});
   }
   if (use == nullptr) return;
   use->resize(at(script.ranks()));
@@ -45,8 +39,8 @@ Verdict Judge::run() {
     find_deadlock(walk);
   } else {
     walk.each_lost([&](const Moment& sent) {
-      report_.verdict.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step),
-                                   static_cast<int>(sent.call), sent.fragment, "sent, but never received"});
+      report_.verdict.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step), static_cast<int>(sent.call),
+                                          sent.fragment, "sent, but never received"});
     });
   }
   return std::move(report_.verdict);
@@ -74,7 +68,8 @@ void Judge::hand_over(const Moment& now, int rank) {
     const Memory& memory = *store_.buffer_of(now.call, rank, output).memory;
     for (std::uint32_t i = 0; i < memory.size && call.modes.in == plan::Sync::mine; ++i) {
       Accesses& accesses = store_.atoms_of(memory)[i].accesses;
-      if (const auto other = order_.conflict_of_write(rank, accesses)) find_race(now, "the caller still has its buffer", true, *other);
+      if (const auto other = order_.conflict_of_write(rank, accesses))
+        find_race(now, "the caller still has its buffer", true, *other);
       accesses.write = clocks_.now(rank);
     }
   }
@@ -157,8 +152,8 @@ void Judge::check_result(const Moment& now) {
     if (wrong.empty()) return;
     told = true;
     find(Fault::wrong, now,
-         "atom " + std::to_string(place) + " of " + std::to_string(store_.cuts(now.call).atoms()) +
-             " of the result, " + values_.text(atom.value) + ", " + wrong);
+         "atom " + std::to_string(place) + " of " + std::to_string(store_.cuts(now.call).atoms()) + " of the result, " +
+             values_.text(atom.value) + ", " + wrong);
   });
 }
 
@@ -279,14 +274,13 @@ bool Judge::read(const Moment& now, const Atoms& place, const Operand& operand, 
       return false;
     }
     if (atom.value == Values::kNothing) {
-      find(Fault::unwritten, now,
-           "reads " + name_of_place(operand, now.rank) + " before anything was written there");
+      find(Fault::unwritten, now, "reads " + name_of_place(operand, now.rank) + " before anything was written there");
       return false;
     }
     if (atom.block != place.block_at(i)) {
       find(Fault::stale, now,
-           "reads block " + std::to_string(place.block_at(i)) + " from " + name_of_place(operand, now.rank) +
-               ", where block " + std::to_string(atom.block) + " lies");
+           "reads block " + std::to_string(place.block_at(i)) + " from " + name_of_place(operand, now.rank) + ", where block " +
+               std::to_string(atom.block) + " lies");
       return false;
     }
     values.push_back(atom.value);
@@ -294,16 +288,13 @@ bool Judge::read(const Moment& now, const Atoms& place, const Operand& operand, 
   return true;
 }
 
-void Judge::write(const Moment& now, const Atoms& place, const Operand& operand,
-                  const std::vector<Values::Id>& values) {
+void Judge::write(const Moment& now, const Atoms& place, const Operand& operand, const std::vector<Values::Id>& values) {
   Memory& memory = *place.memory;
   if (place.reused && (memory.tag != place.tag || memory.size == 0)) {
     // The whole earlier content goes.
     for (std::uint32_t i = 0; i < memory.size; ++i) {
       if (const auto other = order_.conflict_of_write(now.rank, store_.atoms_of(memory)[i].accesses)) {
-        find_race(now,
-                  name_of_place(operand, now.rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true,
-                  *other);
+        find_race(now, name_of_place(operand, now.rank) + " (reused for ticket " + std::to_string(place.tag) + ")", true, *other);
         break;
       }
     }
@@ -336,9 +327,7 @@ void Judge::moves(const Moment& now) {
   const Atoms a = locate(now, step.a);
   if (dst.memory == nullptr || a.memory == nullptr || !same_part(now, dst, a)) return;
   // The executor does not copy what is in its place already (in-place calls).
-  if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) &&
-      step.dst2.space == Space::none)
-    return;
+  if (step.kind == Kind::copy && dst.memory == a.memory && dst.index(0) == a.index(0) && step.dst2.space == Space::none) return;
   if (!read(now, a, step.a, read_.a)) return;
   if (step.kind == Kind::reduce) {
     const Atoms b = locate(now, step.b);
@@ -388,13 +377,12 @@ void Judge::arrive(const Moment& now, const Atoms& place, const Expected& expect
     if (index >= memory.size) continue;
     const auto other = order_.conflict_of_write(expected.signal, sent, store_.atoms_of(memory)[index].accesses);
     if (!other) continue;
-    return find_race(now, name_of_place(now.step->dst, now.rank) + ", since '" + plan::to_text({}, *expected.step) + "' the wire's", true, *other);
+    return find_race(now, name_of_place(now.step->dst, now.rank) + ", since '" + plan::to_text({}, *expected.step) + "' the wire's",
+                     true, *other);
   }
 }
 
-void Judge::surprises(const Moment& now) {
-  find(Fault::wire, now, "receives what is not the next that it expects from there");
-}
+void Judge::surprises(const Moment& now) { find(Fault::wire, now, "receives what is not the next that it expects from there"); }
 
 void Judge::receives(const Moment& now, std::size_t expected, std::size_t number, const Moment& sent, const Signal& signal) {
   const plan::Step& step = *now.step;
@@ -402,8 +390,8 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   const Expected& place = expected_[expected];
   if (!step.more) clocks_.release(place.signal);
   const auto text = [&] {
-    return std::string("'").append(plan::to_text({}, *sent.step)) + "' of rank " + std::to_string(step.peer) +
-           " (call " + std::to_string(sent.call) + ", fragment " + std::to_string(sent.fragment) + ")";
+    return std::string("'").append(plan::to_text({}, *sent.step)) + "' of rank " + std::to_string(step.peer) + " (call " +
+           std::to_string(sent.call) + ", fragment " + std::to_string(sent.fragment) + ")";
   };
   if (sent.call != now.call) return find(Fault::wire, now, "gets the message of another call: " + text());
   if (message.data != (step.dst.space != Space::none) || sent.step->more != step.more)
@@ -413,7 +401,8 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   if (dst.memory == nullptr) return;
   if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
   if (place.step->dst.space != Space::none) {
-    if (place.step->dst != step.dst) return find(Fault::wire, now, "comes to another place than '" + plan::to_text({}, *place.step) + "' says");
+    if (place.step->dst != step.dst)
+      return find(Fault::wire, now, "comes to another place than '" + plan::to_text({}, *place.step) + "' says");
     arrive(now, dst, place, signal);
   }
   write(now, dst, step.dst, message.values);

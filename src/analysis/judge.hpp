@@ -133,8 +133,7 @@ class Judge : public Quiet {
   void note(const Moment& now, bool news);
   Atoms locate(const Moment& now, const plan::Operand& operand);
   bool read(const Moment& now, const Atoms& place, const plan::Operand& operand, std::vector<Values::Id>& values);
-  void write(const Moment& now, const Atoms& place, const plan::Operand& operand,
-             const std::vector<Values::Id>& values);
+  void write(const Moment& now, const Atoms& place, const plan::Operand& operand, const std::vector<Values::Id>& values);
   void arrive(const Moment& now, const Atoms& place, const Expected& expected, const Signal& sent);
   bool same_part(const Moment& now, const Atoms& a, const Atoms& b);
   void hand_over(const Moment& now, int rank);

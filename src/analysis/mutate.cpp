@@ -24,8 +24,8 @@ bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish |
 
 bool is_of_others(const Operand& operand, int rank) {
   const bool shared = operand.space == Space::line || operand.space == Space::slot || operand.space == Space::ride;
-  return operand.space == Space::peer_input || operand.space == Space::peer_output ||
-         operand.space == Space::peer_scratch || (shared && operand.rank != rank);
+  return operand.space == Space::peer_input || operand.space == Space::peer_output || operand.space == Space::peer_scratch ||
+         (shared && operand.rank != rank);
 }
 
 // Tells whether a signal guards a step. A post guards what was written before it, as far as others may read it. A done guards
@@ -36,11 +36,8 @@ bool guards(const Step& signal, const Step& step, int rank) {
     const auto same = [&](const Operand& operand) { return operand.space != Space::none && plan::overlap(operand, signal.dst); };
     return same(step.dst) || same(step.dst2) || same(step.a) || same(step.b);
   }
-  if (signal.kind == Kind::done)
-    return step.kind == Kind::await || is_of_others(step.a, rank) || is_of_others(step.b, rank);
-  const auto readable = [](const Operand& operand) {
-    return operand.space != Space::none && operand.space != Space::scratch;
-  };
+  if (signal.kind == Kind::done) return step.kind == Kind::await || is_of_others(step.a, rank) || is_of_others(step.b, rank);
+  const auto readable = [](const Operand& operand) { return operand.space != Space::none && operand.space != Space::scratch; };
   return readable(step.dst) || readable(step.dst2);
 }
 
@@ -106,17 +103,14 @@ struct Maker {
     const Step& step = plan.steps[static_cast<std::size_t>(at)];
     struct Named {
       const char* name;
-      Operand Step::*member;
+      Operand Step::* member;
     };
     constexpr Named kOperands[] = {{"dst", &Step::dst}, {"dst2", &Step::dst2}, {"a", &Step::a}, {"b", &Step::b}};
     const auto shifted = [](plan::Range range) {
       if (range.of == 1) return plan::Range{0, 1, 2};
-      if (range.first + range.count < range.of)
-        ++range.first;
-      else if (range.first > 0)
-        --range.first;
-      else
-        --range.count;
+      if (range.first + range.count < range.of) ++range.first;
+      else if (range.first > 0) --range.first;
+      else --range.count;
       return range;
     };
     Plan& everywhere = make(Mutation::wrong_chunk, at, "of all operands");
@@ -130,8 +124,7 @@ struct Maker {
       make(Mutation::wrong_chunk, at, operand.name).steps[static_cast<std::size_t>(at)].*
           operand.member = {right.space, right.area, right.rank, shifted(right.range), right.origin};
       const auto put = [&](Operand wrong, const char* how) {
-        make(Mutation::wrong_place, at, std::string(operand.name).append(" is ").append(how))
-                .steps[static_cast<std::size_t>(at)].*
+        make(Mutation::wrong_place, at, std::string(operand.name).append(" is ").append(how)).steps[static_cast<std::size_t>(at)].*
             operand.member = wrong;
       };
       Operand wrong = right;
@@ -180,8 +173,7 @@ struct Maker {
           make(Mutation::wrong_condition, at, all ? "one giver's" : "another giver's").steps[index].whose =
               (all ? rank : step.whose + 1) % plan.ranks;
       }
-      if (step.peer >= 0 && other(step.peer) != step.peer)
-        make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);
+      if (step.peer >= 0 && other(step.peer) != step.peer) make(Mutation::wrong_peer, at, "").steps[index].peer = other(step.peer);
       if (step.kind == Kind::post || step.kind == Kind::await) {
         if (step.portion > 0) make(Mutation::wrong_portion, at, "the one before").steps[index].portion -= 1;
         if (has_portions(step.area)) make(Mutation::wrong_portion, at, "the next").steps[index].portion += 1;
@@ -197,7 +189,8 @@ struct Maker {
           --poorer.peers_count;
         }
       }
-      if ((moves_data(step) || step.kind == Kind::expect) && (step.a.space != Space::none || step.dst.space != Space::none)) operands(at);
+      if ((moves_data(step) || step.kind == Kind::expect) && (step.a.space != Space::none || step.dst.space != Space::none))
+        operands(at);
       if (step.kind == Kind::reduce) {
         Plan& spoilt = make(Mutation::swapped, at, "");
         std::swap(spoilt.steps[index].a, spoilt.steps[index].b);
@@ -247,8 +240,7 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
         return Excuse::same_memory;
       return step.dst == spoilt.dst && step.dst2 == spoilt.dst2 ? Excuse::same_value : Excuse::none;
     }
-    case Mutation::swapped:
-      return variant.row->keeps_order ? Excuse::none : Excuse::commutative;
+    case Mutation::swapped: return variant.row->keeps_order ? Excuse::none : Excuse::commutative;
     case Mutation::early_signal:
     case Mutation::early_expect: {
       bool harmless = true;
@@ -258,8 +250,7 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
       }
       return harmless ? Excuse::harmless_move : Excuse::unneeded_order;
     }
-    case Mutation::wrong_lag:
-      return Excuse::same_order;
+    case Mutation::wrong_lag: return Excuse::same_order;
     case Mutation::wrong_condition: {
       const Step& spoilt = mutant.replacement.plan.steps[static_cast<std::size_t>(mutant.step)];
       return is_wait(step.kind) && spoilt.when == plan::When::always ? Excuse::needless_wait : Excuse::none;
@@ -270,18 +261,16 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
     case Mutation::wrong_portion:
     case Mutation::wrong_peer: {
       if (is_signal(step.kind)) return Excuse::unneeded_signal;
-      const bool drained_later =
-          std::any_of(plan.steps.begin() + mutant.step + 1, plan.steps.end(), [&step](const Step& other) {
-            return other.kind == Kind::drain && other.area == step.area;
-          });
+      const bool drained_later = std::any_of(plan.steps.begin() + mutant.step + 1, plan.steps.end(), [&step](const Step& other) {
+        return other.kind == Kind::drain && other.area == step.area;
+      });
       if (step.kind == Kind::drain && drained_later) return Excuse::unneeded_order;
       if (!is_wait(step.kind)) return Excuse::none;
       if (mutant.mutation == Mutation::wrong_peer) return Excuse::carried;
       const bool informed = use[static_cast<std::size_t>(rank)][static_cast<std::size_t>(mutant.step)] == 2;
       return informed ? Excuse::unneeded_order : Excuse::implied_wait;
     }
-    default:
-      return Excuse::none;
+    default: return Excuse::none;
   }
 }
 
@@ -289,58 +278,35 @@ Excuse excuse_of(const Variant& variant, const Mutant& mutant, const WaitUse& us
 
 const char* name_of(Mutation mutation) {
   switch (mutation) {
-    case Mutation::omit:
-      return "omitted";
-    case Mutation::early_signal:
-      return "signal too early";
-    case Mutation::late_wait:
-      return "waits for the ticket before";
-    case Mutation::wrong_peer:
-      return "wrong peer";
-    case Mutation::wrong_portion:
-      return "wrong portion";
-    case Mutation::lost_reader:
-      return "does not wait for a reader";
-    case Mutation::wrong_chunk:
-      return "wrong chunk";
-    case Mutation::wrong_place:
-      return "wrong place";
-    case Mutation::swapped:
-      return "operands swapped";
-    case Mutation::wrong_lag:
-      return "wrong lag";
-    case Mutation::wrong_condition:
-      return "wrong condition";
-    case Mutation::early_expect:
-      return "expected too early";
+    case Mutation::omit: return "omitted";
+    case Mutation::early_signal: return "signal too early";
+    case Mutation::late_wait: return "waits for the ticket before";
+    case Mutation::wrong_peer: return "wrong peer";
+    case Mutation::wrong_portion: return "wrong portion";
+    case Mutation::lost_reader: return "does not wait for a reader";
+    case Mutation::wrong_chunk: return "wrong chunk";
+    case Mutation::wrong_place: return "wrong place";
+    case Mutation::swapped: return "operands swapped";
+    case Mutation::wrong_lag: return "wrong lag";
+    case Mutation::wrong_condition: return "wrong condition";
+    case Mutation::early_expect: return "expected too early";
   }
   return "?";
 }
 
 const char* name_of(Excuse excuse) {
   switch (excuse) {
-    case Excuse::none:
-      return "unexplained";
-    case Excuse::same_memory:
-      return "same memory";
-    case Excuse::same_value:
-      return "same value";
-    case Excuse::commutative:
-      return "commutative";
-    case Excuse::harmless_move:
-      return "harmless move";
-    case Excuse::same_order:
-      return "same order";
-    case Excuse::implied_wait:
-      return "implied wait";
-    case Excuse::carried:
-      return "carried";
-    case Excuse::unneeded_order:
-      return "unneeded order";
-    case Excuse::unneeded_signal:
-      return "unneeded signal";
-    case Excuse::needless_wait:
-      return "needless wait";
+    case Excuse::none: return "unexplained";
+    case Excuse::same_memory: return "same memory";
+    case Excuse::same_value: return "same value";
+    case Excuse::commutative: return "commutative";
+    case Excuse::harmless_move: return "harmless move";
+    case Excuse::same_order: return "same order";
+    case Excuse::implied_wait: return "implied wait";
+    case Excuse::carried: return "carried";
+    case Excuse::unneeded_order: return "unneeded order";
+    case Excuse::unneeded_signal: return "unneeded signal";
+    case Excuse::needless_wait: return "needless wait";
   }
   return "?";
 }
@@ -359,8 +325,8 @@ MutationTally& MutationTally::operator+=(const MutationTally& other) {
   for (int i = 0; i < kExcuses; ++i) excused[i] += other.excused[i];
   constexpr std::int64_t kKept = 5, kUnexplainedKept = 100;
   for (const Survivor& survivor : other.survivors) {
-    const auto alike = std::count_if(survivors.begin(), survivors.end(),
-                                     [&](const Survivor& kept) { return kept.excuse == survivor.excuse; });
+    const auto alike =
+        std::count_if(survivors.begin(), survivors.end(), [&](const Survivor& kept) { return kept.excuse == survivor.excuse; });
     if (alike < (survivor.excuse == Excuse::none ? kUnexplainedKept : kKept)) survivors.push_back(survivor);
   }
   return *this;

@@ -20,9 +20,7 @@ class Numbers {
   }
   static constexpr std::uint32_t kNone = 0xffffffff;
   // Returns the key's number, or kNone if it has never come.
-  [[nodiscard]] std::uint32_t find(std::uint64_t key) const {
-    return entries_.empty() ? kNone : entries_[place_of(key)].number;
-  }
+  [[nodiscard]] std::uint32_t find(std::uint64_t key) const { return entries_.empty() ? kNone : entries_[place_of(key)].number; }
 
  private:
   struct Entry {

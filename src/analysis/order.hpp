@@ -33,14 +33,11 @@ struct Signal {
 
 class Clocks {
  public:
-  explicit Clocks(int ranks)
-      : ranks_(static_cast<std::size_t>(ranks)), now_(ranks_ * ranks_), depths_(ranks_) {}
+  explicit Clocks(int ranks) : ranks_(static_cast<std::size_t>(ranks)), now_(ranks_ * ranks_), depths_(ranks_) {}
 
   void tick(int rank) { ++row(rank)[rank]; }
   [[nodiscard]] Epoch now(int rank) const { return {rank, row(rank)[rank]}; }
-  [[nodiscard]] bool knows(int rank, Epoch event) const {
-    return event.rank < 0 || row(rank)[event.rank] >= event.clock;
-  }
+  [[nodiscard]] bool knows(int rank, Epoch event) const { return event.rank < 0 || row(rank)[event.rank] >= event.clock; }
   // Tells whether somebody who has heard the signal, and nothing else, knows the event.
   [[nodiscard]] bool knows(const Signal& signal, Epoch event) const {
     return event.rank < 0 || arena_[signal.snapshot * (ranks_ + 1) + static_cast<std::size_t>(event.rank)] >= event.clock;
@@ -60,9 +57,7 @@ class Clocks {
  private:
   void learn(int rank, const Signal& signal);
   [[nodiscard]] std::int32_t* row(int rank) { return now_.data() + static_cast<std::size_t>(rank) * ranks_; }
-  [[nodiscard]] const std::int32_t* row(int rank) const {
-    return now_.data() + static_cast<std::size_t>(rank) * ranks_;
-  }
+  [[nodiscard]] const std::int32_t* row(int rank) const { return now_.data() + static_cast<std::size_t>(rank) * ranks_; }
   std::size_t ranks_;
   std::vector<std::int32_t> now_, arena_;  // a snapshot in the arena is a row, and the signal's depth
   std::vector<std::uint32_t> released_;

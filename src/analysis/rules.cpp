@@ -25,19 +25,16 @@ struct Rules {
   const ScriptedCall& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
 
   void illegal(std::string why) {
-    findings.push_back(
-        {Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0, std::move(why)});
+    findings.push_back({Fault::illegal, rank, step != nullptr ? plan::to_text(plan, *step) : "plan", call, 0, std::move(why)});
   }
   const algorithms::Traits& traits() const { return algorithms::traits_of(job().collective); }
   bool is_rank(int peer) const { return peer >= 0 && peer < subject.ranks; }
   bool near(int peer) const {
-    return subject.nodes.empty() ||
-           subject.nodes[static_cast<std::size_t>(peer)] == subject.nodes[static_cast<std::size_t>(rank)];
+    return subject.nodes.empty() || subject.nodes[static_cast<std::size_t>(peer)] == subject.nodes[static_cast<std::size_t>(rank)];
   }
 
   static bool is_peers(const Operand& operand) {
-    return operand.space == Space::peer_input || operand.space == Space::peer_output ||
-           operand.space == Space::peer_scratch;
+    return operand.space == Space::peer_input || operand.space == Space::peer_output || operand.space == Space::peer_scratch;
   }
 
   void peer(int peer, bool shares_memory) {
@@ -52,8 +49,8 @@ struct Rules {
     const bool around = plan.contents.blocks > 0 && range.of == plan.contents.blocks && range.first < range.of;
     if (range.of == 0 || range.count == 0 || range.count > range.of ||
         (std::uint64_t{range.first} + range.count > range.of && !around))
-      illegal("range out of bounds: first " + std::to_string(range.first) + ", count " + std::to_string(range.count) +
-              " of " + std::to_string(range.of));
+      illegal("range out of bounds: first " + std::to_string(range.first) + ", count " + std::to_string(range.count) + " of " +
+              std::to_string(range.of));
   }
 
   void line_or_slot(const Operand& operand, bool written) {
@@ -64,8 +61,7 @@ struct Rules {
     if (operand.range.of > 0 && plan.contents.blocks > 0 &&
         (operand.range.first + operand.range.of - operand.origin) % operand.range.of + operand.range.count > plan.pack)
       illegal("more blocks than the plan's pack, " + std::to_string(plan.pack));
-    if (!section->loop && job().fragments > 1)
-      illegal("a whole message of several fragments does not fit a line or slot");
+    if (!section->loop && job().fragments > 1) illegal("a whole message of several fragments does not fit a line or slot");
   }
 
   void ride(const Operand& operand, bool written) {
@@ -95,8 +91,7 @@ struct Rules {
     if (operand.space == Space::none) return;
     range(operand.range);
     switch (operand.space) {
-      case Space::none:
-        break;
+      case Space::none: break;
       case Space::input:
         if (written) illegal("writes the input");
         if (!job().has_input_buffer(rank)) illegal("this rank has no input");
@@ -108,14 +103,11 @@ struct Rules {
         if (operand.area >= plan.scratches) illegal("scratch beyond the plan's " + std::to_string(plan.scratches));
         break;
       case Space::line:
-      case Space::slot:
-        return line_or_slot(operand, written);
-      case Space::ride:
-        return ride(operand, written);
+      case Space::slot: return line_or_slot(operand, written);
+      case Space::ride: return ride(operand, written);
       case Space::peer_input:
       case Space::peer_output:
-      case Space::peer_scratch:
-        return peers_buffer(operand, written);
+      case Space::peer_scratch: return peers_buffer(operand, written);
     }
   }
 
@@ -156,9 +148,7 @@ struct Rules {
       case Kind::await_done:
         if (section->loop) illegal("means the whole call, so it must be in a once-section");
         [[fallthrough]];
-      case Kind::await:
-        peer(step->peer, true);
-        break;
+      case Kind::await: peer(step->peer, true); break;
       case Kind::send:
         peer(step->peer, false);
         if (is_peers(step->a)) illegal("the wire cannot read a peer's buffer");
@@ -172,8 +162,7 @@ struct Rules {
         break;
       case Kind::copy:
       case Kind::reduce:
-        if (step->kind == Kind::copy && is_peers(step->dst) && is_peers(step->a))
-          illegal("moves data between two other ranks");
+        if (step->kind == Kind::copy && is_peers(step->dst) && is_peers(step->a)) illegal("moves data between two other ranks");
         if (step->dst.space == Space::none || step->a.space == Space::none ||
             (step->kind == Kind::reduce && step->b.space == Space::none))
           illegal("an operand is missing");
@@ -181,8 +170,7 @@ struct Rules {
           for (const Operand* other : {&step->dst2, &step->a, &step->b})
             if (other->space != Space::none && !(other->range == step->dst.range)) illegal("the operands are different blocks");
         break;
-      default:
-        break;
+      default: break;
     }
     if (step->kind != Kind::acquire) operand(step->dst, true);
     operand(step->dst2, true);
@@ -221,7 +209,8 @@ struct Rules {
       step = nullptr;
     }
     for (int giver = 0; plan.together && giver < subject.ranks; ++giver)
-      if (giver != rank && !published.contains(giver)) illegal("does not learn whether what rank " + std::to_string(giver) + " gives rides");
+      if (giver != rank && !published.contains(giver))
+        illegal("does not learn whether what rank " + std::to_string(giver) + " gives rides");
   }
 };
 

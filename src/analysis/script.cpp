@@ -49,8 +49,7 @@ void Script::count_awaits(Cast& cast) const {
       for (std::uint32_t i = 0; i < section.count; ++i) {
         const plan::Step& step = plan->steps[section.first + i];
         if (step.kind != Kind::await) continue;
-        const std::size_t post =
-            at(step.peer) * cast.first_portion.back() + cast.first_portion[step.area] + step.portion;
+        const std::size_t post = at(step.peer) * cast.first_portion.back() + cast.first_portion[step.area] + step.portion;
         if (!section.loop) ++cast.awaited_once[post];
         if (section.loop && section.turns != Turns::last) ++cast.awaited[post];
         if (section.loop && section.turns != Turns::but_last) ++cast.awaited_last[post];

@@ -35,8 +35,8 @@ struct ScriptedCall {
   int helpers = 0;  // the last ranks, which have no part of the message
   // What the caller promises of the buffers, and so what the plans may do.
   plan::Modes modes{};
-  // The call before it, or behind it, is a barrier that belongs to it (ALLSYNC). No rank enters before all have come to that barrier, or
-  // leaves that barrier before all have returned.
+  // The call before it, or behind it, is a barrier that belongs to it (ALLSYNC). No rank enters before all have come to that
+  // barrier, or leaves that barrier before all have returned.
   bool fenced_in = false, fenced_out = false;
 
   [[nodiscard]] int callers() const { return static_cast<int>(plans->size()) - helpers; }
@@ -85,7 +85,7 @@ struct Cast {
 struct Act {
   std::size_t cast = 0;
   int fragments = 1;
-  Ticket first = 0;            // the first ticket of the call
+  Ticket first = 0;  // the first ticket of the call
   std::size_t first_post = 0;  // the first post of the call, [rank][portion][fragment]
 };
 
@@ -128,10 +128,10 @@ struct Cursor {
     }
     const plan::Step& step = plan.steps[section.first + cursor.step];
     fragment = section.loop && !straight ? cursor.iteration - step.lag : 0;
-    const bool applies = step.when == plan::When::always ||
-                         (step.when == plan::When::rides) == is_riding(*cursor.rides, step.whose);
-    if (applies && fragment >= 0 && plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment),
-                                                   static_cast<std::uint64_t>(fragments)))
+    const bool applies =
+        step.when == plan::When::always || (step.when == plan::When::rides) == is_riding(*cursor.rides, step.whose);
+    if (applies && fragment >= 0 &&
+        plan::has_turn(section.turns, static_cast<std::uint64_t>(fragment), static_cast<std::uint64_t>(fragments)))
       return &step;
     ++cursor.step;
   }
@@ -152,7 +152,7 @@ class Script {
   [[nodiscard]] Cursor entered(std::size_t call, int rank) const {
     return {call, &plan_of(call, rank), acts_[call].fragments, acts_[call].first, &subject_.calls[call].rides};
   }
-  [[nodiscard]] Ticket tickets() const { return tickets_; }     // of all calls
+  [[nodiscard]] Ticket tickets() const { return tickets_; }  // of all calls
   [[nodiscard]] std::size_t posts() const { return posts_; }  // posts that all ranks can make in all calls
 
  private:

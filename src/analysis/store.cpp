@@ -70,8 +70,7 @@ void Store::resize(Memory& memory, std::uint32_t size) {
 
 bool Store::has_one_buffer(std::size_t call, int rank) const {
   const ScriptedCall& each = job(call);
-  return each.traits().one_buffer ||
-         (each.in_place && each.traits().in_place && each.has_input(rank) && each.has_output(rank));
+  return each.traits().one_buffer || (each.in_place && each.traits().in_place && each.has_input(rank) && each.has_output(rank));
 }
 
 std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {
@@ -81,8 +80,7 @@ std::uint32_t Store::atoms_in(std::size_t call, plan::Extent extent) const {
   return cuts.fragments() * static_cast<std::uint32_t>(plan::blocks_in(extent, script_.ranks()));
 }
 
-Atoms Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
-                       std::string& wrong) {
+Atoms Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range, std::string& wrong) {
   const Buffer& buffer = buffer_of(now.call, owner, output);
   Atoms place{buffer.memory, part.first, part.size(), -1, part};
   if (buffer.extent == plan::Extent::message) return place;
@@ -103,8 +101,7 @@ Atoms Store::in_buffer(const Moment& now, int owner, bool output, AtomSpan part,
 
 Atoms Store::in_ring(const Moment& now, Memory& memory, const Operand& operand, AtomSpan part, Ticket tag) const {
   const Cuts& cuts = messages_[now.call].cuts;
-  const AtomSpan whole =
-      now.section->loop || cuts.one_fragment() ? cuts.fragment(now.fragment) : AtomSpan{0, cuts.atoms()};
+  const AtomSpan whole = now.section->loop || cuts.one_fragment() ? cuts.fragment(now.fragment) : AtomSpan{0, cuts.atoms()};
   const std::uint32_t blocks = this->blocks(now.call);
   Atoms place{&memory, part.first - whole.first, part.size(), tag, part, whole.size(), true};
   if (blocks == 0) return place;
@@ -133,34 +130,23 @@ Atoms Store::in_scratch(const Moment& now, int owner, const Operand& operand, At
 Atoms Store::locate(const Moment& now, const Operand& operand, std::string& wrong) {
   const AtomSpan part = messages_[now.call].cuts.span_of(now.section->loop, now.fragment, operand.range);
   const auto ring = [&](std::vector<Memory>& memories, int depth) -> Memory& {
-    return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) +
-                    static_cast<std::size_t>(now.ticket) % at(depth)];
+    return memories[(at(operand.rank) * at(areas_) + operand.area) * at(depth) + static_cast<std::size_t>(now.ticket) % at(depth)];
   };
   switch (operand.space) {
-    case Space::none:
-      break;
+    case Space::none: break;
     case Space::input:
-    case Space::output:
-      return in_buffer(now, now.rank, operand.space == Space::output, part, operand.range, wrong);
+    case Space::output: return in_buffer(now, now.rank, operand.space == Space::output, part, operand.range, wrong);
     case Space::peer_input:
-    case Space::peer_output:
-      return in_buffer(now, operand.rank, operand.space == Space::peer_output, part, operand.range, wrong);
-    case Space::scratch:
-      return in_scratch(now, now.rank, operand, part);
-    case Space::peer_scratch:
-      return in_scratch(now, operand.rank, operand, part);
-    case Space::line:
-      return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
-    case Space::slot:
-      return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
+    case Space::peer_output: return in_buffer(now, operand.rank, operand.space == Space::peer_output, part, operand.range, wrong);
+    case Space::scratch: return in_scratch(now, now.rank, operand, part);
+    case Space::peer_scratch: return in_scratch(now, operand.rank, operand, part);
+    case Space::line: return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
+    case Space::slot: return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
     case Space::ride:
       switch (ride_of(job(now.call).rides, operand.rank)) {
-        case Ride::line:
-          return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
-        case Ride::slot:
-          return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
-        case Ride::stays:
-          wrong = "nothing rides with the publication of rank " + std::to_string(operand.rank) + " in this call";
+        case Ride::line: return in_ring(now, ring(payloads_, script_.subject().line_depth), operand, part, now.ticket);
+        case Ride::slot: return in_ring(now, ring(slots_, script_.subject().slot_depth), operand, part, now.ticket);
+        case Ride::stays: wrong = "nothing rides with the publication of rank " + std::to_string(operand.rank) + " in this call";
       }
   }
   return {};

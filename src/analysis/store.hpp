@@ -90,8 +90,7 @@ class Store {
   [[nodiscard]] Atoms in_buffer(const Moment& now, int owner, bool output, AtomSpan part, const plan::Range& range,
                                 std::string& wrong);
   [[nodiscard]] Atoms in_scratch(const Moment& now, int owner, const plan::Operand& operand, AtomSpan part);
-  [[nodiscard]] Atoms in_ring(const Moment& now, Memory& memory, const plan::Operand& operand, AtomSpan part,
-                              Ticket tag) const;
+  [[nodiscard]] Atoms in_ring(const Moment& now, Memory& memory, const plan::Operand& operand, AtomSpan part, Ticket tag) const;
 
   const Script& script_;
   int areas_ = 1;

@@ -15,9 +15,7 @@ using topology::Level;
 namespace {
 
 int owner_of(const Operand& operand, int rank) {
-  return operand.space == Space::input || operand.space == Space::output || operand.space == Space::scratch
-             ? rank
-             : operand.rank;
+  return operand.space == Space::input || operand.space == Space::output || operand.space == Space::scratch ? rank : operand.rank;
 }
 
 // Tells whether the step does nothing: input and output are one memory, and it copies from one to the other.
@@ -28,8 +26,7 @@ bool does_nothing(const plan::Step& step, bool one_buffer) {
 
 class Counter : public Timetable<ChainLength> {
  public:
-  Counter(Traffic& traffic, bool one_buffer)
-      : Timetable(traffic.ranks), traffic_(traffic), one_buffer_(one_buffer) {}
+  Counter(Traffic& traffic, bool one_buffer) : Timetable(traffic.ranks), traffic_(traffic), one_buffer_(one_buffer) {}
 
   void moves(const Moment& now) {
     const plan::Step& step = *now.step;
@@ -47,8 +44,7 @@ class Counter : public Timetable<ChainLength> {
 
  private:
   static double bytes(const Moment& now, const Operand& operand) {
-    return now.plan->contents.blocks > 0 ? operand.range.count
-                                         : static_cast<double>(operand.range.count) / operand.range.of;
+    return now.plan->contents.blocks > 0 ? operand.range.count : static_cast<double>(operand.range.count) / operand.range.of;
   }
   void move(const Moment& now, const Operand& what, int from, int to) {
     if (what.space != Space::none && from != to) traffic_.move(from, to, bytes(now, what));

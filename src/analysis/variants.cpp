@@ -157,14 +157,9 @@ bool differs(const Variant& variant, int other_radix) {
 }
 
 Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
-    : row_(row),
-      ranks_(ranks),
-      only_(only),
-      machines_(only != nullptr ? 1 : machines().size()),
-      nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))),
-      roots_(roots_of(row.collective, ranks)),
-      others_(nodes_ * machines_ * kLayouts * std::size(kRadices) * (row.served() ? kHelperChoices : 1)),
-      size_(others_ * roots_) {
+    : row_(row), ranks_(ranks), only_(only), machines_(only != nullptr ? 1 : machines().size()),
+      nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))), roots_(roots_of(row.collective, ranks)),
+      others_(nodes_ * machines_ * kLayouts * std::size(kRadices) * (row.served() ? kHelperChoices : 1)), size_(others_ * roots_) {
   // Steps of the golden ratio of the whole cover it evenly (Weyl). A step that has no factor in common with the size comes
   // everywhere.
   stride_ = std::max<std::uint64_t>(1, others_ * 618034 / 1000000);
@@ -196,8 +191,7 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   const Machine& machine = only_ != nullptr ? *only_ : machines()[which];
   const int nodes = static_cast<int>(rest) + 1;
   variant.places = std::make_shared<topology::Placement>(make_placement(layout, machine, nodes, ranks_));
-  variant.placement = std::string(layout_name(layout)) + " on " + (nodes > 1 ? std::to_string(nodes) + " x " : "") +
-                      machine.name();
+  variant.placement = std::string(layout_name(layout)) + " on " + (nodes > 1 ? std::to_string(nodes) + " x " : "") + machine.name();
   if (nodes > 1)
     for (const auto& place : *variant.places) variant.nodes.push_back(place.at(Level::node));
   std::vector<Variant> result;

@@ -1,9 +1,9 @@
 // Variants: the sets of plans that a row of the registry is proved on.
 //
-// A variant is one set of plans: row, ranks, helpers, root, carrier, radix and placement. The placements are block, cyclic and random
-// ones on one to three nodes of every recorded machine. There are many combinations. They are visited in an order of which
-// every beginning is a fair sample. The order is different for each row and number of ranks, and its first P combinations
-// have every root.
+// A variant is one set of plans: row, ranks, helpers, root, carrier, radix and placement. The placements are block, cyclic and
+// random ones on one to three nodes of every recorded machine. There are many combinations. They are visited in an order of which
+// every beginning is a fair sample. The order is different for each row and number of ranks, and its first P combinations have
+// every root.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline constexpr int kMostRadix = 64;
 
 enum class Effort : std::uint8_t {
   quick,  // a sample that changes with the number of ranks, so that a range covers all
-  full,   // all combinations for few ranks, large samples for more
+  full,  // all combinations for few ranks, large samples for more
 };
 
 struct Variant {

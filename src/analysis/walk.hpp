@@ -261,14 +261,8 @@ class Walk {
 
 template <class Reader>
 Walk<Reader>::Walk(const Script& script, Reader& reader)
-    : script_(script),
-      reader_(reader),
-      calls_(script.calls()),
-      ranks_(at(script.ranks())),
-      ready_(ranks_.size()),
-      posts_(script.posts()),
-      reached_(ranks_.size() * static_cast<std::size_t>(script.tickets() + 1)),
-      wire_(script.ranks()) {}
+    : script_(script), reader_(reader), calls_(script.calls()), ranks_(at(script.ranks())), ready_(ranks_.size()),
+      posts_(script.posts()), reached_(ranks_.size() * static_cast<std::size_t>(script.tickets() + 1)), wire_(script.ranks()) {}
 
 // ---- Whose turn it is ------------------------------------------------------------------------------------
 
@@ -278,8 +272,7 @@ bool Walk<Reader>::run() {
   do {
     while (!ready_.empty() && !reader_.enough()) go(ready_.take());
   } while (!reader_.enough() && reader_.idles());
-  return !reader_.enough() &&
-         std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == calls_; });
+  return !reader_.enough() && std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) { return rank.call == calls_; });
 }
 
 template <class Reader>
@@ -363,16 +356,11 @@ std::vector<typename Walk<Reader>::Waiting> Walk<Reader>::chain() const {
 template <class Reader>
 bool Walk<Reader>::execute(Rank& me, const Moment& now) {
   switch (now.step->kind) {
-    case plan::Kind::acquire:
-      return acquire(me, now);
-    case plan::Kind::await:
-      return await(me, now);
-    case plan::Kind::await_done:
-      return await_done(me, now);
-    case plan::Kind::receive:
-      return receive(me, now);
-    case plan::Kind::drain:
-      return drain(me, now);
+    case plan::Kind::acquire: return acquire(me, now);
+    case plan::Kind::await: return await(me, now);
+    case plan::Kind::await_done: return await_done(me, now);
+    case plan::Kind::receive: return receive(me, now);
+    case plan::Kind::drain: return drain(me, now);
     case plan::Kind::post:
     case plan::Kind::publish:
       start(now);
@@ -403,8 +391,8 @@ template <class Reader>
 bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   const Case& subject = script_.subject();
   const plan::Space space = now.step->dst.space;
-  const bool slot = space == plan::Space::slot ||
-                    (space == plan::Space::ride && ride_of(subject.calls[now.call].rides, now.rank) == Ride::slot);
+  const bool slot =
+      space == plan::Space::slot || (space == plan::Space::ride && ride_of(subject.calls[now.call].rides, now.rank) == Ride::slot);
   const int depth = slot ? std::min(subject.line_depth, subject.slot_depth) : subject.line_depth;
   const Ticket previous = now.ticket - depth - lateness(now);
   // The readers of this call's own use are known. For the use of an earlier call, every rank of the node may be one.
@@ -427,8 +415,7 @@ bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
 }
 
 template <class Reader>
-typename Walk<Reader>::Awaited Walk<Reader>::post_of(int rank, const plan::Step& step, Ticket ticket,
-                                                     std::size_t call) {
+typename Walk<Reader>::Awaited Walk<Reader>::post_of(int rank, const plan::Step& step, Ticket ticket, std::size_t call) {
   const Act& act = script_.act(call);
   const Cast& cast = script_.cast_of(call);
   const std::uint32_t portion = cast.first_portion[step.area] + step.portion;
@@ -483,8 +470,7 @@ bool Walk<Reader>::await_done(Rank& me, const Moment& now) {
 template <class Reader>
 void Walk<Reader>::post(const Moment& now) {
   if (!reader_.posts(now)) return;
-  *post_of(now.rank, *now.step, now.ticket, now.call).post = {true, now.step->kind == plan::Kind::publish, 0,
-                                                               reader_.gives(now)};
+  *post_of(now.rank, *now.step, now.ticket, now.call).post = {true, now.step->kind == plan::Kind::publish, 0, reader_.gives(now)};
 }
 
 template <class Reader>

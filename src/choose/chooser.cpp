@@ -15,7 +15,7 @@ using algorithms::Collective;
 using plan::Carrier;
 
 // Tells whether the bounds hold `bytes`. Narrows the sizes to which a decision applies to those with the same answer.
-bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
+bool narrows(Decision& decision, const Bounds& bounds, std::size_t bytes) {
   if (bounds.hold(bytes)) {
     decision.from = std::max(decision.from, bounds.from);
     decision.to = std::min(decision.to, bounds.to);
@@ -27,7 +27,7 @@ bool narrows(Decision &decision, const Bounds &bounds, std::size_t bytes) {
 }
 
 // The decision that a rule states.
-void follow(Decision &decision, const Rule &rule, const Situation &situation) {
+void follow(Decision& decision, const Rule& rule, const Situation& situation) {
   decision.rule = &rule;
   decision.algorithm = &algorithms::all()[static_cast<std::size_t>(rule.algorithm)];
   decision.carrier = rule.carrier;
@@ -36,9 +36,9 @@ void follow(Decision &decision, const Rule &rule, const Situation &situation) {
 }
 
 // Returns the decision of the first built-in rule that applies. `decision` holds the sizes for which no earlier rule applies.
-Decision by_rule(const Situation &situation, Collective collective, std::size_t bytes, Needs needs, Decision decision = {}) {
+Decision by_rule(const Situation& situation, Collective collective, std::size_t bytes, Needs needs, Decision decision = {}) {
   const Facts facts = facts_of(situation, collective, needs);
-  for (const Rule &rule : rules()) {
+  for (const Rule& rule : rules()) {
     if (!rule.applies(collective, situation.ranks, facts)) continue;
     if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
     follow(decision, rule, situation);
@@ -47,7 +47,7 @@ Decision by_rule(const Situation &situation, Collective collective, std::size_t 
   return decision;
 }
 
-algorithms::Request request_for(const Situation &situation, const Decision &decision) {
+algorithms::Request request_for(const Situation& situation, const Decision& decision) {
   algorithms::Request request;
   request.collective = decision.algorithm->collective;
   request.ranks = situation.ranks;
@@ -58,14 +58,14 @@ algorithms::Request request_for(const Situation &situation, const Decision &deci
   return request;
 }
 
-algorithms::Footprint footprint_of(const Situation &situation, const Decision &decision) {
+algorithms::Footprint footprint_of(const Situation& situation, const Decision& decision) {
   return decision.algorithm->footprint(request_for(situation, decision));
 }
 
 // Returns the size up to which values ride. A value rides as long as the rules would not have its blocks read or written where
 // they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
 // packed ride together.
-std::size_t longest_ride(const Situation &situation, Collective collective, std::uint32_t pack) {
+std::size_t longest_ride(const Situation& situation, Collective collective, std::uint32_t pack) {
   std::size_t bytes = 0;
   while (bytes < kLargestSlot) {
     const Decision next = by_rule(situation, collective, bytes + 1, {});
@@ -76,20 +76,21 @@ std::size_t longest_ride(const Situation &situation, Collective collective, std:
 }
 
 // Returns the size up to which blocks ride for certain. A rank's blocks may ride together, with a table of their ends.
-std::size_t longest_of_all(const Decision &decision) {
+std::size_t longest_of_all(const Decision& decision) {
   const std::size_t most = std::min(decision.ride_bytes, kLargestSlot) / decision.footprint.pack;
   return most - std::min(most, sizeof(std::uint32_t));
 }
 
 // Tells whether the decision's algorithm can run `bytes` by its carrier, and sets the footprint, what may ride, and the sizes for
 // which that holds.
-bool settle(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
+bool settle(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
   const Carrier carrier = decision.carrier;
   if (!decision.algorithm->carries(carrier)) return false;
   decision.footprint = footprint_of(situation, decision);
   const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
   if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
-  if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
+  if (decision.algorithm->rides())
+    decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
   if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);
   if (carrier == Carrier::line) return narrows(decision, {0, plan::kLinePayloadBytes / decision.footprint.pack}, bytes);
   return carrier == Carrier::slot || situation.addressable;
@@ -97,7 +98,7 @@ bool settle(Decision &decision, const Situation &situation, std::size_t bytes, N
 
 // Settles the carrier for `bytes`. It is the wanted one, or otherwise one that the algorithm has. Returns false if there is
 // none, because the algorithm cannot run then.
-bool settle_carrier(Decision &decision, const Situation &situation, std::size_t bytes, Needs needs) {
+bool settle_carrier(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
   const std::array carriers = {decision.carrier, Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
   return std::any_of(carriers.begin(), carriers.end(), [&](Carrier carrier) {
     decision.carrier = carrier;
@@ -107,12 +108,12 @@ bool settle_carrier(Decision &decision, const Situation &situation, std::size_t 
 
 // Returns the decision of the first row of the table that applies and can run the call, or that of the built-in rules. A row of the
 // MPI's own collective is kept in mind: what would run here without it is needed for calls that cannot be passed on.
-Decision by_table(const Table *table, const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
+Decision by_table(const Table* table, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   Decision decision;
   const Facts facts = facts_of(situation, collective, needs);
-  const Rule *outside = nullptr;
+  const Rule* outside = nullptr;
   for (std::size_t i = 0; table != nullptr && i < table->rules.size(); ++i) {
-    const Rule &rule = table->rules[i];
+    const Rule& rule = table->rules[i];
     if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
     if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
     if (rule.algorithm == kByMpi) {
@@ -136,7 +137,7 @@ Decision by_table(const Table *table, const Situation &situation, Collective col
   return decision;
 }
 
-void fragment(Decision &decision, const Fragmentation &by_user) {
+void fragment(Decision& decision, const Fragmentation& by_user) {
   if (!decision.algorithm->fragments || decision.carrier == Carrier::line) {
     decision.fragment_bytes = 0;
     return;
@@ -151,10 +152,10 @@ void fragment(Decision &decision, const Fragmentation &by_user) {
 
 }  // namespace
 
-Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes, Needs needs) {
+Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   Decision standard = by_table(settings.table.get(), situation, collective, bytes, needs);
   Decision decision = standard;
-  const Forced *const forced = settings.forced_for(collective);
+  const Forced* const forced = settings.forced_for(collective);
   if (forced != nullptr && (!needs.strict || forced->algorithm->strict())) {
     decision.forced = true;
     decision.outside = false;
@@ -174,7 +175,7 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
   return decision;
 }
 
-Decision choose(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes, Needs needs,
+Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs,
                 plan::Modes modes) {
   Decision decision = choose(settings, situation, collective, bytes, needs);
   const bool staged = decision.carrier == Carrier::line || decision.carrier == Carrier::slot;
@@ -189,10 +190,10 @@ Decision choose(const Settings &settings, const Situation &situation, Collective
   return settle(direct, situation, bytes, needs) ? direct : decision;
 }
 
-std::vector<Decision> candidates(const Situation &situation, Collective collective, std::size_t bytes, Needs needs,
+std::vector<Decision> candidates(const Situation& situation, Collective collective, std::size_t bytes, Needs needs,
                                  std::span<const int> radices, std::span<const std::size_t> fragments) {
   std::vector<Decision> result;
-  for (const Algorithm &row : algorithms::all()) {
+  for (const Algorithm& row : algorithms::all()) {
     if (row.collective != collective || (needs.strict && !row.strict())) continue;
     for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
       for (const int radix : radices) {
@@ -217,13 +218,13 @@ std::vector<Decision> candidates(const Situation &situation, Collective collecti
 namespace {
 
 // The most bytes of a fragment.
-std::size_t longest_fragment(const Decision &decision) {
+std::size_t longest_fragment(const Decision& decision) {
   const std::size_t most = decision.footprint.slots ? kLargestSlot / decision.footprint.pack : Bounds{}.to;
   return decision.fragment_bytes == 0 ? most : std::min(most, decision.fragment_bytes);
 }
 
 // Tells whether both cut all messages of their sizes into the same fragments.
-bool are_cut_alike(const Decision &a, const Decision &b) {
+bool are_cut_alike(const Decision& a, const Decision& b) {
   const std::size_t of_a = longest_fragment(a), of_b = longest_fragment(b);
   return of_a == of_b || std::min(of_a, of_b) >= a.to;
 }
@@ -240,25 +241,26 @@ Bounds size_class_of(std::size_t bytes) {
   return {from};
 }
 
-std::vector<Decision> by_size_class(const Settings &settings, const Situation &situation, Collective collective, Needs needs) {
+std::vector<Decision> by_size_class(const Settings& settings, const Situation& situation, Collective collective, Needs needs) {
   std::vector<Decision> result;
   for (std::size_t bytes = 0;; bytes = result.back().to + 1) {
     result.push_back(choose(settings, situation, collective, bytes, needs));
-    Decision &decision = result.back();
+    Decision& decision = result.back();
     static_cast<void>(narrows(decision, size_class_of(bytes), bytes));
     if (decision.to == Bounds{}.to) return result;
   }
 }
 
-std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits) {
+std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits) {
   constexpr std::size_t kMost = 8;
   std::vector<Decision> result{chosen};
   if (chosen.forced || chosen.outside || chosen.rule->file != rules().front().file) return result;
   const Collective collective = chosen.algorithm->collective;
-  // Two operands in the order of the ranks are combined in one way only. The other way round, the bits may be others: MAX of 0 and -0.
+  // Two operands in the order of the ranks are combined in one way only. The other way round, the bits may be others: MAX of 0 and
+  // -0.
   const bool in_order = same_bits && situation.ranks == 2 && chosen.algorithm->strict();
   const auto add = [&](Decision way) {
-    const auto is_same = [&](const Decision &other) {
+    const auto is_same = [&](const Decision& other) {
       return other.algorithm == way.algorithm && other.carrier == way.carrier && other.radix == way.radix;
     };
     if (result.size() == kMost || std::any_of(result.begin(), result.end(), is_same)) return;
@@ -278,7 +280,7 @@ std::vector<Decision> ways(const Situation &situation, const Decision &chosen, N
     way.carrier = static_cast<Carrier>(carrier);
     add(way);
   }
-  for (const Rule &rule : rules()) {
+  for (const Rule& rule : rules()) {
     if (rule.collective != collective || !rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) continue;
     Decision way = chosen;
     follow(way, rule, situation);
@@ -292,7 +294,7 @@ std::vector<Decision> ways(const Situation &situation, const Decision &chosen, N
   return result;
 }
 
-Rule rule_for(const Decision &decision, const Situation &situation) {
+Rule rule_for(const Decision& decision, const Situation& situation) {
   Rule rule;
   rule.collective = decision.algorithm->collective;
   rule.bytes = {decision.from, decision.to};
@@ -322,9 +324,9 @@ plan::Rings rings_for(bool oversubscribed, int ranks) {
   return {64, {{{32, 1024}, {16, 8192}, {large, kLargestSlot}}}};
 }
 
-Cut cut(const plan::SlotClasses &slots, const Decision &decision, std::size_t count, std::size_t element_bytes) {
+Cut cut(const plan::SlotClasses& slots, const Decision& decision, std::size_t count, std::size_t element_bytes) {
   Cut cut;
-  const algorithms::Footprint &footprint = decision.footprint;
+  const algorithms::Footprint& footprint = decision.footprint;
   const std::size_t bytes = count * element_bytes;
   std::size_t fragment_bytes = decision.fragment_bytes;
   if (decision.halves && bytes >= kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
@@ -340,16 +342,16 @@ Cut cut(const plan::SlotClasses &slots, const Decision &decision, std::size_t co
   return cut;
 }
 
-Resolution resolve(const Settings &settings, const Situation &situation, Collective collective, std::size_t count,
+Resolution resolve(const Settings& settings, const Situation& situation, Collective collective, std::size_t count,
                    std::size_t element_bytes, bool strict) {
   const Needs needs = needs_of(collective, situation.ranks, element_bytes, strict);
   const Decision decision = choose(settings, situation, collective, count * element_bytes, needs);
   return {decision, cut(rings_for(situation.oversubscribed, situation.ranks).slots, decision, count, element_bytes)};
 }
 
-std::optional<Decision> without_sizes(const Settings &settings, const Situation &situation, Collective collective) {
+std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
   if (situation.nodes > 1 || settings.forced_for(collective) != nullptr) return std::nullopt;
-  for (const Algorithm &row : algorithms::all()) {
+  for (const Algorithm& row : algorithms::all()) {
     if (row.collective != collective || !row.rides()) continue;
     Decision decision;
     decision.algorithm = &row;

@@ -19,7 +19,7 @@ namespace copse::choose {
 
 // Many fields: the answer to one question, with its reasons.
 struct Decision {
-  const algorithms::Algorithm *algorithm = nullptr;
+  const algorithms::Algorithm* algorithm = nullptr;
   plan::Carrier carrier = plan::Carrier::slot;
   int radix = 2;
   std::size_t fragment_bytes = 0;  // 0: one fragment, unless it must fit in a slot
@@ -28,7 +28,7 @@ struct Decision {
   bool outside = false;            // blocking calls go to the MPI's own collective; the rest runs as said here
   algorithms::Footprint footprint;
   // The reasons: the rule for this size, and whether the user's choice has replaced its algorithm.
-  const Rule *rule = nullptr;
+  const Rule* rule = nullptr;
   bool forced = false;
   // The decision is the same for all sizes of a message, or of a block, from `from` to `to`.
   std::size_t from = 0, to = std::numeric_limits<std::size_t>::max();
@@ -36,36 +36,36 @@ struct Decision {
 inline constexpr std::size_t kHalvesFrom = 8192;
 
 // Decides for a message, or blocks, of `bytes` bytes.
-[[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+[[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs);
 // Decides for a call whose buffers may be touched in other modes. If others may read or write a buffer before its rank enters, no
 // signal is cheaper than that, however short the message is.
-[[nodiscard]] Decision choose(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+[[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs, plan::Modes modes);
 
 // Returns everything that could run messages, or blocks, of `bytes` bytes: every algorithm by each of its carriers, with each of
 // the radices and in fragments of each of the sizes (0: not cut, unless it must fit in a slot), as far as they differ for that
 // message. An algorithm for which the radix means nothing is there once for each radix.
-[[nodiscard]] std::vector<Decision> candidates(const Situation &situation, algorithms::Collective collective, std::size_t bytes,
+[[nodiscard]] std::vector<Decision> candidates(const Situation& situation, algorithms::Collective collective, std::size_t bytes,
                                                Needs needs, std::span<const int> radices, std::span<const std::size_t> fragments);
 
-// The size classes for which Copse learns separately what is fastest. Class 0 holds what fits in a line, each of the others goes up to
-// four times the size of the one before it, and the last one has no end.
+// The size classes for which Copse learns separately what is fastest. Class 0 holds what fits in a line, each of the others goes up
+// to four times the size of the one before it, and the last one has no end.
 inline constexpr int kSizeClasses = 10;
 [[nodiscard]] Bounds size_class_of(std::size_t bytes);
 
 // Returns the decisions for all sizes, from 0 on, each within one size class. All ranks know the same list.
-[[nodiscard]] std::vector<Decision> by_size_class(const Settings &settings, const Situation &situation, algorithms::Collective collective,
-                                                  Needs needs);
+[[nodiscard]] std::vector<Decision> by_size_class(const Settings& settings, const Situation& situation,
+                                                  algorithms::Collective collective, Needs needs);
 
 // Returns what may be tried instead of `chosen`, which is the first one: what the rules would choose for other sizes or situations,
-// its own algorithm by other carriers, and, where it can be asked and ranks do not take turns, the MPI's own collective. Each can run
-// all sizes of `chosen`. `same_bits` leaves out what could combine numbers in another order. If the user or a table has chosen, there is
-// nothing else.
-[[nodiscard]] std::vector<Decision> ways(const Situation &situation, const Decision &chosen, Needs needs, bool same_bits);
+// its own algorithm by other carriers, and, where it can be asked and ranks do not take turns, the MPI's own collective. Each can
+// run all sizes of `chosen`. `same_bits` leaves out what could combine numbers in another order. If the user or a table has chosen,
+// there is nothing else.
+[[nodiscard]] std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits);
 
 // Returns a row of a tuning table that decides so, for ranks in this situation.
-[[nodiscard]] Rule rule_for(const Decision &decision, const Situation &situation);
+[[nodiscard]] Rule rule_for(const Decision& decision, const Situation& situation);
 
 // Returns the memory for values in transit of a communicator of so many ranks.
 [[nodiscard]] plan::Rings rings_for(bool oversubscribed, int ranks);
@@ -83,18 +83,18 @@ struct Cut {
   std::size_t fragment_count = 0;  // elements in a fragment; 0: all
   int slot_class = 0;
 };
-[[nodiscard]] Cut cut(const plan::SlotClasses &slots, const Decision &decision, std::size_t count, std::size_t element_bytes);
+[[nodiscard]] Cut cut(const plan::SlotClasses& slots, const Decision& decision, std::size_t count, std::size_t element_bytes);
 
 // The whole answer for a call of `count` elements (of each block).
 struct Resolution {
   Decision decision;
   Cut cut;
 };
-[[nodiscard]] Resolution resolve(const Settings &settings, const Situation &situation, algorithms::Collective collective,
+[[nodiscard]] Resolution resolve(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                                  std::size_t count, std::size_t element_bytes, bool strict);
 
 // What runs a call with sizes that not all ranks know without exchanging them first, if anything does.
-[[nodiscard]] std::optional<Decision> without_sizes(const Settings &settings, const Situation &situation,
+[[nodiscard]] std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation,
                                                     algorithms::Collective collective);
 
 }  // namespace copse::choose

@@ -23,8 +23,7 @@ struct Known {
 constexpr std::array kKnown = [] {
   using namespace algorithms;
   return std::to_array<Known>({
-#define ALGORITHM(collective, name, carriers, keeps_order, fragments, ...) \
-  {Collective::collective, #name, carriers, fragments},
+#define ALGORITHM(collective, name, carriers, keeps_order, fragments, ...) {Collective::collective, #name, carriers, fragments},
 #define PACK(...)
 #include "algorithms/registry.def"
 #undef PACK
@@ -37,10 +36,11 @@ constexpr std::array kKnown = [] {
 consteval int place_of(Collective collective, std::string_view name, Carrier carrier, int radix, Pieces pieces) {
   if (radix < 2 || radix > 64) throw std::invalid_argument("a radix that is not from 2 to 64");
   for (std::size_t i = 0; i < kKnown.size(); ++i) {
-    const Known &known = kKnown[i];
+    const Known& known = kKnown[i];
     if (known.collective != collective || known.name != name) continue;
     if ((known.carriers >> static_cast<int>(carrier) & 1U) == 0) throw std::invalid_argument("an algorithm without that carrier");
-    if ((carrier == Carrier::line || !known.fragments) && pieces != Pieces::whole) throw std::invalid_argument("pieces of what is not cut");
+    if ((carrier == Carrier::line || !known.fragments) && pieces != Pieces::whole)
+      throw std::invalid_argument("pieces of what is not cut");
     return static_cast<int>(i);
   }
   throw std::invalid_argument("no algorithm of that name");
@@ -54,16 +54,25 @@ constexpr Bounds between(std::size_t less, std::size_t most) { return {less + 1,
 constexpr Bounds together(std::size_t most) { return {0, most, true}; }
 
 constexpr Rule kRules[] = {
-#define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)                    \
-  {Collective::collective, bytes, ranks, with, without,                                                     \
-   place_of(Collective::collective, #algorithm, Carrier::carrier, radix, Pieces::pieces), Carrier::carrier, \
-   radix,                  Pieces::pieces, __LINE__, "rules.def", 0},
+#define RULE(collective, bytes, ranks, with, without, algorithm, carrier, radix, pieces)  \
+  {Collective::collective,                                                                \
+   bytes,                                                                                 \
+   ranks,                                                                                 \
+   with,                                                                                  \
+   without,                                                                               \
+   place_of(Collective::collective, #algorithm, Carrier::carrier, radix, Pieces::pieces), \
+   Carrier::carrier,                                                                      \
+   radix,                                                                                 \
+   Pieces::pieces,                                                                        \
+   __LINE__,                                                                              \
+   "rules.def",                                                                           \
+   0},
 #include "choose/rules.def"
 #undef RULE
 };
 
-constexpr bool is_for_all(const Rule &rule) {
-  const auto open = [](const Bounds &bounds) { return bounds.from == 0 && bounds.to == any.to; };
+constexpr bool is_for_all(const Rule& rule) {
+  const auto open = [](const Bounds& bounds) { return bounds.from == 0 && bounds.to == any.to; };
   return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
 }
 
@@ -78,9 +87,10 @@ consteval bool is_complete() {
   }
   return collectives == algorithms::kCollectives;
 }
-static_assert(is_complete(), "rules.def: in the order of collectives, each of which ends with a row for all cases, and has no other");
+static_assert(is_complete(),
+              "rules.def: in the order of collectives, each of which ends with a row for all cases, and has no other");
 
-std::string text_of(const Bounds &bounds, const char *what) {
+std::string text_of(const Bounds& bounds, const char* what) {
   const std::string unit = std::string(" ") + what + (bounds.together ? " of all ranks together" : "");
   if (bounds.from == 0 && bounds.to == any.to) return {};
   if (bounds.to == any.to) return "over " + std::to_string(bounds.from - 1) + unit;
@@ -91,7 +101,7 @@ std::string text_of(const Bounds &bounds, const char *what) {
 // Returns what slots cost for each byte that the kernel would copy instead. In a broadcast, gather or scatter one side
 // writes slots while the other reads them. In other collectives each rank does both. Two ranks that each reduce half of
 // a message read all of it and write half.
-float cost_by_slots(const CopyCosts &costs, Collective collective) {
+float cost_by_slots(const CopyCosts& costs, Collective collective) {
   const float slower = std::max(costs.write, costs.read);
   switch (collective) {
     case Collective::broadcast: return 2 * slower;
@@ -109,15 +119,14 @@ constexpr float kClearlyCheaper = 0.75F;
 
 }  // namespace
 
-const char *name_of(Fact fact) {
-  constexpr std::array names = {"several nodes",    "several regions",     "turns",        "direct memory",
-                                "loads and stores", "a cheap kernel copy", "strict order", "wide elements",
-                                "buffers in reach", "helpers"};
+const char* name_of(Fact fact) {
+  constexpr std::array names = {"several nodes",       "several regions", "turns",         "direct memory",    "loads and stores",
+                                "a cheap kernel copy", "strict order",    "wide elements", "buffers in reach", "helpers"};
   static_assert(names.size() == kFacts);
   return names[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(fact)))];
 }
 
-Facts facts_of(const Situation &situation, Collective collective, Needs needs) {
+Facts facts_of(const Situation& situation, Collective collective, Needs needs) {
   const bool cheap = situation.costs.kernel <= kClearlyCheaper * cost_by_slots(situation.costs, collective);
   unsigned facts = 0;
   const auto add = [&](bool so, Fact fact) { facts |= so ? unsigned{fact} : 0U; };
@@ -139,12 +148,12 @@ Bounds Bounds::of_one(int ranks) const {
   return {from, to / std::bit_ceil(static_cast<std::size_t>(ranks))};
 }
 
-const char *name_of(Pieces pieces) {
+const char* name_of(Pieces pieces) {
   constexpr std::array names = {"whole", "staged", "large", "strips", "fixed"};
   return names[static_cast<std::size_t>(pieces)];
 }
 
-std::size_t fragment_bytes_of(const Rule &rule, const Situation &situation) {
+std::size_t fragment_bytes_of(const Rule& rule, const Situation& situation) {
   switch (rule.pieces) {
     case Pieces::whole: return 0;
     case Pieces::staged: return (situation.oversubscribed || situation.ranks == 2 ? 64 : 32) * KiB;
@@ -157,9 +166,9 @@ std::size_t fragment_bytes_of(const Rule &rule, const Situation &situation) {
 
 std::span<const Rule> rules() { return kRules; }
 
-std::string case_of(const Rule &rule) {
+std::string case_of(const Rule& rule) {
   std::string text;
-  const auto add = [&text](const std::string &word) { text += word.empty() || text.empty() ? word : ", " + word; };
+  const auto add = [&text](const std::string& word) { text += word.empty() || text.empty() ? word : ", " + word; };
   add(text_of(rule.bytes, "bytes"));
   add(text_of(rule.ranks, "ranks"));
   for (int i = 0; i < kFacts; ++i) {

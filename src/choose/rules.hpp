@@ -32,7 +32,7 @@ enum class Pieces : std::uint8_t {
   strips,  // 16 KiB for each rank: data read from one side is still in the first cache when it is stored
   fixed,   // Rule::fragment_bytes
 };
-[[nodiscard]] const char *name_of(Pieces pieces);
+[[nodiscard]] const char* name_of(Pieces pieces);
 
 inline constexpr int kByMpi = -1;  // instead of an algorithm: the MPI's own collective
 
@@ -45,7 +45,7 @@ struct Rule {
   int radix = 2;
   Pieces pieces = Pieces::whole;
   int line = 0;                 // where the rule stands
-  const char *file = "rules.def";
+  const char* file = "rules.def";
   std::size_t fragment_bytes = 0;
 
   [[nodiscard]] bool applies(algorithms::Collective to, int among, Facts facts) const {
@@ -54,12 +54,12 @@ struct Rule {
 };
 
 // Returns the size of the fragments; 0: no bound.
-[[nodiscard]] std::size_t fragment_bytes_of(const Rule &rule, const Situation &situation);
+[[nodiscard]] std::size_t fragment_bytes_of(const Rule& rule, const Situation& situation);
 
 // The built-in rules.
 [[nodiscard]] std::span<const Rule> rules();
 
 // Describes the rule's case to the user.
-[[nodiscard]] std::string case_of(const Rule &rule);
+[[nodiscard]] std::string case_of(const Rule& rule);
 
 }  // namespace copse::choose

@@ -24,13 +24,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-std::string join(const std::vector<std::string> &words) {
+std::string join(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string &word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
 }
 
-std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string> &known) {
+std::string unknown(std::string_view what, std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest(word, known);
   return "no " + std::string(what) + " is called '" + std::string(word) + "'" +
          (near.empty() ? "" : "; did you mean '" + near + "'?") + " (known: " + join(known) + ")";
@@ -41,14 +41,14 @@ struct Reader {
   Settings settings;
   std::string error;
 
-  void mistake(std::string_view name, std::string_view value, const std::string &why) {
+  void mistake(std::string_view name, std::string_view value, const std::string& why) {
     if (error.empty()) error = std::string(name) + "=" + std::string(value) + ": " + why;
   }
   void unknown_word(std::string_view name, std::string_view value, std::string_view what, std::string_view word,
-                    const std::vector<std::string> &known) {
+                    const std::vector<std::string>& known) {
     mistake(name, value, unknown(what, word, known));
   }
-  void boolean(std::string_view name, std::string_view value, bool &target) {
+  void boolean(std::string_view name, std::string_view value, bool& target) {
     if (value == "0" || value == "1") {
       target = value == "1";
     } else {
@@ -72,8 +72,7 @@ struct Reader {
   void topology(std::string_view, std::string_view value) { settings.topology = value; }
 
   // Returns the index of the value among the known words, or 0 if it is not one of them.
-  std::size_t one_of(std::string_view name, std::string_view value, std::string_view what,
-                     const std::vector<std::string> &known) {
+  std::size_t one_of(std::string_view name, std::string_view value, std::string_view what, const std::vector<std::string>& known) {
     const auto at = std::find(known.begin(), known.end(), value);
     if (at != known.end()) return static_cast<std::size_t>(at - known.begin());
     unknown_word(name, value, what, value, known);
@@ -89,7 +88,7 @@ struct Reader {
     settings.progress_thread = one_of(name, value, "kind of progress", {"calls", "thread"}) == 1;
   }
 
-  void number(std::string_view name, std::string_view value, const char *what, std::size_t most, int &target) {
+  void number(std::string_view name, std::string_view value, const char* what, std::size_t most, int& target) {
     const auto count = text::number_in(value);
     if (!count || *count == 0 || *count > most)
       return mistake(name, value, "expected a number of " + std::string(what) + ", 1 to " + std::to_string(most));
@@ -124,8 +123,9 @@ struct Reader {
       sound = (wanted.number = in(value, 0, kHelpersMost)) >= 0;
     }
     if (!sound)
-      return mistake(name, value, "expected a number of helpers up to " + std::to_string(kHelpersMost) +
-                                      ", a ratio such as 1/8, or processors such as cpus:6,7");
+      return mistake(name, value,
+                     "expected a number of helpers up to " + std::to_string(kHelpersMost) +
+                         ", a ratio such as 1/8, or processors such as cpus:6,7");
     settings.collective_processors = std::move(wanted);
   }
 
@@ -175,7 +175,7 @@ struct Reader {
       table->read(text::Json::parse(text, file), file);
       settings.table = std::move(table);
       settings.fingerprint += std::hash<std::string>{}(text);
-    } catch (const text::FileError &wrong) {
+    } catch (const text::FileError& wrong) {
       mistake(name, value, wrong.what());
     }
   }
@@ -210,29 +210,29 @@ const Row kRows[] = {
 
 }  // namespace
 
-const Forced *Settings::forced_for(Collective collective) const {
-  for (const Forced &choice : forced)
+const Forced* Settings::forced_for(Collective collective) const {
+  for (const Forced& choice : forced)
     if (choice.collective == collective) return &choice;
   return nullptr;
 }
 
-const std::vector<Variable> &variables() {
-  static const auto &list = *new auto([] {  // never destroyed: the program's destructors may still call
+const std::vector<Variable>& variables() {
+  static const auto& list = *new auto([] {  // never destroyed: the program's destructors may still call
     std::vector<Variable> rows;
-    for (const Row &row : kRows) rows.push_back(row.variable);
+    for (const Row& row : kRows) rows.push_back(row.variable);
     return rows;
   }());
   return list;
 }
 
-std::optional<Forced> forced_in(Collective collective, std::string_view text, std::string &why) {
+std::optional<Forced> forced_in(Collective collective, std::string_view text, std::string& why) {
   const auto words = split(text, ':');
   Forced forced;
   forced.collective = collective;
   forced.algorithm = algorithms::find(collective, words[0]);
   if (forced.algorithm == nullptr) {
     std::vector<std::string> known;
-    for (const auto &row : algorithms::all())
+    for (const auto& row : algorithms::all())
       if (row.collective == collective) known.emplace_back(row.name);
     why = unknown(std::string(algorithms::name_of(collective)) + " algorithm", words[0], known);
     return std::nullopt;
@@ -261,26 +261,26 @@ std::optional<Forced> forced_in(Collective collective, std::string_view text, st
   return forced;
 }
 
-std::optional<Settings> read_settings(const char *const *environment, std::string &error) {
+std::optional<Settings> read_settings(const char* const* environment, std::string& error) {
   Reader reader;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const std::string_view entry(*environment);
     if (!entry.starts_with("COPSE_")) continue;
     const std::string_view name = entry.substr(0, entry.find('='));
     const std::string_view value = name.size() < entry.size() ? entry.substr(name.size() + 1) : std::string_view{};
-    const auto row =
-        std::find_if(std::begin(kRows), std::end(kRows), [&](const Row &r) { return r.variable.name == name; });
+    const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.variable.name == name; });
     if (row == std::end(kRows)) {
       std::vector<std::string> known;
-      for (const Variable &variable : variables()) known.emplace_back(variable.name);
+      for (const Variable& variable : variables()) known.emplace_back(variable.name);
       const std::string near = nearest(name, known);
-      error = std::string(name) + ": Copse has no such variable" +
-              (near.empty() ? "" : "; did you mean " + near + "?") + " (copse info --env lists them)";
+      error = std::string(name) + ": Copse has no such variable" + (near.empty() ? "" : "; did you mean " + near + "?") +
+              " (copse info --env lists them)";
       return std::nullopt;
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    // Some mean nothing to other ranks, or may differ between them. Sums, because the order of an environment means nothing, either.
+    // Some mean nothing to other ranks, or may differ between them. Sums, because the order of an environment means nothing,
+    // either.
     if (name != "COPSE_TRACE" && name != "COPSE_LEARNED" && name != "COPSE_QUIET" && name != "COPSE_JOIN")
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }

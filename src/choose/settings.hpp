@@ -16,13 +16,13 @@ namespace copse::choose {
 // A forced algorithm: `allreduce=knomial`, optionally with a carrier and a radix: `bcast=knomial:put:4`.
 struct Forced {
   algorithms::Collective collective{};
-  const algorithms::Algorithm *algorithm = nullptr;
+  const algorithms::Algorithm* algorithm = nullptr;
   std::optional<plan::Carrier> carrier;
   std::optional<int> radix;
 };
 
 // Reads `algorithm[:carrier][:radix]`. If that is wrong, the result is empty, and `why` says what is known.
-[[nodiscard]] std::optional<Forced> forced_in(algorithms::Collective collective, std::string_view words, std::string &why);
+[[nodiscard]] std::optional<Forced> forced_in(algorithms::Collective collective, std::string_view words, std::string& why);
 
 struct Table;
 
@@ -83,17 +83,17 @@ struct Settings {
 
   std::uint64_t fingerprint = 0;  // of all settings that must be equal on all ranks
 
-  [[nodiscard]] const Forced *forced_for(algorithms::Collective collective) const;
+  [[nodiscard]] const Forced* forced_for(algorithms::Collective collective) const;
 };
 
 // A variable, as the documentation and `copse info --env` show it.
 struct Variable {
   std::string_view name, values, standard, meaning;  // `standard`: the value while it is not set
 };
-[[nodiscard]] const std::vector<Variable> &variables();
+[[nodiscard]] const std::vector<Variable>& variables();
 
 // Reads every COPSE_ variable of `environment` (NAME=VALUE strings, a null-terminated list). If one is wrong, the
 // result is empty and `error` is one line that says what is wrong, what was expected, and what to try.
-[[nodiscard]] std::optional<Settings> read_settings(const char *const *environment, std::string &error);
+[[nodiscard]] std::optional<Settings> read_settings(const char* const* environment, std::string& error);
 
 }  // namespace copse::choose

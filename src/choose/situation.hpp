@@ -24,7 +24,7 @@ struct Situation {
   CopyCosts costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
   bool mpi = false;             // the MPI's own collectives can make blocking calls instead of Copse
-  const topology::Placement *places = nullptr;  // one per rank, if known
+  const topology::Placement* places = nullptr;  // one per rank, if known
 };
 
 // What a call needs that not every algorithm can do.
@@ -48,8 +48,8 @@ enum Fact : Facts {
   kHelped = 1 << 9,   // The last ranks are helpers.
 };
 inline constexpr int kFacts = 10;
-[[nodiscard]] const char *name_of(Fact fact);
+[[nodiscard]] const char* name_of(Fact fact);
 
-[[nodiscard]] Facts facts_of(const Situation &situation, algorithms::Collective collective, Needs needs);
+[[nodiscard]] Facts facts_of(const Situation& situation, algorithms::Collective collective, Needs needs);
 
 }  // namespace copse::choose

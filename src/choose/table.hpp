@@ -13,7 +13,7 @@
 namespace copse::choose {
 
 // The members of a row that are true or false, and what they ask for.
-inline constexpr std::pair<const char *, Fact> kSituationWords[] = {{"nodes", kNodes}, {"regions", kRegions}, {"turns", kTurns}};
+inline constexpr std::pair<const char*, Fact> kSituationWords[] = {{"nodes", kNodes}, {"regions", kRegions}, {"turns", kTurns}};
 inline constexpr const char *kDirectReach = "direct", *kKernelReach = "kernel", *kStagedReach = "staged";
 
 struct Table {
@@ -26,19 +26,20 @@ struct Table {
   std::vector<std::string> reasons;  // why each rule is there: what was measured, as a text for people; empty: not said
 
   Table() = default;
-  Table(const Table &) = delete;  // the rules point to `file`
-  Table &operator=(const Table &) = delete;
+  Table(const Table&) = delete;  // the rules point to `file`
+  Table& operator=(const Table&) = delete;
 
   // Reads a document into an empty table. Throws text::FileError if it is not a table, or if a row asks for what Copse cannot
   // do.
-  void read(const text::Json &document, const std::string &origin);
+  void read(const text::Json& document, const std::string& origin);
   // Returns the reason of a rule; an empty text if it is not one of the table's.
-  [[nodiscard]] std::string reason_of(const Rule &rule) const;
+  [[nodiscard]] std::string reason_of(const Rule& rule) const;
 };
 
 // Puts rows before those of a table's file, and takes out those that stand there for the same cases. Makes the file if there is
 // none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or cannot be written.
 // Processes and threads may do so at the same time.
-void add_to_file(const std::string &file, const std::string &machine, const std::vector<Rule> &rules, const std::vector<std::string> &reasons);
+void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
+                 const std::vector<std::string>& reasons);
 
 }  // namespace copse::choose

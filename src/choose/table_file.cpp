@@ -16,7 +16,7 @@ namespace {
 // Holds a lock on the folder of a file, if its file system has locks. So the lock leaves nothing behind.
 class FolderLock {
  public:
-  explicit FolderLock(const std::string &file) {
+  explicit FolderLock(const std::string& file) {
     const std::filesystem::path folder = std::filesystem::path(file).parent_path();
     folder_ = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder_ >= 0) static_cast<void>(::flock(folder_, LOCK_EX));
@@ -24,30 +24,32 @@ class FolderLock {
   ~FolderLock() {
     if (folder_ >= 0) ::close(folder_);
   }
-  FolderLock(const FolderLock &) = delete;
-  FolderLock &operator=(const FolderLock &) = delete;
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
   int folder_ = -1;
 };
 
-void write(std::ostream &out, const char *name, const Bounds &bounds) {
+void write(std::ostream& out, const char* name, const Bounds& bounds) {
   if (bounds.from == 0 && bounds.to == Bounds{}.to) return;
   out << ", \"" << name << "\": [" << bounds.from << ", ";
-  if (bounds.to == Bounds{}.to)
-    out << "null]";
-  else
-    out << bounds.to << ']';
+  if (bounds.to == Bounds{}.to) out << "null]";
+  else out << bounds.to << ']';
 }
 
-void write(std::ostream &out, const Rule &rule, const std::string &reason) {
+void write(std::ostream& out, const Rule& rule, const std::string& reason) {
   out << "{\"collective\": " << text::json_quoted(algorithms::name_of(rule.collective));
   write(out, "bytes", rule.bytes);
   write(out, "ranks", rule.ranks);
-  for (const auto &[word, fact] : kSituationWords)
+  for (const auto& [word, fact] : kSituationWords)
     if (((rule.with | rule.without) & fact) != 0) out << ", \"" << word << "\": " << ((rule.with & fact) != 0 ? "true" : "false");
   if (((rule.with | rule.without) & kReach) != 0)
-    out << ", \"reach\": \"" << ((rule.with & kReach) == 0 ? kStagedReach : (rule.with & kLoads) != 0 ? kDirectReach : kKernelReach) << '"';
+    out << ", \"reach\": \""
+        << ((rule.with & kReach) == 0   ? kStagedReach
+            : (rule.with & kLoads) != 0 ? kDirectReach
+                                        : kKernelReach)
+        << '"';
   out << ", \"run\": \"";
   if (rule.algorithm == kByMpi) {
     out << "mpi\"";
@@ -61,33 +63,35 @@ void write(std::ostream &out, const Rule &rule, const std::string &reason) {
   out << '}';
 }
 
-bool same_case(const Rule &one, const Rule &other) {
-  const auto same = [](const Bounds &a, const Bounds &b) { return a.from == b.from && a.to == b.to; };
-  return one.collective == other.collective && same(one.bytes, other.bytes) && same(one.ranks, other.ranks) && one.with == other.with &&
-         one.without == other.without;
+bool same_case(const Rule& one, const Rule& other) {
+  const auto same = [](const Bounds& a, const Bounds& b) { return a.from == b.from && a.to == b.to; };
+  return one.collective == other.collective && same(one.bytes, other.bytes) && same(one.ranks, other.ranks) &&
+         one.with == other.with && one.without == other.without;
 }
 
 }  // namespace
 
-void add_to_file(const std::string &file, const std::string &machine, const std::vector<Rule> &rules, const std::vector<std::string> &reasons) {
+void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
+                 const std::vector<std::string>& reasons) {
   const FolderLock lock(file);
   Table before;
   before.machine = machine;
   if (std::error_code unknown; std::filesystem::exists(file, unknown)) before.read(text::Json::read(file), file);
   if (before.machine != machine)
-    throw text::FileError(file + ": the table was made for another machine, \"" + before.machine + "\"; this is \"" + machine + "\"; name another file");
+    throw text::FileError(file + ": the table was made for another machine, \"" + before.machine + "\"; this is \"" + machine +
+                          "\"; name another file");
   std::ostringstream out;
   out << "{\"schema\": " << text::json_quoted(Table::kSchema) << ",\n \"machine\": " << text::json_quoted(machine);
   if (!before.mpi.empty()) out << ",\n \"mpi\": " << text::json_quoted(before.mpi);
-  const char *between = ",\n \"rows\": [\n  ";
-  const auto add = [&](const Rule &rule, const std::string &reason) {
+  const char* between = ",\n \"rows\": [\n  ";
+  const auto add = [&](const Rule& rule, const std::string& reason) {
     out << between;
     write(out, rule, reason);
     between = ",\n  ";
   };
   for (std::size_t i = 0; i < rules.size(); ++i) add(rules[i], reasons[i]);
   for (std::size_t i = 0; i < before.rules.size(); ++i) {
-    const auto replaces = [&](const Rule &rule) { return same_case(rule, before.rules[i]); };
+    const auto replaces = [&](const Rule& rule) { return same_case(rule, before.rules[i]); };
     if (std::none_of(rules.begin(), rules.end(), replaces)) add(before.rules[i], before.reasons[i]);
   }
   out << "\n ]\n}\n";

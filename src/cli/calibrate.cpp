@@ -58,7 +58,8 @@ std::vector<std::string_view> parts_of(std::string_view option, std::string_view
 Query parse(Arguments arguments) {
   Query query;
   measure::Inquiry& inquiry = query.inquiry;
-  inquiry.collectives = {Collective::broadcast, Collective::reduce, Collective::allreduce, Collective::allgather, Collective::alltoall};
+  inquiry.collectives = {Collective::broadcast, Collective::reduce, Collective::allreduce, Collective::allgather,
+                         Collective::alltoall};
   inquiry.sizes = {8, 64, 512, 4096, 32768, 262144, 1048576, 4194304};
   inquiry.ranks = {2, 8};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -73,12 +74,14 @@ Query parse(Arguments arguments) {
       query.machine = value();
     } else if (option == "--ranks") {
       inquiry.ranks.clear();
-      for (const std::string_view each : parts_of(option, value())) inquiry.ranks.push_back(static_cast<int>(number_in(option, each, 2, 1024)));
+      for (const std::string_view each : parts_of(option, value()))
+        inquiry.ranks.push_back(static_cast<int>(number_in(option, each, 2, 1024)));
     } else if (option == "--sizes") {
       inquiry.sizes.clear();
       for (const std::string_view each : parts_of(option, value())) {
         inquiry.sizes.push_back(number_in(option, each, 8, std::size_t{1} << 30));
-        if (inquiry.sizes.back() % 8 != 0) refuse("--sizes: '" + std::string(each) + "' is not a multiple of 8, of which sums of numbers are made");
+        if (inquiry.sizes.back() % 8 != 0)
+          refuse("--sizes: '" + std::string(each) + "' is not a multiple of 8, of which sums of numbers are made");
       }
     } else if (option == "--collectives") {
       inquiry.collectives.clear();
@@ -110,11 +113,12 @@ std::string date() {
 }
 
 std::string json_of(const measure::Cell& cell) {
-  return "{\"kind\": " + std::string(cell.processes ? "\"processes\"" : "\"threads\"") + ", \"ranks\": " + std::to_string(cell.ranks) +
-         ", \"turns\": " + (cell.turns ? "true" : "false") + ", \"collective\": " + quoted(algorithms::name_of(cell.collective)) +
-         ", \"bytes\": " + std::to_string(cell.bytes) + ", \"run\": " + quoted(cell.way) + ", \"predicted_ns\": " +
-         with_format("%.1f", cell.predicted_ns) + ", \"measured_ns\": " + with_format("%.1f", cell.measured_ns) +
-         ", \"spread\": " + with_format("%.3f", cell.spread) + ", \"other_state\": " + (cell.other_state ? "true" : "false") + ", \"error\": " + with_format("%.4f", cell.error()) + "}";
+  return "{\"kind\": " + std::string(cell.processes ? "\"processes\"" : "\"threads\"") +
+         ", \"ranks\": " + std::to_string(cell.ranks) + ", \"turns\": " + (cell.turns ? "true" : "false") +
+         ", \"collective\": " + quoted(algorithms::name_of(cell.collective)) + ", \"bytes\": " + std::to_string(cell.bytes) +
+         ", \"run\": " + quoted(cell.way) + ", \"predicted_ns\": " + with_format("%.1f", cell.predicted_ns) +
+         ", \"measured_ns\": " + with_format("%.1f", cell.measured_ns) + ", \"spread\": " + with_format("%.3f", cell.spread) +
+         ", \"other_state\": " + (cell.other_state ? "true" : "false") + ", \"error\": " + with_format("%.4f", cell.error()) + "}";
 }
 
 double median_error(const std::vector<measure::Cell>& cells, bool turns) {
@@ -127,13 +131,16 @@ double median_error(const std::vector<measure::Cell>& cells, bool turns) {
 void print(const std::vector<measure::Cell>& cells) {
   std::vector<std::vector<std::string>> table{{"ranks", "collective", "bytes", "run", "predicted us", "measured us", "error"}};
   for (const measure::Cell& cell : cells)
-    table.push_back({std::to_string(cell.ranks) + (cell.processes ? " processes" : " threads"), std::string(algorithms::name_of(cell.collective)),
-                     std::to_string(cell.bytes), cell.way, with_format("%.3f", cell.predicted_ns / 1e3), with_format("%.3f", cell.measured_ns / 1e3),
-                     with_format("%+.0f %%", 100 * cell.error()) + (cell.other_state ? "; the caches are not as near as measured" : "")});
+    table.push_back(
+        {std::to_string(cell.ranks) + (cell.processes ? " processes" : " threads"),
+         std::string(algorithms::name_of(cell.collective)), std::to_string(cell.bytes), cell.way,
+         with_format("%.3f", cell.predicted_ns / 1e3), with_format("%.3f", cell.measured_ns / 1e3),
+         with_format("%+.0f %%", 100 * cell.error()) + (cell.other_state ? "; the caches are not as near as measured" : "")});
   print_table(table);
   for (const bool turns : {false, true}) {
     if (std::none_of(cells.begin(), cells.end(), [&](const measure::Cell& cell) { return cell.turns == turns; })) continue;
-    std::printf("\nmedian error %s: %.1f %%", turns ? "of ranks that take turns" : "of ranks with a processor each", 100 * median_error(cells, turns));
+    std::printf("\nmedian error %s: %.1f %%", turns ? "of ranks that take turns" : "of ranks with a processor each",
+                100 * median_error(cells, turns));
   }
   std::printf("\n");
 }

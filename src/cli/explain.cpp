@@ -63,32 +63,19 @@ Query parse(Arguments arguments) {
       if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
       return arguments[++i];
     };
-    if (option == "-n" || option == "--ranks")
-      situation.ranks = static_cast<int>(number_in(option, value(), 2, kRanksMost));
-    else if (option == "--nodes")
-      situation.nodes = static_cast<int>(number_in(option, value(), 1, kRanksMost));
-    else if (option == "--reach")
-      set_reach(situation, value());
-    else if (option == "--machine")
-      query.machine = value();
-    else if (option == "--dear-kernel")
-      situation.costs.kernel = 2 * (situation.costs.write + situation.costs.read);
-    else if (option == "--turns")
-      situation.oversubscribed = true;
-    else if (option == "--numa")
-      situation.numa = true;
-    else if (option == "--mpi")
-      situation.mpi = true;
-    else if (option == "--strict")
-      query.strict = true;
-    else if (option == "--element")
-      query.element = number_in(option, value(), 1, choose::kLargestSlot);
-    else if (option == "--json")
-      query.json = true;
-    else if (option.starts_with("-"))
-      refuse("unknown option '" + std::string(option) + "'; see --help");
-    else
-      words.push_back(option);
+    if (option == "-n" || option == "--ranks") situation.ranks = static_cast<int>(number_in(option, value(), 2, kRanksMost));
+    else if (option == "--nodes") situation.nodes = static_cast<int>(number_in(option, value(), 1, kRanksMost));
+    else if (option == "--reach") set_reach(situation, value());
+    else if (option == "--machine") query.machine = value();
+    else if (option == "--dear-kernel") situation.costs.kernel = 2 * (situation.costs.write + situation.costs.read);
+    else if (option == "--turns") situation.oversubscribed = true;
+    else if (option == "--numa") situation.numa = true;
+    else if (option == "--mpi") situation.mpi = true;
+    else if (option == "--strict") query.strict = true;
+    else if (option == "--element") query.element = number_in(option, value(), 1, choose::kLargestSlot);
+    else if (option == "--json") query.json = true;
+    else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
+    else words.push_back(option);
   }
   if (words.empty() || words.size() > 2) refuse("expected a collective, and perhaps a size; see --help");
   query.collective = collective_in(words[0]);
@@ -109,7 +96,8 @@ topology::Placement placement_of(const choose::Situation& situation) {
     const auto half = static_cast<std::int32_t>(std::int64_t{rank} * situation.nodes * 2 / ranks);
     for (const topology::Level level : topology::kAllLevels) place.at(level) = rank;
     for (const topology::Level level : {topology::Level::node, topology::Level::board}) place.at(level) = node;
-    for (const topology::Level level : {topology::Level::package, topology::Level::numa}) place.at(level) = situation.numa ? half : node;
+    for (const topology::Level level : {topology::Level::package, topology::Level::numa})
+      place.at(level) = situation.numa ? half : node;
   }
   return places;
 }
@@ -140,15 +128,18 @@ struct Answer {
   }
   [[nodiscard]] std::string json(const choose::Settings& settings) const {
     const std::string reason = measured(settings);
-    std::string text = "\"by_mpi\": " + std::string(decision.outside ? "true" : "false") + ", \"from\": " + std::to_string(decision.from) +
-                       ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") +
-                       ", \"algorithm\": " + quoted(decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(decision.carrier)) +
-                       ", \"radix\": " + std::to_string(decision.radix) + ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
-                       ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
-                       ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
-                       ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
-                       ", \"case\": " + quoted(choose::case_of(*decision.rule)) + ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
-    if (cut) text += ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
+    std::string text =
+        "\"by_mpi\": " + std::string(decision.outside ? "true" : "false") + ", \"from\": " + std::to_string(decision.from) +
+        ", \"to\": " + (ends() ? std::to_string(decision.to) : "null") + ", \"algorithm\": " + quoted(decision.algorithm->name) +
+        ", \"carrier\": " + quoted(plan::name_of(decision.carrier)) + ", \"radix\": " + std::to_string(decision.radix) +
+        ", \"fragment_bytes\": " + std::to_string(decision.fragment_bytes) +
+        ", \"halves\": " + (decision.halves ? "true" : "false") + ", \"pack\": " + std::to_string(decision.footprint.pack) +
+        ", \"slots\": " + (decision.footprint.slots ? "true" : "false") + ", \"forced\": " + (decision.forced ? "true" : "false") +
+        ", \"rule\": " + std::to_string(decision.rule->line) + ", \"file\": " + quoted(decision.rule->file) +
+        ", \"case\": " + quoted(choose::case_of(*decision.rule)) + ", \"measured\": " + (reason.empty() ? "null" : quoted(reason));
+    if (cut)
+      text +=
+          ", \"fragment_count\": " + std::to_string(cut->fragment_count) + ", \"slot_class\": " + std::to_string(cut->slot_class);
     return text;
   }
 };
@@ -210,7 +201,8 @@ std::vector<Answer> answers_to(const Query& query) {
   std::vector<Answer> answers;
   const choose::Situation& situation = query.situation;
   if (query.bytes) {
-    const auto [decision, cut] = choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, query.strict);
+    const auto [decision, cut] =
+        choose::resolve(query.settings, situation, query.collective, *query.bytes / query.element, query.element, query.strict);
     return {{decision, cut}};
   }
   const choose::Needs needs = choose::needs_of(query.collective, situation.ranks, query.element, query.strict);
@@ -254,15 +246,17 @@ void print_one(const Query& query, const Answer& answer) {
   }
   std::printf("because    %s\n", answer.why(query.settings).c_str());
   if (const std::string reason = answer.measured(query.settings); !reason.empty()) std::printf("measured   %s\n", reason.c_str());
-  std::printf("the same   from %zu bytes%s\n", decision.from, answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
+  std::printf("the same   from %zu bytes%s\n", decision.from,
+              answer.ends() ? (" to " + std::to_string(decision.to)).c_str() : " on");
   print_prices(prices_of(query, decision), decision.outside);
 }
 
 void print_all(const Query& query, const std::vector<Answer>& answers) {
   std::vector<std::vector<std::string>> table{{"bytes", "algorithm", "fragment", "because"}};
   for (const Answer& answer : answers)
-    table.push_back({std::to_string(answer.decision.from) + (answer.ends() ? " - " + std::to_string(answer.decision.to) : " and more"),
-                     answer.algorithm(), answer.fragments(), answer.why(query.settings)});
+    table.push_back(
+        {std::to_string(answer.decision.from) + (answer.ends() ? " - " + std::to_string(answer.decision.to) : " and more"),
+         answer.algorithm(), answer.fragments(), answer.why(query.settings)});
   print_table(table);
 }
 
@@ -287,7 +281,8 @@ int explain(Arguments arguments) {
   if (query.json) {
     std::vector<std::string> objects;
     for (const Answer& answer : answers)
-      objects.push_back("{" + answer.json(query.settings) + (query.bytes && query.scene ? ", \"price\": " + prices_of(query, answer.decision).json() : "") + "}");
+      objects.push_back("{" + answer.json(query.settings) +
+                        (query.bytes && query.scene ? ", \"price\": " + prices_of(query, answer.decision).json() : "") + "}");
     std::printf("%s\n", json_list(objects).c_str());
   } else if (query.bytes) {
     print_one(query, answers.front());

@@ -18,7 +18,7 @@ int heap(Arguments arguments) {
   const auto region_of = reinterpret_cast<copse::heap::RegionQuery>(dlsym(RTLD_DEFAULT, copse::heap::kRegionQueryName));
   const auto why_not = reinterpret_cast<copse::heap::WhyNotQuery>(dlsym(RTLD_DEFAULT, copse::heap::kWhyNotQueryName));
   std::string trouble;
-  struct copse_heap_region region {};
+  struct copse_heap_region region{};
   if (region_of == nullptr || why_not == nullptr) {
     trouble = "libcopse-heap.so is not preloaded";
   } else if (region_of(&region) != 0) {

@@ -59,22 +59,25 @@ std::string break_even(const Cell& with, const Cell& without) {
 }
 
 std::vector<std::string> row(const Cell& with, const Cell& without) {
-  return {std::to_string(with.ranks), std::to_string(with.helpers), ratio_text(with), time_text(without.latency), time_text(with.latency),
-          with_format("%.2f", without.latency / with.latency), time_text(without.overhead), time_text(with.overhead), break_even(with, without)};
+  return {std::to_string(with.ranks),  std::to_string(with.helpers), ratio_text(with),
+          time_text(without.latency),  time_text(with.latency),      with_format("%.2f", without.latency / with.latency),
+          time_text(without.overhead), time_text(with.overhead),     break_even(with, without)};
 }
 
 std::string json_of(const Cell& with, const Cell& without) {
   const auto part = [](const Cell& cell) {
-    return "{\"latency_ns\": " + with_format("%.3f", cell.latency) + ", \"overhead_ns\": " + with_format("%.3f", cell.overhead) + "}";
+    return "{\"latency_ns\": " + with_format("%.3f", cell.latency) + ", \"overhead_ns\": " + with_format("%.3f", cell.overhead) +
+           "}";
   };
-  return "{\"ranks\": " + std::to_string(with.ranks) + ", \"helpers\": " + std::to_string(with.helpers) + ", \"without\": " + part(without) +
-         ", \"with\": " + part(with) + "}";
+  return "{\"ranks\": " + std::to_string(with.ranks) + ", \"helpers\": " + std::to_string(with.helpers) +
+         ", \"without\": " + part(without) + ", \"with\": " + part(with) + "}";
 }
 
 }  // namespace
 
 void print_helpers(const PricedCall& call, const price::Parameters& machine, int ranks, bool json) {
-  std::vector<std::vector<std::string>> table{{"ranks", "helpers", "ratio", "latency", "with helpers", "gain", "overhead", "with helpers", "pays from"}};
+  std::vector<std::vector<std::string>> table{
+      {"ranks", "helpers", "ratio", "latency", "with helpers", "gain", "overhead", "with helpers", "pays from"}};
   std::vector<std::string> objects;
   const auto add = [&](int callers, int helpers, const Cell& without) {
     const Cell with = priced(call, machine, callers, helpers);
@@ -82,7 +85,8 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
     objects.push_back(json_of(with, without));
   };
   const int most = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  for (int callers = std::min(16, most); callers < most; callers *= 2) add(callers, std::max(1, callers / kForEach), priced(call, machine, callers, 0));
+  for (int callers = std::min(16, most); callers < most; callers *= 2)
+    add(callers, std::max(1, callers / kForEach), priced(call, machine, callers, 0));
   const Cell without = priced(call, machine, most, 0);
   for (int helpers = 1; helpers <= most / 2; helpers *= 2) add(most, helpers, without);
   if (json) {
@@ -90,10 +94,13 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
     return;
   }
   print_table(table);
-  std::printf("\n%s of %zu bytes on %s, whose nodes have %zu cores. Helpers have processors of their own, spread over the nodes. Latency: from\n"
-              "one call to the next. Overhead: what a rank does itself. Pays from: the calls' share of the computation from which the program\n"
-              "gains although the helpers do not compute; if the calls overlap with it, from the ratio on.\n",
-              std::string(algorithms::name_of(call.collective)).c_str(), call.bytes, machine.name.c_str(), machine.machine.cores().size());
+  std::printf(
+      "\n%s of %zu bytes on %s, whose nodes have %zu cores. Helpers have processors of their own, spread over the nodes. Latency: "
+      "from\n"
+      "one call to the next. Overhead: what a rank does itself. Pays from: the calls' share of the computation from which the "
+      "program\n"
+      "gains although the helpers do not compute; if the calls overlap with it, from the ratio on.\n",
+      std::string(algorithms::name_of(call.collective)).c_str(), call.bytes, machine.name.c_str(), machine.machine.cores().size());
 }
 
 }  // namespace copse::cli

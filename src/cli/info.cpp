@@ -64,8 +64,7 @@ std::vector<ReachRow> reaches_under(ReachLimit limit) {
       {"staged", "common memory: a memfd through /proc/<pid>/fd", probe_common_memory(), true},
       {"kernel", "process_vm_readv, process_vm_writev", probe_kernel_reach(),
        limit == ReachLimit::any || limit == ReachLimit::kernel},
-      {"direct", "shared heap: libcopse-heap.so", probe_shared_heap(),
-       limit == ReachLimit::any || limit == ReachLimit::direct},
+      {"direct", "shared heap: libcopse-heap.so", probe_shared_heap(), limit == ReachLimit::any || limit == ReachLimit::direct},
   };
 }
 
@@ -115,9 +114,8 @@ void print_json(const Findings& found) {
     place.append(place.empty() ? "" : ", ").append(quoted(level)).append(": ").append(std::to_string(number));
   std::vector<std::string> rows;
   for (const ReachRow& row : found.reaches)
-    rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) +
-                   ", \"works\": " + boolean(row.probe.works) + ", \"allowed\": " + boolean(row.allowed) +
-                   ", \"why_not\": " + quoted(row.probe.why_not) + "}");
+    rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) + ", \"works\": " + boolean(row.probe.works) +
+                   ", \"allowed\": " + boolean(row.allowed) + ", \"why_not\": " + quoted(row.probe.why_not) + "}");
   std::printf("{\"version\": %s,\n\"summary\": %s,\n\"kind\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(),
               quoted(found.machine.summary()).c_str(), quoted(found.machine.kind()).c_str(), found.machine.json().c_str());
   std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),

@@ -18,19 +18,22 @@ std::size_t number_in(std::string_view option, std::string_view text, std::size_
   if (text.ends_with("iB")) text.remove_suffix(2);
   const auto value = text::size_in(text);
   if (!value || *value < least || *value > most)
-    refuse(std::string(option) + ": '" + std::string(written) + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(std::string(option) + ": '" + std::string(written) + "' is not a number from " + std::to_string(least) + " to " +
+           std::to_string(most));
   return *value;
 }
 
 std::size_t index_in(std::string_view option, std::string_view word, const std::vector<std::string>& known) {
   const auto found = std::find(known.begin(), known.end(), word);
-  if (found == known.end()) refuse(std::string(option) + ": '" + std::string(word) + "' is not known" + text::instead_of(word, known));
+  if (found == known.end())
+    refuse(std::string(option) + ": '" + std::string(word) + "' is not known" + text::instead_of(word, known));
   return static_cast<std::size_t>(found - known.begin());
 }
 
 algorithms::Collective collective_in(std::string_view word) {
   const auto found = algorithms::collective_named(word);
-  if (!found) refuse("no collective is called '" + std::string(word) + "'" + text::instead_of(word, algorithms::collective_names()));
+  if (!found)
+    refuse("no collective is called '" + std::string(word) + "'" + text::instead_of(word, algorithms::collective_names()));
   return *found;
 }
 

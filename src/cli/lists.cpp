@@ -25,13 +25,12 @@ int algorithms(Arguments arguments) {
       carriers.append(carriers.empty() ? "" : ",").append(plan::name_of(carrier));
       quoted_carriers.append(quoted_carriers.empty() ? "" : ", ").append(quoted(plan::name_of(carrier)));
     }
-    rows.push_back({std::string(name_of(row.collective)), std::string(row.name), carriers,
-                    row.keeps_order ? "yes" : "no", row.fragments ? "yes" : "no", std::string(row.source),
-                    std::string(row.summary)});
+    rows.push_back({std::string(name_of(row.collective)), std::string(row.name), carriers, row.keeps_order ? "yes" : "no",
+                    row.fragments ? "yes" : "no", std::string(row.source), std::string(row.summary)});
     objects.push_back("{\"collective\": " + quoted(name_of(row.collective)) + ", \"algorithm\": " + quoted(row.name) +
-                      ", \"carriers\": [" + quoted_carriers + "], \"keeps_order\": " +
-                      (row.keeps_order ? "true" : "false") + ", \"fragments\": " + (row.fragments ? "true" : "false") +
-                      ", \"source\": " + quoted(row.source) + ", \"summary\": " + quoted(row.summary) + "}");
+                      ", \"carriers\": [" + quoted_carriers + "], \"keeps_order\": " + (row.keeps_order ? "true" : "false") +
+                      ", \"fragments\": " + (row.fragments ? "true" : "false") + ", \"source\": " + quoted(row.source) +
+                      ", \"summary\": " + quoted(row.summary) + "}");
   }
   if (json) {
     std::printf("%s\n", json_list(objects).c_str());
@@ -47,11 +46,11 @@ int collectives(Arguments arguments) {
   std::vector<std::vector<std::string>> rows{{"collective", "of the C library", "of MPI", "units", "summary"}};
   for (const auto& traits : algorithms::kTraits) {
     const std::string units = traits.reduces ? "elements" : traits.moves_data ? "bytes" : "";
-    rows.push_back({std::string(traits.name), std::string(traits.c_calls), std::string(traits.mpi_calls), units,
-                    std::string(traits.summary)});
-    objects.push_back("{\"collective\": " + quoted(traits.name) + ", \"c\": " + quoted(traits.c_calls) + ", \"mpi\": " +
-                      quoted(traits.mpi_calls) + ", \"units\": " + quoted(units) + ", \"summary\": " +
-                      quoted(traits.summary) + "}");
+    rows.push_back(
+        {std::string(traits.name), std::string(traits.c_calls), std::string(traits.mpi_calls), units, std::string(traits.summary)});
+    objects.push_back("{\"collective\": " + quoted(traits.name) + ", \"c\": " + quoted(traits.c_calls) +
+                      ", \"mpi\": " + quoted(traits.mpi_calls) + ", \"units\": " + quoted(units) +
+                      ", \"summary\": " + quoted(traits.summary) + "}");
   }
   if (json) {
     std::printf("%s\n", json_list(objects).c_str());
@@ -70,11 +69,10 @@ int env(Arguments arguments) {
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows{{"variable", "values", "default", "meaning"}};
   for (const auto& variable : choose::variables()) {
-    rows.push_back({std::string(variable.name), std::string(variable.values), std::string(variable.standard),
-                    std::string(variable.meaning)});
+    rows.push_back(
+        {std::string(variable.name), std::string(variable.values), std::string(variable.standard), std::string(variable.meaning)});
     objects.push_back("{\"name\": " + quoted(variable.name) + ", \"values\": " + quoted(variable.values) +
-                      ", \"default\": " + quoted(variable.standard) + ", \"meaning\": " + quoted(variable.meaning) +
-                      "}");
+                      ", \"default\": " + quoted(variable.standard) + ", \"meaning\": " + quoted(variable.meaning) + "}");
   }
   if (json) {
     std::printf("%s\n", json_list(objects).c_str());

@@ -37,8 +37,7 @@ bool helped(Arguments arguments, const char* text) {
 
 bool only_json(Arguments arguments) {
   for (const auto argument : arguments)
-    if (argument != "--json")
-      throw std::invalid_argument("unknown option '" + std::string(argument) + "'; there is --json");
+    if (argument != "--json") throw std::invalid_argument("unknown option '" + std::string(argument) + "'; there is --json");
   return !arguments.empty();
 }
 

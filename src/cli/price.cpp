@@ -53,9 +53,13 @@ struct Query {
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
 bool set_switch(Query& query, std::string_view option) {
-  const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},     {"--cold", &query.cold}, {"--path", &query.path},
-                                                          {"--machines", &query.machines}, {"--winners", &query.winners},
-                                                          {"--json", &query.json},         {"--collective-processors", &query.helpers}};
+  const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},
+                                                          {"--cold", &query.cold},
+                                                          {"--path", &query.path},
+                                                          {"--machines", &query.machines},
+                                                          {"--winners", &query.winners},
+                                                          {"--json", &query.json},
+                                                          {"--collective-processors", &query.helpers}};
   for (const auto& [name, target] : kSwitches)
     if (name == option) return *target = true;
   return false;
@@ -72,26 +76,16 @@ Query parse(Arguments arguments) {
       return arguments[++i];
     };
     if (set_switch(query, option)) continue;
-    if (option == "-n" || option == "--ranks")
-      query.ranks = number_in(option, value(), 2, kRanksMost);
-    else if (option == "--nodes")
-      query.nodes = number_in(option, value(), 1, kRanksMost);
-    else if (option == "--machine")
-      query.machine = value();
-    else if (option == "--layout")
-      query.layout = index_in(option, value(), {"block", "cyclic", "random"});
-    else if (option == "--reach")
-      set_reach(query.situation, value());
-    else if (option == "--algorithm")
-      query.algorithm = value();
-    else if (option == "--calls")
-      query.calls = number_in(option, value(), 1, 1000);
-    else if (option == "--top")
-      query.top = number_in(option, value(), 1, 1000000);
-    else if (option.starts_with("-"))
-      refuse("unknown option '" + std::string(option) + "'; see --help");
-    else
-      words.push_back(option);
+    if (option == "-n" || option == "--ranks") query.ranks = number_in(option, value(), 2, kRanksMost);
+    else if (option == "--nodes") query.nodes = number_in(option, value(), 1, kRanksMost);
+    else if (option == "--machine") query.machine = value();
+    else if (option == "--layout") query.layout = index_in(option, value(), {"block", "cyclic", "random"});
+    else if (option == "--reach") set_reach(query.situation, value());
+    else if (option == "--algorithm") query.algorithm = value();
+    else if (option == "--calls") query.calls = number_in(option, value(), 1, 1000);
+    else if (option == "--top") query.top = number_in(option, value(), 1, 1000000);
+    else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
+    else words.push_back(option);
   }
   if (query.machines) return query;
   if (query.winners) {
@@ -108,7 +102,8 @@ Query parse(Arguments arguments) {
 std::string level_text(topology::Level level) { return std::string(topology::level_name(level)); }
 
 bool has_level(price::Part part) {
-  return part == price::Part::signals || part == price::Part::copies || part == price::Part::reductions || part == price::Part::kernel;
+  return part == price::Part::signals || part == price::Part::copies || part == price::Part::reductions ||
+         part == price::Part::kernel;
 }
 
 // Places the ranks on the machine, and asks what everything that could run the call costs there.
@@ -119,9 +114,11 @@ std::vector<Priced> rows_of(Query& query, const price::Parameters& machine) {
   query.situation.nodes = nodes;
   query.situation.ranks = ranks;
   query.situation.oversubscribed = ranks > cores;
-  const Pricer pricer(machine, query.situation, analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks));
+  const Pricer pricer(machine, query.situation,
+                      analysis::make_placement(static_cast<int>(query.layout), machine.machine, nodes, ranks));
   constexpr int kRadices[] = {2, 4, 8};
-  return pricer.all({query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls)}, kRadices, query.algorithm);
+  return pricer.all({query.collective, query.bytes, query.strict, query.cold, static_cast<int>(query.calls)}, kRadices,
+                    query.algorithm);
 }
 
 void print_path(const price::Price& price) {
@@ -134,12 +131,13 @@ void print_path(const price::Price& price) {
 void print(const Query& query, const std::vector<Priced>& rows) {
   std::vector<std::vector<std::string>> table{{"algorithm", "fragment", "time", "over the best"}};
   for (std::size_t i = 0; i < std::min(rows.size(), query.top); ++i)
-    table.push_back({name_of(rows[i].decision), rows[i].decision.fragment_bytes == 0 ? "-" : std::to_string(rows[i].decision.fragment_bytes),
+    table.push_back({name_of(rows[i].decision),
+                     rows[i].decision.fragment_bytes == 0 ? "-" : std::to_string(rows[i].decision.fragment_bytes),
                      time_text(rows[i].price.ns), with_format("%.2f", rows[i].price.ns / rows.front().price.ns)});
   print_table(table);
   const price::Price& best = rows.front().price;
-  std::printf("\n%d ranks on %d x %s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes, query.machine.c_str(),
-              name_of(rows.front().decision).c_str());
+  std::printf("\n%d ranks on %d x %s. On its critical path, %s spends\n", query.situation.ranks, query.situation.nodes,
+              query.machine.c_str(), name_of(rows.front().decision).c_str());
   for (const auto& share : best.shares())
     std::printf("  %5.1f %%  %s%s\n", 100 * share.ns / best.ns, price::name_of(share.part),
                 has_level(share.part) ? (" (" + level_text(share.level) + ")").c_str() : "");
@@ -149,11 +147,13 @@ void print(const Query& query, const std::vector<Priced>& rows) {
 std::string json_of(const Priced& row) {
   std::vector<std::string> shares;
   for (const auto& share : row.price.shares())
-    shares.push_back("{\"part\": " + quoted(price::name_of(share.part)) + ", \"level\": " + (has_level(share.part) ? quoted(level_text(share.level)) : "null") +
+    shares.push_back("{\"part\": " + quoted(price::name_of(share.part)) +
+                     ", \"level\": " + (has_level(share.part) ? quoted(level_text(share.level)) : "null") +
                      ", \"ns\": " + with_format("%.3f", share.ns) + "}");
-  return "{\"algorithm\": " + quoted(row.decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(row.decision.carrier)) +
-         ", \"radix\": " + std::to_string(row.decision.radix) + ", \"fragment_bytes\": " + std::to_string(row.decision.fragment_bytes) +
-         ", \"ns\": " + with_format("%.3f", row.price.ns) + ", \"shares\": " + json_list(shares) + "}";
+  return "{\"algorithm\": " + quoted(row.decision.algorithm->name) +
+         ", \"carrier\": " + quoted(plan::name_of(row.decision.carrier)) + ", \"radix\": " + std::to_string(row.decision.radix) +
+         ", \"fragment_bytes\": " + std::to_string(row.decision.fragment_bytes) + ", \"ns\": " + with_format("%.3f", row.price.ns) +
+         ", \"shares\": " + json_list(shares) + "}";
 }
 
 int print_machines(bool json) {
@@ -162,7 +162,8 @@ int print_machines(bool json) {
     const price::Parameters machine = price::parameters_of(std::string(each.name));
     std::vector<std::string> sources;
     for (const std::string& source : machine.sources) sources.push_back(quoted(source));
-    objects.push_back("{\"name\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) + ", \"sources\": " + json_list(sources) + "}");
+    objects.push_back("{\"name\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) +
+                      ", \"sources\": " + json_list(sources) + "}");
     if (json) continue;
     std::printf("%s: %s\n", machine.name.c_str(), machine.title.c_str());
     for (const std::string& source : machine.sources) std::printf("    %s\n", source.c_str());
@@ -174,7 +175,8 @@ int print_machines(bool json) {
 int print_winners(const Query& query) {
   WinnersQuery winners;
   winners.collectives = query.collectives;
-  if (winners.collectives.empty()) winners.collectives = {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::alltoall};
+  if (winners.collectives.empty())
+    winners.collectives = {Collective::broadcast, Collective::allreduce, Collective::allgather, Collective::alltoall};
   if (!query.machine.empty()) winners.machines = {query.machine};
   for (const price::Recorded& each : price::recorded())
     if (query.machine.empty()) winners.machines.emplace_back(each.name);
@@ -200,7 +202,9 @@ int price_calls(Arguments arguments) {
     return 0;
   }
   const std::vector<Priced> rows = rows_of(query, machine);
-  if (rows.empty()) refuse(query.algorithm.empty() ? "nothing can run this call" : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
+  if (rows.empty())
+    refuse(query.algorithm.empty() ? "nothing can run this call"
+                                   : "no algorithm called '" + query.algorithm + "' can run this call; see copse explain");
   if (query.json) {
     std::vector<std::string> objects;
     for (const Priced& row : rows) objects.push_back(json_of(row));

@@ -28,7 +28,9 @@ struct Priced {
 };
 
 // Tells whether two ways differ by no more than radix and fragments.
-[[nodiscard]] inline bool is_same_way(const choose::Decision& a, const choose::Decision& b) { return a.algorithm == b.algorithm && a.carrier == b.carrier; }
+[[nodiscard]] inline bool is_same_way(const choose::Decision& a, const choose::Decision& b) {
+  return a.algorithm == b.algorithm && a.carrier == b.carrier;
+}
 // Returns "algorithm:carrier", and the radix if it is not 2.
 [[nodiscard]] std::string name_of(const choose::Decision& decision);
 // Returns "12.3 ns" or "12.3 us".
@@ -53,7 +55,8 @@ class Pricer {
   // The same for a way alone.
   [[nodiscard]] price::Price price(const PricedCall& call, choose::Decision way) const;
   // Returns all ways with their prices, the cheapest first. If `algorithm` is not empty, only its ways.
-  [[nodiscard]] std::vector<Priced> all(const PricedCall& call, std::span<const int> radices, const std::string& algorithm = {}) const;
+  [[nodiscard]] std::vector<Priced> all(const PricedCall& call, std::span<const int> radices,
+                                        const std::string& algorithm = {}) const;
 
  private:
   const price::Parameters& machine_;

@@ -59,8 +59,7 @@ pid_t start(const std::function<void()>& body) {
 }
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-    return "no answer within " + std::to_string(kSecondsMost) + " s";
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return "no answer within " + std::to_string(kSecondsMost) + " s";
   if (WIFSIGNALED(status)) return std::string("the probe was killed: ") + strsignal(WTERMSIG(status));
   return "the probe ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
@@ -116,8 +115,8 @@ Probe probe_common_memory() {
       },
       [](Board& board) {
         if (board.fd < 0) return;  // the owner has given the reason
-        const engine::Descriptor opened = engine::open_shared_memory(board.owner, board.fd, board.file, sizeof token,
-                                                                         engine::Size::sealed);
+        const engine::Descriptor opened =
+            engine::open_shared_memory(board.owner, board.fd, board.file, sizeof token, engine::Size::sealed);
         if (!opened) return board.refuse("opening /proc/<pid>/fd of another process");
         const engine::Mapping mapping(opened.get(), sizeof token);
         if (!mapping) return board.refuse("mmap");
@@ -133,23 +132,20 @@ Probe probe_kernel_reach() {
                             peer.process = engine::Process::find({board.owner, 0});
                             const auto there = reinterpret_cast<std::uintptr_t>(&token);
                             std::uint64_t word = 0;
-                            if (!engine::kernel_read(peer, &word, there, sizeof word))
-                              return board.refuse("process_vm_readv");
+                            if (!engine::kernel_read(peer, &word, there, sizeof word)) return board.refuse("process_vm_readv");
                             const std::uint64_t changed = ~word;
                             if (!engine::kernel_write(peer, &changed, there, sizeof changed))
                               return board.refuse("process_vm_writev");
                             std::uint64_t back = 0;
-                            board.works = engine::kernel_read(peer, &back, there, sizeof back) && word == kOwners &&
-                                          back == changed;
-                            if (!board.works)
-                              std::snprintf(board.why_not, sizeof board.why_not, "it moved something else");
+                            board.works =
+                                engine::kernel_read(peer, &back, there, sizeof back) && word == kOwners && back == changed;
+                            if (!board.works) std::snprintf(board.why_not, sizeof board.why_not, "it moved something else");
                           });
 }
 
 Probe probe_shared_heap() {
   const std::string library = file_beside_us("libcopse-heap.so");
-  if (access(library.c_str(), R_OK) != 0)
-    return {false, library + ": " + std::strerror(errno) + "; build or install it"};
+  if (access(library.c_str(), R_OK) != 0) return {false, library + ": " + std::strerror(errno) + "; build or install it"};
   int ends[2];
   if (pipe(ends) != 0) return {false, std::string("pipe: ") + std::strerror(errno)};
   const engine::Descriptor read_end(ends[0]);
@@ -164,8 +160,7 @@ Probe probe_shared_heap() {
   write_end = engine::Descriptor();
   std::string said;
   char buffer[512];
-  for (ssize_t n = 0; (n = read(read_end.get(), buffer, sizeof buffer)) > 0;)
-    said.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = read(read_end.get(), buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<std::size_t>(n));
   int status = 0;
   waitpid(child, &status, 0);
   while (!said.empty() && said.back() == '\n') said.pop_back();
@@ -179,8 +174,7 @@ Probe probe_binding() {
                             cpu_set_t allowed, one;
                             CPU_ZERO(&allowed);
                             CPU_ZERO(&one);
-                            if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-                              return board.refuse("sched_getaffinity");
+                            if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return board.refuse("sched_getaffinity");
                             int cpu = 0;
                             while (!CPU_ISSET(cpu, &allowed)) ++cpu;
                             CPU_SET(cpu, &one);

@@ -69,25 +69,21 @@ class Report {
  public:
   explicit Report(bool json) : json_(json) {
     if (!json_)
-      std::printf("%-34s %-5s %7s %10s %10s %6s %9s %9s %8s\n", "algorithm", "by", "ranks", "steps", "of one", "chain",
-                  "build s", "walk s", "MiB");
+      std::printf("%-34s %-5s %7s %10s %10s %6s %9s %9s %8s\n", "algorithm", "by", "ranks", "steps", "of one", "chain", "build s",
+                  "walk s", "MiB");
   }
   void add(const std::string& row, const char* by, const Point& point) {
     if (json_) {
-      objects_.push_back("{\"algorithm\": " + quoted(row) + ", \"carrier\": " + quoted(by) +
-                         ", \"ranks\": " + std::to_string(point.ranks) +
-                         ", \"steps\": " + std::to_string(point.outline.steps) +
-                         ", \"most_steps\": " + std::to_string(point.outline.most_steps) +
-                         ", \"chain\": " + std::to_string(point.outline.chain) +
-                         ", \"build_seconds\": " + text_of(point.build, "%.6f") +
-                         ", \"walk_seconds\": " + text_of(point.walk, "%.6f") +
-                         ", \"resident_mib\": " + text_of(point.resident, "%.0f") + "}");
+      objects_.push_back(
+          "{\"algorithm\": " + quoted(row) + ", \"carrier\": " + quoted(by) + ", \"ranks\": " + std::to_string(point.ranks) +
+          ", \"steps\": " + std::to_string(point.outline.steps) + ", \"most_steps\": " + std::to_string(point.outline.most_steps) +
+          ", \"chain\": " + std::to_string(point.outline.chain) + ", \"build_seconds\": " + text_of(point.build, "%.6f") +
+          ", \"walk_seconds\": " + text_of(point.walk, "%.6f") + ", \"resident_mib\": " + text_of(point.resident, "%.0f") + "}");
       return;
     }
     std::printf("%-34s %-5s %7d %10llu %10llu %6d %9.3f %9.3f %8.0f\n", row.c_str(), by, point.ranks,
-                static_cast<unsigned long long>(point.outline.steps),
-                static_cast<unsigned long long>(point.outline.most_steps), point.outline.chain, point.build,
-                point.walk, point.resident);
+                static_cast<unsigned long long>(point.outline.steps), static_cast<unsigned long long>(point.outline.most_steps),
+                point.outline.chain, point.build, point.walk, point.resident);
     std::fflush(stdout);
   }
   void stop(const std::string& row, const char* by, int ranks, const std::string& why) {
@@ -112,8 +108,7 @@ void curve(const Scale& scale, analysis::Variant variant, Report& report) {
       return report.stop(row, by, ranks, "too many steps: about " + text_of(steps, "%.1e"));
     const int nodes = (ranks + cores - 1) / cores;
     variant.ranks = ranks;
-    variant.places =
-        std::make_shared<topology::Placement>(analysis::make_placement(0, *scale.machine, nodes, ranks));
+    variant.places = std::make_shared<topology::Placement>(analysis::make_placement(0, *scale.machine, nodes, ranks));
     variant.nodes.clear();
     if (nodes > 1)
       for (const auto& place : *variant.places) variant.nodes.push_back(place.at(topology::Level::node));

@@ -63,7 +63,8 @@ int serve(Arguments arguments) {
   std::string error;
   const auto settings = choose::read_settings(environ, error);
   if (!settings) throw std::invalid_argument(error);
-  const auto starter = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));  // it waits for this process, so its number is its own
+  const auto starter =
+      static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));  // it waits for this process, so its number is its own
   detach({desk, lifeline, starter});
   move_to(processor);
   communicator::help(desk, lifeline, starter, *settings);

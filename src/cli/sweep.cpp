@@ -58,11 +58,9 @@ std::vector<std::vector<Tally>> tallies_of(const Sweep& sweep) {
 }
 
 std::string as_json(const Algorithm& row, const Tally& tally) {
-  std::string out = "{\"collective\": " + quoted(std::string(name_of(row.collective))) +
-                    ", \"algorithm\": " + quoted(std::string(row.name));
-  const auto field = [&](const char* name, std::uint64_t value) {
-    out += ", " + quoted(name) + ": " + std::to_string(value);
-  };
+  std::string out =
+      "{\"collective\": " + quoted(std::string(name_of(row.collective))) + ", \"algorithm\": " + quoted(std::string(row.name));
+  const auto field = [&](const char* name, std::uint64_t value) { out += ", " + quoted(name) + ": " + std::to_string(value); };
   field("combinations", tally.combinations);
   field("possible", tally.possible);
   field("variants", tally.variants);
@@ -123,9 +121,7 @@ void print_row(const Algorithm& row, const Tally& tally, const std::vector<int>&
 
 }  // namespace
 
-std::string name_of_row(const Algorithm& row) {
-  return std::string(name_of(row.collective)).append(" ").append(row.name);
-}
+std::string name_of_row(const Algorithm& row) { return std::string(name_of(row.collective)).append(" ").append(row.name); }
 
 Tasks each_with_ranks(const std::vector<const Algorithm*>& rows, const std::vector<int>& ranks, int threads,
                       std::function<bool(std::size_t row, std::size_t ranks)> run) {
@@ -164,19 +160,18 @@ int run(const Sweep& sweep) {
   std::printf("  placements  %s\n", analysis::Combinations::placements(sweep.machine).c_str());
   if (sweep.effort == Effort::full)
     std::printf("  roots       every rank of up to %d ranks, a sample of more\n", analysis::kEveryRoot);
-  else
-    std::printf("  roots       a sample\n");
+  else std::printf("  roots       a sample\n");
   std::printf("  radices     %s; for up to %d ranks also every one from 2 to %d, on one placement and root\n",
               analysis::Combinations::radices().c_str(), analysis::every_radix(sweep.effort), analysis::kMostRadix);
   std::printf("  calls       of 1, 2, 3 and more fragments than the rings are deep, back to back and mixed\n");
   std::printf("  sampled     %llu of %llu combinations, spread evenly; runs that take less time are sampled more\n",
               wide(total.combinations), wide(total.possible));
   print_sample(sweep, tallies);
-  std::printf("%zu algorithms, %llu sets of plans (%llu plans), %llu sequences of calls, %llu steps, %llu accesses, "
-              "%.1f s, of processors %.1f s: %s\n",
-              sweep.rows.size(), wide(total.variants), wide(total.plans), wide(total.cases), wide(total.steps),
-              wide(total.accesses), seconds, processor_seconds(),
-              proved ? "all proved" : (std::to_string(total.failed + total.spoiled) + " failed").c_str());
+  std::printf(
+      "%zu algorithms, %llu sets of plans (%llu plans), %llu sequences of calls, %llu steps, %llu accesses, "
+      "%.1f s, of processors %.1f s: %s\n",
+      sweep.rows.size(), wide(total.variants), wide(total.plans), wide(total.cases), wide(total.steps), wide(total.accesses),
+      seconds, processor_seconds(), proved ? "all proved" : (std::to_string(total.failed + total.spoiled) + " failed").c_str());
   return proved ? 0 : 1;
 }
 

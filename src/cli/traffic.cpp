@@ -24,11 +24,9 @@ std::string number(double value) {
 
 int run(const Count& count) {
   const int ranks = count.ranks > 0 ? count.ranks : count.nodes * static_cast<int>(count.machine->cores().size());
-  if (count.nodes < 1 || count.nodes > ranks)
-    throw std::invalid_argument("--nodes must be from 1 to the number of ranks");
+  if (count.nodes < 1 || count.nodes > ranks) throw std::invalid_argument("--nodes must be from 1 to the number of ranks");
   if (count.root >= ranks) throw std::invalid_argument("--root must be a rank below " + std::to_string(ranks));
-  const auto places =
-      std::make_shared<topology::Placement>(analysis::make_placement(0, *count.machine, count.nodes, ranks));
+  const auto places = std::make_shared<topology::Placement>(analysis::make_placement(0, *count.machine, count.nodes, ranks));
   const auto divisions = analysis::divisions(*places);
   std::vector<std::vector<std::string>> table{{"collective", "algorithm", "by", "steps", "copied", "reduced"}};
   for (const auto& division : divisions) table[0].push_back("across " + division.name);
@@ -51,8 +49,7 @@ int run(const Count& count) {
       variant.plans = analysis::build_plans(variant);
       const analysis::Traffic traffic = analysis::traffic_of(variant);
       auto& line = table.emplace_back(std::vector{std::string(name_of(row->collective)), std::string(row->name), by,
-                                                  std::to_string(traffic.steps), number(traffic.copied),
-                                                  number(traffic.reduced)});
+                                                  std::to_string(traffic.steps), number(traffic.copied), number(traffic.reduced)});
       std::string across;
       for (const auto& division : divisions) {
         line.push_back(number(traffic.across(*places, division.level)));
@@ -68,9 +65,10 @@ int run(const Count& count) {
     return 0;
   }
   print_table(table);
-  std::printf("\n%d ranks in blocks on %d x %s. Steps: signals on the longest chain. Bytes: in messages, or blocks where\n"
-              "messages are made of them; across a level: from one of its objects to another.\n",
-              ranks, count.nodes, count.machine->name().c_str());
+  std::printf(
+      "\n%d ranks in blocks on %d x %s. Steps: signals on the longest chain. Bytes: in messages, or blocks where\n"
+      "messages are made of them; across a level: from one of its objects to another.\n",
+      ranks, count.nodes, count.machine->name().c_str());
   return 0;
 }
 

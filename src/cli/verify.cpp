@@ -143,44 +143,25 @@ Options parse(Arguments arguments) {
       if (i + 1 == arguments.size()) refuse(std::string(arguments[i]) + " needs a value");
       return arguments[++i];
     };
-    if (arguments[i] == "--collective")
-      options.collective = algorithms::name_of(collective_in(value()));
-    else if (arguments[i] == "--algorithm")
-      options.algorithm = value();
-    else if (arguments[i] == "--ranks")
-      options.ranks = ranks_in(value());
-    else if (arguments[i] == "--all")
-      options.effort = Effort::full;
-    else if (arguments[i] == "--text")
-      set_task(options, Task::text);
-    else if (arguments[i] == "--program")
-      set_task(options, Task::program);
-    else if (arguments[i] == "--traffic")
-      set_task(options, Task::traffic);
-    else if (arguments[i] == "--scale")
-      set_task(options, Task::scale);
-    else if (arguments[i] == "--nodes")
-      options.nodes = number("--nodes", value(), 1);
-    else if (arguments[i] == "--helpers")
-      options.plans.helpers = number("--helpers", value(), 1);
-    else if (arguments[i] == "--mutants")
-      set_task(options, Task::mutants);
-    else if (arguments[i] == "--json")
-      options.json = true;
-    else if (arguments[i] == "--root")
-      options.plans.root = number("--root", value(), 0);
-    else if (arguments[i] == "--radix")
-      options.plans.radix = number("--radix", value(), 2);
-    else if (arguments[i] == "--machine")
-      options.machine = value();
-    else if (arguments[i] == "--threads")
-      options.threads = number("--threads", value(), 1);
-    else if (arguments[i] == "--carrier")
-      options.plans.carrier = carrier_in(value());
-    else if (arguments[i] == "--nosync")
-      options.plans.modes = modes_in(value());
-    else
-      refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
+    if (arguments[i] == "--collective") options.collective = algorithms::name_of(collective_in(value()));
+    else if (arguments[i] == "--algorithm") options.algorithm = value();
+    else if (arguments[i] == "--ranks") options.ranks = ranks_in(value());
+    else if (arguments[i] == "--all") options.effort = Effort::full;
+    else if (arguments[i] == "--text") set_task(options, Task::text);
+    else if (arguments[i] == "--program") set_task(options, Task::program);
+    else if (arguments[i] == "--traffic") set_task(options, Task::traffic);
+    else if (arguments[i] == "--scale") set_task(options, Task::scale);
+    else if (arguments[i] == "--nodes") options.nodes = number("--nodes", value(), 1);
+    else if (arguments[i] == "--helpers") options.plans.helpers = number("--helpers", value(), 1);
+    else if (arguments[i] == "--mutants") set_task(options, Task::mutants);
+    else if (arguments[i] == "--json") options.json = true;
+    else if (arguments[i] == "--root") options.plans.root = number("--root", value(), 0);
+    else if (arguments[i] == "--radix") options.plans.radix = number("--radix", value(), 2);
+    else if (arguments[i] == "--machine") options.machine = value();
+    else if (arguments[i] == "--threads") options.threads = number("--threads", value(), 1);
+    else if (arguments[i] == "--carrier") options.plans.carrier = carrier_in(value());
+    else if (arguments[i] == "--nosync") options.plans.modes = modes_in(value());
+    else refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
   }
   if (options.ranks.empty() && options.task != Task::traffic) options.ranks = default_ranks(options);
   if (options.plans.carrier && (options.task == Task::prove || options.task == Task::mutants))
@@ -209,7 +190,8 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
     if (!options.plans.carrier || row.carries(*options.plans.carrier)) rows.push_back(&row);
   }
   if (rows.empty() && named)
-    refuse(std::string("none of these has the carrier ") + plan::name_of(*options.plans.carrier) + "; copse info --algorithms lists the carriers");
+    refuse(std::string("none of these has the carrier ") + plan::name_of(*options.plans.carrier) +
+           "; copse info --algorithms lists the carriers");
   if (rows.empty()) unknown_algorithm(options.algorithm, known);
   return rows;
 }
@@ -265,8 +247,8 @@ int print_plans(const Options& options) {
 // Runs the mutants of all variants of the rows and numbers of ranks.
 analysis::MutationTally challenge_all(const std::vector<const Algorithm*>& rows, const Options& options) {
   const std::uint64_t combinations = options.effort == Effort::full ? kAllChallenged : kChallenged;
-  std::vector<std::vector<analysis::MutationTally>> tallies(
-      rows.size(), std::vector<analysis::MutationTally>(options.ranks.size()));
+  std::vector<std::vector<analysis::MutationTally>> tallies(rows.size(),
+                                                            std::vector<analysis::MutationTally>(options.ranks.size()));
   run(each_with_ranks(rows, options.ranks, options.threads, [&](std::size_t row, std::size_t ranks) {
     analysis::MutationTally& tally = tallies[row][ranks];
     for (const auto& variant : analysis::variants(*rows[row], options.ranks[ranks], combinations))
@@ -309,8 +291,8 @@ int print_mutants(const Options& options) {
     std::printf("%s}, \"made\": %llu, \"caught\": %llu}\n", json.c_str(), static_cast<unsigned long long>(made),
                 static_cast<unsigned long long>(caught));
   } else {
-    std::printf("%llu mutants, %.2f %% caught; %llu survivors unexplained\n", static_cast<unsigned long long>(made),
-                percent, static_cast<unsigned long long>(total.excused[0]));
+    std::printf("%llu mutants, %.2f %% caught; %llu survivors unexplained\n", static_cast<unsigned long long>(made), percent,
+                static_cast<unsigned long long>(total.excused[0]));
   }
   return total.excused[0] == 0 ? 0 : 1;
 }
@@ -340,11 +322,11 @@ int verify(Arguments arguments) {
   }
   if (options.task == Task::scale) {
     if (!machine) machine = topology::Machine::from("ig");
-    return run(Scale{rows_of(options), options.ranks, &*machine, options.plans.root, options.plans.radix,
-                     options.plans.carrier, options.json});
+    return run(Scale{rows_of(options), options.ranks, &*machine, options.plans.root, options.plans.radix, options.plans.carrier,
+                     options.json});
   }
-  return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads,
-                   options.json, options.plans.modes});
+  return run(Sweep{rows_of(options), options.ranks, options.effort, machine ? &*machine : nullptr, options.threads, options.json,
+                   options.plans.modes});
 }
 
 }  // namespace copse::cli

@@ -30,8 +30,8 @@ struct Winner {
 constexpr double kTie = 1.001;
 
 // Prices each way for all sizes before the next one, because its plans are the same for all of them. Single copies come first: they
-// are cheap for long messages, so that the walks of slots, which take the longest, end early. One call alone is priced, and trees have
-// radix 2: others would take several times as long.
+// are cheap for long messages, so that the walks of slots, which take the longest, end early. One call alone is priced, and trees
+// have radix 2: others would take several times as long.
 std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool cold) {
   constexpr int kRadices[] = {2};
   constexpr std::size_t kFragments[] = {0, 32768};
@@ -64,11 +64,14 @@ std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool
 std::string json_of(const price::Parameters& machine, int ranks, Collective collective, const std::vector<Winner>& winners) {
   std::vector<std::string> objects;
   for (const Winner& winner : winners)
-    objects.push_back("{\"bytes\": " + std::to_string(winner.bytes) + ", \"algorithm\": " + quoted(winner.decision.algorithm->name) +
-                      ", \"carrier\": " + quoted(plan::name_of(winner.decision.carrier)) +
-                      ", \"fragment_bytes\": " + std::to_string(winner.decision.fragment_bytes) + ", \"ns\": " + with_format("%.3f", winner.ns) + "}");
-  return "{\"machine\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) + ", \"ranks\": " + std::to_string(ranks) +
-         ", \"collective\": " + quoted(algorithms::name_of(collective)) + ", \"blocks\": " + (algorithms::traits_of(collective).has_blocks() ? "true" : "false") + ", \"winners\": " + json_list(objects) + "}";
+    objects.push_back("{\"bytes\": " + std::to_string(winner.bytes) + ", \"algorithm\": " +
+                      quoted(winner.decision.algorithm->name) + ", \"carrier\": " + quoted(plan::name_of(winner.decision.carrier)) +
+                      ", \"fragment_bytes\": " + std::to_string(winner.decision.fragment_bytes) +
+                      ", \"ns\": " + with_format("%.3f", winner.ns) + "}");
+  return "{\"machine\": " + quoted(machine.name) + ", \"title\": " + quoted(machine.title) +
+         ", \"ranks\": " + std::to_string(ranks) + ", \"collective\": " + quoted(algorithms::name_of(collective)) +
+         ", \"blocks\": " + (algorithms::traits_of(collective).has_blocks() ? "true" : "false") +
+         ", \"winners\": " + json_list(objects) + "}";
 }
 
 }  // namespace
@@ -83,7 +86,8 @@ void print_winners(const WinnersQuery& query) {
     return query.ranks > 0 ? query.ranks : std::min(kMostRanks, static_cast<int>(machine.machine.cores().size()));
   };
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ranks_on(machines[a / calls]) > ranks_on(machines[b / calls]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return ranks_on(machines[a / calls]) > ranks_on(machines[b / calls]); });
   Tasks tasks;
   tasks.count = order.size();
   tasks.where = [&](std::size_t task) { return machines[order[task] / calls].name; };
@@ -105,7 +109,8 @@ void print_winners(const WinnersQuery& query) {
   };
   run(tasks);
   if (const auto lacking = std::find(objects.begin(), objects.end(), std::string()); lacking != objects.end())
-    throw std::invalid_argument("some machine has no price for these calls; try copse price for it alone: " + machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name);
+    throw std::invalid_argument("some machine has no price for these calls; try copse price for it alone: " +
+                                machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name);
   std::printf("%s\n", json_list(objects).c_str());
 }
 

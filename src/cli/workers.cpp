@@ -56,9 +56,8 @@ class Runner {
     while (!finished_.wait_for(lock, pause, [&] { return done_ == tasks_.count; })) {
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count();
       std::fprintf(stderr, "%s%d:%02d  %zu of %zu, at %s%s%s%s", terminal ? "\r" : "", static_cast<int>(seconds / 60),
-                   static_cast<int>(seconds % 60), done_, tasks_.count,
-                   tasks_.where(std::min(next_, tasks_.count - 1)).c_str(), failed_.empty() ? "" : "; FAILED: ",
-                   failed_.c_str(), terminal ? "   " : "\n");
+                   static_cast<int>(seconds % 60), done_, tasks_.count, tasks_.where(std::min(next_, tasks_.count - 1)).c_str(),
+                   failed_.empty() ? "" : "; FAILED: ", failed_.c_str(), terminal ? "   " : "\n");
     }
     if (terminal) std::fprintf(stderr, "\r%78s\r", "");
   }

@@ -17,13 +17,13 @@ using engine::Block;
 // and the other holds every rank's. In place then means that the one points to this rank's block in the other.
 struct Arguments {
   algorithms::Collective collective{};
-  const void *input = nullptr;
-  void *output = nullptr;
+  const void* input = nullptr;
+  void* output = nullptr;
   std::size_t count = 0;  // elements of the message, of every block, or (ragged gather, scatter) of this rank's block
   std::size_t element_bytes = 1;
-  const engine::Combine *combine = nullptr;
+  const engine::Combine* combine = nullptr;
   int root = 0;
-  const int *permutation = nullptr;  // one entry for each rank (algorithms::Permutation); need not stay until the call is over
+  const int* permutation = nullptr;  // one entry for each rank (algorithms::Permutation); need not stay until the call is over
 
   // `ragged` marks the v-variants. It is the same on all ranks. Then every buffer that holds blocks of several ranks has a
   // table of them, in the order of the ranks. The tables of all ranks must agree on the sizes.

@@ -10,7 +10,7 @@ namespace copse::communicator {
 
 // Memory of the ranks' buffers, if all of them lie in one memfd that each process maps. The descriptor stays open.
 struct Region {
-  void *base = nullptr;  // where this process has mapped it, from offset 0 on
+  void* base = nullptr;  // where this process has mapped it, from offset 0 on
   std::size_t bytes = 0;
   int fd = -1;
   engine::FileId file;
@@ -19,19 +19,20 @@ struct Region {
 class Bootstrap {
  public:
   Bootstrap() = default;
-  Bootstrap(const Bootstrap &) = delete;
-  Bootstrap &operator=(const Bootstrap &) = delete;
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
   virtual ~Bootstrap() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
   // Gathers `bytes` bytes from every rank into all[rank * bytes] on every rank. This is collective. Returns false on failure.
-  virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
-  // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was refused.
+  virtual bool allgather(const void* mine, void* all, std::size_t bytes) = 0;
+  // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was
+  // refused.
   [[nodiscard]] virtual bool errors_are_fatal() const { return true; }
   // Returns the memory in which other ranks may reach this rank's buffers directly. It takes the place of the shared heap.
   // Null: there is none.
-  [[nodiscard]] virtual const Region *region() const { return nullptr; }
+  [[nodiscard]] virtual const Region* region() const { return nullptr; }
   // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
   // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
   // bootstrap that does all this by itself may ignore both.

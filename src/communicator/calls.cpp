@@ -15,10 +15,10 @@ namespace {
 
 // Fetches the beginnings of the buffers. If they are cold, a short call spends most of its time waiting for them. The function
 // is inlined because otherwise the compiler takes it to do nothing.
-[[gnu::always_inline]] inline void fetch_ahead(const engine::Call &call) {
+[[gnu::always_inline]] inline void fetch_ahead(const engine::Call& call) {
   constexpr std::size_t kLine = 64, kShort = 512;
   const std::size_t bytes = std::min(call.count * call.element_bytes, kShort);
-  const auto *const input = static_cast<const std::byte *>(call.input), *const output = static_cast<std::byte *>(call.output);
+  const auto *const input = static_cast<const std::byte*>(call.input), *const output = static_cast<std::byte*>(call.output);
   for (std::size_t at = 0; input != nullptr && at < bytes; at += kLine) __builtin_prefetch(input + at);
   for (std::size_t at = 0; output != nullptr && at < bytes; at += kLine) __builtin_prefetch(output + at, 1);
 }
@@ -26,10 +26,11 @@ namespace {
 }  // namespace
 
 // Runs a program of a blocking call from beginning to end.
-inline Outcome Communicator::State::run_now(Collective collective, const Route &route, const engine::Program &program,
-                                            const engine::Call &call) {
+inline Outcome Communicator::State::run_now(Collective collective, const Route& route, const engine::Program& program,
+                                            const engine::Call& call) {
   running = collective;
-  if (!traced) [[likely]] return seat.executor->run(program, call);
+  if (!traced) [[likely]]
+    return seat.executor->run(program, call);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = seat.executor->run(program, call);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -42,14 +43,15 @@ inline Outcome Communicator::State::run_now(Collective collective, const Route &
 }
 
 // Runs a call without tables. Most calls do no more than this.
-inline Outcome Communicator::State::run(const Arguments &arguments) {
-  Recent &known = routes.recent(arguments.collective);
+inline Outcome Communicator::State::run(const Arguments& arguments) {
+  Recent& known = routes.recent(arguments.collective);
   if (known.count != arguments.count || known.element_bytes != arguments.element_bytes || known.root != arguments.root ||
       known.order != order_of(arguments.combine)) [[unlikely]]
     routes.decide(arguments, known);
   ++known.calls;
-  if (known.outside || routes.is_on_trial(calls, known.route->kind)) [[unlikely]] return run_specially(arguments, known);
-  engine::Call &call = known.call;
+  if (known.outside || routes.is_on_trial(calls, known.route->kind)) [[unlikely]]
+    return run_specially(arguments, known);
+  engine::Call& call = known.call;
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;
   call.combine = arguments.combine;
@@ -59,8 +61,8 @@ inline Outcome Communicator::State::run(const Arguments &arguments) {
 }
 
 // Runs a call that another way may run, or that the MPI makes.
-Outcome Communicator::State::run_specially(const Arguments &arguments, const Recent &known) {
-  Route *route = known.route;
+Outcome Communicator::State::run_specially(const Arguments& arguments, const Recent& known) {
+  Route* route = known.route;
   const bool timed = routes.is_on_trial(calls, route->kind);
   if (timed) {
     const int way = routes.lessons().way(calls, route->kind);
@@ -81,7 +83,7 @@ Outcome Communicator::State::run_specially(const Arguments &arguments, const Rec
 
 // Before the next call, the ranks agree on what they have learned, if it is time. The agreement is a call of its own.
 void Communicator::State::agree() {
-  Lessons &lessons = routes.lessons();
+  Lessons& lessons = routes.lessons();
   if (!lessons.must_agree(calls + 1)) return;
   if (under_way()) finish_started();
   lessons.begin_agreement();
@@ -100,7 +102,7 @@ void Communicator::State::agree() {
     routes.count_recent();
     mine = lessons.words(calls + 1);
     mine[Learner::kOfCaller] = group->bootstrap->errors_are_fatal() ? 0 : 1;
-    Route &route = routes.find(Collective::allreduce, {}, sizeof mine);
+    Route& route = routes.find(Collective::allreduce, {}, sizeof mine);
     routes.set_cut(call, route);
     const Outcome made = seat.executor->run(routes.program(route, 0), call);
     if (made != Outcome::done) return made;
@@ -119,11 +121,11 @@ void Communicator::State::agree() {
 }
 
 // Runs a call in which every rank tells the sizes of its blocks only to those whom they concern.
-Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &arguments) {
+Outcome Communicator::State::run_without_sizes(Route& route, const Arguments& arguments) {
   engine::Call call = call_without_sizes(route, arguments);
   call.number = calls;
   fetch_ahead(call);
-  const engine::Program &program = routes.program(route, arguments.root);
+  const engine::Program& program = routes.program(route, arguments.root);
   const Outcome outcome = run_now(arguments.collective, route, program, call);
   if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]] {
     spare.arguments = arguments;
@@ -133,7 +135,8 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
     read_letters(spare);
     return spare.stage == Job::Stage::over ? spare.outcome : advance(spare, false);
   }
-  if (outcome != Outcome::done || seat.executor->cut_off().from < 0) [[likely]] return outcome;
+  if (outcome != Outcome::done || seat.executor->cut_off().from < 0) [[likely]]
+    return outcome;
   spare.cut_off = seat.executor->cut_off();
   return Outcome::truncated;
 }
@@ -143,10 +146,10 @@ Outcome Communicator::State::run_without_sizes(Route &route, const Arguments &ar
 __attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State::caught() {
   try {
     throw;
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     seat.executor->give_up();
     return Outcome::no_memory;
-  } catch (const abi::__forced_unwind &) {  // this thread has been cancelled in the middle of the call
+  } catch (const abi::__forced_unwind&) {  // this thread has been cancelled in the middle of the call
     failure.outcome = Outcome::peer_failed;
     seat.executor->give_up();
     throw;
@@ -157,8 +160,9 @@ __attribute__((noinline, cold, no_sanitize("null"))) Outcome Communicator::State
 }
 
 template <class Body>
-[[gnu::always_inline]] inline Outcome Communicator::State::attempt(Body &&body) {
-  if (failure.outcome != Outcome::done) [[unlikely]] return failure.outcome;
+[[gnu::always_inline]] inline Outcome Communicator::State::attempt(Body&& body) {
+  if (failure.outcome != Outcome::done) [[unlikely]]
+    return failure.outcome;
   Outcome outcome = Outcome::done;
   try {
     outcome = body();
@@ -176,7 +180,7 @@ template <class Body>
 Progress::Went Communicator::State::go_on(bool helper) {
   auto went = Progress::Went::nowhere;
   while (!started.empty()) {
-    Job &job = *started.front();
+    Job& job = *started.front();
     if (helper && !is_for_helper(job)) return went;
     const Outcome outcome = attempt([&] { return advance(job, true); });
     if (seat.executor->moved()) went = Progress::Went::on;
@@ -190,13 +194,13 @@ Progress::Went Communicator::State::go_on(bool helper) {
 
 // Tells whether Copse's own thread may move this job on. A user's operator expects to be called in the user's threads, and the
 // MPI may expect to be called in only one of them.
-bool Communicator::State::is_for_helper(const Job &job) const {
+bool Communicator::State::is_for_helper(const Job& job) const {
   const bool users = job.arguments.combine != nullptr && job.arguments.combine->user != nullptr;
   return !users && (group->wire == nullptr || group->progress->any_thread_may_send());
 }
 
 // Moves the job on unless another thread does so at the moment, and tells whether it has ended.
-bool Communicator::State::has_ended(const Job &job) {
+bool Communicator::State::has_ended(const Job& job) {
   const auto ended = [&] { return job.over.load(std::memory_order_acquire); };
   if (!ended()) group->progress->move(*this);
   return ended();
@@ -209,11 +213,13 @@ void Communicator::State::finish_started() {
   });
 }
 
-Outcome Communicator::run(const Arguments &arguments) {
-  State &state = *state_;
-  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]] state.agree();
+Outcome Communicator::run(const Arguments& arguments) {
+  State& state = *state_;
+  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]]
+    state.agree();
   ++state.calls;
-  if (state.under_way()) [[unlikely]] state.finish_started();
+  if (state.under_way()) [[unlikely]]
+    state.finish_started();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && algorithms::has<&algorithms::Traits::moves_data>(arguments.collective)) return Outcome::done;
@@ -221,7 +227,7 @@ Outcome Communicator::run(const Arguments &arguments) {
     }
     if (arguments.ragged && state.ranks > 1 && !displaced(arguments) &&
         !algorithms::traits_of(arguments.collective).sizes_known()) {
-      if (Route *const route = state.routes.without_sizes(arguments.collective)) return state.run_without_sizes(*route, arguments);
+      if (Route* const route = state.routes.without_sizes(arguments.collective)) return state.run_without_sizes(*route, arguments);
     }
     state.spare.number = state.calls;
     state.begin(state.spare, arguments);
@@ -229,15 +235,17 @@ Outcome Communicator::run(const Arguments &arguments) {
   });
 }
 
-Outcome Communicator::run(const Arguments &arguments, const Relaxation &relaxation) {
-  State &state = *state_;
+Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxation) {
+  State& state = *state_;
   if (state.ranks == 1 || arguments.count == 0 || relaxation.modes == plan::Modes{}) return run(arguments);
-  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]] state.agree();
+  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]]
+    state.agree();
   ++state.calls;
-  if (state.under_way()) [[unlikely]] state.finish_started();
+  if (state.under_way()) [[unlikely]]
+    state.finish_started();
   return state.attempt([&] {
-    Recent &known = state.routes.relaxed(arguments, relaxation.modes);
-    engine::Call &call = known.call;
+    Recent& known = state.routes.relaxed(arguments, relaxation.modes);
+    engine::Call& call = known.call;
     call.input = known.gives ? arguments.input : nullptr;
     call.output = known.takes ? arguments.output : nullptr;
     call.number = state.calls;
@@ -246,7 +254,7 @@ Outcome Communicator::run(const Arguments &arguments, const Relaxation &relaxati
   });
 }
 
-Outcome Communicator::State::enqueue(const std::shared_ptr<Job> &job) {
+Outcome Communicator::State::enqueue(const std::shared_ptr<Job>& job) {
   started.push_back(job);  // if this throws, `over` is still true
   job->over.store(false, std::memory_order_relaxed);
   return Outcome::pending;
@@ -254,18 +262,18 @@ Outcome Communicator::State::enqueue(const std::shared_ptr<Job> &job) {
 
 std::shared_ptr<Job> Communicator::make_job() { return std::make_shared<Job>(); }
 
-std::shared_ptr<Job> Communicator::start(const Arguments &arguments) {
+std::shared_ptr<Job> Communicator::start(const Arguments& arguments) {
   auto job = make_job();
   start(job, arguments);
   return job;
 }
 
-void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &arguments) {
-  State &state = *state_;
+void Communicator::start(const std::shared_ptr<Job>& job, const Arguments& arguments) {
+  State& state = *state_;
   job->number = ++state.calls;
   job->arguments.collective = arguments.collective;
   Arguments kept = arguments;
-  const auto keep = [&](const Block *&blocks, std::vector<Block> &copies) {
+  const auto keep = [&](const Block*& blocks, std::vector<Block>& copies) {
     if (blocks == nullptr) return;
     copies.assign(blocks, blocks + state.ranks);
     blocks = copies.data();
@@ -286,7 +294,8 @@ void Communicator::start(const std::shared_ptr<Job> &job, const Arguments &argum
 }
 
 std::uint64_t Communicator::pass(bool may_wait) {
-  if (may_wait && state_->calls + 1 >= state_->routes.look_at()) [[unlikely]] state_->agree();
+  if (may_wait && state_->calls + 1 >= state_->routes.look_at()) [[unlikely]]
+    state_->agree();
   return ++state_->calls;
 }
 
@@ -295,7 +304,7 @@ void Communicator::outside_is_over() {
 }
 
 void Communicator::refuse(std::uint64_t number) {
-  State &state = *state_;
+  State& state = *state_;
   if (state.ranks == 1 || state.group->wire != nullptr) return;
   const auto job = make_job();
   job->number = number;
@@ -308,15 +317,15 @@ void Communicator::refuse_all() {
   state_->seat.keeps_lane = true;
 }
 
-Outcome Communicator::poll(const Job &job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }
+Outcome Communicator::poll(const Job& job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }
 
-Outcome Communicator::test(const Job &job) {
+Outcome Communicator::test(const Job& job) {
   const Outcome outcome = poll(job);
   if (outcome == Outcome::pending) state_->group->progress->idle();
   return outcome;
 }
 
-Outcome Communicator::wait(const Job &job) {
+Outcome Communicator::wait(const Job& job) {
   state_->group->progress->until([&] { return state_->has_ended(job); });
   return job.outcome;
 }
@@ -328,17 +337,17 @@ Outcome Communicator::barrier() {
   return run(arguments);
 }
 
-Outcome Communicator::broadcast(void *buffer, std::size_t bytes, int root) {
+Outcome Communicator::broadcast(void* buffer, std::size_t bytes, int root) {
   return run({.collective = Collective::broadcast, .input = buffer, .output = buffer, .count = bytes, .root = root});
 }
 
-Outcome Communicator::reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                             const engine::Combine &combine, int root) {
+Outcome Communicator::reduce(const void* input, void* output, std::size_t count, std::size_t element_bytes,
+                             const engine::Combine& combine, int root) {
   return run({Collective::reduce, input, output, count, element_bytes, &combine, root});
 }
 
-Outcome Communicator::allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                                const engine::Combine &combine) {
+Outcome Communicator::allreduce(const void* input, void* output, std::size_t count, std::size_t element_bytes,
+                                const engine::Combine& combine) {
   return run({Collective::allreduce, input, output, count, element_bytes, &combine});
 }
 

@@ -28,7 +28,7 @@ namespace {
 
 // Returns the word that proves which process a reader has reached. Half of it is random, and half is the process id. It is no
 // constant, because a forked child must draw its own, once for all its threads.
-std::atomic<std::uint64_t> &process_token() {
+std::atomic<std::uint64_t>& process_token() {
   static std::atomic<std::uint64_t> token{0};
   const auto pid = static_cast<std::uint32_t>(getpid());
   std::uint64_t seen = token.load(std::memory_order_relaxed);
@@ -51,8 +51,8 @@ Identity identity() {
 }
 
 int ranks_by_launcher() {
-  for (const char *name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
-    if (const char *value = std::getenv(name)) return std::atoi(value);
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
   return 0;
 }
 
@@ -63,16 +63,16 @@ std::uint64_t host_id() {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
-  struct stat pids {};
+  struct stat pids{};
   if (stat("/proc/self/ns/pid", &pids) == 0) text += ':' + std::to_string(pids.st_ino);
   return std::hash<std::string>{}(text + '@' + name.data());
 }
 
-std::uint64_t host_of(const choose::Settings &settings, int rank, int ranks) {
+std::uint64_t host_of(const choose::Settings& settings, int rank, int ranks) {
   return identity().host + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
 }
 
-Card my_card(const choose::Settings &settings, int rank, int ranks) {
+Card my_card(const choose::Settings& settings, int rank, int ranks) {
   Card card;
   const engine::ProcessId self = identity().self;
   card.pid = self.pid;
@@ -82,8 +82,8 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   card.settings = settings.fingerprint;
   card.neighbours = std::max(ranks_by_launcher(), settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
   // hwloc sees only the processors that the container may use.
-  card.online = static_cast<std::int32_t>(std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)),
-                                                                this_machine().processors().size()));
+  card.online = static_cast<std::int32_t>(
+      std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)), this_machine().processors().size()));
   card.place.host = host_of(settings, rank, ranks);
 
   const topology::CpuSet cpus = topology::current_processors();
@@ -92,7 +92,7 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   card.place.local = this_machine().place_of(cpus);
 
   if (const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName))) {
-    struct copse_heap_region region {};
+    struct copse_heap_region region{};
     if (query(&region) == 0) {
       card.heap_base = reinterpret_cast<std::uint64_t>(region.base);
       card.heap_bytes = region.bytes;
@@ -103,36 +103,36 @@ Card my_card(const choose::Settings &settings, int rank, int ranks) {
   return card;
 }
 
-const topology::Machine &this_machine() {
+const topology::Machine& this_machine() {
   // This is never destroyed. Calls may come from destructors of the program's libraries, which run after this library's.
-  static const auto &machine = *new topology::Machine(topology::Machine::discover());
+  static const auto& machine = *new topology::Machine(topology::Machine::discover());
   return machine;
 }
 
-std::string machine_kind(const choose::Settings &settings) {
+std::string machine_kind(const choose::Settings& settings) {
   return settings.topology.empty() ? this_machine().kind() : topology::Machine::from(settings.topology).kind();
 }
 
-std::string table_mistake(const choose::Settings &settings) {
+std::string table_mistake(const choose::Settings& settings) {
   if (settings.table == nullptr || settings.table->machine == "any") return {};
   const std::string kind = machine_kind(settings);
   if (settings.table->machine == kind) return {};
-  return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine + "\"; this is \"" + kind +
-         "\"; make a table here with copse tune";
+  return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine +
+         "\"; this is \"" + kind + "\"; make a table here with copse tune";
 }
 
-std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings) {
-  const auto bytes_of = [](const topology::Machine &machine) {
+std::optional<std::uint64_t> last_cache_bytes(const choose::Settings& settings) {
+  const auto bytes_of = [](const topology::Machine& machine) {
     const auto last = machine.cache_bytes(topology::Level::l3);
     return last ? last : machine.cache_bytes(topology::Level::l2);
   };
   return bytes_of(settings.topology.empty() ? this_machine() : topology::Machine::from(settings.topology));
 }
 
-topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings) {
+topology::Placement placement_of(const std::vector<Card>& cards, const choose::Settings& settings) {
   const int ranks = static_cast<int>(cards.size());
   std::vector<topology::Observation> observations;
-  for (const Card &card : cards) observations.push_back(card.place);
+  for (const Card& card : cards) observations.push_back(card.place);
   topology::Placement seen = topology::place_observed(observations);
   if (settings.topology.empty()) return seen;
   // A described machine says where ranks sit inside their nodes. It does not change which node a rank is on.
@@ -140,7 +140,7 @@ topology::Placement placement_of(const std::vector<Card> &cards, const choose::S
   std::map<std::uint64_t, std::vector<std::size_t>> hosts;
   for (int rank = 0; rank < ranks; ++rank)
     hosts[cards[static_cast<std::size_t>(rank)].place.host].push_back(static_cast<std::size_t>(rank));
-  for (const auto &[host, members] : hosts) {
+  for (const auto& [host, members] : hosts) {
     const auto places = topology::place_block(machine, 1, static_cast<int>(members.size()));
     for (std::size_t i = 0; i < members.size(); ++i) observations[members[i]].local = places[i];
   }
@@ -154,20 +154,20 @@ double crowding(int ranks) {
   return std::max(1.0, here / processors);
 }
 
-bool oversubscribed(const std::vector<Card> &cards) {
+bool oversubscribed(const std::vector<Card>& cards) {
   struct Host {
     int ranks = 0, by_launcher = 0, online = 0;
     std::array<std::uint64_t, kCpusMax / 64> cpus{};
   };
   std::map<std::uint64_t, Host> hosts;
-  for (const Card &card : cards) {
-    Host &host = hosts[card.place.host];
+  for (const Card& card : cards) {
+    Host& host = hosts[card.place.host];
     ++host.ranks;
     host.by_launcher = std::max(host.by_launcher, card.neighbours);
     host.online = card.online;
     for (std::size_t i = 0; i < card.cpus.size(); ++i) host.cpus[i] |= card.cpus[i];
   }
-  return std::any_of(hosts.begin(), hosts.end(), [&](const auto &entry) {
+  return std::any_of(hosts.begin(), hosts.end(), [&](const auto& entry) {
     int cpus = 0;
     for (std::uint64_t word : entry.second.cpus) cpus += std::popcount(word);
     if (cpus == 0) cpus = entry.second.online;  // the system did not tell where the ranks may run
@@ -180,16 +180,18 @@ bool heap_preloaded() { return dlsym(RTLD_DEFAULT, heap::kWhyNotQueryName) != nu
 std::string heap_why_not() {
   const auto query = reinterpret_cast<heap::WhyNotQuery>(dlsym(RTLD_DEFAULT, heap::kWhyNotQueryName));
   if (query == nullptr) return "libcopse-heap.so is not preloaded (copse run --shared-heap does that)";
-  const char *why_not = query();
+  const char* why_not = query();
   return why_not == nullptr ? "" : why_not;
 }
 
-std::string kernel_trouble(const Card &neighbour, const engine::Peer &peer) {
+std::string kernel_trouble(const Card& neighbour, const engine::Peer& peer) {
   std::uint64_t word = 0;
   errno = 0;
-  if (!engine::kernel_read(peer, &word, neighbour.probe, sizeof word)) return std::string("process_vm_readv: ") + std::strerror(errno);
+  if (!engine::kernel_read(peer, &word, neighbour.probe, sizeof word))
+    return std::string("process_vm_readv: ") + std::strerror(errno);
   if (word != neighbour.process) return "process_vm_readv read the memory of another process";
-  if (!engine::kernel_write(peer, &word, neighbour.probe, sizeof word)) return std::string("process_vm_writev: ") + std::strerror(errno);
+  if (!engine::kernel_write(peer, &word, neighbour.probe, sizeof word))
+    return std::string("process_vm_writev: ") + std::strerror(errno);
   return "";
 }
 

@@ -38,30 +38,30 @@ struct Card {
 [[nodiscard]] std::uint64_t host_id();
 
 // Returns the same for a rank of a communicator, where COPSE_NODES may pretend that there are several.
-[[nodiscard]] std::uint64_t host_of(const choose::Settings &settings, int rank, int ranks);
+[[nodiscard]] std::uint64_t host_of(const choose::Settings& settings, int rank, int ranks);
 
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
-[[nodiscard]] Card my_card(const choose::Settings &settings, int rank, int ranks);
+[[nodiscard]] Card my_card(const choose::Settings& settings, int rank, int ranks);
 
 // Returns this machine, which is discovered once per process: that takes milliseconds.
-[[nodiscard]] const topology::Machine &this_machine();
+[[nodiscard]] const topology::Machine& this_machine();
 // Returns the name of this machine in tuning tables; that of the machine which the settings describe, if they do.
-[[nodiscard]] std::string machine_kind(const choose::Settings &settings);
+[[nodiscard]] std::string machine_kind(const choose::Settings& settings);
 // Says why the settings' tuning table is not for this machine. Empty: it is, or there is none.
-[[nodiscard]] std::string table_mistake(const choose::Settings &settings);
+[[nodiscard]] std::string table_mistake(const choose::Settings& settings);
 
 // Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, it is that machine's.
 // Empty if the size is not known.
-[[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings &settings);
+[[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings& settings);
 // Returns the places of all ranks. Ranks of one node have equal node ids there.
-[[nodiscard]] topology::Placement placement_of(const std::vector<Card> &cards, const choose::Settings &settings);
+[[nodiscard]] topology::Placement placement_of(const std::vector<Card>& cards, const choose::Settings& settings);
 
 // Returns how many of a communicator's `ranks` there are for each processor of this node, and at least 1. The launcher says
 // how many ranks are here; if it does not, all are.
 [[nodiscard]] double crowding(int ranks);
 
 // Tells whether some node has more ranks than processors that they may use.
-[[nodiscard]] bool oversubscribed(const std::vector<Card> &cards);
+[[nodiscard]] bool oversubscribed(const std::vector<Card>& cards);
 
 // Tells whether the shared heap's library is in this process, active or not.
 [[nodiscard]] bool heap_preloaded();
@@ -69,6 +69,6 @@ struct Card {
 [[nodiscard]] std::string heap_why_not();
 
 // Reads the neighbour's probe word through the kernel and writes it back. Says what went wrong. The text is empty if both worked.
-[[nodiscard]] std::string kernel_trouble(const Card &neighbour, const engine::Peer &peer);
+[[nodiscard]] std::string kernel_trouble(const Card& neighbour, const engine::Peer& peer);
 
 }  // namespace copse::communicator

@@ -24,15 +24,14 @@ struct Announcement {
   std::array<char, 160> operation{};  // operator and type, or why the call was refused
 
   // The sizes of ragged calls differ from rank to rank. They are compared by their tables, not here.
-  [[nodiscard]] bool agrees_with(const Announcement &other) const {
-    return collective == other.collective && root == other.root && ragged == other.ragged &&
-           element_bytes == other.element_bytes && operation == other.operation &&
-           (ragged != 0 || count == other.count);
+  [[nodiscard]] bool agrees_with(const Announcement& other) const {
+    return collective == other.collective && root == other.root && ragged == other.ragged && element_bytes == other.element_bytes &&
+           operation == other.operation && (ragged != 0 || count == other.count);
   }
   [[nodiscard]] std::string text() const {
     if (collective < 0 || collective >= algorithms::kCollectives) return "something that this rank does not know";
     const auto kind = static_cast<Collective>(collective);
-    const algorithms::Traits &traits = algorithms::traits_of(kind);
+    const algorithms::Traits& traits = algorithms::traits_of(kind);
     std::string result(algorithms::name_of(kind));
     if (!traits.moves_data) return result;
     if (ragged != 0) result += " (blocks of different sizes)";
@@ -50,11 +49,8 @@ struct Announcement {
 // Says which two ranks are the first to see a block differently. The text is empty if there are none. `tables` has two rows for
 // each rank: what it gives to each rank, and what it gets from each. An entry is kUnknown if the rank does not say it.
 constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-std::string first_difference(const std::vector<std::uint64_t> &tables, std::size_t ranks, bool all_alike,
-                             const std::string &unit) {
-  const auto entry = [&](std::size_t rank, std::size_t way, std::size_t other) {
-    return tables[(rank * 2 + way) * ranks + other];
-  };
+std::string first_difference(const std::vector<std::uint64_t>& tables, std::size_t ranks, bool all_alike, const std::string& unit) {
+  const auto entry = [&](std::size_t rank, std::size_t way, std::size_t other) { return tables[(rank * 2 + way) * ranks + other]; };
   for (std::size_t from = 0; from < ranks; ++from) {
     for (std::size_t to = 0; to < ranks; ++to) {
       const std::uint64_t given = entry(from, 0, to), taken = entry(to, 1, from);
@@ -62,8 +58,8 @@ std::string first_difference(const std::vector<std::uint64_t> &tables, std::size
         return "block " + std::to_string(from) + " has " + std::to_string(entry(0, 1, from)) + unit + " for rank 0, but " +
                std::to_string(taken) + " for rank " + std::to_string(to);
       if (given == kUnknown || taken == kUnknown || given == taken) continue;
-      return "rank " + std::to_string(from) + " gives " + std::to_string(given) + unit + " to rank " +
-             std::to_string(to) + ", which expects " + std::to_string(taken);
+      return "rank " + std::to_string(from) + " gives " + std::to_string(given) + unit + " to rank " + std::to_string(to) +
+             ", which expects " + std::to_string(taken);
     }
   }
   return {};
@@ -71,9 +67,9 @@ std::string first_difference(const std::vector<std::uint64_t> &tables, std::size
 
 }  // namespace
 
-std::string Communicator::compare(const Arguments &arguments, const char *operation) {
+std::string Communicator::compare(const Arguments& arguments, const char* operation) {
   const auto ranks = static_cast<std::size_t>(state_->ranks), me = static_cast<std::size_t>(state_->rank);
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   Announcement mine;
   mine.collective = static_cast<std::int32_t>(arguments.collective);
   mine.root = arguments.root;
@@ -82,17 +78,17 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   mine.element_bytes = traits.reduces ? arguments.element_bytes : 1;
   if (operation != nullptr) std::snprintf(mine.operation.data(), mine.operation.size(), "%s", operation);
   std::vector<Announcement> all(ranks);
-  constexpr const char *kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
+  constexpr const char* kEnded = "the ranks could not be compared: one has ended, or calls nothing at all";
   if (!state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine)) return kEnded;
-  for (Announcement &one : all) one.operation.back() = 0;
+  for (Announcement& one : all) one.operation.back() = 0;
   for (std::size_t other = 0; other < all.size(); ++other)
     if (all[other].refused != 0)
       return "this rank calls " + mine.text() + ", but the call of rank " + std::to_string(other) +
              " was refused: " + printable(all[other].operation.data());
   for (std::size_t other = 1; other < all.size(); ++other)
     if (!all[other].agrees_with(all[0]))
-      return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " +
-             std::to_string(other) + " calls " + all[other].text();
+      return "the ranks do not call the same: rank 0 calls " + all[0].text() + ", but rank " + std::to_string(other) + " calls " +
+             all[other].text();
   if (traits.permutes) {
     std::vector<int> entries(ranks * ranks);
     if (!state_->group->bootstrap->allgather(arguments.permutation, entries.data(), ranks * sizeof entries[0])) return kEnded;
@@ -125,18 +121,18 @@ std::string Communicator::compare(const Arguments &arguments, const char *operat
   return "the ranks do not agree on the blocks of " + all[0].text() + ": " + difference;
 }
 
-bool Communicator::compare_refused(const char *why) {
+bool Communicator::compare_refused(const char* why) {
   Announcement mine;
   mine.refused = 1;
   std::snprintf(mine.operation.data(), mine.operation.size(), "%s", why);
   std::vector<Announcement> all(static_cast<std::size_t>(state_->ranks));
   return state_->group->bootstrap->allgather(&mine, all.data(), sizeof mine) &&
-         std::all_of(all.begin(), all.end(), [](const Announcement &one) { return one.refused != 0; });
+         std::all_of(all.begin(), all.end(), [](const Announcement& one) { return one.refused != 0; });
 }
 
 std::string Communicator::has_ended_text(int rank) const {
-  return "rank " + std::to_string(rank) + " (process " + std::to_string(state_->group->reached.pids[static_cast<std::size_t>(rank)]) +
-         ") has ended before it took its part";
+  return "rank " + std::to_string(rank) + " (process " +
+         std::to_string(state_->group->reached.pids[static_cast<std::size_t>(rank)]) + ") has ended before it took its part";
 }
 
 std::string Communicator::who_has_ended() const {
@@ -144,24 +140,21 @@ std::string Communicator::who_has_ended() const {
   return rank < 0 ? std::string() : has_ended_text(rank);
 }
 
-std::string Communicator::explain(Outcome outcome, const Job *job) const {
+std::string Communicator::explain(Outcome outcome, const Job* job) const {
   const Collective collective = job != nullptr ? job->arguments.collective : state_->running;
-  const std::string call =
-      std::string(algorithms::name_of(collective)) + " among " + std::to_string(state_->ranks) + " ranks";
-  const auto &cut_off = (job != nullptr ? *job : state_->spare).cut_off;
+  const std::string call = std::string(algorithms::name_of(collective)) + " among " + std::to_string(state_->ranks) + " ranks";
+  const auto& cut_off = (job != nullptr ? *job : state_->spare).cut_off;
   const int lost = state_->seat.executor->lost_rank();
   switch (outcome) {
     case Outcome::done: return call + " is done";
     case Outcome::pending: return call + " is not over yet";
     case Outcome::truncated:
-      return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) +
-             " bytes to rank " + std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
-    case Outcome::outside:
-      return "the MPI was to make this call";
+      return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) + " bytes to rank " +
+             std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
+    case Outcome::outside: return "the MPI was to make this call";
     case Outcome::refused:
       return call + ": rank " + std::to_string(lost) + " refused its arguments, and takes no part; the next call is sound again";
-    case Outcome::peer_lost:
-      return call + ": " + has_ended_text(lost);
+    case Outcome::peer_lost: return call + ": " + has_ended_text(lost);
     case Outcome::peer_failed:
       return call + ": rank " + std::to_string(lost) + " has given up, for a reason that its own message tells";
     case Outcome::wire_failed: return call + ": a message between nodes failed";

@@ -17,10 +17,10 @@ std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file
   static std::mutex mutex;
   // This is never destroyed, for the same reason as the machine in card.cpp: calls may come from destructors that run later.
   // The keys have a process id, because what the parent of a fork has mapped may not be mapped in the child.
-  static auto &known = *new std::map<std::pair<pid_t, engine::FileId>, std::weak_ptr<Mapping>>;
+  static auto& known = *new std::map<std::pair<pid_t, engine::FileId>, std::weak_ptr<Mapping>>;
   const std::lock_guard lock(mutex);
-  std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
-  std::weak_ptr<Mapping> &entry = known[{getpid(), file}];
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Mapping>& entry = known[{getpid(), file}];
   std::shared_ptr<Mapping> mapping = entry.lock();
   const bool own = owner == getpid();  // /proc is not needed for memory of this process
   if (mapping ? mapping->bytes() != bytes : own && engine::file_id(owner_fd) != file) {
@@ -36,16 +36,16 @@ std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file
   return mapping;
 }
 
-CommonMemory::CommonMemory(const Card &leader, bool leads, std::size_t bytes) : leader_(leader), bytes_(bytes) {
+CommonMemory::CommonMemory(const Card& leader, bool leads, std::size_t bytes) : leader_(leader), bytes_(bytes) {
   if (!leads) return;
   made_ = engine::make_shared_memory("copse", bytes);
   offer_ = {made_.get(), errno, engine::file_id(made_.get())};
 }
 
-bool CommonMemory::meet(Bootstrap &bootstrap, int leader) {
+bool CommonMemory::meet(Bootstrap& bootstrap, int leader) {
   offers_.resize(static_cast<std::size_t>(bootstrap.ranks()));
   if (!bootstrap.allgather(&offer_, offers_.data(), sizeof offer_)) return false;
-  const Offer &offer = offers_[static_cast<std::size_t>(leader)];
+  const Offer& offer = offers_[static_cast<std::size_t>(leader)];
   if (offer.fd >= 0) mapping_ = map_once(leader_.pid, offer.fd, offer.file, bytes_, engine::Size::sealed);
   error_ = errno;
   return true;
@@ -54,8 +54,8 @@ bool CommonMemory::meet(Bootstrap &bootstrap, int leader) {
 std::string CommonMemory::why_not_made() const {
   for (std::size_t other = 0; other < offers_.size(); ++other)
     if (offers_[other].fd < 0 && offers_[other].error != 0)
-      return "rank " + std::to_string(other) + " could not make common memory (memfd_create: " +
-             std::strerror(offers_[other].error) +
+      return "rank " + std::to_string(other) +
+             " could not make common memory (memfd_create: " + std::strerror(offers_[other].error) +
              "); let the sandbox allow it, or raise the limits on memory and file sizes (ulimit -f)";
   return {};
 }

@@ -21,13 +21,13 @@ namespace copse::communicator {
 class CommonMemory {
  public:
   // `leader` is the card of the first rank of this node, which makes the memory. `leads` says that this rank is the first.
-  CommonMemory(const Card &leader, bool leads, std::size_t bytes);
+  CommonMemory(const Card& leader, bool leads, std::size_t bytes);
 
   // Opens what the first rank of this node has made, which is rank `leader`. This is collective. Returns false if the ranks
   // could not be gathered.
-  [[nodiscard]] bool meet(Bootstrap &bootstrap, int leader);
+  [[nodiscard]] bool meet(Bootstrap& bootstrap, int leader);
   // Returns null if this rank has no such memory. Then error() says why.
-  [[nodiscard]] const std::shared_ptr<engine::Mapping> &mapping() const { return mapping_; }
+  [[nodiscard]] const std::shared_ptr<engine::Mapping>& mapping() const { return mapping_; }
   [[nodiscard]] int error() const { return error_; }
   // Says which rank could not make memory, and why. The text is empty if all could.
   [[nodiscard]] std::string why_not_made() const;

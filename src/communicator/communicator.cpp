@@ -19,16 +19,16 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
-const Capabilities &Communicator::capabilities() const { return state_->group->terms.capabilities; }
+const Capabilities& Communicator::capabilities() const { return state_->group->terms.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 
 std::string Communicator::save_lessons() const {
-  const choose::Settings &settings = state_->group->settings;
+  const choose::Settings& settings = state_->group->settings;
   if (settings.learned.empty() || state_->rank != 0) return {};
   const engine::CancelDeferred deferred;  // a file is written
   try {
     state_->routes.save_lessons(settings.learned, machine_kind(settings));
-  } catch (const text::FileError &wrong) {
+  } catch (const text::FileError& wrong) {
     return "COPSE_LEARNED=" + std::string(wrong.what());
   }
   return {};
@@ -43,9 +43,8 @@ Trace Communicator::trace() const {
 void Communicator::give_up() { state_->seat.executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
-std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
-                                                   std::unique_ptr<engine::Wire> wire,
-                                                   const choose::Settings &settings, std::string &why_not,
+std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
+                                                   const choose::Settings& settings, std::string& why_not,
                                                    std::shared_ptr<Progress> progress) {
   const engine::CancelDeferred deferred;
   // This comes first, because no rank may fail once the ranks have agreed.
@@ -58,10 +57,10 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   return communicator;
 }
 
-std::unique_ptr<Communicator> Communicator::lane(std::string &why_not) {
-  Group &group = *state_->group;
+std::unique_ptr<Communicator> Communicator::lane(std::string& why_not) {
+  Group& group = *state_->group;
   std::unique_ptr<Communicator> beside(new Communicator(std::make_unique<State>()));
-  State &state = *beside->state_;
+  State& state = *beside->state_;
   state.seat.lane = group.lanes.take(group, why_not);
   if (!state.seat.lane) return nullptr;
   if (group.wire) state.seat.wire = group.wire->lane(state.seat.lane->number);
@@ -71,7 +70,7 @@ std::unique_ptr<Communicator> Communicator::lane(std::string &why_not) {
 }
 
 bool Communicator::all_say(bool yes) {
-  Group &group = *state_->group;
+  Group& group = *state_->group;
   const auto mine = static_cast<unsigned char>(yes);
   std::vector<unsigned char> all(static_cast<std::size_t>(group.ranks));
   if (!group.bootstrap->allgather(&mine, all.data(), sizeof mine)) return false;
@@ -83,7 +82,8 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   rank = group->rank;
   ranks = group->ranks;
   traced = group->settings.trace;
-  routes.begin(*group, *seat.executor, trace, group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1 && group->settings.helpers == 0);
+  routes.begin(*group, *seat.executor, trace,
+               group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1 && group->settings.helpers == 0);
 }
 
 Communicator::State::~State() {
@@ -93,7 +93,7 @@ Communicator::State::~State() {
   if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, seat.executor->ticket());
   try {
     group->ended.add(trace);
-  } catch (const std::bad_alloc &) {  // the trace then lacks this lane's calls
+  } catch (const std::bad_alloc&) {  // the trace then lacks this lane's calls
   }
 }
 

@@ -39,34 +39,34 @@ class Communicator {
   // same on all ranks; it comes from the environment, and differences are found and refused. `progress` is what this rank's
   // communicators share. The last `settings.helpers` ranks make no calls, but serve those of the others, which are the callers.
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
-                                              const choose::Settings &settings, std::string &why_not,
+                                              const choose::Settings& settings, std::string& why_not,
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
   ~Communicator();
-  Communicator(const Communicator &) = delete;
-  Communicator &operator=(const Communicator &) = delete;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int ranks() const;
-  [[nodiscard]] const Capabilities &capabilities() const;
+  [[nodiscard]] const Capabilities& capabilities() const;
 
   // Makes a blocking call. The outcome may be `outside` if Settings::mpi is set: then nothing was done, on any rank, and the caller
   // has the MPI make the call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is
   // false for the outcome, the communicator is unusable from then on, and all later calls end with the same outcome.
-  Outcome run(const Arguments &arguments);
+  Outcome run(const Arguments& arguments);
   // Does the same with less synchronisation. No table, and no operator. Modes and window are the same on all ranks.
-  Outcome run(const Arguments &arguments, const Relaxation &relaxation);
+  Outcome run(const Arguments& arguments, const Relaxation& relaxation);
 
   // Starts a call that does not block. Everything that the arguments point to must stay until the call is over, except tables,
   // operator and permutation. All ranks must start their calls in the same order, blocking calls included. A started call goes
   // on in any call on any communicator with the same Progress. test() returns Outcome::pending as long as something is left.
   // Several threads may test and wait.
-  std::shared_ptr<Job> start(const Arguments &arguments);
+  std::shared_ptr<Job> start(const Arguments& arguments);
   // make_job() makes a job for start(). A job whose last call is over may be started again.
   static std::shared_ptr<Job> make_job();
-  void start(const std::shared_ptr<Job> &job, const Arguments &arguments);
-  Outcome test(const Job &job);
-  Outcome poll(const Job &job);  // like test(), but moves no other communicator on
-  Outcome wait(const Job &job);
+  void start(const std::shared_ptr<Job>& job, const Arguments& arguments);
+  Outcome test(const Job& job);
+  Outcome poll(const Job& job);  // like test(), but moves no other communicator on
+  Outcome wait(const Job& job);
 
   // Counts a call that this rank does not make here, because all ranks make it elsewhere or because it has nothing to do.
   // Returns the call's number. `may_wait`: the call is a blocking one, on all ranks.
@@ -84,7 +84,7 @@ class Communicator {
   // This is collective, as create() is. If there cannot be another stream, all ranks get null and the reason. Of its methods,
   // only start, test, poll, wait, explain and refuse_all may be called. None of its calls may be under way when it is
   // destroyed.
-  std::unique_ptr<Communicator> lane(std::string &why_not);
+  std::unique_ptr<Communicator> lane(std::string& why_not);
   // Tells whether all ranks say `yes`. This is collective, as create() is. Returns false if the ranks cannot be gathered.
   bool all_say(bool yes);
 
@@ -93,11 +93,11 @@ class Communicator {
 
   // Tells whether helpers can serve a call with these arguments. The answer is the same on all callers. Only such calls may be made
   // on a communicator with helpers. They must be started, not run.
-  [[nodiscard]] static bool can_serve(const Arguments &arguments);
-  // For a helper, which calls nothing else: takes its part in the callers' next call, as far as it gets without waiting. `job` comes
-  // from make_job(), and is always the same one. `ended`: there will be no more calls, or the communicator is unusable.
+  [[nodiscard]] static bool can_serve(const Arguments& arguments);
+  // For a helper, which calls nothing else: takes its part in the callers' next call, as far as it gets without waiting. `job`
+  // comes from make_job(), and is always the same one. `ended`: there will be no more calls, or the communicator is unusable.
   enum class Served : std::uint8_t { nothing, moved, ended };
-  Served serve(const std::shared_ptr<Job> &job);
+  Served serve(const std::shared_ptr<Job>& job);
   // For a helper, between two calls: tells whether the first caller, which sends helpers home, has ended.
   [[nodiscard]] bool is_forsaken() const;
 
@@ -106,11 +106,10 @@ class Communicator {
 
   // Shorthands for the most common calls.
   Outcome barrier();
-  Outcome broadcast(void *buffer, std::size_t bytes, int root);
-  Outcome reduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                 const engine::Combine &combine, int root);
-  Outcome allreduce(const void *input, void *output, std::size_t count, std::size_t element_bytes,
-                    const engine::Combine &combine);
+  Outcome broadcast(void* buffer, std::size_t bytes, int root);
+  Outcome reduce(const void* input, void* output, std::size_t count, std::size_t element_bytes, const engine::Combine& combine,
+                 int root);
+  Outcome allreduce(const void* input, void* output, std::size_t count, std::size_t element_bytes, const engine::Combine& combine);
 
   // Returns the largest size of an element. Larger elements cannot be cut into fragments, so the caller must pass on calls with
   // them.
@@ -119,17 +118,17 @@ class Communicator {
   // For COPSE_CHECK: compares what all ranks are about to call. This is collective and comes before the call itself.
   // `operation` names operator and type ("SUM of DOUBLE"). Returns an empty string, or a line that names two ranks that differ
   // and what each of them called.
-  std::string compare(const Arguments &arguments, const char *operation);
+  std::string compare(const Arguments& arguments, const char* operation);
   // A rank whose call was refused calls this in place of compare(). So the others do not wait for it, and they are told why.
   // Returns whether the calls of all ranks were refused.
-  bool compare_refused(const char *why);
+  bool compare_refused(const char* why);
 
   // Explains an outcome in a line. `job` is that of a started call. Without a job, the line is about the last call.
-  [[nodiscard]] std::string explain(Outcome outcome, const Job *job = nullptr) const;
+  [[nodiscard]] std::string explain(Outcome outcome, const Job* job = nullptr) const;
   // Names a rank of this node whose process has ended. The text is empty if there is none.
   [[nodiscard]] std::string who_has_ended() const;
-  // If COPSE_LEARNED names a file, rank 0 writes there what was learned on this communicator. Returns what went wrong; an empty text
-  // if nothing did.
+  // If COPSE_LEARNED names a file, rank 0 writes there what was learned on this communicator. Returns what went wrong; an empty
+  // text if nothing did.
   [[nodiscard]] std::string save_lessons() const;
   [[nodiscard]] Trace trace() const;  // of its own calls, and of lanes that are gone
 

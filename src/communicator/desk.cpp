@@ -17,19 +17,19 @@ namespace {
 struct Address {
   sockaddr_un socket{};
   socklen_t length = 0;
-  explicit Address(const DeskName &name) {
+  explicit Address(const DeskName& name) {
     socket.sun_family = AF_UNIX;
     std::memcpy(socket.sun_path + 1, name.data(), name.size());  // behind a zero byte: the name is abstract and makes no file
     length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   }
-  [[nodiscard]] const sockaddr *generic() const { return reinterpret_cast<const sockaddr *>(&socket); }
+  [[nodiscard]] const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&socket); }
 };
 
 engine::Descriptor make_socket() { return engine::Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
 // Tells whether the kernel says that a process of this user and this PID namespace has sent the message.
-bool is_ours(msghdr &message) {
-  for (cmsghdr *header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+bool is_ours(msghdr& message) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
@@ -51,7 +51,7 @@ std::string unguessable() {
   return text;
 }
 
-engine::Descriptor open_desk(DeskName &name) {
+engine::Descriptor open_desk(DeskName& name) {
   const std::string letters = unguessable();
   std::copy_n(letters.begin(), std::min(letters.size(), name.size()), name.begin());
   const Address address(name);
@@ -63,7 +63,7 @@ engine::Descriptor open_desk(DeskName &name) {
   return desk;
 }
 
-bool invite(const DeskName &desk, const Invitation &invitation) {
+bool invite(const DeskName& desk, const Invitation& invitation) {
   const Address address(desk);
   const engine::Descriptor line = make_socket();
   return line && sendto(line.get(), &invitation, sizeof invitation, MSG_NOSIGNAL, address.generic(), address.length) ==

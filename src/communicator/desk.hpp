@@ -1,6 +1,6 @@
-// Helper processes are asked to serve at a desk: a socket with an abstract name, which vanishes with its owner. An invitation names a
-// meeting (name_meeting.hpp), to which the helper then comes like any other rank. What the ranks are is checked there. At the desk,
-// an invitation counts only if the kernel says that a process of the same user has sent it.
+// Helper processes are asked to serve at a desk: a socket with an abstract name, which vanishes with its owner. An invitation names
+// a meeting (name_meeting.hpp), to which the helper then comes like any other rank. What the ranks are is checked there. At the
+// desk, an invitation counts only if the kernel says that a process of the same user has sent it.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ struct Invitation {
 [[nodiscard]] std::string unguessable();
 
 // Opens a desk under a new name. If that fails, the result is empty, and errno is set.
-[[nodiscard]] engine::Descriptor open_desk(DeskName &name);
+[[nodiscard]] engine::Descriptor open_desk(DeskName& name);
 // Sends an invitation. Returns false, with errno, if nobody is there.
-[[nodiscard]] bool invite(const DeskName &desk, const Invitation &invitation);
+[[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation);
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.
 [[nodiscard]] std::optional<Invitation> next_invitation(int desk);
 

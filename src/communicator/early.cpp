@@ -19,7 +19,7 @@ Early::Words Early::words(double start) const {
   return {static_cast<long long>(spent * 1e9), -static_cast<long long>(start * 1e9)};
 }
 
-bool Early::pays(const Words &least) {
+bool Early::pays(const Words& least) {
   const long long spent = least[0], start = -least[1];
   while (look_at_ <= calls_) look_at_ *= 2;
   return spent / (calls_ > kMany ? 1 : kFew) >= start;

@@ -45,7 +45,7 @@ class Early {
   // What this rank tells the others. `start` is what it expects Copse's start to take, in seconds.
   [[nodiscard]] Words words(double start) const;
   // Says whether the start pays, and sets the next look. `least` is the same on all ranks.
-  bool pays(const Words &least);
+  bool pays(const Words& least);
 
   static constexpr std::uint64_t kFirstLook = 64;
 

@@ -16,15 +16,15 @@
 namespace copse::communicator {
 namespace {
 
-constexpr const char *kNotGathered = "the ranks could not be gathered";
+constexpr const char* kNotGathered = "the ranks could not be gathered";
 
 // Step 1: every rank gathers all cards.
-std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &settings, std::string &why_not) {
+std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& settings, std::string& why_not) {
   Census census;
   census.rank = bootstrap.rank();
   census.cards.resize(static_cast<std::size_t>(bootstrap.ranks()));
   Card mine = my_card(settings, bootstrap.rank(), bootstrap.ranks());
-  if (const Region *const region = bootstrap.region()) {
+  if (const Region* const region = bootstrap.region()) {
     mine.heap_base = reinterpret_cast<std::uint64_t>(region->base);
     mine.heap_bytes = region->bytes;
     mine.heap_fd = region->fd;
@@ -34,8 +34,8 @@ std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &
     why_not = kNotGathered;
     return std::nullopt;
   }
-  const std::vector<Card> &cards = census.cards;
-  for (const Card &card : cards) {
+  const std::vector<Card>& cards = census.cards;
+  for (const Card& card : cards) {
     if (card.settings == cards.front().settings) continue;
     why_not = "rank " + std::to_string(&card - cards.data()) +
               " has other COPSE_ variables than rank 0; give all ranks the same environment";
@@ -44,10 +44,10 @@ std::optional<Census> take_census(Bootstrap &bootstrap, const choose::Settings &
   const bool chosen = settings.waiting == choose::Waiting::chosen;
   census.crowded = chosen ? oversubscribed(cards) : settings.waiting == choose::Waiting::yielding;
   for (int other = 0; other < bootstrap.ranks(); ++other) {
-    const Card &card = census.card(other);
+    const Card& card = census.card(other);
     if (card.place.host == mine.place.host) census.here.push_back(other);
     census.nodes += std::none_of(cards.begin(), cards.begin() + other,
-                                 [&](const Card &earlier) { return earlier.place.host == card.place.host; });
+                                 [&](const Card& earlier) { return earlier.place.host == card.place.host; });
   }
   return census;
 }
@@ -60,17 +60,17 @@ struct Tried {
 
 // Returns what a trial says about this rank and the rank half the node away. There is one trial among the same processes.
 // Without a trial, all costs are 0.
-engine::Costs costs_between(const engine::Segment &segment, const Census &census, const std::vector<engine::Peer> &peers,
+engine::Costs costs_between(const engine::Segment& segment, const Census& census, const std::vector<engine::Peer>& peers,
                             bool kernel) {
-  const std::vector<int> &here = census.here;
+  const std::vector<int>& here = census.here;
   const auto me = static_cast<std::size_t>(census.rank);
   const auto half = here.size() / 2, mine = static_cast<std::size_t>(peers[me].local);
   if (mine >= 2 * half) return {};
   const std::size_t partner = mine < half ? mine + half : mine - half;
-  const engine::Peer &peer = peers[static_cast<std::size_t>(here[partner])];
+  const engine::Peer& peer = peers[static_cast<std::size_t>(here[partner])];
   if (peer.same_process) return {};
   static std::mutex mutex;
-  static auto &known = *new std::map<std::vector<std::uint64_t>, engine::Costs>;
+  static auto& known = *new std::map<std::vector<std::uint64_t>, engine::Costs>;
   std::vector<std::uint64_t> key{mine, kernel};
   for (const int rank : here) key.push_back(census.card(rank).process);
   {
@@ -83,18 +83,18 @@ engine::Costs costs_between(const engine::Segment &segment, const Census &census
 }
 
 // Returns the costs that all ranks go by: the stores that the majority found faster, and the median of each cost.
-engine::Costs common(const std::vector<engine::Costs> &found) {
+engine::Costs common(const std::vector<engine::Costs>& found) {
   engine::Costs result;
   std::ptrdiff_t sooner = 0;
   std::array<std::vector<float>, 4> costs;
-  for (const engine::Costs &one : found) {
+  for (const engine::Costs& one : found) {
     const std::array all{one.write, one.read, one.kernel, one.past};
     if (one.write == 0 || !std::all_of(all.begin(), all.end(), [](float cost) { return cost >= 0 && cost < 1e9F; })) continue;
     sooner += one.streamed ? 1 : -1;
     for (std::size_t i = 0; i < costs.size(); ++i) costs[i].push_back(all[i]);
   }
   if (costs[0].empty()) return result;
-  for (auto &each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
+  for (auto& each : costs) std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
   const std::size_t middle = costs[0].size() / 2;
   return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
@@ -105,7 +105,7 @@ struct Agreed {
   engine::Costs costs;
 };
 // `reach` learns why something does not work. If the heap does not work for all ranks, it is removed from `reach`.
-Agreed agree(const std::vector<Tried> &all, Reach &reach) {
+Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   Agreed agreed;
   std::vector<engine::Costs> found;
   for (std::size_t other = 0; other < all.size(); ++other) {
@@ -121,11 +121,11 @@ Agreed agree(const std::vector<Tried> &all, Reach &reach) {
   }
   agreed.costs = common(found);
   if (!agreed.heap)
-    for (engine::Peer &peer : reach.peers) peer.heap_bytes = 0;
+    for (engine::Peer& peer : reach.peers) peer.heap_bytes = 0;
   return agreed;
 }
 
-std::string why_no_memory(const CommonMemory &memory, const std::vector<Tried> &all, const Agreed &agreed, int rank) {
+std::string why_no_memory(const CommonMemory& memory, const std::vector<Tried>& all, const Agreed& agreed, int rank) {
   if (std::string why = memory.why_not_made(); !why.empty()) return why;
   for (std::size_t other = 0; !agreed.memory && other < all.size(); ++other)
     if (!all[other].memory)
@@ -139,62 +139,61 @@ std::string why_no_memory(const CommonMemory &memory, const std::vector<Tried> &
 // the others not to wait for it.
 class Pledge {
  public:
-  Pledge(const engine::Segment &segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
-  Pledge(const Pledge &) = delete;
-  Pledge &operator=(const Pledge &) = delete;
+  Pledge(const engine::Segment& segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
+  Pledge(const Pledge&) = delete;
+  Pledge& operator=(const Pledge&) = delete;
   ~Pledge() {
     if (!kept_) given_up_.store(rank_ + 1, std::memory_order_relaxed);
   }
   void keep() { kept_ = true; }
 
  private:
-  std::atomic<std::int32_t> &given_up_;
+  std::atomic<std::int32_t>& given_up_;
   int rank_;
   bool kept_ = false;
 };
 
-std::shared_ptr<Group> group_of(const Census &census, const choose::Settings &settings, std::shared_ptr<Progress> progress) {
+std::shared_ptr<Group> group_of(const Census& census, const choose::Settings& settings, std::shared_ptr<Progress> progress) {
   auto group = std::make_shared<Group>();
   group->rank = census.rank;
   group->ranks = static_cast<int>(census.cards.size());
   group->settings = settings;
   group->progress = std::move(progress);
   group->terms.places = placement_of(census.cards, settings);
-  for (const Card &card : census.cards) group->reached.pids.push_back(card.pid);
+  for (const Card& card : census.cards) group->reached.pids.push_back(card.pid);
   return group;
 }
 
 // Fills in what the group goes by from now on.
-void describe(Group &group, const Census &census, const Reach &reach, const Agreed &agreed) {
-  const choose::Settings &settings = group.settings;
+void describe(Group& group, const Census& census, const Reach& reach, const Agreed& agreed) {
+  const choose::Settings& settings = group.settings;
   using Stores = choose::Stores;
   const bool measured = settings.slots == Stores::measured;
   const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
   group.terms.capabilities = {census.nodes,
-                        static_cast<int>(census.here.size()),
-                        agreed.threads,
-                        agreed.heap && !agreed.threads,
-                        agreed.kernel,
-                        census.crowded,
-                        streamed,
-                        reach.heap_why_not,
-                        reach.kernel_why_not};
-  choose::Situation &situation = group.terms.situation;
+                              static_cast<int>(census.here.size()),
+                              agreed.threads,
+                              agreed.heap && !agreed.threads,
+                              agreed.kernel,
+                              census.crowded,
+                              streamed,
+                              reach.heap_why_not,
+                              reach.kernel_why_not};
+  choose::Situation& situation = group.terms.situation;
   situation.ranks = group.ranks;
   situation.places = &group.terms.places;
   situation.mpi = settings.mpi;
   situation.nodes = census.nodes;
   situation.helpers = settings.helpers;
-  situation.addressable =
-      settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
+  situation.addressable = settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
   situation.anywhere = situation.addressable && (agreed.threads || agreed.kernel);
   situation.direct = agreed.threads || agreed.heap;
   situation.oversubscribed = census.crowded;
-  const engine::Costs &costs = agreed.costs;
+  const engine::Costs& costs = agreed.costs;
   if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
   situation.numa = shape::groups(group.terms.places, topology::Level::numa) > census.nodes;
 
-  Tuning &tuning = group.terms.tuning;
+  Tuning& tuning = group.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = group.progress->cancellable();
   tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
@@ -207,11 +206,12 @@ void describe(Group &group, const Census &census, const Reach &reach, const Agre
 }  // namespace
 
 bool Group::has_ended(int other) const {
-  const auto &process = reached.peers[static_cast<std::size_t>(other)].process;
+  const auto& process = reached.peers[static_cast<std::size_t>(other)].process;
   if (!process) return false;
   if (process->ended()) return true;
   constexpr std::chrono::seconds kStopped{10};
-  if (other >= callers() && !is_helper()) process->end_if_stopped(kStopped);  // whoever has stopped a helper did not mean the program
+  if (other >= callers() && !is_helper())
+    process->end_if_stopped(kStopped);  // whoever has stopped a helper did not mean the program
   return false;
 }
 
@@ -221,8 +221,7 @@ int Group::first_ended() const {
   return -1;
 }
 
-std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &where, engine::Wire *over,
-                                                     std::uint64_t ticket) const {
+std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& where, engine::Wire* over, std::uint64_t ticket) const {
   const auto lost = [this](int other) { return has_ended(other); };
   auto executor = std::make_unique<engine::Executor>(where, reached.peers, rank, terms.tuning.wait, over, lost);
   executor->begin_at(ticket);
@@ -233,8 +232,8 @@ std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment &wher
   return executor;
 }
 
-Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire, const choose::Settings &settings,
-              std::string &why_not, std::shared_ptr<Progress> progress) {
+Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire, const choose::Settings& settings,
+              std::string& why_not, std::shared_ptr<Progress> progress) {
   const auto refuse = [&](std::string why) {
     why_not = std::move(why);
     return Founded{};
@@ -244,8 +243,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   const std::optional<Census> census = take_census(*bootstrap, settings, why_not);
   if (!census) return {};
   clock.end("communicators: the ranks' cards");
-  if (census->nodes > 1 && wire == nullptr)
-    return refuse("the ranks sit on several nodes, and there is no wire between them");
+  if (census->nodes > 1 && wire == nullptr) return refuse("the ranks sit on several nodes, and there is no wire between them");
   engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
   geometry.helpers = static_cast<std::uint32_t>(settings.helpers);
   CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,

@@ -75,7 +75,7 @@ struct Group {
 
   // Makes an executor for calls in memory of their own, over a wire of their own, numbered from `ticket` on (see
   // Executor::begin_at).
-  [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment &where, engine::Wire *over,
+  [[nodiscard]] std::unique_ptr<engine::Executor> executor_on(const engine::Segment& where, engine::Wire* over,
                                                               std::uint64_t ticket) const;
 };
 
@@ -88,6 +88,6 @@ struct Founded {
 // Founds a group of the bootstrap's ranks. This is collective, as Communicator::create() is. If they cannot be a group, the
 // result is empty, and `why_not` is the reason.
 [[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
-                            const choose::Settings &settings, std::string &why_not, std::shared_ptr<Progress> progress);
+                            const choose::Settings& settings, std::string& why_not, std::shared_ptr<Progress> progress);
 
 }  // namespace copse::communicator

@@ -16,20 +16,21 @@ namespace copse::communicator {
 namespace {
 
 template <std::size_t N>
-void write_text(std::array<char, N> &room, std::string_view text) {
+void write_text(std::array<char, N>& room, std::string_view text) {
   std::copy_n(text.data(), std::min(text.size(), N - 1), room.data());
 }
 
 template <std::size_t N>
-std::string text_in(const std::array<char, N> &room) {
+std::string text_in(const std::array<char, N>& room) {
   return printable({room.data(), strnlen(room.data(), N)});
 }
 
 template <class Message>
-Reading read_message(std::string_view bytes, Message &message) {
+Reading read_message(std::string_view bytes, Message& message) {
   static_assert(std::is_trivially_copyable_v<Message>);
   const Head expected;
-  if (bytes.substr(0, expected.magic.size()) != std::string_view(expected.magic.data(), expected.magic.size()).substr(0, bytes.size()))
+  if (bytes.substr(0, expected.magic.size()) !=
+      std::string_view(expected.magic.data(), expected.magic.size()).substr(0, bytes.size()))
     return Reading::foreign;
   if (bytes.size() < sizeof(Head)) return Reading::more;
   Head head;
@@ -41,7 +42,7 @@ Reading read_message(std::string_view bytes, Message &message) {
   return Reading::whole;
 }
 
-constexpr const char *kOtherNamespace =
+constexpr const char* kOtherNamespace =
     "rank 0 sits in another PID namespace or container; processes that share memory need one: start both in one container, or let "
     "the containers share it (docker run --pid=container:NAME, shareProcessNamespace)";
 
@@ -54,8 +55,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string job_token() {
-  for (const char *name : {"COPSE_JOB", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"})
-    if (const char *value = std::getenv(name); value != nullptr && *value != 0) return std::string(name) + "=" + value;
+  for (const char* name : {"COPSE_JOB", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != 0) return std::string(name) + "=" + value;
   return {};
 }
 
@@ -83,10 +84,10 @@ Answer make_answer(std::string_view why_refused) {
   return answer;
 }
 
-Reading read_hello(std::string_view bytes, Hello &hello) { return read_message(bytes, hello); }
-Reading read_answer(std::string_view bytes, Answer &answer) { return read_message(bytes, answer); }
+Reading read_hello(std::string_view bytes, Hello& hello) { return read_message(bytes, hello); }
+Reading read_answer(std::string_view bytes, Answer& answer) { return read_message(bytes, answer); }
 
-std::string refusal_of(const Hello &caller, const Hello &rank0, pid_t pid) {
+std::string refusal_of(const Hello& caller, const Hello& rank0, pid_t pid) {
   if (caller.layout != rank0.layout) return "rank 0 runs another version of Copse; give all ranks the same library";
   if (caller.host != rank0.host || caller.pid != pid) return kOtherNamespace;
   if (caller.job != rank0.job) {
@@ -101,7 +102,7 @@ std::string refusal_of(const Hello &caller, const Hello &rank0, pid_t pid) {
   return {};
 }
 
-std::string refusal_of(const Answer &rank0, const Hello &caller, pid_t pid) {
+std::string refusal_of(const Answer& rank0, const Hello& caller, pid_t pid) {
   if (rank0.refused != 0) {
     const std::string words = text_in(rank0.words);
     return words.empty() ? "rank 0 refuses this rank and does not say why" : words;

@@ -24,8 +24,8 @@ struct Head {
 struct Hello {
   Head head;
   std::uint64_t layout = 0;  // sizes of what the ranks will share
-  std::uint64_t host = 0;    // host_id()
-  std::uint64_t job = 0;     // hash of the whole job token; 0: there is none
+  std::uint64_t host = 0;  // host_id()
+  std::uint64_t job = 0;  // hash of the whole job token; 0: there is none
   std::int32_t rank = -1, ranks = 0, pid = 0, reserved = 0;
   std::array<char, 96> job_text{};  // the beginning of the job token, for error messages
 };
@@ -47,14 +47,14 @@ struct Answer {
 
 // What a reader knows of a message by the bytes that have come so far. `more`: the rest has not come yet.
 enum class Reading : std::uint8_t { more, whole, foreign, other_version };
-[[nodiscard]] Reading read_hello(std::string_view bytes, Hello &hello);
-[[nodiscard]] Reading read_answer(std::string_view bytes, Answer &answer);
+[[nodiscard]] Reading read_hello(std::string_view bytes, Hello& hello);
+[[nodiscard]] Reading read_answer(std::string_view bytes, Answer& answer);
 
 // Says why this caller cannot come in. The text is empty if it can. `pid` is the caller's process id, as the kernel tells it.
-[[nodiscard]] std::string refusal_of(const Hello &caller, const Hello &rank0, pid_t pid);
+[[nodiscard]] std::string refusal_of(const Hello& caller, const Hello& rank0, pid_t pid);
 // Says why rank 0 refuses this caller, or why its answer cannot be believed. The text is empty if neither is so. `pid` is the
 // process id of rank 0, as the kernel tells it.
-[[nodiscard]] std::string refusal_of(const Answer &rank0, const Hello &caller, pid_t pid);
+[[nodiscard]] std::string refusal_of(const Answer& rank0, const Hello& caller, pid_t pid);
 
 // Returns a text of others, fit for one line of a message: bytes that cannot be printed are replaced.
 [[nodiscard]] std::string printable(std::string_view text);

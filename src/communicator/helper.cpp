@@ -40,10 +40,10 @@ class Arrivals {
   void left() { present_.fetch_sub(1, std::memory_order_relaxed); }
   // Tells whether a communicator has come and not left, taken by the thread that serves or not.
   [[nodiscard]] bool present() const { return present_.load(std::memory_order_relaxed) > 0; }
-  void move_to(std::vector<Client> &clients) {
+  void move_to(std::vector<Client>& clients) {
     if (!any_.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(mutex_);
-    for (Client &client : clients_) clients.push_back(std::move(client));
+    for (Client& client : clients_) clients.push_back(std::move(client));
     clients_.clear();
     any_.store(false, std::memory_order_relaxed);
   }
@@ -60,13 +60,14 @@ constexpr double kMeetingSeconds = 10;
 // A meeting, held in a thread of its own.
 class Meeting {
  public:
-  Meeting(const Invitation &invitation, const choose::Settings &settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals)
+  Meeting(const Invitation& invitation, const choose::Settings& settings, const std::shared_ptr<Progress>& progress,
+          Arrivals& arrivals)
       : thread_([=, over = over_, &arrivals] {
           attend(invitation, settings, progress, arrivals);
           over->store(true, std::memory_order_release);
         }) {}
-  Meeting(Meeting &&) = default;
-  Meeting &operator=(Meeting &&other) noexcept {
+  Meeting(Meeting&&) = default;
+  Meeting& operator=(Meeting&& other) noexcept {
     std::swap(over_, other.over_);
     std::swap(thread_, other.thread_);
     return *this;
@@ -77,16 +78,19 @@ class Meeting {
   [[nodiscard]] bool over() const { return over_->load(std::memory_order_acquire); }
 
  private:
-  static void attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals);
+  static void attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
+                     Arrivals& arrivals);
 
   std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);  // before the thread, which has it, too
   std::thread thread_;
 };
 
-void Meeting::attend(const Invitation &invitation, choose::Settings settings, const std::shared_ptr<Progress> &progress, Arrivals &arrivals) {
+void Meeting::attend(const Invitation& invitation, choose::Settings settings, const std::shared_ptr<Progress>& progress,
+                     Arrivals& arrivals) {
   settings.helpers = invitation.helpers;
   std::string why;
-  auto bootstrap = meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
+  auto bootstrap =
+      meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
   if (!bootstrap) return;
   if (auto comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress)) arrivals.add({std::move(comm)});
 }
@@ -113,7 +117,7 @@ class Patience {
 };
 
 // Serves until `over` is set and nobody is left to be served.
-void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
+void serve(const std::atomic<bool>& over, Arrivals& arrivals) {
   constexpr std::chrono::milliseconds kWatchEvery{50};
   std::vector<Client> clients;
   Patience patience;
@@ -126,7 +130,7 @@ void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
     const bool watch = turn % 1024 == 0 && Clock::now() >= next_watch;
     if (watch) next_watch = Clock::now() + kWatchEvery;
     for (std::size_t i = 0; i < clients.size();) {
-      Communicator &comm = *clients[i].comm;
+      Communicator& comm = *clients[i].comm;
       const bool forsaken = watch && comm.is_forsaken();  // a caller that has said goodbye has done so before it ended
       const Communicator::Served served = comm.serve(clients[i].job);
       moved = moved || served == Communicator::Served::moved;
@@ -147,7 +151,7 @@ void serve(const std::atomic<bool> &over, Arrivals &arrivals) {
 
 }  // namespace
 
-void help(Communicator &comm) {
+void help(Communicator& comm) {
   const auto job = Communicator::make_job();
   Patience patience;
   for (unsigned turn = 0;; ++turn) {
@@ -163,7 +167,7 @@ void help(Communicator &comm) {
   }
 }
 
-void help(int desk, int lifeline, int starter, const choose::Settings &settings) {
+void help(int desk, int lifeline, int starter, const choose::Settings& settings) {
   const auto progress = std::make_shared<Progress>();
   Arrivals arrivals;
   std::atomic<bool> over{false};
@@ -175,7 +179,7 @@ void help(int desk, int lifeline, int starter, const choose::Settings &settings)
   for (bool alone = false; !alone || !meetings.empty() || arrivals.present();) {
     if (poll(watched, alone ? 1 : 3, alone ? kAfterwards : -1) < 0) continue;
     alone = alone || watched[1].revents != 0 || watched[2].revents != 0;
-    std::erase_if(meetings, [](const Meeting &meeting) { return meeting.over(); });
+    std::erase_if(meetings, [](const Meeting& meeting) { return meeting.over(); });
     while (const auto invitation = next_invitation(desk)) meetings.emplace_back(*invitation, settings, progress, arrivals);
   }
   meetings.clear();

@@ -7,11 +7,11 @@
 
 namespace copse::communicator {
 
-// Serves whoever invites at `desk` (desk.hpp) until the other end of `lifeline` is closed, or the process of the pidfd `starter` has
-// ended (-1: there is no pidfd), and nobody is left to be served. Takes no descriptor over.
-void help(int desk, int lifeline, int starter, const choose::Settings &settings);
+// Serves whoever invites at `desk` (desk.hpp) until the other end of `lifeline` is closed, or the process of the pidfd `starter`
+// has ended (-1: there is no pidfd), and nobody is left to be served. Takes no descriptor over.
+void help(int desk, int lifeline, int starter, const choose::Settings& settings);
 
 // Serves one communicator, of which this rank is a helper, until the first caller frees it.
-void help(Communicator &comm);
+void help(Communicator& comm);
 
 }  // namespace copse::communicator

@@ -29,8 +29,8 @@ struct Job {
   enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
   struct Running {  // what runs in this stage
     engine::Call call;
-    const Route *route = nullptr;
-    const engine::Program *program = nullptr;
+    const Route* route = nullptr;
+    const engine::Program* program = nullptr;
   } now;
   engine::Order order;  // of the call, where the communicator has helpers
   struct Kept {  // copies of what the arguments of a started call refer to

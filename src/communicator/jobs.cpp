@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kMemoryKept = std::size_t{16} << 20;
 
 // An argument that MPI calls not significant may have any value, so it is not used.
-inline bool has_input(const Arguments &arguments, int rank) {
+inline bool has_input(const Arguments& arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_input_buffer(rank, arguments.root);
 }
-inline bool has_output(const Arguments &arguments, int rank) {
+inline bool has_output(const Arguments& arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
 }
 
-inline engine::Call call_of(const Arguments &arguments, const Group &group) {
+inline engine::Call call_of(const Arguments& arguments, const Group& group) {
   engine::Call call;
   const bool has_part = !group.is_helper();
   if (has_part && has_input(arguments, group.rank)) call.input = arguments.input;
@@ -35,11 +35,11 @@ inline engine::Call call_of(const Arguments &arguments, const Group &group) {
 }
 
 // Makes a call on a communicator of one rank. Its only block is where it belongs, or is copied there.
-void run_alone(const Arguments &arguments) {
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+void run_alone(const Arguments& arguments) {
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (!traits.has_output(0, arguments.root)) return;
-  const auto *from = static_cast<const std::byte *>(arguments.input);
-  auto *to = static_cast<std::byte *>(arguments.output);
+  const auto* from = static_cast<const std::byte*>(arguments.input);
+  auto* to = static_cast<std::byte*>(arguments.output);
   std::size_t count = arguments.count;
   if (arguments.ragged && !traits.rooted()) count = std::numeric_limits<std::size_t>::max();  // the tables say how many
   if (arguments.input_blocks != nullptr) {
@@ -55,7 +55,7 @@ void run_alone(const Arguments &arguments) {
 
 }  // namespace
 
-void Communicator::State::begin(Job &job, const Arguments &arguments) {
+void Communicator::State::begin(Job& job, const Arguments& arguments) {
   running = arguments.collective;
   job.arguments = arguments;
   job.outcome = Outcome::pending;
@@ -77,14 +77,14 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
   if (!arguments.ragged) return bind(job);
   // Either all ranks know the sizes already, or each rank tells the size of its block. For blocks of pairs, it tells the size
   // of the largest.
-  const auto known = [&](const Block *blocks) {
+  const auto known = [&](const Block* blocks) {
     for (int i = 0; i < ranks; ++i) job.sizes.known.push_back(blocks[i].count);
   };
-  if (const algorithms::Traits &traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
+  if (const algorithms::Traits& traits = algorithms::traits_of(arguments.collective); traits.sizes_known()) {
     known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
     return bind(job);
   }
-  if (Route *const route = routes.without_sizes(arguments.collective)) {
+  if (Route* const route = routes.without_sizes(arguments.collective)) {
     job.now = {call_without_sizes(*route, arguments), route, &routes.program(*route, arguments.root)};
     job.now.call.number = job.number;
     if (job.now.program->together) job.stage = Job::Stage::exchanging;
@@ -95,7 +95,7 @@ void Communicator::State::begin(Job &job, const Arguments &arguments) {
 }
 
 // Makes the job run a collective of its own, in which the ranks tell one another what it needs before the call can run.
-void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective, const void *input, void *output,
+void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective, const void* input, void* output,
                               std::size_t bytes) {
   job.stage = stage;
   job.now.call = {};
@@ -103,7 +103,7 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
   job.now.call.output = output;
   job.now.call.count = bytes;
   job.now.call.number = job.number;
-  Route &route = routes.find(collective, {}, bytes);
+  Route& route = routes.find(collective, {}, bytes);
   job.now.route = &route;
   job.now.program = &routes.program(route, 0);
   routes.set_cut(job.now.call, route);
@@ -111,12 +111,12 @@ void Communicator::State::ask(Job &job, Job::Stage stage, Collective collective,
 
 // Returns a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
 // else.
-engine::Call Communicator::State::call_without_sizes(const Route &route, const Arguments &arguments) const {
+engine::Call Communicator::State::call_without_sizes(const Route& route, const Arguments& arguments) const {
   engine::Call call = call_of(arguments, *group);
   call.ragged = call.one_way = true;
   call.own = arguments.count;
   call.ride_bytes = route.decision.ride_bytes;
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (!traits.rooted() || arguments.root == rank) {
     call.input_blocks = arguments.input_blocks;
     call.output_blocks = arguments.output_blocks;
@@ -128,8 +128,8 @@ engine::Call Communicator::State::call_without_sizes(const Route &route, const A
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
 // own; in other calls, the input does.
-void Communicator::State::set_aside(Job &job) const {
-  const Arguments &arguments = job.arguments;
+void Communicator::State::set_aside(Job& job) const {
+  const Arguments& arguments = job.arguments;
   const std::size_t size = arguments.element_bytes;
   if (algorithms::traits_of(arguments.collective).reduces) {
     const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank)] : job.now.call.count;
@@ -140,7 +140,8 @@ void Communicator::State::set_aside(Job &job) const {
   job.aside.blocks.resize(static_cast<std::size_t>(plan::blocks_in(algorithms::traits_of(arguments.collective).input, ranks)));
   std::size_t total = 0;  // where the next block goes; blocks lie one after the other
   for (std::size_t i = 0; i < job.aside.blocks.size(); ++i) {
-    job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total), arguments.ragged ? arguments.input_blocks[i].count : job.now.call.count};
+    job.aside.blocks[i] = {static_cast<std::ptrdiff_t>(total),
+                           arguments.ragged ? arguments.input_blocks[i].count : job.now.call.count};
     total += job.aside.blocks[i].count * size;
   }
   job.aside.memory.resize(total);
@@ -148,30 +149,30 @@ void Communicator::State::set_aside(Job &job) const {
     const auto [place, count] = job.aside.blocks[i];
     const std::ptrdiff_t from = arguments.ragged ? arguments.input_blocks[i].place : place;
     if (count > 0)
-      std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte *>(arguments.input) + from, count * size);
+      std::memcpy(job.aside.memory.data() + place, static_cast<const std::byte*>(arguments.input) + from, count * size);
   }
   job.now.call.input = job.aside.memory.data();
   if (arguments.ragged) job.now.call.input_blocks = job.aside.blocks.data();
 }
 
 // Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
-bool Communicator::State::runs_as_blocking(const Job &job) const { return &job == &spare && !job.arguments.ragged; }
+bool Communicator::State::runs_as_blocking(const Job& job) const { return &job == &spare && !job.arguments.ragged; }
 
-Route &Communicator::State::route_of(const Job &job) {
-  Route &chosen = routes.find(job.arguments, job.now.call.count);
+Route& Communicator::State::route_of(const Job& job) {
+  Route& chosen = routes.find(job.arguments, job.now.call.count);
   if (!runs_as_blocking(job) || !routes.is_on_trial(job.number, chosen.kind)) return chosen;
   return routes.way(chosen.kind, routes.lessons().way(job.number, chosen.kind));
 }
 
-void Communicator::State::bind(Job &job) {
-  const Arguments &arguments = job.arguments;
+void Communicator::State::bind(Job& job) {
+  const Arguments& arguments = job.arguments;
   job.now.call = call_of(arguments, *group);
   job.now.call.number = job.number;
   job.stage = Job::Stage::running;
   if (arguments.ragged) {
     job.now.call.ragged = true;
     job.now.call.count = *std::max_element(job.sizes.known.begin(), job.sizes.known.end());
-    const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+    const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
     if (!traits.pairs()) job.now.call.sizes = job.sizes.known.data();
     if (traits.has_input(rank, arguments.root)) job.now.call.input_blocks = arguments.input_blocks;
     if (traits.has_output(rank, arguments.root)) job.now.call.output_blocks = arguments.output_blocks;
@@ -182,7 +183,7 @@ void Communicator::State::bind(Job &job) {
     job.outcome = verdict(job);
     return;
   }
-  Route &route = route_of(job);
+  Route& route = route_of(job);
   job.now.route = &route;
   if (route.decision.outside && runs_as_blocking(job)) {
     job.stage = Job::Stage::over;
@@ -199,7 +200,7 @@ void Communicator::State::bind(Job &job) {
 }
 
 // Moves a job on as far as it gets. With `polling`, it never waits.
-Outcome Communicator::State::advance(Job &job, bool polling) {
+Outcome Communicator::State::advance(Job& job, bool polling) {
   if (job.stage == Job::Stage::refusing) {
     seat.executor->refuse(job.number);
     job.stage = Job::Stage::over;
@@ -216,8 +217,8 @@ Outcome Communicator::State::advance(Job &job, bool polling) {
   return outcome;
 }
 
-Outcome Communicator::State::advance_untold(Job &job, bool polling) {
-  const Arguments &arguments = job.arguments;
+Outcome Communicator::State::advance_untold(Job& job, bool polling) {
+  const Arguments& arguments = job.arguments;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
@@ -248,13 +249,13 @@ Outcome Communicator::State::advance_untold(Job &job, bool polling) {
 
 // Returns the outcome of a call that came to its end. In a gather or scatter, only the root sees both what is given and how
 // much room there is for it.
-Outcome Communicator::State::verdict(Job &job) const {
-  const Arguments &arguments = job.arguments;
+Outcome Communicator::State::verdict(Job& job) const {
+  const Arguments& arguments = job.arguments;
   if (job.now.call.one_way) {
     job.cut_off = seat.executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   const bool gathers = traits.output_at_root;
   if (!arguments.ragged || arguments.root != rank || !traits.rooted()) return Outcome::done;

@@ -17,36 +17,36 @@ constexpr std::size_t kFreeShare = 4;  // if at most one in this many lanes is f
 // A lane has one call at a time. Its rings of lines are deep enough for a root to run some calls ahead of the others. It has
 // the same slots as the communicator's own stream: with fewer, a long call takes twice the time, and slots that are not
 // touched cost nothing.
-engine::Geometry lane_geometry(const engine::Geometry &main) {
+engine::Geometry lane_geometry(const engine::Geometry& main) {
   engine::Geometry geometry = main;
   geometry.line_depth = 16;
   return geometry;
 }
 
-constexpr const char *kNotGathered = "the ranks could not be gathered";
+constexpr const char* kNotGathered = "the ranks could not be gathered";
 
 }  // namespace
 
-std::optional<Lane> Lanes::take(Group &group, std::string &why_not) {
+std::optional<Lane> Lanes::take(Group& group, std::string& why_not) {
   if (free_.empty() && !find_more(group, why_not)) return std::nullopt;
   const int number = free_.front();
   free_.pop_front();
   const std::lock_guard lock(mutex_);
-  const Entry &entry = entries_[static_cast<std::size_t>(number)];
+  const Entry& entry = entries_[static_cast<std::size_t>(number)];
   const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
   const std::size_t bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
-  const std::shared_ptr<engine::Mapping> &memory = blocks_[entry.block];
+  const std::shared_ptr<engine::Mapping>& memory = blocks_[entry.block];
   return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.ground.segment)};
 }
 
 void Lanes::give_back(int number, std::uint64_t ticket) {
   const std::lock_guard lock(mutex_);
-  Entry &entry = entries_[static_cast<std::size_t>(number)];
+  Entry& entry = entries_[static_cast<std::size_t>(number)];
   entry.ticket = ticket;
   entry.given_back = true;
 }
 
-bool Lanes::find_more(Group &group, std::string &why_not) {
+bool Lanes::find_more(Group& group, std::string& why_not) {
   if (!entries_.empty() && !reclaim(group)) {
     why_not = kNotGathered;
     return false;
@@ -55,7 +55,7 @@ bool Lanes::find_more(Group &group, std::string &why_not) {
   return !free_.empty();
 }
 
-bool Lanes::reclaim(Group &group) {
+bool Lanes::reclaim(Group& group) {
   const std::size_t bytes = (entries_.size() + 7) / 8;
   std::vector<std::uint8_t> mine(bytes), all(bytes * static_cast<std::size_t>(group.ranks));
   {
@@ -75,12 +75,13 @@ bool Lanes::reclaim(Group &group) {
 }
 
 // Adds a block of lanes. If that is not possible, `why_not` says why.
-void Lanes::grow(Group &group, std::string &why_not) {
+void Lanes::grow(Group& group, std::string& why_not) {
   const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
   const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
   count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
-  if (group.wire != nullptr) count = std::min(count, group.wire->lanes_most() - std::min(group.wire->lanes_most(), entries_.size()));
+  if (group.wire != nullptr)
+    count = std::min(count, group.wire->lanes_most() - std::min(group.wire->lanes_most(), entries_.size()));
   if (count == 0) {
     why_not = "more persistent calls at a time than the MPI has tags for";
     return;
@@ -102,7 +103,8 @@ void Lanes::grow(Group &group, std::string &why_not) {
   const std::lock_guard lock(mutex_);
   for (std::size_t place = 0; place < count; ++place) {
     free_.push_back(static_cast<int>(entries_.size()));
-    entries_.push_back({group.settings.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
+    entries_.push_back(
+        {group.settings.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
   }
   blocks_.push_back(memory.mapping());
 }

@@ -33,14 +33,14 @@ class Lanes {
  public:
   // Takes a lane. This is collective over the group's ranks, which may wait for one another. If no lane is left, the result is
   // empty on all ranks, and `why_not` says why.
-  std::optional<Lane> take(Group &group, std::string &why_not);
+  std::optional<Lane> take(Group& group, std::string& why_not);
   // Gives a lane back. `ticket` is that of the call that would come next. Any thread may call this.
   void give_back(int number, std::uint64_t ticket);
 
  private:
-  bool find_more(Group &group, std::string &why_not);
-  bool reclaim(Group &group);
-  void grow(Group &group, std::string &why_not);
+  bool find_more(Group& group, std::string& why_not);
+  bool reclaim(Group& group);
+  void grow(Group& group, std::string& why_not);
 
   struct Entry {
     std::uint64_t ticket = 0;

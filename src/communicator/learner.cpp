@@ -29,8 +29,8 @@ constexpr int kKindBits = 16;
 // Where each word stands. Words whose least value is wanted are negated.
 enum Word : std::size_t { kNext, kSpent, kAgreement, kChallenged, kChallengedTime, kTimed, kCurrent, kChallenger, kSlowChallenger };
 
-// Tells which calls of a duel are the challenger's: four in a row, then four of the current way, or the other way round. So each way
-// has time to warm up. The order looks random, and is the same on all ranks.
+// Tells which calls of a duel are the challenger's: four in a row, then four of the current way, or the other way round. So each
+// way has time to warm up. The order looks random, and is the same on all ranks.
 bool challenges(std::uint64_t number) {
   std::uint64_t bits = (number / 8) * 0x9e3779b97f4a7c15u;
   bits ^= bits >> 29;
@@ -47,8 +47,8 @@ double quantile(std::vector<double> values, double share) {
 
 }  // namespace
 
-Learner::Subject &Learner::subject(Kind kind) {
-  Subject &found = subjects_[kind];
+Learner::Subject& Learner::subject(Kind kind) {
+  Subject& found = subjects_[kind];
   if (found.ways.empty()) {
     found.ways.resize(static_cast<std::size_t>(std::max(1, ways_(kind))));
     found.window = pace_.window;
@@ -67,7 +67,7 @@ void Learner::took(std::uint64_t number, Kind kind, int way, double ns) {
   const bool warm = trial_->before == way;
   trial_->challenged += static_cast<int>(side);
   if (side == 1) {
-    const Subject &of_kind = subjects_.at(kind);
+    const Subject& of_kind = subjects_.at(kind);
     const double now_ns = of_kind.ways[static_cast<std::size_t>(of_kind.current)].ns;
     trial_->challenged_ns += std::min(ns, kMakingNs + kMostOfOne * now_ns);
   }
@@ -77,13 +77,13 @@ void Learner::took(std::uint64_t number, Kind kind, int way, double ns) {
 
 // What was spent, and an agreement, are told as the rank measures them that waits least. Waiting for a late rank costs the others
 // nothing.
-Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number) const {
+Learner::Words Learner::words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const {
   Words words;
   words.fill(std::numeric_limits<std::int64_t>::min());
   const auto say = [&words](Word word, double value) { words[word] = static_cast<std::int64_t>(std::min(value, 1e14)); };
   double most = -1, all = 0;
   Kind next = 0;
-  for (const auto &[kind, ns] : spent_ns) {
+  for (const auto& [kind, ns] : spent_ns) {
     all += ns;
     const double worth = this->worth(kind, ns, number);
     if (worth <= most) continue;
@@ -95,7 +95,7 @@ Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double las
   say(kSpent, -all);
   say(kAgreement, -last_ns);
   if (!trial_) return words;
-  const auto &[current, challenger] = trial_->ns;
+  const auto& [current, challenger] = trial_->ns;
   const bool timed_current = trial_->form != Form::glance, timed_challenger = trial_->form != Form::look;
   say(kChallenged, trial_->challenged);
   say(kChallengedTime, trial_->challenged_ns);
@@ -107,7 +107,7 @@ Learner::Words Learner::words(const std::map<Kind, double> &spent_ns, double las
   return words;
 }
 
-std::optional<Learner::Change> Learner::agreed(const Words &all, std::uint64_t number) {
+std::optional<Learner::Change> Learner::agreed(const Words& all, std::uint64_t number) {
   const auto spent_ns = static_cast<double>(-all[kSpent]), agreement_ns = static_cast<double>(-all[kAgreement]);
   agreement_ns_ = agreement_ns_ == 0 ? agreement_ns : std::min(agreement_ns, kForget * agreement_ns_);
   earned_ns_ += pace_.share * spent_ns;
@@ -120,17 +120,17 @@ std::optional<Learner::Change> Learner::agreed(const Words &all, std::uint64_t n
 }
 
 // Learns how long the current way takes now. If that has changed, the machine is another one, and every way is worth a new trial.
-void Learner::looked(Subject &subject, double ns, std::uint64_t number) {
-  Way &current = subject.ways[static_cast<std::size_t>(subject.current)];
+void Learner::looked(Subject& subject, double ns, std::uint64_t number) {
+  Way& current = subject.ways[static_cast<std::size_t>(subject.current)];
   if (current.ns > 0 && std::max(current.ns, ns) > kChanged * std::min(current.ns, ns))
-    for (Way &way : subject.ways) way.not_before = number;
+    for (Way& way : subject.ways) way.not_before = number;
   current.ns = ns;
 }
 
-std::optional<Learner::Change> Learner::judge(const Words &all, std::uint64_t number) {
+std::optional<Learner::Change> Learner::judge(const Words& all, std::uint64_t number) {
   if (!trial_) return std::nullopt;
   const Trial trial = *std::exchange(trial_, std::nullopt);
-  Subject &subject = this->subject(trial.kind);
+  Subject& subject = this->subject(trial.kind);
   const auto challenged = static_cast<double>(std::max<std::int64_t>(0, all[kChallenged]));
   spent_ns_ += kTimingNs * static_cast<double>(trial.end - trial.begin);
   if (trial.form != Form::look) {
@@ -153,9 +153,10 @@ std::optional<Learner::Change> Learner::judge(const Words &all, std::uint64_t nu
   return judge_challenger(trial, ns, static_cast<double>(all[kSlowChallenger]) < current_ns, number);
 }
 
-std::optional<Learner::Change> Learner::judge_challenger(const Trial &trial, double ns, bool is_clear, std::uint64_t number) {
-  Subject &subject = this->subject(trial.kind);
-  Way &current = subject.ways[static_cast<std::size_t>(trial.current)], &challenger = subject.ways[static_cast<std::size_t>(trial.challenger)];
+std::optional<Learner::Change> Learner::judge_challenger(const Trial& trial, double ns, bool is_clear, std::uint64_t number) {
+  Subject& subject = this->subject(trial.kind);
+  Way &current = subject.ways[static_cast<std::size_t>(trial.current)],
+      &challenger = subject.ways[static_cast<std::size_t>(trial.challenger)];
   challenger.ns = ns;
   if (trial.form == Form::glance && ns < kFar * current.ns) return std::nullopt;  // a duel will tell
   ++challenger.tries;
@@ -173,15 +174,17 @@ std::optional<Learner::Change> Learner::judge_challenger(const Trial &trial, dou
 }
 
 // Nothing can be compared with a current way whose time is not known, and a way that may be far slower gets a glance first.
-Learner::Form Learner::form_for(const Subject &subject, int way) {
-  const double now_ns = subject.ways[static_cast<std::size_t>(subject.current)].ns, ns = subject.ways[static_cast<std::size_t>(way)].ns;
+Learner::Form Learner::form_for(const Subject& subject, int way) {
+  const double now_ns = subject.ways[static_cast<std::size_t>(subject.current)].ns,
+               ns = subject.ways[static_cast<std::size_t>(way)].ns;
   if (now_ns == 0) return Form::look;
   return ns > 0 && ns < kFar * now_ns ? Form::duel : Form::glance;
 }
 
 // Returns how much time it would cost to try a way, as far as that is known.
-double Learner::cost_ns(const Subject &subject, int way) {
-  const double now_ns = subject.ways[static_cast<std::size_t>(subject.current)].ns, known_ns = subject.ways[static_cast<std::size_t>(way)].ns;
+double Learner::cost_ns(const Subject& subject, int way) {
+  const double now_ns = subject.ways[static_cast<std::size_t>(subject.current)].ns,
+               known_ns = subject.ways[static_cast<std::size_t>(way)].ns;
   const double more_ns = known_ns > 0 ? std::max(0.0, known_ns - now_ns) : (kGuess - 1) * now_ns;
   switch (form_for(subject, way)) {
     case Form::look: return 0;
@@ -191,12 +194,12 @@ double Learner::cost_ns(const Subject &subject, int way) {
   return static_cast<double>(subject.window) * subject.share * more_ns;
 }
 
-// The way to try next: one that has won, or else one that was once faster than the current way is now, or else the one that was tried
-// least. It is tried once enough was earned for it. If cheaper ways went first, it might never be.
-int Learner::next_to_try(const Subject &subject, std::uint64_t number) const {
+// The way to try next: one that has won, or else one that was once faster than the current way is now, or else the one that was
+// tried least. It is tried once enough was earned for it. If cheaper ways went first, it might never be.
+int Learner::next_to_try(const Subject& subject, std::uint64_t number) const {
   int next = -1;
   const auto rank = [&](int of) {
-    const Way &each = subject.ways[static_cast<std::size_t>(of)];
+    const Way& each = subject.ways[static_cast<std::size_t>(of)];
     const bool was_faster = each.ns > 0 && each.ns < subject.ways[static_cast<std::size_t>(subject.current)].ns;
     return std::tuple(-each.wins, !was_faster, each.tries);
   };
@@ -207,12 +210,12 @@ int Learner::next_to_try(const Subject &subject, std::uint64_t number) const {
   return next;
 }
 
-// How much a trial of calls of this kind would be worth, where that much time has gone on them: the more, the less is known of the way
-// to try, and the nearer it came. Where there is nothing to try now, a look is worth a little.
+// How much a trial of calls of this kind would be worth, where that much time has gone on them: the more, the less is known of the
+// way to try, and the nearer it came. Where there is nothing to try now, a look is worth a little.
 double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   const auto known = subjects_.find(kind);
   if (known == subjects_.end()) return spent_ns;
-  const Subject &of_kind = known->second;
+  const Subject& of_kind = known->second;
   const int next = next_to_try(of_kind, number);
   if (next < 0) return of_kind.ways.size() > 1 ? spent_ns / 1000 : 0;
   const Way &way = of_kind.ways[static_cast<std::size_t>(next)], &current = of_kind.ways[static_cast<std::size_t>(of_kind.current)];
@@ -220,16 +223,17 @@ double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   return spent_ns / (1 + 4 * way.tries) / (slower * slower * slower * slower);
 }
 
-// Plans a trial if there is something to try for which enough was earned. The ranks agree again when it is over. Otherwise they agree
-// when the calls until then will have earned an agreement and a look twice over, so that half of what is earned is left for trials.
-// The last calls before that are a look, unless more was spent than earned.
+// Plans a trial if there is something to try for which enough was earned. The ranks agree again when it is over. Otherwise they
+// agree when the calls until then will have earned an agreement and a look twice over, so that half of what is earned is left for
+// trials. The last calls before that are a look, unless more was spent than earned.
 void Learner::plan(Kind kind, double each_ns, std::uint64_t number) {
   const auto known = subjects_.find(kind);
-  const double looking_ns = agreement_ns_ + kTimingNs * static_cast<double>(known == subjects_.end() ? pace_.window : known->second.window);
+  const double looking_ns =
+      agreement_ns_ + kTimingNs * static_cast<double>(known == subjects_.end() ? pace_.window : known->second.window);
   const double calls = 2 * looking_ns / std::max(1e-9, pace_.share * each_ns);
   agree_at_ = number + static_cast<std::uint64_t>(std::clamp(calls, static_cast<double>(pace_.window), kRarely));
   if (!is_earned(agreement_ns_) || (known == subjects_.end() && !is_earned(agreement_ns_ + kMakingNs))) return;
-  const Subject &subject = this->subject(kind);
+  const Subject& subject = this->subject(kind);
   const int challenger = next_to_try(subject, number);
   if (challenger >= 0 && is_earned(agreement_ns_ + cost_ns(subject, challenger))) {
     const Form form = form_for(subject, challenger);

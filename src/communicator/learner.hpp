@@ -3,9 +3,9 @@
 //
 // All ranks must run the same way in the same call, and a rank may refuse a call or pass it on alone. So everything here is a
 // function of two things that are the same on all ranks: the number of a call, which counts refused calls, too (refusals.md), and
-// what the ranks have agreed on. They agree now and then: an allreduce with MAX over a few words (Words), before a call whose number
-// the agreement before has fixed. It tells how long calls took on the slowest rank, and which kind of call takes most of the time.
-// What is tried next, and when the ranks agree again, follows from these words alone.
+// what the ranks have agreed on. They agree now and then: an allreduce with MAX over a few words (Words), before a call whose
+// number the agreement before has fixed. It tells how long calls took on the slowest rank, and which kind of call takes most of the
+// time. What is tried next, and when the ranks agree again, follows from these words alone.
 //
 // This class knows no memory and no clock, so that a test can play all ranks.
 #pragma once
@@ -27,7 +27,7 @@ using Kind = std::uint16_t;
 struct Pace {
   std::uint64_t first = 200;  // calls before anything is tried: programs with few calls are left alone
   std::uint64_t window = 16;  // calls in which a way is tried, at first
-  double share = 0.01;        // of the time in collectives, for trying and agreeing
+  double share = 0.01;  // of the time in collectives, for trying and agreeing
   std::uint64_t patience = 2000;  // calls until a way that lost is tried again, at first; up to 8 times as many later
 };
 
@@ -62,7 +62,7 @@ class Learner {
 
   // What this rank says in the agreement before call `number`: how much time it has spent on each kind of call since the last
   // agreement, and how long that one took, with all that was made for what it planned.
-  [[nodiscard]] Words words(const std::map<Kind, double> &spent_ns, double last_ns, std::uint64_t number) const;
+  [[nodiscard]] Words words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const;
 
   struct Change {
     Kind kind;
@@ -70,27 +70,27 @@ class Learner {
     double before_ns, now_ns;  // of a call on the slowest rank
   };
   // Learns what all ranks have said together, before call `number`. Returns what runs otherwise from this call on.
-  std::optional<Change> agreed(const Words &all, std::uint64_t number);
+  std::optional<Change> agreed(const Words& all, std::uint64_t number);
 
   // What is known of a kind of call.
   struct Way {
-    double ns = 0;                // of a call on the slowest rank, when it was tried last; 0: never
-    int tries = 0, wins = 0;      // wins: one after the other, up to now
-    std::uint64_t not_before = 0; // the number of a call
+    double ns = 0;  // of a call on the slowest rank, when it was tried last; 0: never
+    int tries = 0, wins = 0;  // wins: one after the other, up to now
+    std::uint64_t not_before = 0;  // the number of a call
   };
   struct Subject {
     std::vector<Way> ways;
     int current = 0;
     std::uint64_t window = 0, glance = 3;  // calls in the next trial; more after one that had too few calls of this kind
-    double share = 0.5;                    // of the calls in a duel, how many the challenger ran
+    double share = 0.5;  // of the calls in a duel, how many the challenger ran
   };
-  [[nodiscard]] const std::map<Kind, Subject> &subjects() const { return subjects_; }
+  [[nodiscard]] const std::map<Kind, Subject>& subjects() const { return subjects_; }
   // The time that trying and agreeing has taken, as a part of the time in collectives; 0 if the ranks have not agreed yet.
   [[nodiscard]] double cost() const { return earned_ns_ > 0 ? spent_ns_ / earned_ns_ * pace_.share : 0; }
 
  private:
-  // What is done in calls [begin, end) of a kind. In a look they run the current way, as they would: how long does it take now? In a
-  // glance they run the challenger: is it far slower? In a duel they run the current way and the challenger by turns.
+  // What is done in calls [begin, end) of a kind. In a look they run the current way, as they would: how long does it take now? In
+  // a glance they run the challenger: is it far slower? In a duel they run the current way and the challenger by turns.
   enum class Form : unsigned char { look, glance, duel };
   struct Trial {
     Form form;
@@ -98,19 +98,19 @@ class Learner {
     int current, challenger;
     std::uint64_t begin, end;
     std::array<std::vector<double>, 2> ns;  // of calls on this rank: of the current way, and of the challenger
-    int challenged = 0;                     // calls of the challenger
-    double challenged_ns = 0;               // how long they took, with all that was made for the first one
-    int before = -1;                        // the way of the call before
+    int challenged = 0;  // calls of the challenger
+    double challenged_ns = 0;  // how long they took, with all that was made for the first one
+    int before = -1;  // the way of the call before
   };
 
-  [[nodiscard]] Subject &subject(Kind kind);
+  [[nodiscard]] Subject& subject(Kind kind);
   [[nodiscard]] double worth(Kind kind, double spent_ns, std::uint64_t number) const;
-  static void looked(Subject &subject, double ns, std::uint64_t number);
-  std::optional<Change> judge(const Words &all, std::uint64_t number);
-  std::optional<Change> judge_challenger(const Trial &trial, double ns, bool is_clear, std::uint64_t number);
-  [[nodiscard]] static Form form_for(const Subject &subject, int way);
-  [[nodiscard]] static double cost_ns(const Subject &subject, int way);
-  [[nodiscard]] int next_to_try(const Subject &subject, std::uint64_t number) const;  // -1: none
+  static void looked(Subject& subject, double ns, std::uint64_t number);
+  std::optional<Change> judge(const Words& all, std::uint64_t number);
+  std::optional<Change> judge_challenger(const Trial& trial, double ns, bool is_clear, std::uint64_t number);
+  [[nodiscard]] static Form form_for(const Subject& subject, int way);
+  [[nodiscard]] static double cost_ns(const Subject& subject, int way);
+  [[nodiscard]] int next_to_try(const Subject& subject, std::uint64_t number) const;  // -1: none
   [[nodiscard]] bool is_earned(double more_ns) const { return spent_ns_ + more_ns <= earned_ns_; }
   void plan(Kind kind, double each_ns, std::uint64_t number);
 
@@ -119,9 +119,9 @@ class Learner {
   std::map<Kind, Subject> subjects_;
   std::optional<Trial> trial_;
   std::uint64_t agree_at_;
-  std::uint64_t agreed_at_;              // before which call the ranks agreed last
+  std::uint64_t agreed_at_;  // before which call the ranks agreed last
   double earned_ns_ = 0, spent_ns_ = 0;  // what may be spent on trying, and what was
-  double agreement_ns_ = 0;              // what an agreement takes if nothing new is made for it
+  double agreement_ns_ = 0;  // what an agreement takes if nothing new is made for it
 };
 
 }  // namespace copse::communicator

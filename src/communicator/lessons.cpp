@@ -31,7 +31,8 @@ void Lessons::end(std::uint64_t number) {
 void Lessons::count(Kind kind, std::uint64_t calls, std::uint64_t bytes) {
   const auto known = each_ns_.find(kind);
   const double each_ns = known == each_ns_.end() ? 0 : known->second;
-  spent_ns_[kind] += each_ns > 0 ? static_cast<double>(calls) * each_ns : kLeast * static_cast<double>(calls) + kLeastOfByte * static_cast<double>(bytes);
+  spent_ns_[kind] += each_ns > 0 ? static_cast<double>(calls) * each_ns
+                                 : kLeast * static_cast<double>(calls) + kLeastOfByte * static_cast<double>(bytes);
 }
 
 Learner::Words Lessons::words(std::uint64_t number) {

@@ -1,5 +1,5 @@
-// What a communicator's stream of calls does to learn (learner.hpp): it times calls, agrees with the other ranks, and counts on which
-// kinds of calls the time goes.
+// What a communicator's stream of calls does to learn (learner.hpp): it times calls, agrees with the other ranks, and counts on
+// which kinds of calls the time goes.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,17 @@ class Lessons {
   void begin_agreement();
   void end_agreement();
   [[nodiscard]] Learner::Words words(std::uint64_t number);
-  std::optional<Learner::Change> agreed(const Learner::Words &all, std::uint64_t number) { return learner_.agreed(all, number); }
+  std::optional<Learner::Change> agreed(const Learner::Words& all, std::uint64_t number) { return learner_.agreed(all, number); }
   [[nodiscard]] double agreement_seconds() const { return agreement_ns_ / 1e9; }  // the last one, on this rank
   // Nothing is learned any more.
   void give_up() { over_ = true; }
 
-  [[nodiscard]] const Learner &learner() const { return learner_; }
+  [[nodiscard]] const Learner& learner() const { return learner_; }
 
  private:
   Learner learner_;
   std::map<Kind, double> spent_ns_;  // by this rank, estimated, since the last agreement
-  std::map<Kind, double> each_ns_;   // of a call, on this rank
+  std::map<Kind, double> each_ns_;  // of a call, on this rank
   struct Timed {
     std::uint64_t number = 0;
     Kind kind = 0;

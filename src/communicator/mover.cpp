@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::microseconds kShortestNap{10}, kLongestNap{1000};
 
-Mover *mover = nullptr;
+Mover* mover = nullptr;
 
 // Blocks all signals in threads that are created meanwhile. Signals are for the program, and none of its handlers may run in a
 // thread that it does not know.
@@ -27,8 +27,8 @@ class SignalsBlocked {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
-  SignalsBlocked(const SignalsBlocked &) = delete;
-  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
@@ -37,7 +37,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-Mover &Mover::here() {
+Mover& Mover::here() {
   static const bool made = [] {
     mover = new Mover;  // never destroyed: its thread may outlive this library's other statics
     pthread_atfork([] { mover->mutex_.lock(); }, [] { mover->mutex_.unlock(); },
@@ -48,14 +48,14 @@ Mover &Mover::here() {
   return *mover;
 }
 
-bool Mover::join(Progress &progress) {
+bool Mover::join(Progress& progress) {
   const std::lock_guard lock(mutex_);
   if (std::find(joined_.begin(), joined_.end(), &progress) != joined_.end()) return true;
   if (!thread_.joinable()) {
     const SignalsBlocked guard;
     try {
       thread_ = std::thread([this, era = era_] { run(era); });
-    } catch (const std::system_error &) {  // the system has no more threads, so only calls move calls on
+    } catch (const std::system_error&) {  // the system has no more threads, so only calls move calls on
       return false;
     }
   }
@@ -63,7 +63,7 @@ bool Mover::join(Progress &progress) {
   return true;
 }
 
-void Mover::leave(Progress &progress) {
+void Mover::leave(Progress& progress) {
   std::thread last;
   {
     const std::lock_guard lock(mutex_);
@@ -86,12 +86,12 @@ void Mover::wake() {
 }
 
 bool Mover::any() const {
-  return std::any_of(joined_.begin(), joined_.end(), [](const Progress *one) { return one->helped() && one->any(); });
+  return std::any_of(joined_.begin(), joined_.end(), [](const Progress* one) { return one->helped() && one->any(); });
 }
 
 bool Mover::sweep() {
   bool moved = false;
-  for (Progress *const progress : joined_)
+  for (Progress* const progress : joined_)
     if (progress->helped()) moved = progress->sweep(true) || moved;
   return moved;
 }

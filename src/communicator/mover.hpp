@@ -20,14 +20,14 @@ class Progress;
 class Mover {
  public:
   // Returns the mover of this process.
-  static Mover &here();
+  static Mover& here();
 
   // From now on, until leave(), the thread moves on what is under way in `progress`, whenever that wants it (Progress::helped).
   // Returns false if there can be no thread.
-  bool join(Progress &progress);
+  bool join(Progress& progress);
   // Ends what join() began, and returns when the thread does not look at `progress` any more. When the last one leaves, the
   // thread ends.
-  void leave(Progress &progress);
+  void leave(Progress& progress);
   // Tells the thread that there is more to do. Does not wait for calls that the thread moves.
   void wake();
 
@@ -38,7 +38,7 @@ class Mover {
 
   std::mutex mutex_;  // held while the thread moves calls, so that a fork finds none half moved
   std::condition_variable wanted_;
-  std::vector<Progress *> joined_;
+  std::vector<Progress*> joined_;
   std::thread thread_;
   std::uint64_t era_ = 0;  // era of the current thread; a thread of an older era ends
   std::atomic<int> asleep_{0};

@@ -28,34 +28,34 @@ using engine::Descriptor;
 struct Address {
   sockaddr_un socket{};
   socklen_t length = 0;
-  explicit Address(const std::string &name) {
+  explicit Address(const std::string& name) {
     socket.sun_family = AF_UNIX;
     const std::string path = "copse-" + name;  // comes after a zero byte: the name is abstract and makes no file
     std::memcpy(socket.sun_path + 1, path.data(), path.size());
     length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
   }
-  [[nodiscard]] const sockaddr *generic() const { return reinterpret_cast<const sockaddr *>(&socket); }
+  [[nodiscard]] const sockaddr* generic() const { return reinterpret_cast<const sockaddr*>(&socket); }
 };
 
 Descriptor make_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
 // Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. A process of
 // another PID namespace has the id 0.
-std::optional<ucred> partner_of(const Descriptor &line) {
+std::optional<ucred> partner_of(const Descriptor& line) {
   ucred partner{};
   socklen_t bytes = sizeof partner;
   if (getsockopt(line.get(), SOL_SOCKET, SO_PEERCRED, &partner, &bytes) != 0) return std::nullopt;
   return partner;
 }
 
-std::string text(const ucred &process) {
+std::string text(const ucred& process) {
   const std::string user = "user id " + std::to_string(process.uid);
   return process.pid == 0 ? "a process of another PID namespace (" + user + ")"
                           : "process " + std::to_string(process.pid) + " of " + user;
 }
 
-bool send_answer(const Descriptor &line, const Answer &answer, int memory) {
-  iovec content{const_cast<Answer *>(&answer), sizeof answer};
+bool send_answer(const Descriptor& line, const Answer& answer, int memory) {
+  iovec content{const_cast<Answer*>(&answer), sizeof answer};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &content;
@@ -63,7 +63,7 @@ bool send_answer(const Descriptor &line, const Answer &answer, int memory) {
   if (memory >= 0) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    cmsghdr *const header = CMSG_FIRSTHDR(&message);
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof memory);
@@ -74,7 +74,7 @@ bool send_answer(const Descriptor &line, const Answer &answer, int memory) {
 
 // Appends what has come to `bytes`, and takes the descriptors that came with it. The first one is kept in `first`. Returns 0 if
 // the other end is closed. Returns less, with errno, if nothing is there or it failed.
-ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
+ssize_t receive(const Descriptor& line, std::string& bytes, Descriptor* first) {
   std::array<char, 1024> room{};
   iovec content{room.data(), room.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(8 * sizeof(int))> control{};
@@ -87,7 +87,7 @@ ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
   }
   const ssize_t got = recvmsg(line.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return got;
-  for (cmsghdr *header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= header->cmsg_len; at += sizeof(int)) {
       int fd = -1;
@@ -103,14 +103,14 @@ ssize_t receive(const Descriptor &line, std::string &bytes, Descriptor *first) {
 // The side of rank 0.
 class Host {
  public:
-  Host(Descriptor listener, const Hello &mine) : listener_(std::move(listener)), mine_(mine) {}
+  Host(Descriptor listener, const Hello& mine) : listener_(std::move(listener)), mine_(mine) {}
 
   // Waits until all have come. Returns an empty text then, and otherwise the reason.
-  std::string gather(const Deadline &deadline) {
+  std::string gather(const Deadline& deadline) {
     while (came() < mine_.ranks - 1) {
       if (deadline.passed()) return give_up();
       std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
-      for (const Caller &caller : callers_) watched.push_back({caller.line.get(), POLLIN, 0});
+      for (const Caller& caller : callers_) watched.push_back({caller.line.get(), POLLIN, 0});
       if (poll(watched.data(), watched.size(), deadline.milliseconds()) <= 0) continue;
       for (std::size_t i = callers_.size(); i > 0; --i)
         if (watched[i].revents != 0 && !listen_to(callers_[i - 1]))
@@ -125,7 +125,7 @@ class Host {
   bool admit(int memory) {
     const Answer welcome = make_answer({});
     bool all = true;
-    for (const Caller &caller : callers_)
+    for (const Caller& caller : callers_)
       if (caller.come) all = send_answer(caller.line, welcome, memory) && all;
     return all;
   }
@@ -140,11 +140,11 @@ class Host {
   };
 
   [[nodiscard]] int came() const {
-    return static_cast<int>(std::count_if(callers_.begin(), callers_.end(), [](const Caller &caller) { return caller.come; }));
+    return static_cast<int>(std::count_if(callers_.begin(), callers_.end(), [](const Caller& caller) { return caller.come; }));
   }
 
   // Returns false if this line is of no more use.
-  bool listen_to(Caller &caller) {
+  bool listen_to(Caller& caller) {
     const ssize_t got = receive(caller.line, caller.bytes, nullptr);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
     if (got == 0 || caller.come) return false;  // a rank that has come has nothing more to say
@@ -156,14 +156,14 @@ class Host {
     }
     const std::string why = refusal_of(caller.hello, mine_, caller.process.pid);
     if (!why.empty()) return refuse(caller, why);
-    for (const Caller &other : callers_)
+    for (const Caller& other : callers_)
       if (other.come && other.hello.rank == caller.hello.rank)
         return refuse(caller, "rank " + std::to_string(caller.hello.rank) + " has come already: " + text(other.process));
     caller.come = true;
     return true;
   }
 
-  bool refuse(const Caller &caller, const std::string &why) {
+  bool refuse(const Caller& caller, const std::string& why) {
     static_cast<void>(send_answer(caller.line, make_answer(why), -1));
     turned_away_ = text(caller.process) + ", which was told: " + why;
     return false;
@@ -195,7 +195,7 @@ class Host {
   }
 
   bool drop_a_silent_one() {
-    const auto silent = std::find_if(callers_.begin(), callers_.end(), [](const Caller &caller) { return !caller.come; });
+    const auto silent = std::find_if(callers_.begin(), callers_.end(), [](const Caller& caller) { return !caller.come; });
     if (silent == callers_.end()) return false;
     callers_.erase(silent);
     return true;
@@ -205,12 +205,12 @@ class Host {
     std::string missing;
     for (int rank = 1; rank < mine_.ranks; ++rank)
       if (std::none_of(callers_.begin(), callers_.end(),
-                       [rank](const Caller &caller) { return caller.come && caller.hello.rank == rank; }) &&
+                       [rank](const Caller& caller) { return caller.come && caller.hello.rank == rank; }) &&
           missing.size() < 60)
         missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
-    const std::string why = "only " + std::to_string(came() + 1) + " of " + std::to_string(mine_.ranks) +
-                            " ranks came in time; missing: " + missing;
-    for (const Caller &caller : callers_)
+    const std::string why =
+        "only " + std::to_string(came() + 1) + " of " + std::to_string(mine_.ranks) + " ranks came in time; missing: " + missing;
+    for (const Caller& caller : callers_)
       if (caller.come) static_cast<void>(send_answer(caller.line, make_answer(why), -1));
     return turned_away_.empty() ? why : why + "; turned away: " + turned_away_;
   }
@@ -227,10 +227,10 @@ class Attempt {
  public:
   enum class End : std::uint8_t { joined, refused, in_vain };
 
-  Attempt(const Address &address, const Hello &mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
+  Attempt(const Address& address, const Hello& mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
 
   // Calls once. If that is in vain, `trouble` says what went wrong if somebody was there, and the next call may go better.
-  End make(const Deadline &deadline) {
+  End make(const Deadline& deadline) {
     memory = Descriptor{};
     const Descriptor line = make_socket();
     if (!line) return fail(std::string("cannot make a socket: ") + std::strerror(errno));
@@ -250,12 +250,12 @@ class Attempt {
   std::string trouble;
 
  private:
-  End fail(const std::string &why) {
+  End fail(const std::string& why) {
     trouble = why;
     return End::in_vain;
   }
 
-  End hear(const Descriptor &line, const ucred &owner, const std::string &who, const Deadline &deadline) {
+  End hear(const Descriptor& line, const ucred& owner, const std::string& who, const Deadline& deadline) {
     std::string bytes;
     Answer answer;
     while (true) {
@@ -282,13 +282,13 @@ class Attempt {
     return End::joined;
   }
 
-  const Address &address_;
-  const Hello &mine_;
+  const Address& address_;
+  const Hello& mine_;
   std::size_t bytes_;
 };
 
 // Says who listens under this name. The text is empty if that cannot be learned.
-std::string owner_of(const Address &address) {
+std::string owner_of(const Address& address) {
   const Descriptor line = make_socket();
   if (!line || connect(line.get(), address.generic(), address.length) != 0) return {};
   const auto owner = partner_of(line);
@@ -296,7 +296,7 @@ std::string owner_of(const Address &address) {
 }
 
 // Makes the memory and gives it to all ranks that come. If that fails, the result is empty, and `why` is the reason.
-Descriptor invite(const Address &address, const Hello &mine, std::size_t bytes, const Deadline &deadline, std::string &why) {
+Descriptor invite(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
   Descriptor memory = engine::make_shared_memory("copse-meeting", bytes);
   if (!memory) {
     why = std::string("cannot make common memory (memfd_create): ") + std::strerror(errno);
@@ -319,7 +319,7 @@ Descriptor invite(const Address &address, const Hello &mine, std::size_t bytes, 
 }
 
 // Calls until rank 0 answers. If that fails, the result is empty, and `why` is the reason.
-Descriptor call(const Address &address, const Hello &mine, std::size_t bytes, const Deadline &deadline, std::string &why) {
+Descriptor call(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
   Attempt attempt(address, mine, bytes);
   while (true) {
     switch (attempt.make(deadline)) {
@@ -338,9 +338,8 @@ Descriptor call(const Address &address, const Hello &mine, std::size_t bytes, co
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int ranks, Deadline deadline,
-                                        std::string &why_not) {
-  const auto failed = [&](const std::string &why) {
+std::unique_ptr<Bootstrap> meet_by_name(const std::string& name, int rank, int ranks, Deadline deadline, std::string& why_not) {
+  const auto failed = [&](const std::string& why) {
     why_not = "joining '" + printable(name) + "' as rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ": " + why;
     return nullptr;
   };
@@ -352,7 +351,7 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int r
   if (!memory) return failed(why);
   auto mapping = std::make_shared<engine::Mapping>(memory.get(), bytes);
   if (!*mapping) return failed(std::string("cannot map the common memory: ") + std::strerror(errno));
-  void *base = mapping->base();
+  void* base = mapping->base();
   auto bootstrap = meet_in_memory(base, rank, ranks, deadline, std::move(mapping));
   // A rank that fails from here on shows it on its board, where the others find it.
   const std::uint8_t here = 1;

@@ -17,7 +17,7 @@ namespace copse::communicator {
 
 // If the ranks cannot meet, or not before the deadline, the result is null, and `why_not` is the reason. `name` has 1 to 80
 // characters.
-[[nodiscard]] std::unique_ptr<Bootstrap> meet_by_name(const std::string &name, int rank, int ranks, Deadline deadline,
-                                                      std::string &why_not);
+[[nodiscard]] std::unique_ptr<Bootstrap> meet_by_name(const std::string& name, int rank, int ranks, Deadline deadline,
+                                                      std::string& why_not);
 
 }  // namespace copse::communicator

@@ -5,18 +5,18 @@
 
 namespace copse::communicator {
 
-void Progress::take(Task &task) {
+void Progress::take(Task& task) {
   engine::WaitPolicy policy = policy_;
   policy.cancellable = false;  // a call may be half begun
   engine::wait_until(policy, [&] { return task.try_take(); }, [] { return true; });
 }
 
 // After a turn, the task is in the list if something is left of it, and only then.
-void Progress::end_turn(Task &task, Went went) {
+void Progress::end_turn(Task& task, Went went) {
   const bool over = went == Went::over, changes = task.under_way() == over;
   {
     const struct End {  // gives the turn back, even if the list cannot grow
-      Task &task;
+      Task& task;
       ~End() { give_back(task); }
     } end{task};
     if (changes) {
@@ -36,7 +36,7 @@ void Progress::end_turn(Task &task, Went went) {
 bool Progress::sweep(bool helper) {
   bool moved = false;
   for (std::size_t i = 0;; ++i) {
-    Task *task = nullptr;
+    Task* task = nullptr;
     {
       const std::lock_guard lock(mutex_);
       if (i >= tasks_.size()) return moved;
@@ -47,12 +47,12 @@ bool Progress::sweep(bool helper) {
   }
 }
 
-bool Progress::any_of(const void *whole) {
+bool Progress::any_of(const void* whole) {
   const std::lock_guard lock(mutex_);
-  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task *task) { return task->whole() == whole; });
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task* task) { return task->whole() == whole; });
 }
 
-void Progress::remove(Task &task) {
+void Progress::remove(Task& task) {
   {
     const std::lock_guard lock(mutex_);
     std::erase(tasks_, &task);

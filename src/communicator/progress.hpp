@@ -22,14 +22,14 @@ class Progress {
   class Task {
    public:
     Task() = default;
-    Task(const Task &) = delete;
-    Task &operator=(const Task &) = delete;
+    Task(const Task&) = delete;
+    Task& operator=(const Task&) = delete;
     virtual ~Task() = default;
 
     // Tells whether something is under way. If not, only the task's owner touches it.
     [[nodiscard]] bool under_way() const { return under_way_.load(std::memory_order_acquire); }
     // Returns what the task belongs to. Several tasks may belong together.
-    [[nodiscard]] virtual const void *whole() const { return this; }
+    [[nodiscard]] virtual const void* whole() const { return this; }
 
    private:
     friend class Progress;
@@ -42,8 +42,8 @@ class Progress {
   };
 
   Progress() = default;
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   ~Progress() { dismiss_helper(); }
 
   // Sets what else must go on while this rank waits: the MPI. Must be called before the first task.
@@ -62,7 +62,7 @@ class Progress {
   [[nodiscard]] bool cancellable() const { return policy_.cancellable; }
 
   [[nodiscard]] bool any() const { return count_.load() != 0; }
-  [[nodiscard]] bool any_of(const void *whole);
+  [[nodiscard]] bool any_of(const void* whole);
 
   // From now on, Copse's own thread helps until end_help() has been called as often as this. Returns false if there can be no
   // thread.
@@ -74,7 +74,7 @@ class Progress {
 
   // Takes the task's turn. `body` gives the task more to do, and then the task goes on as far as it gets.
   template <class Body>
-  void give(Task &task, Body &&body) {
+  void give(Task& task, Body&& body) {
     take(task);
     turn(task, [&] {
       body();
@@ -82,7 +82,7 @@ class Progress {
     });
   }
   // Lets the task go on, unless another thread has its turn.
-  void move(Task &task) {
+  void move(Task& task) {
     if (task.under_way() && task.try_take()) turn(task, [&] { return task.go_on(false); });
   }
   // Lets all tasks go on. Returns whether one has moved.
@@ -93,21 +93,21 @@ class Progress {
     if (other_ != nullptr) other_();
   }
   // Must be called before the task is destroyed.
-  void remove(Task &task);
+  void remove(Task& task);
 
   // Waits until ready() is true.
   template <class Ready>
-  void until(Ready &&ready) {
+  void until(Ready&& ready) {
     engine::wait_until(policy_, ready, [] { return true; }, [this] { idle(); });
   }
 
  private:
-  void take(Task &task);
-  void end_turn(Task &task, Went went);
+  void take(Task& task);
+  void end_turn(Task& task, Went went);
   // Runs `body` with the turn, and ends the turn. An exception gives the turn back, and the task stays in the list if it was
   // there.
   template <class Body>
-  Went turn(Task &task, Body &&body) {
+  Went turn(Task& task, Body&& body) {
     Went went = Went::nowhere;
     try {
       went = body();
@@ -118,13 +118,13 @@ class Progress {
     end_turn(task, went);
     return went;
   }
-  static void give_back(Task &task) { task.taken_.store(false, std::memory_order_release); }
+  static void give_back(Task& task) { task.taken_.store(false, std::memory_order_release); }
 
   void (*other_)() = nullptr;
   bool any_thread_may_send_ = false;
   engine::WaitPolicy policy_;
-  std::mutex mutex_;           // protects the list
-  std::vector<Task *> tasks_;  // the list of tasks that are under way
+  std::mutex mutex_;  // protects the list
+  std::vector<Task*> tasks_;  // the list of tasks that are under way
   std::atomic<std::size_t> count_{0};
   std::atomic<int> helped_{0};  // how often help is asked for and not ended
   std::atomic<bool> joined_{false};

@@ -11,9 +11,9 @@ namespace {
 using Limit = choose::ReachLimit;
 
 // Maps the heap of another rank of this node, in another process.
-void map_heap(const Census &census, int other, Reach &reach) {
-  const Card &card = census.card(other);
-  engine::Peer &peer = reach.peers[static_cast<std::size_t>(other)];
+void map_heap(const Census& census, int other, Reach& reach) {
+  const Card& card = census.card(other);
+  engine::Peer& peer = reach.peers[static_cast<std::size_t>(other)];
   if (census.mine().heap_bytes == 0) {
     reach.heap_why_not = "no shared heap: " + communicator::heap_why_not();
   } else if (card.heap_bytes == 0) {
@@ -24,25 +24,26 @@ void map_heap(const Census &census, int other, Reach &reach) {
     peer.heap_bytes = card.heap_bytes;
     peer.heap_here = heap->base();
   } else {
-    reach.heap_why_not = "rank " + std::to_string(census.rank) + " could not map the shared heap of rank " +
-                         std::to_string(other) + ": " + engine::memory_trouble(errno);
+    reach.heap_why_not = "rank " + std::to_string(census.rank) + " could not map the shared heap of rank " + std::to_string(other) +
+                         ": " + engine::memory_trouble(errno);
   }
 }
 
 // Tries whether the kernel reaches the memory of the next rank of this node.
-void try_kernel(const Census &census, Reach &reach) {
+void try_kernel(const Census& census, Reach& reach) {
   const auto mine = static_cast<std::size_t>(reach.peers[static_cast<std::size_t>(census.rank)].local);
   const int next = census.here[(mine + 1) % census.here.size()];
-  const engine::Peer &peer = reach.peers[static_cast<std::size_t>(next)];
+  const engine::Peer& peer = reach.peers[static_cast<std::size_t>(next)];
   if (peer.same_process) return;
   const std::string trouble = kernel_trouble(census.card(next), peer);
   if (!trouble.empty())
-    reach.kernel_why_not = "the kernel's copy from rank " + std::to_string(next) + " failed on rank " + std::to_string(census.rank) + ": " + trouble;
+    reach.kernel_why_not =
+        "the kernel's copy from rank " + std::to_string(next) + " failed on rank " + std::to_string(census.rank) + ": " + trouble;
 }
 
 }  // namespace
 
-Reach find_reach(const Census &census, const choose::Settings &settings) {
+Reach find_reach(const Census& census, const choose::Settings& settings) {
   const bool heap_allowed = settings.reach == Limit::any || settings.reach == Limit::direct;
   const bool kernel_allowed = settings.reach == Limit::any || settings.reach == Limit::kernel;
   Reach reach;
@@ -51,8 +52,8 @@ Reach find_reach(const Census &census, const choose::Settings &settings) {
   reach.kernel_why_not = kernel_allowed ? "" : "COPSE_REACH forbids it";
   for (std::size_t local = 0; local < census.here.size(); ++local) {
     const int other = census.here[local];
-    const Card &card = census.card(other);
-    engine::Peer &peer = reach.peers[static_cast<std::size_t>(other)];
+    const Card& card = census.card(other);
+    engine::Peer& peer = reach.peers[static_cast<std::size_t>(other)];
     peer.local = static_cast<int>(local);
     peer.same_process = card.process == census.mine().process;
     if (!peer.same_process) peer.process = engine::Process::find({card.pid, card.started});

@@ -20,8 +20,8 @@ struct Census {
   int nodes = 0;
   bool crowded = false;  // more ranks than processors on some node
 
-  [[nodiscard]] const Card &card(int other) const { return cards[static_cast<std::size_t>(other)]; }
-  [[nodiscard]] const Card &mine() const { return card(rank); }
+  [[nodiscard]] const Card& card(int other) const { return cards[static_cast<std::size_t>(other)]; }
+  [[nodiscard]] const Card& mine() const { return card(rank); }
   [[nodiscard]] int leader() const { return here.front(); }
 };
 
@@ -31,6 +31,6 @@ struct Reach {
   std::string heap_why_not, kernel_why_not;             // why it does not work from here; empty: it works
   bool threads = true;                                  // all ranks of this node are threads of this process
 };
-[[nodiscard]] Reach find_reach(const Census &census, const choose::Settings &settings);
+[[nodiscard]] Reach find_reach(const Census& census, const choose::Settings& settings);
 
 }  // namespace copse::communicator

@@ -25,12 +25,12 @@ unsigned place_of(Collective collective, unsigned variant) { return static_cast<
 choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0}; }
 
 // Returns the first route of `routes` whose sizes do not end before `bytes`.
-auto first_up_to(auto &routes, std::size_t bytes) {
+auto first_up_to(auto& routes, std::size_t bytes) {
   return std::lower_bound(routes.begin(), routes.end(), bytes,
-                          [](const auto &route, std::size_t size) { return route->decision.to < size; });
+                          [](const auto& route, std::size_t size) { return route->decision.to < size; });
 }
 
-void count(Recent &recent) {
+void count(Recent& recent) {
   if (recent.route == nullptr) return;
   recent.route->calls += recent.calls;
   recent.route->bytes += recent.calls * recent.count * recent.element_bytes;
@@ -39,7 +39,7 @@ void count(Recent &recent) {
 
 }  // namespace
 
-void Routes::begin(const Group &group, const engine::Executor &executor, Trace &trace, bool learns) {
+void Routes::begin(const Group& group, const engine::Executor& executor, Trace& trace, bool learns) {
   group_ = &group;
   executor_ = &executor;
   trace_ = &trace;
@@ -58,30 +58,30 @@ bool Routes::ask_mpi(bool may, std::uint64_t calls) {
   may = may && group_->terms.situation.mpi;
   if (may == std::exchange(learning_.asks_mpi, may)) return false;
   learning_.ways.clear();
-  for (auto &of_collective : routes_) of_collective.reset();
+  for (auto& of_collective : routes_) of_collective.reset();
   recent_.fill({});
   begin_lessons(calls);
   return true;
 }
 
-choose::Needs Routes::needs_of(const Arguments &arguments) const {
-  const bool strict = (order_of(arguments.combine) & kStrict) != 0 ||
-                      (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
+choose::Needs Routes::needs_of(const Arguments& arguments) const {
+  const bool strict =
+      (order_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
   return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict);
 }
 
-bool Routes::is_inexact(const Arguments &arguments) const {
+bool Routes::is_inexact(const Arguments& arguments) const {
   return learning_.lessons && (order_of(arguments.combine) & kInexact) != 0;
 }
 
-void Routes::decide(const Arguments &arguments, Recent &recent) {
+void Routes::decide(const Arguments& arguments, Recent& recent) {
   count(recent);
-  Route &route = find(arguments, arguments.count);
+  Route& route = find(arguments, arguments.count);
   recent = recall(arguments, route, program(route, arguments, true));
 }
 
-Recent Routes::recall(const Arguments &arguments, Route &route, const engine::Program &chosen) const {
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+Recent Routes::recall(const Arguments& arguments, Route& route, const engine::Program& chosen) const {
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   const int root = arguments.permutation == nullptr ? arguments.root : -1;  // -1: the next permutation may be another
   Recent recent = {arguments.count,
                    arguments.element_bytes,
@@ -100,72 +100,77 @@ Recent Routes::recall(const Arguments &arguments, Route &route, const engine::Pr
   return recent;
 }
 
-Recent &Routes::relaxed(const Arguments &arguments, plan::Modes modes) {
+Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   if (!relaxed_) relaxed_ = std::make_unique<Relaxed>();
   const auto collective = static_cast<std::size_t>(arguments.collective);
-  Recent &known = relaxed_->recent[collective][number_of(modes)];
-  if (known.route != nullptr && known.count == arguments.count && known.element_bytes == arguments.element_bytes && known.root == arguments.root)
+  Recent& known = relaxed_->recent[collective][number_of(modes)];
+  if (known.route != nullptr && known.count == arguments.count && known.element_bytes == arguments.element_bytes &&
+      known.root == arguments.root)
     return known;
-  auto &routes = relaxed_->routes[collective][number_of(modes)];
+  auto& routes = relaxed_->routes[collective][number_of(modes)];
   const std::size_t bytes = arguments.count * arguments.element_bytes;
   auto at = first_up_to(routes, bytes);
   if (at == routes.end() || (*at)->decision.from > bytes) {
     auto route = std::make_unique<Route>();
-    route->decision = choose::choose(group_->settings, group_->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
+    route->decision =
+        choose::choose(group_->settings, group_->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
     open(*route, arguments.collective);
     at = routes.insert(at, std::move(route));
   }
-  Route &route = **at;
-  known = recall(arguments, route, arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
-                                                                    : program(route.decision, arguments.root, modes));
+  Route& route = **at;
+  known = recall(arguments, route,
+                 arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
+                                                  : program(route.decision, arguments.root, modes));
   return known;
 }
 
-Route &Routes::find(Collective collective, choose::Needs needs, std::size_t bytes, bool inexact) {
+Route& Routes::find(Collective collective, choose::Needs needs, std::size_t bytes, bool inexact) {
   const unsigned variant = variant_of(needs, inexact);
-  const std::unique_ptr<OfCollective> &of_collective = routes_[static_cast<std::size_t>(collective)];
+  const std::unique_ptr<OfCollective>& of_collective = routes_[static_cast<std::size_t>(collective)];
   if (!of_collective) return make(collective, variant, bytes);
-  const auto &known = (*of_collective)[variant];
+  const auto& known = (*of_collective)[variant];
   const auto at = first_up_to(known, bytes);
   return at != known.end() && (*at)->decision.from <= bytes ? **at : make(collective, variant, bytes);
 }
 
-Route &Routes::make(Collective collective, unsigned variant, std::size_t bytes) {
-  std::unique_ptr<OfCollective> &of_collective = routes_[static_cast<std::size_t>(collective)];
+Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) {
+  std::unique_ptr<OfCollective>& of_collective = routes_[static_cast<std::size_t>(collective)];
   if (!of_collective) of_collective = std::make_unique<OfCollective>();
   auto route = std::make_unique<Route>();
   if (learning_.lessons) {
-    const auto &classes = classes_of(collective, variant);
-    const auto at = std::lower_bound(classes.begin(), classes.end(), bytes, [](const auto &decision, std::size_t size) { return decision.to < size; });
-    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits | std::min(static_cast<unsigned>(at - classes.begin()), kLastClass));
+    const auto& classes = classes_of(collective, variant);
+    const auto at = std::lower_bound(classes.begin(), classes.end(), bytes,
+                                     [](const auto& decision, std::size_t size) { return decision.to < size; });
+    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits |
+                                    std::min(static_cast<unsigned>(at - classes.begin()), kLastClass));
     const int current = learning_.lessons->learner().current(route->kind);
     route->decision = current == 0 ? *at : way(route->kind, current).decision;
   } else {
     route->decision = choose::choose(group_->settings, group_->terms.situation, collective, bytes, needs_in(variant));
   }
   open(*route, collective);
-  auto &known = (*of_collective)[variant];
+  auto& known = (*of_collective)[variant];
   return **known.insert(first_up_to(known, bytes), std::move(route));
 }
 
-const std::vector<choose::Decision> &Routes::classes_of(Collective collective, unsigned variant) {
-  std::vector<choose::Decision> &classes = learning_.classes[place_of(collective, variant)];
+const std::vector<choose::Decision>& Routes::classes_of(Collective collective, unsigned variant) {
+  std::vector<choose::Decision>& classes = learning_.classes[place_of(collective, variant)];
   if (classes.empty()) classes = choose::by_size_class(group_->settings, group_->terms.situation, collective, needs_in(variant));
   return classes;
 }
 
-std::vector<std::unique_ptr<Route>> &Routes::ways_of(Kind kind) {
-  std::vector<std::unique_ptr<Route>> &ways = learning_.ways[kind];
+std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
+  std::vector<std::unique_ptr<Route>>& ways = learning_.ways[kind];
   if (!ways.empty()) return ways;
   const unsigned place = kind >> kClassBits, variant = place % kVariants;
   const auto collective = static_cast<Collective>(place / kVariants);
-  const auto &classes = classes_of(collective, variant);
+  const auto& classes = classes_of(collective, variant);
   const unsigned number = kind & kLastClass;
-  const choose::Decision &chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
+  const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
   choose::Situation situation = group_->terms.situation;
   situation.mpi = learning_.asks_mpi;
   const auto decisions = choose::ways(situation, chosen, needs_in(variant), (variant & 4U) != 0);
-  for (const choose::Decision &decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
+  for (const choose::Decision& decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;
     ways.back()->kind = kind;
@@ -174,41 +179,42 @@ std::vector<std::unique_ptr<Route>> &Routes::ways_of(Kind kind) {
   return ways;
 }
 
-Route &Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
+Route& Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
 
-std::string Routes::describe(const Learner::Change &change, std::uint64_t number) {
+std::string Routes::describe(const Learner::Change& change, std::uint64_t number) {
   const choose::Decision &before = way(change.kind, change.before).decision, &now = way(change.kind, change.way).decision;
-  const auto name = [](const choose::Decision &decision) {
-    return decision.outside ? std::string("the MPI's own") : std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
+  const auto name = [](const choose::Decision& decision) {
+    return decision.outside ? std::string("the MPI's own")
+                            : std::string(decision.algorithm->name) + " " + plan::name_of(decision.carrier);
   };
   char times[64];
   std::snprintf(times, sizeof times, "%.2f -> %.2f us", change.before_ns / 1e3, change.now_ns / 1e3);
   return std::string(algorithms::name_of(now.algorithm->collective)) + " from " + std::to_string(now.from) + " bytes" +
-         (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) + ", " + times +
-         ", before call " + std::to_string(number);
+         (now.to == choose::Bounds{}.to ? " on" : " to " + std::to_string(now.to)) + ": " + name(before) + " -> " + name(now) +
+         ", " + times + ", before call " + std::to_string(number);
 }
 
-void Routes::save_lessons(const std::string &file, const std::string &machine) {
+void Routes::save_lessons(const std::string& file, const std::string& machine) {
   if (!learning_.lessons) return;
-  const choose::Situation &situation = group_->terms.situation;
+  const choose::Situation& situation = group_->terms.situation;
   std::vector<choose::Rule> rules;
   std::vector<std::string> reasons;
-  for (const auto &[kind, subject] : learning_.lessons->learner().subjects()) {
+  for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
     if (subject.current == 0) continue;
     rules.push_back(choose::rule_for(way(kind, subject.current).decision, situation));
     char reason[96];
-    std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us", subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3,
-                  subject.ways.front().ns / 1e3);
+    std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",
+                  subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);
     reasons.emplace_back(reason);
   }
   if (!rules.empty()) choose::add_to_file(file, machine, rules, reasons);
 }
 
-void Routes::take(const Learner::Change &change) {
+void Routes::take(const Learner::Change& change) {
   const unsigned place = change.kind >> kClassBits;
-  const Route &taken = way(change.kind, change.way);
-  if (const auto &of_collective = routes_[place / kVariants]) {
-    for (const auto &route : (*of_collective)[place % kVariants]) {
+  const Route& taken = way(change.kind, change.way);
+  if (const auto& of_collective = routes_[place / kVariants]) {
+    for (const auto& route : (*of_collective)[place % kVariants]) {
       if (route->kind != change.kind) continue;
       route->decision = taken.decision;
       std::fill(route->by_root.begin(), route->by_root.end(), nullptr);
@@ -219,11 +225,11 @@ void Routes::take(const Learner::Change &change) {
 }
 
 void Routes::count_recent() {
-  for (Recent &recent : recent_) count(recent);
-  for (const auto &of_collective : routes_) {
+  for (Recent& recent : recent_) count(recent);
+  for (const auto& of_collective : routes_) {
     if (!of_collective) continue;
-    for (const auto &of_variant : *of_collective) {
-      for (const auto &route : of_variant) {
+    for (const auto& of_variant : *of_collective) {
+      for (const auto& route : of_variant) {
         if (route->calls > 0) learning_.lessons->count(route->kind, route->calls, route->bytes);
         route->calls = route->bytes = 0;
       }
@@ -231,14 +237,14 @@ void Routes::count_recent() {
   }
 }
 
-void Routes::open(Route &route, Collective collective) {
+void Routes::open(Route& route, Collective collective) {
   route.by_root.resize(static_cast<std::size_t>(group_->ranks));
   route.tally = &trace_->ran[{std::string(algorithms::name_of(collective)),
                               std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
-Route *Routes::without_sizes(Collective collective) {
-  std::unique_ptr<Route> &known = without_sizes_[static_cast<std::size_t>(collective)];
+Route* Routes::without_sizes(Collective collective) {
+  std::unique_ptr<Route>& known = without_sizes_[static_cast<std::size_t>(collective)];
   if (!known) {
     const auto decision = choose::without_sizes(group_->settings, group_->terms.situation, collective);
     if (!decision) return nullptr;
@@ -250,7 +256,8 @@ Route *Routes::without_sizes(Collective collective) {
   return known.get();
 }
 
-engine::Program Routes::prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation, plan::Modes modes) const {
+engine::Program Routes::prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,
+                                plan::Modes modes) const {
   algorithms::Request request;
   request.rank = group_->rank;
   request.ranks = group_->ranks;
@@ -264,24 +271,25 @@ engine::Program Routes::prepare(const choose::Decision &decision, int root, algo
   return executor_->prepare(decision.algorithm->plan(request));
 }
 
-const engine::Program &Routes::program(Route &route, int root) {
-  const engine::Program *&known = route.by_root[static_cast<std::size_t>(root)];
+const engine::Program& Routes::program(Route& route, int root) {
+  const engine::Program*& known = route.by_root[static_cast<std::size_t>(root)];
   if (known != nullptr) return *known;
   known = &program(route.decision, root, {});
   return *known;
 }
 
-const engine::Program &Routes::program(const choose::Decision &decision, int root, plan::Modes modes) {
+const engine::Program& Routes::program(const choose::Decision& decision, int root, plan::Modes modes) {
   const auto key = std::make_tuple(decision.algorithm, decision.carrier, decision.radix, root, number_of(modes));
   auto at = programs_.find(key);
   if (at == programs_.end()) at = programs_.emplace(key, prepare(decision, root, {}, modes)).first;
   return at->second;
 }
 
-const engine::Program &Routes::permuted(const choose::Decision &decision, const int *entries, bool settled, plan::Modes modes) {
+const engine::Program& Routes::permuted(const choose::Decision& decision, const int* entries, bool settled, plan::Modes modes) {
   const algorithms::Permutation permutation{entries, static_cast<std::size_t>(group_->ranks)};
-  const auto at = std::find_if(permuted_.begin(), permuted_.end(), [&](const Permuted &each) {
-    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix && each.modes == modes &&
+  const auto at = std::find_if(permuted_.begin(), permuted_.end(), [&](const Permuted& each) {
+    return each.algorithm == decision.algorithm && each.carrier == decision.carrier && each.radix == decision.radix &&
+           each.modes == modes &&
            std::equal(permutation.begin(), permutation.end(), each.permutation.begin(), each.permutation.end());
   });
   if (at != permuted_.end()) {
@@ -290,12 +298,16 @@ const engine::Program &Routes::permuted(const choose::Decision &decision, const 
   }
   while (permuted_.size() >= kPermutedKept && settled) permuted_.pop_back();
   return permuted_
-      .emplace_front(Permuted{decision.algorithm, decision.carrier, decision.radix, modes, {permutation.begin(), permutation.end()},
+      .emplace_front(Permuted{decision.algorithm,
+                              decision.carrier,
+                              decision.radix,
+                              modes,
+                              {permutation.begin(), permutation.end()},
                               prepare(decision, 0, permutation, modes)})
       .program;
 }
 
-void Routes::set_cut(engine::Call &call, const Route &route) const {
+void Routes::set_cut(engine::Call& call, const Route& route) const {
   const choose::Cut cut = choose::cut(executor_->geometry().slots, route.decision, call.count, call.element_bytes);
   call.fragment_count = cut.fragment_count;
   call.slot_class = cut.slot_class;

@@ -22,8 +22,8 @@ namespace copse::communicator {
 // What runs messages of all sizes for which the decision is the same.
 struct Route {
   choose::Decision decision;
-  std::vector<const engine::Program *> by_root;
-  Tally *tally = nullptr;
+  std::vector<const engine::Program*> by_root;
+  Tally* tally = nullptr;
   // Where the communicator learns: what was run here since the ranks agreed last.
   Kind kind = 0;
   std::uint64_t calls = 0, bytes = 0;
@@ -34,74 +34,77 @@ struct Recent {
   std::size_t count = 0, element_bytes = 0;
   int root = -1;
   unsigned order = 0;  // order_of its operator
-  Route *route = nullptr;
-  const engine::Program *program = nullptr;
+  Route* route = nullptr;
+  const engine::Program* program = nullptr;
   engine::Call call;                  // all of it but buffers, operator and number
   bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
   bool gives = false, takes = false;  // whether this rank has an input, and an output
   std::uint64_t calls = 0;            // that were like this, since they were counted in the route
 };
 
-// What an operator asks of the order in which it is applied: kStrict if it does not commute, kInexact if the bits of the result depend
-// on the order.
+// What an operator asks of the order in which it is applied: kStrict if it does not commute, kInexact if the bits of the result
+// depend on the order.
 inline constexpr unsigned kStrict = 1, kInexact = 2;
-[[nodiscard]] inline unsigned order_of(const engine::Combine *combine) {
+[[nodiscard]] inline unsigned order_of(const engine::Combine* combine) {
   return combine == nullptr ? 0 : (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact);
 }
 
 class Routes {
  public:
   // Must be called before the first call. Tallies are kept in `trace`. If `learns`, other ways are tried for calls that come often.
-  void begin(const Group &group, const engine::Executor &executor, Trace &trace, bool learns);
+  void begin(const Group& group, const engine::Executor& executor, Trace& trace, bool learns);
 
-  [[nodiscard]] Recent &recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
+  [[nodiscard]] Recent& recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
   // Fills `recent` for a call without tables. No call may be under way.
-  void decide(const Arguments &arguments, Recent &recent);
+  void decide(const Arguments& arguments, Recent& recent);
 
   // Returns what is known of a call with these modes, which has no tables. No call may be under way.
-  [[nodiscard]] Recent &relaxed(const Arguments &arguments, plan::Modes modes);
+  [[nodiscard]] Recent& relaxed(const Arguments& arguments, plan::Modes modes);
   // Returns what runs a message, or blocks, of so many bytes.
-  Route &find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes, bool inexact = false);
+  Route& find(algorithms::Collective collective, choose::Needs needs, std::size_t bytes, bool inexact = false);
   // Returns what runs a call with these arguments, whose message or largest block has `count` elements.
-  Route &find(const Arguments &arguments, std::size_t count) {
+  Route& find(const Arguments& arguments, std::size_t count) {
     return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes, is_inexact(arguments));
   }
   // Returns what runs a call with sizes that not all ranks know, or null if the sizes must be exchanged first.
-  Route *without_sizes(algorithms::Collective collective);
+  Route* without_sizes(algorithms::Collective collective);
 
   // Returns the program for a call. `settled` says that no call is under way, so that a program may be dropped to make room for
   // this one.
-  const engine::Program &program(Route &route, const Arguments &arguments, bool settled) {
-    if (arguments.permutation != nullptr) [[unlikely]] return permuted(route.decision, arguments.permutation, settled);
+  const engine::Program& program(Route& route, const Arguments& arguments, bool settled) {
+    if (arguments.permutation != nullptr) [[unlikely]]
+      return permuted(route.decision, arguments.permutation, settled);
     return program(route, arguments.root);
   }
-  const engine::Program &program(Route &route, int root);
+  const engine::Program& program(Route& route, int root);
   // Writes into the call how the message is cut, and what may ride.
-  void set_cut(engine::Call &call, const Route &route) const;
+  void set_cut(engine::Call& call, const Route& route) const;
 
   // Learning (lessons.hpp). Calls with lower numbers than look_at() need nothing of it.
   [[nodiscard]] std::uint64_t look_at() const { return look_at_; }
   void look() { look_at_ = learning_.lessons ? learning_.lessons->look_at() : UINT64_MAX; }
-  [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const { return number >= look_at_ && learning_.lessons->is_on_trial(number, kind); }
-  [[nodiscard]] Lessons &lessons() { return *learning_.lessons; }
+  [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const {
+    return number >= look_at_ && learning_.lessons->is_on_trial(number, kind);
+  }
+  [[nodiscard]] Lessons& lessons() { return *learning_.lessons; }
   // Tells the lessons which calls were made since this was called last.
   void count_recent();
-  // Says whether calls may be made by the MPI's own collective (all ranks say the same), after so many calls. Returns whether that is
-  // new. Then everything is learned anew.
+  // Says whether calls may be made by the MPI's own collective (all ranks say the same), after so many calls. Returns whether that
+  // is new. Then everything is learned anew.
   bool ask_mpi(bool may, std::uint64_t calls);
   // Returns the route by one way of a kind of call.
-  Route &way(Kind kind, int number);
+  Route& way(Kind kind, int number);
   // Says in a line what changes before a call, and why.
-  [[nodiscard]] std::string describe(const Learner::Change &change, std::uint64_t number);
+  [[nodiscard]] std::string describe(const Learner::Change& change, std::uint64_t number);
   // Writes what was learned to a tuning table. Throws text::FileError.
-  void save_lessons(const std::string &file, const std::string &machine);
+  void save_lessons(const std::string& file, const std::string& machine);
   // From now on, another way runs.
-  void take(const Learner::Change &change);
+  void take(const Learner::Change& change);
 
  private:
   // A program for a permutation. There are too many permutations to keep all their programs.
   struct Permuted {
-    const algorithms::Algorithm *algorithm;
+    const algorithms::Algorithm* algorithm;
     plan::Carrier carrier;
     int radix;
     plan::Modes modes;
@@ -111,7 +114,9 @@ class Routes {
   // The routes of one collective, by variant_of, and in the order of their sizes.
   static constexpr unsigned kVariants = 8;
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
-  [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) { return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U); }
+  [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) {
+    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U);
+  }
   // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
   struct Learning {
     std::optional<Lessons> lessons;
@@ -124,32 +129,34 @@ class Routes {
   static constexpr unsigned kModes = 4;
   struct Relaxed {
     std::array<std::array<Recent, kModes>, algorithms::kCollectives> recent;
-    std::array<std::array<std::vector<std::unique_ptr<Route>>, kModes>, algorithms::kCollectives> routes;  // in the order of their sizes
+    std::array<std::array<std::vector<std::unique_ptr<Route>>, kModes>, algorithms::kCollectives>
+        routes;  // in the order of their sizes
   };
   [[nodiscard]] static unsigned number_of(plan::Modes modes) {
     return (modes.in == plan::Sync::none ? 1U : 0U) + (modes.out == plan::Sync::none ? 2U : 0U);
   }
-  [[nodiscard]] Recent recall(const Arguments &arguments, Route &route, const engine::Program &program) const;
-  const engine::Program &program(const choose::Decision &decision, int root, plan::Modes modes);
+  [[nodiscard]] Recent recall(const Arguments& arguments, Route& route, const engine::Program& program) const;
+  const engine::Program& program(const choose::Decision& decision, int root, plan::Modes modes);
 
   void begin_lessons(std::uint64_t calls);
-  [[nodiscard]] choose::Needs needs_of(const Arguments &arguments) const;
-  [[nodiscard]] bool is_inexact(const Arguments &arguments) const;
-  Route &make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
-  const std::vector<choose::Decision> &classes_of(algorithms::Collective collective, unsigned variant);
-  std::vector<std::unique_ptr<Route>> &ways_of(Kind kind);
-  void open(Route &route, algorithms::Collective collective);
-  [[nodiscard]] engine::Program prepare(const choose::Decision &decision, int root, algorithms::Permutation permutation, plan::Modes modes) const;
-  const engine::Program &permuted(const choose::Decision &decision, const int *permutation, bool settled, plan::Modes modes = {});
+  [[nodiscard]] choose::Needs needs_of(const Arguments& arguments) const;
+  [[nodiscard]] bool is_inexact(const Arguments& arguments) const;
+  Route& make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
+  const std::vector<choose::Decision>& classes_of(algorithms::Collective collective, unsigned variant);
+  std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
+  void open(Route& route, algorithms::Collective collective);
+  [[nodiscard]] engine::Program prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,
+                                        plan::Modes modes) const;
+  const engine::Program& permuted(const choose::Decision& decision, const int* permutation, bool settled, plan::Modes modes = {});
 
-  const Group *group_ = nullptr;
-  const engine::Executor *executor_ = nullptr;
-  Trace *trace_ = nullptr;
+  const Group* group_ = nullptr;
+  const engine::Executor* executor_ = nullptr;
+  Trace* trace_ = nullptr;
   std::array<Recent, algorithms::kCollectives> recent_;
   // An entry is made when its collective is first called, because most lanes see one collective.
   std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
   std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
-  std::map<std::tuple<const algorithms::Algorithm *, plan::Carrier, int, int, unsigned>, engine::Program> programs_;
+  std::map<std::tuple<const algorithms::Algorithm*, plan::Carrier, int, int, unsigned>, engine::Program> programs_;
   std::unique_ptr<Relaxed> relaxed_;
   std::list<Permuted> permuted_;  // the one used last comes first
   Learning learning_;

@@ -5,7 +5,7 @@ namespace copse::communicator {
 
 using algorithms::Collective;
 
-bool Communicator::can_serve(const Arguments &arguments) {
+bool Communicator::can_serve(const Arguments& arguments) {
   if (arguments.ragged) return false;
   switch (arguments.collective) {
     case Collective::barrier:
@@ -16,7 +16,7 @@ bool Communicator::can_serve(const Arguments &arguments) {
   }
 }
 
-engine::Order order_for(const Arguments &arguments, std::uint64_t number) {
+engine::Order order_for(const Arguments& arguments, std::uint64_t number) {
   return {.number = number,
           .count = arguments.count,
           .element_bytes = static_cast<std::uint32_t>(arguments.element_bytes),
@@ -25,9 +25,9 @@ engine::Order order_for(const Arguments &arguments, std::uint64_t number) {
           .collective = static_cast<std::uint8_t>(arguments.collective)};
 }
 
-Communicator::Served Communicator::serve(const std::shared_ptr<Job> &job) {
-  State &state = *state_;
-  engine::Executor &executor = *state.seat.executor;
+Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
+  State& state = *state_;
+  engine::Executor& executor = *state.seat.executor;
   if (state.failure.outcome != Outcome::done) return Served::ended;
   const Outcome last = poll(*job);  // the last call's, or that of a new job
   if (last == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;

@@ -35,13 +35,11 @@ namespace {
 // word_of() packs a ProcessId into one word, and process_in() unpacks it. Linux has process ids below 2^22.
 constexpr unsigned kPidBits = 22;
 std::uint64_t word_of(engine::ProcessId process) { return process.started << kPidBits | static_cast<std::uint32_t>(process.pid); }
-engine::ProcessId process_in(std::uint64_t word) {
-  return {static_cast<pid_t>(word & ((1U << kPidBits) - 1)), word >> kPidBits};
-}
+engine::ProcessId process_in(std::uint64_t word) { return {static_cast<pid_t>(word & ((1U << kPidBits) - 1)), word >> kPidBits}; }
 
 class MemoryBootstrap final : public Bootstrap {
  public:
-  MemoryBootstrap(Board *boards, int rank, int ranks, Deadline deadline, std::shared_ptr<void> keep)
+  MemoryBootstrap(Board* boards, int rank, int ranks, Deadline deadline, std::shared_ptr<void> keep)
       : boards_(boards), rank_(rank), ranks_(ranks), deadline_(deadline), keep_(std::move(keep)),
         processes_(static_cast<std::size_t>(ranks)) {
     boards_[rank_].process.store(word_of(engine::this_process()), std::memory_order_relaxed);
@@ -54,18 +52,17 @@ class MemoryBootstrap final : public Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
 
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
     for (std::size_t at = 0; at < bytes && !broken_; at += kPinnedBytes) {
       const std::size_t piece = std::min(kPinnedBytes, bytes - at);
       ++round_;
-      Board &board = boards_[rank_];
+      Board& board = boards_[rank_];
       if (!wait_all(&Board::read, round_ - 1)) break;
-      std::memcpy(board.pinned, static_cast<const std::byte *>(mine) + at, piece);
+      std::memcpy(board.pinned, static_cast<const std::byte*>(mine) + at, piece);
       board.posted.store(round_, std::memory_order_release);  // partner: wait_all
       if (!wait_all(&Board::posted, round_)) break;
       for (int other = 0; other < ranks_; ++other)
-        std::memcpy(static_cast<std::byte *>(all) + static_cast<std::size_t>(other) * bytes + at,
-                    boards_[other].pinned, piece);
+        std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(other) * bytes + at, boards_[other].pinned, piece);
       board.read.store(round_, std::memory_order_release);  // partner: wait_all
     }
     return !broken_;
@@ -78,29 +75,29 @@ class MemoryBootstrap final : public Bootstrap {
 
  private:
   // Returns false if some rank will never come. Then the ranks are out of step for good.
-  bool wait_all(std::atomic<std::uint64_t> Board::*word, std::uint64_t round) {
+  bool wait_all(std::atomic<std::uint64_t> Board::* word, std::uint64_t round) {
     const auto idle = [&] {
       if (idle_) idle_();
     };
     for (int other = 0; other < ranks_ && !broken_; ++other) {
       const auto there = [&] { return (boards_[other].*word).load(std::memory_order_acquire) >= round; };
-      const bool seen = engine::wait_until(engine::WaitPolicy::oversubscribed(), there,
-                                           [&] { return !deadline_.passed() && !gone(other); }, idle);
+      const bool seen = engine::wait_until(
+          engine::WaitPolicy::oversubscribed(), there, [&] { return !deadline_.passed() && !gone(other); }, idle);
       broken_ = !seen && !there();  // it may have posted, and then gone
     }
     return !broken_;
   }
   [[nodiscard]] bool gone(int other) {
-    const Board &board = boards_[other];
+    const Board& board = boards_[other];
     if (board.left.load(std::memory_order_acquire)) return true;
     const std::uint64_t word = board.process.load(std::memory_order_relaxed);
     if (word == 0 || process_in(word).pid == getpid()) return false;
-    auto &process = processes_[static_cast<std::size_t>(other)];
+    auto& process = processes_[static_cast<std::size_t>(other)];
     if (!process) process = engine::Process::find(process_in(word));
     return process->ended();
   }
 
-  Board *boards_;
+  Board* boards_;
   int rank_, ranks_;
   pid_t process_ = getpid();
   Deadline deadline_;
@@ -111,17 +108,15 @@ class MemoryBootstrap final : public Bootstrap {
   bool broken_ = false;
 };
 
-bool waits_for_others(const Board *boards, int rank, int ranks) {
-  const auto absent = [](const Board &board) { return board.process.load(std::memory_order_relaxed) == 0; };
+bool waits_for_others(const Board* boards, int rank, int ranks) {
+  const auto absent = [](const Board& board) { return board.process.load(std::memory_order_relaxed) == 0; };
   return !boards[rank].left.load(std::memory_order_acquire) && std::any_of(boards, boards + ranks, absent);
 }
 
 }  // namespace
 
-std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, Deadline deadline,
-                                          std::shared_ptr<void> keep) {
-  return std::make_unique<MemoryBootstrap>(static_cast<Board *>(memory), rank, ranks, deadline,
-                                           std::move(keep));
+std::unique_ptr<Bootstrap> meet_in_memory(void* memory, int rank, int ranks, Deadline deadline, std::shared_ptr<void> keep) {
+  return std::make_unique<MemoryBootstrap>(static_cast<Board*>(memory), rank, ranks, deadline, std::move(keep));
 }
 
 // Each communicator has boards of its own. Its rounds begin at 1 again, so what the boards of an earlier communicator say would
@@ -145,10 +140,10 @@ Meeting::Meeting(int ranks) {
 
 std::unique_ptr<Bootstrap> Meeting::come(int rank, Deadline deadline) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Gathering> &last = last_[static_cast<std::size_t>(rank)];
+  std::shared_ptr<Gathering>& last = last_[static_cast<std::size_t>(rank)];
   if (last->boards && waits_for_others(last->boards.get(), rank, ranks())) return nullptr;
   if (!last->next) last->next = gathering(ranks());
-  const std::shared_ptr<Board[]> &boards = last->next->boards;
+  const std::shared_ptr<Board[]>& boards = last->next->boards;
   auto bootstrap = meet_in_memory(boards.get(), rank, ranks(), deadline, boards);
   last = last->next;  // this rank has come; if it fails now, the others see that it has left
   return bootstrap;

@@ -17,7 +17,7 @@ struct Board;
 
 // `memory` holds board_bytes(ranks) and must outlive the bootstrap. `keep`, if there is one, is kept alive with the bootstrap.
 // Until the bootstrap is settled, no round goes on beyond the deadline.
-[[nodiscard]] std::unique_ptr<Bootstrap> meet_in_memory(void *memory, int rank, int ranks, Deadline deadline,
+[[nodiscard]] std::unique_ptr<Bootstrap> meet_in_memory(void* memory, int rank, int ranks, Deadline deadline,
                                                         std::shared_ptr<void> keep = nullptr);
 
 // Threads of this process meet here each time that they make a communicator.

@@ -24,7 +24,7 @@ std::uint16_t mixed(int from, int to, std::size_t count) {
 
 // Returns a check of what this rank gives, less that of what it takes. Over all ranks, these add up to 0 if every two ranks
 // mean the same. If some do not, the sum is another number, except once in 65536 times.
-std::uint16_t check_of(const Arguments &arguments, int rank, int ranks) {
+std::uint16_t check_of(const Arguments& arguments, int rank, int ranks) {
   unsigned sum = 0;
   for (int other = 0; other < ranks; ++other)
     sum += mixed(rank, other, arguments.input_blocks[other].count) - mixed(other, rank, arguments.output_blocks[other].count);
@@ -33,29 +33,29 @@ std::uint16_t check_of(const Arguments &arguments, int rank, int ranks) {
 
 }  // namespace
 
-Size Communicator::State::size_of(const Arguments &arguments) const {
+Size Communicator::State::size_of(const Arguments& arguments) const {
   if (!algorithms::traits_of(arguments.collective).pairs()) return {arguments.count & kMostElements, 0};
   const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
   return {most & kMostElements, check_of(arguments, rank, ranks)};
 }
 
-void Communicator::State::tell_size(Job &job) {
+void Communicator::State::tell_size(Job& job) {
   job.sizes.mine = size_of(job.arguments);
   job.sizes.told.resize(static_cast<std::size_t>(ranks));
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
 
 // Takes the sizes from letters, which also say how long blocks are.
-void Communicator::State::read_letters(Job &job) {
+void Communicator::State::read_letters(Job& job) {
   job.sizes.told.resize(static_cast<std::size_t>(ranks));
   for (int other = 0; other < ranks; ++other)
     job.sizes.told[static_cast<std::size_t>(other)] = std::bit_cast<Size>(seat.executor->told_by(other));
   take_sizes(job);
 }
 
-void Communicator::State::take_sizes(Job &job) {
+void Communicator::State::take_sizes(Job& job) {
   job.sizes.known.clear();
-  for (const Size &size : job.sizes.told) job.sizes.known.push_back(size.elements);
+  for (const Size& size : job.sizes.told) job.sizes.known.push_back(size.elements);
   if (pairs_differ(job)) [[unlikely]] {
     compare_pairs(job);
   } else {
@@ -63,35 +63,36 @@ void Communicator::State::take_sizes(Job &job) {
   }
 }
 
-bool Communicator::State::pairs_differ(const Job &job) const {
+bool Communicator::State::pairs_differ(const Job& job) const {
   unsigned sum = 0;
-  for (const Size &size : job.sizes.told) sum += size.check;
+  for (const Size& size : job.sizes.told) sum += size.check;
   return static_cast<std::uint16_t>(sum) != 0;
 }
 
-void Communicator::State::compare_pairs(Job &job) {
+void Communicator::State::compare_pairs(Job& job) {
   job.sizes.pairs.resize(2 * static_cast<std::size_t>(ranks));
-  Pair *const own = job.sizes.pairs.data() + ranks;
+  Pair* const own = job.sizes.pairs.data() + ranks;
   for (int other = 0; other < ranks; ++other)
     own[other] = {job.arguments.input_blocks[other].count, job.arguments.output_blocks[other].count};
   ask(job, Job::Stage::comparing, Collective::alltoall, own, job.sizes.pairs.data(), sizeof(Pair));
 }
 
-void Communicator::State::clip_pairs(Job &job) const {
-  const auto clip = [&](const Block *&blocks, std::vector<Block> &kept, auto &&most) {
+void Communicator::State::clip_pairs(Job& job) const {
+  const auto clip = [&](const Block*& blocks, std::vector<Block>& kept, auto&& most) {
     if (blocks != kept.data()) kept.assign(blocks, blocks + ranks);
     for (int other = 0; other < ranks; ++other) {
-      std::size_t &count = kept[static_cast<std::size_t>(other)].count;
+      std::size_t& count = kept[static_cast<std::size_t>(other)].count;
       count = std::min(count, most(job.sizes.pairs[static_cast<std::size_t>(other)]));
     }
     blocks = kept.data();
   };
   for (int other = 0; other < ranks; ++other) {
-    const std::size_t given = job.sizes.pairs[static_cast<std::size_t>(other)].gives, room = job.arguments.output_blocks[other].count;
+    const std::size_t given = job.sizes.pairs[static_cast<std::size_t>(other)].gives,
+                      room = job.arguments.output_blocks[other].count;
     if (given > room && job.cut_off.from < 0) job.cut_off = {other, rank, given, room};
   }
-  clip(job.arguments.input_blocks, job.kept.tables[0], [](const Pair &pair) { return pair.takes; });
-  clip(job.arguments.output_blocks, job.kept.tables[1], [](const Pair &pair) { return pair.gives; });
+  clip(job.arguments.input_blocks, job.kept.tables[0], [](const Pair& pair) { return pair.takes; });
+  clip(job.arguments.output_blocks, job.kept.tables[1], [](const Pair& pair) { return pair.gives; });
 }
 
 }  // namespace copse::communicator

@@ -12,7 +12,7 @@ namespace copse::communicator {
 struct Span {
   std::uintptr_t begin, end;
   bool written;
-  const char *name;  // of the buffer
+  const char* name;  // of the buffer
 };
 
 struct Overlap {
@@ -24,6 +24,6 @@ struct Overlap {
 };
 
 // Returns the first two spans that overlap, at least one of them written. Sorts the spans.
-std::optional<Overlap> first_overlap(std::vector<Span> &spans);
+std::optional<Overlap> first_overlap(std::vector<Span>& spans);
 
 }  // namespace copse::communicator

@@ -15,7 +15,7 @@
 
 namespace copse::communicator {
 
-inline std::size_t largest(const Block *blocks, int ranks) {
+inline std::size_t largest(const Block* blocks, int ranks) {
   std::size_t most = 0;
   for (int i = 0; blocks != nullptr && i < ranks; ++i) most = std::max(most, blocks[i].count);
   return most;
@@ -49,54 +49,54 @@ struct Communicator::State final : Progress::Task {
 
   ~State() override;
   void begin_in(std::shared_ptr<Group> joined) noexcept;
-  [[nodiscard]] const void *whole() const override { return group.get(); }
+  [[nodiscard]] const void* whole() const override { return group.get(); }
 
   // calls.cpp
-  Outcome run(const Arguments &arguments);
-  Outcome run_specially(const Arguments &arguments, const Recent &known);
+  Outcome run(const Arguments& arguments);
+  Outcome run_specially(const Arguments& arguments, const Recent& known);
   void agree();
-  Outcome run_now(algorithms::Collective collective, const Route &route, const engine::Program &program, const engine::Call &call);
-  Outcome run_without_sizes(Route &route, const Arguments &arguments);
+  Outcome run_now(algorithms::Collective collective, const Route& route, const engine::Program& program, const engine::Call& call);
+  Outcome run_without_sizes(Route& route, const Arguments& arguments);
   Progress::Went go_on(bool helper) override;
-  [[nodiscard]] bool is_for_helper(const Job &job) const;
-  bool has_ended(const Job &job);
+  [[nodiscard]] bool is_for_helper(const Job& job) const;
+  bool has_ended(const Job& job);
   void finish_started();
-  Outcome enqueue(const std::shared_ptr<Job> &job);
+  Outcome enqueue(const std::shared_ptr<Job>& job);
   // Runs `body`, which returns an Outcome. After an outcome that breaks the communicator, every later call gets the same one.
   template <class Body>
-  Outcome attempt(Body &&body);
+  Outcome attempt(Body&& body);
   Outcome caught();
 
   // jobs.cpp
-  void begin(Job &job, const Arguments &arguments);
-  void ask(Job &job, Job::Stage stage, algorithms::Collective collective, const void *input, void *output, std::size_t bytes);
-  [[nodiscard]] engine::Call call_without_sizes(const Route &route, const Arguments &arguments) const;
-  [[nodiscard]] bool runs_as_blocking(const Job &job) const;
-  [[nodiscard]] Route &route_of(const Job &job);
-  void bind(Job &job);
-  void set_aside(Job &job) const;
-  Outcome advance(Job &job, bool polling);
-  Outcome advance_untold(Job &job, bool polling);
-  [[nodiscard]] Outcome verdict(Job &job) const;
+  void begin(Job& job, const Arguments& arguments);
+  void ask(Job& job, Job::Stage stage, algorithms::Collective collective, const void* input, void* output, std::size_t bytes);
+  [[nodiscard]] engine::Call call_without_sizes(const Route& route, const Arguments& arguments) const;
+  [[nodiscard]] bool runs_as_blocking(const Job& job) const;
+  [[nodiscard]] Route& route_of(const Job& job);
+  void bind(Job& job);
+  void set_aside(Job& job) const;
+  Outcome advance(Job& job, bool polling);
+  Outcome advance_untold(Job& job, bool polling);
+  [[nodiscard]] Outcome verdict(Job& job) const;
 
   // serving.cpp
   void send_helpers_home();
 
   // sizes.cpp
-  [[nodiscard]] Size size_of(const Arguments &arguments) const;
-  void tell_size(Job &job);
-  void take_sizes(Job &job);
-  void read_letters(Job &job);
-  [[nodiscard]] bool pairs_differ(const Job &job) const;
-  void compare_pairs(Job &job);
-  void clip_pairs(Job &job) const;
+  [[nodiscard]] Size size_of(const Arguments& arguments) const;
+  void tell_size(Job& job);
+  void take_sizes(Job& job);
+  void read_letters(Job& job);
+  [[nodiscard]] bool pairs_differ(const Job& job) const;
+  void compare_pairs(Job& job);
+  void clip_pairs(Job& job) const;
 };
 
 // Returns what the helpers must know of a call.
-[[nodiscard]] engine::Order order_for(const Arguments &arguments, std::uint64_t number);
+[[nodiscard]] engine::Order order_for(const Arguments& arguments, std::uint64_t number);
 
 // Tells whether a call is in place although the same place means different blocks in input and output.
-inline bool displaced(const Arguments &arguments) {
+inline bool displaced(const Arguments& arguments) {
   return arguments.input == arguments.output && algorithms::has<&algorithms::Traits::displaced>(arguments.collective);
 }
 

@@ -23,7 +23,7 @@ struct Tally {
     bytes += more_bytes;
     seconds += more_seconds;
   }
-  Tally &operator+=(const Tally &other) {
+  Tally& operator+=(const Tally& other) {
     calls += other.calls;
     bytes += other.bytes;
     seconds += other.seconds;
@@ -38,42 +38,42 @@ struct Trace {
   std::map<std::string, Tally> start;  // the parts of the start, of the program and of its communicators
   std::vector<std::string> learned;  // which other ways were found to be faster, a line each; the same on all ranks
 
-  void merge(const Trace &other) {
-    for (const auto &[key, tally] : other.ran) ran[key] += tally;
-    for (const auto &[key, tally] : other.passed_on) passed_on[key] += tally;
-    for (const auto &[part, tally] : other.start) start[part] += tally;
+  void merge(const Trace& other) {
+    for (const auto& [key, tally] : other.ran) ran[key] += tally;
+    for (const auto& [key, tally] : other.passed_on) passed_on[key] += tally;
+    for (const auto& [part, tally] : other.start) start[part] += tally;
     learned.insert(learned.end(), other.learned.begin(), other.learned.end());
   }
 };
 
-// Takes the time of the parts of a start, one after the other. It never throws: a rank that left a start in the middle would leave the
-// others waiting. If there is no memory, the part is not told.
+// Takes the time of the parts of a start, one after the other. It never throws: a rank that left a start in the middle would leave
+// the others waiting. If there is no memory, the part is not told.
 class StartClock {
  public:
-  explicit StartClock(std::map<std::string, Tally> &parts) : parts_(parts) {}
-  void end(const char *part) noexcept {
+  explicit StartClock(std::map<std::string, Tally>& parts) : parts_(parts) {}
+  void end(const char* part) noexcept {
     const auto now = Clock::now();
     try {
       parts_[part].add(0, std::chrono::duration<double>(now - last_).count());
-    } catch (const std::bad_alloc &) {
+    } catch (const std::bad_alloc&) {
     }
     last_ = now;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::map<std::string, Tally> &parts_;
+  std::map<std::string, Tally>& parts_;
   Clock::time_point last_ = Clock::now();
 };
 
 // The sum of traces to which no call is added any more. Any thread may use it.
 class EndedTraces {
  public:
-  void add(const Trace &trace) {
+  void add(const Trace& trace) {
     const std::lock_guard lock(mutex_);
     sum_.merge(trace);
   }
-  void add_to(Trace &trace) const {
+  void add_to(Trace& trace) const {
     const std::lock_guard lock(mutex_);
     trace.merge(sum_);
   }

@@ -15,29 +15,29 @@ struct Block {
   std::size_t count = 0;
 };
 
-// Where the buffers of all ranks lie, if each rank knows that without being told: those of rank r begin r * stride bytes behind those
-// of rank 0. The addresses are this rank's own.
+// Where the buffers of all ranks lie, if each rank knows that without being told: those of rank r begin r * stride bytes behind
+// those of rank 0. The addresses are this rank's own.
 struct Window {
   std::byte *input = nullptr, *output = nullptr;
   std::ptrdiff_t stride = 0;
   std::int32_t root = -1;  // if each rank has one buffer: that of this rank is the input, and those of the others are outputs
 
-  [[nodiscard]] std::byte *input_of(std::int32_t rank) const { return (root < 0 || rank == root ? input : output) + rank * stride; }
-  [[nodiscard]] std::byte *output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
+  [[nodiscard]] std::byte* input_of(std::int32_t rank) const { return (root < 0 || rank == root ? input : output) + rank * stride; }
+  [[nodiscard]] std::byte* output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
 };
 
 // Everything but the addresses is the same on all ranks.
 // Many fields: it is what a call binds, on the way of every short call. Parts of it would be filled one by one all the same.
 struct Call {
-  const void *input = nullptr;
-  void *output = nullptr;
-  std::size_t count = 0;           // elements
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;  // elements
   std::size_t element_bytes = 1;
   std::size_t fragment_count = 0;  // elements of a fragment (the last may have fewer); 0: one fragment
   int slot_class = 0;
-  const Combine *combine = nullptr;  // reductions only
-  std::uint64_t number = 0;          // counts the calls that all ranks make, from 1; calls without data count, too
-  const Order *order = nullptr;      // what helpers must know of the call; null: this rank has none
+  const Combine* combine = nullptr;  // reductions only
+  std::uint64_t number = 0;  // counts the calls that all ranks make, from 1; calls without data count, too
+  const Order* order = nullptr;  // what helpers must know of the call; null: this rank has none
 
   // In a call whose message is made of blocks, `count` is the size of the largest block. If the blocks differ in size or
   // place, the call is `ragged` on all ranks. Then every buffer that holds blocks of several ranks has a table of them, in
@@ -45,7 +45,7 @@ struct Call {
   // blocks of pairs of ranks, whose sizes both ends know. In a call that is not ragged, the blocks of a buffer lie one after
   // the other.
   bool ragged = false;
-  const std::size_t *sizes = nullptr;
+  const std::size_t* sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
   // In a one-way call, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this rank's
@@ -56,7 +56,7 @@ struct Call {
   std::uint64_t told = 0;
   std::size_t ride_bytes = 0;  // values of up to this size ride, where the plan lets them
 
-  const Window *window = nullptr;  // required by plans in which buffers are touched before their ranks enter (plan::Modes)
+  const Window* window = nullptr;  // required by plans in which buffers are touched before their ranks enter (plan::Modes)
 
   [[nodiscard]] std::uint64_t fragments() const {
     return fragment_count == 0 || count <= fragment_count ? 1 : (count + fragment_count - 1) / fragment_count;

@@ -13,14 +13,14 @@ constexpr std::size_t kStripBytes = 8192;  // of each operand, so that both stay
 // Tells whether the user's function may read elements there. The function may rely on the alignment of its type, which is not
 // known here. That alignment is at most malloc's (an MPI's own buffers have no more), and at most what elements of this size
 // keep when they lie one after the other. The payload of a line is aligned less, and the program's buffers may be, too.
-bool is_aligned(const void *address, std::size_t element_bytes) {
+bool is_aligned(const void* address, std::size_t element_bytes) {
   const std::size_t either = element_bytes | alignof(std::max_align_t);
   return reinterpret_cast<std::uintptr_t>(address) % (either & -either) == 0;
 }
 
 }  // namespace
 
-void Combine::apply(void *dst, const void *a, const void *b, std::size_t count, std::size_t element_bytes) const {
+void Combine::apply(void* dst, const void* a, const void* b, std::size_t count, std::size_t element_bytes) const {
   if (kernel != nullptr) {
     kernel(dst, a, b, count);
     return;
@@ -38,11 +38,11 @@ void Combine::apply(void *dst, const void *a, const void *b, std::size_t count, 
   for (std::size_t first = 0; first < count; first += most) {
     const std::size_t elements = std::min(most, count - first), bytes = elements * element_bytes;
     const std::size_t at = first * element_bytes;
-    const void *const in = static_cast<const std::byte *>(a) + at;
+    const void* const in = static_cast<const std::byte*>(a) + at;
     if (!a_aligned) kernels::copy(near_a, in, bytes);
-    kernels::copy(near_b, static_cast<const std::byte *>(b) + at, bytes);
+    kernels::copy(near_b, static_cast<const std::byte*>(b) + at, bytes);
     user(context, a_aligned ? in : near_a, near_b, elements);
-    kernels::copy(static_cast<std::byte *>(dst) + at, near_b, bytes);
+    kernels::copy(static_cast<std::byte*>(dst) + at, near_b, bytes);
   }
 }
 

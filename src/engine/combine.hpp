@@ -15,13 +15,13 @@ struct Combine {
   kernels::ReduceTwo kernel_two = nullptr;
   // A user's operator: inout[i] = in[i] op inout[i], where `in` is the operand of the lower ranks. It may be called several
   // times, each time with some of the elements.
-  void (*user)(void *context, const void *in, void *inout, std::size_t count) = nullptr;
-  void *context = nullptr;
+  void (*user)(void* context, const void* in, void* inout, std::size_t count) = nullptr;
+  void* context = nullptr;
   bool commutative = true;
   bool exact = false;  // the result has the same bits in whatever order elements are combined
   std::uint16_t code = 0;  // of a predefined operator, the same in all processes; 0: it is not one
 
-  void apply(void *dst, const void *a, const void *b, std::size_t count, std::size_t element_bytes) const;
+  void apply(void* dst, const void* a, const void* b, std::size_t count, std::size_t element_bytes) const;
 };
 
 // Returns the kernels of a predefined operator. They are null where it is not defined for the type.

@@ -9,11 +9,9 @@
 
 namespace copse::engine {
 
-Executor::Executor(const Segment &segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire *wire,
+Executor::Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
                    std::function<bool(int)> lost)
-    : here_(segment, std::move(peers), me),
-      signals_(here_, policy, std::move(lost)),
-      operands_(here_),
+    : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_),
       messages_(wire, signals_, operands_) {}
 
 void Executor::give_up() {
@@ -21,8 +19,8 @@ void Executor::give_up() {
   signals_.give_up_for(here_.me);
 }
 
-void Executor::give(const Order &order) {
-  Line &line = here_.segment.order(here_.me_here, signals_.ticket());
+void Executor::give(const Order& order) {
+  Line& line = here_.segment.order(here_.me_here, signals_.ticket());
   std::memcpy(line.payload, &order, sizeof order);
   line.post(signals_.ticket());  // partner: next_order
 }
@@ -32,9 +30,9 @@ std::optional<Order> Executor::next_order() {
   const int callers = here_.callers();
   const std::uint64_t ticket = signals_.ticket();
   for (int i = 0; i < std::min(callers, kAtOnce); ++i) {
-    const Peer &caller = here_.peer(ordered_by_);
+    const Peer& caller = here_.peer(ordered_by_);
     if (caller.local >= 0) {
-      const Line &line = here_.segment.order(caller.local, ticket);
+      const Line& line = here_.segment.order(caller.local, ticket);
       if (line.reached(ticket)) {
         Order order;
         std::memcpy(&order, line.payload, sizeof order);
@@ -48,7 +46,7 @@ std::optional<Order> Executor::next_order() {
 
 // Operations ----------------------------------------------------------------------------------------------
 
-inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t ticket) {
+inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t ticket) {
   std::uint64_t depth = signals_.mask() + 1;
   const std::int32_t slots = operands_.slots_of(op, call);
   if (slots != Addresses::kStays && slots != Addresses::kBehind)
@@ -56,38 +54,38 @@ inline Outcome Executor::acquire(const Op &op, const Call &call, std::uint64_t t
   return signals_.acquire(op.locals, ticket, depth);
 }
 
-[[gnu::always_inline]] inline Outcome Executor::await(const Op &op, const Call &call, std::uint64_t ticket) {
+[[gnu::always_inline]] inline Outcome Executor::await(const Op& op, const Call& call, std::uint64_t ticket) {
   const Outcome outcome = signals_.await(op.ring, ticket, op.portion, op.peer);
   if (!op.publication || outcome != Outcome::done) return outcome;
-  const Addresses &theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
+  const Addresses& theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
   // Only here does this rank learn what another rank has put into its output. That is one block.
   if (theirs.ride == Addresses::kStays && call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
 }
 
-void Executor::publish(const Op &op, const Call &call, std::uint64_t ticket) {
-  const Addresses &mine = operands_.publication(call);
+void Executor::publish(const Op& op, const Call& call, std::uint64_t ticket) {
+  const Addresses& mine = operands_.publication(call);
   std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, mine.published());
   signals_.post_whole(op.ring, ticket);
 }
 
 // Calls visit(where) for each run of blocks until it returns false. where(ref) is the place of one of op's operands.
 template <class Visit>
-inline bool Executor::each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit) {
+inline bool Executor::each_run(const Op& op, const Call& call, const Fragment& fragment, Visit&& visit) {
   if (op.blocks == 0) [[likely]]
-    return visit([&](const Ref &ref) { return operands_.place(ref, call, fragment); });
+    return visit([&](const Ref& ref) { return operands_.place(ref, call, fragment); });
   for (std::uint32_t number = 0; number < op.blocks;) {
     std::uint32_t run = call.ragged ? 1 : op.blocks - number;  // the blocks of a ragged call are not contiguous
     if (run > 1)
-      for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = operands_.run_of(*ref, call, fragment, number, run);
-    if (!visit([&](const Ref &ref) { return operands_.block(ref, call, fragment, number, run); })) return false;
+      for (const Ref* ref : {&op.dst, &op.dst2, &op.a, &op.b}) run = operands_.run_of(*ref, call, fragment, number, run);
+    if (!visit([&](const Ref& ref) { return operands_.block(ref, call, fragment, number, run); })) return false;
     number += run;
   }
   return true;
 }
 
-inline Outcome Executor::move(const Op &op, const Call &call, const Fragment &fragment) {
+inline Outcome Executor::move(const Op& op, const Call& call, const Fragment& fragment) {
   if (op.dst.space == plan::Space::ride) {
     operands_.load_ride(op, call, fragment.ticket, movement_.slot_stores().past_from());
     return Outcome::done;
@@ -110,16 +108,15 @@ inline Outcome Executor::move(const Op &op, const Call &call, const Fragment &fr
 }
 
 // In a call with tables, copies one block between this rank's buffers, or between a buffer and a ride.
-void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) {
-  if (op.dst.space == plan::Space::ride)
-    return operands_.load_ride(op, call, ticket, movement_.slot_stores().past_from());
+void Executor::copy_block(const Op& op, const Call& call, std::uint64_t ticket) {
+  if (op.dst.space == plan::Space::ride) return operands_.load_ride(op, call, ticket, movement_.slot_stores().past_from());
   const Operands::OneBlock dst = operands_.one_block(op.dst, call, ticket), src = operands_.one_block(op.a, call, ticket);
   if (call.one_way) note_cut_off(op.a.rank < 0 ? here_.me : op.a.rank, src.count, dst.count);
   const std::size_t bytes = std::min(dst.count, src.count) * call.element_bytes;
   if (bytes > 0 && dst.at != src.at) kernels::copy(dst.at, src.at, bytes);
 }
 
-[[gnu::always_inline]] inline Outcome Executor::step(const Op &op, const Call &call, const Fragment &fragment, bool loop) {
+[[gnu::always_inline]] inline Outcome Executor::step(const Op& op, const Call& call, const Fragment& fragment, bool loop) {
   if (op.when != plan::When::always && !operands_.holds(op)) return Outcome::done;
   const auto last = [&] { return signals_.ticket() + fragments_ - 1; };  // the call's last ticket
   switch (op.kind) {
@@ -143,15 +140,15 @@ void Executor::copy_block(const Op &op, const Call &call, std::uint64_t ticket) 
 
 // Runs a call of one fragment with one of Copse's operators. Such calls are frequent, and the short ones take no longer than
 // their instructions. This is run_steps with everything else left out.
-Outcome Executor::run_whole(const Program &program, const Call &call) {
+Outcome Executor::run_whole(const Program& program, const Call& call) {
   const std::uint64_t ticket = signals_.ticket(), mask = signals_.mask();
   const std::size_t block_bytes = call.count * call.element_bytes;
   const Fragment whole{0, call.count, ticket};
-  const auto where = [&](const Ref &ref) -> std::byte * {
-    std::byte *base = nullptr;
+  const auto where = [&](const Ref& ref) -> std::byte* {
+    std::byte* base = nullptr;
     switch (ref.space) {
-      case plan::Space::input: base = static_cast<std::byte *>(const_cast<void *>(call.input)); break;
-      case plan::Space::output: base = static_cast<std::byte *>(call.output); break;
+      case plan::Space::input: base = static_cast<std::byte*>(const_cast<void*>(call.input)); break;
+      case plan::Space::output: base = static_cast<std::byte*>(call.output); break;
       case plan::Space::scratch: base = operands_.scratch(ref.area, ticket); break;
       case plan::Space::line: base = ref.ring[ticket & mask].payload; break;
       case plan::Space::slot: base = here_.segment.slot(ref.local, ref.area, call.slot_class, ticket); break;
@@ -162,9 +159,9 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
     return base + ref.place * block_bytes;
   };
   const bool matters = block_bytes >= movement_.slot_stores().matters_from();
-  for (const Program::Section &section : program.sections) {
+  for (const Program::Section& section : program.sections) {
     if (section.turns == plan::Turns::but_last) continue;
-    for (const Op &op : section.ops) {
+    for (const Op& op : section.ops) {
       if (op.block && call.ragged) {
         if (op.when == plan::When::always || operands_.holds(op)) copy_block(op, call, ticket);
         continue;
@@ -172,7 +169,8 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
       const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
       if (!moves || !op.plain || call.ragged || (matters && op.leaves)) {
         const Outcome outcome = step(op, call, whole, section.loop);
-        if (outcome != Outcome::done) [[unlikely]] return outcome;
+        if (outcome != Outcome::done) [[unlikely]]
+          return outcome;
         continue;
       }
       const std::size_t blocks = std::max<std::uint32_t>(1, op.blocks);
@@ -190,8 +188,9 @@ Outcome Executor::run_whole(const Program &program, const Call &call) {
   return Outcome::done;
 }
 
-Outcome Executor::run(const Program &program, const Call &call) {
-  if (signals_.refusals().aside() || (heap_only_ && program.publishes)) [[unlikely]] return advance(program, call, false);
+Outcome Executor::run(const Program& program, const Call& call) {
+  if (signals_.refusals().aside() || (heap_only_ && program.publishes)) [[unlikely]]
+    return advance(program, call, false);
   const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
   const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
   if (!one || !native || (call.ragged && !call.one_way) ||
@@ -210,7 +209,7 @@ Outcome Executor::run(const Program &program, const Call &call) {
 }
 
 // Finds the ticket of the next call, after refused calls.
-Outcome Executor::rejoin(const Call &call, bool polling) {
+Outcome Executor::rejoin(const Call& call, bool polling) {
   signals_.poll(polling);
   const Outcome outcome = signals_.refusals().rejoin(signals_, call.number);
   signals_.poll(false);
@@ -218,8 +217,8 @@ Outcome Executor::rejoin(const Call &call, bool polling) {
   return outcome;
 }
 
-Outcome Executor::begin(const Program &program, const Call &call) {
-  Refusals &refusals = signals_.refusals();
+Outcome Executor::begin(const Program& program, const Call& call) {
+  Refusals& refusals = signals_.refusals();
   if (heap_only_ && program.publishes) {
     stand_ins_.emplace(program, call, here_.me, here_.peer(here_.me));
     if (stand_ins_->call() == nullptr) {
@@ -231,10 +230,12 @@ Outcome Executor::begin(const Program &program, const Call &call) {
   standing_ = {};
   standing_.begun = true;
   refusals.note_begun(call.number, signals_.ticket());
-  if (call.order != nullptr) [[unlikely]] give(*call.order);
+  if (call.order != nullptr) [[unlikely]]
+    give(*call.order);
   operands_.begin(program, call, fragments_ == 1);
   cut_off_ = {};
-  if (refusals.aside()) [[unlikely]] refusals.forget();
+  if (refusals.aside()) [[unlikely]]
+    refusals.forget();
   return Outcome::done;
 }
 
@@ -263,7 +264,7 @@ Outcome Executor::end(Outcome outcome) {
   return outcome;
 }
 
-Outcome Executor::advance(const Program &program, const Call &call, bool polling) {
+Outcome Executor::advance(const Program& program, const Call& call, bool polling) {
   if (!standing_.begun) {
     if (signals_.refusals().aside()) [[unlikely]] {
       const Outcome outcome = rejoin(call, polling);
@@ -272,8 +273,7 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
     if (const Outcome outcome = begin(program, call); outcome != Outcome::done) return end(outcome);
   }
   signals_.poll(polling);
-  Outcome outcome =
-      signals_.refusals().leaving() ? Outcome::refused : run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
+  Outcome outcome = signals_.refusals().leaving() ? Outcome::refused : run_steps(program, stand_ins_ ? *stand_ins_->call() : call);
   if (outcome == Outcome::refused) {
     outcome = signals_.refusals().leave(signals_, signals_.ticket() + fragments_ - 1);
     moved_ = false;
@@ -287,11 +287,11 @@ Outcome Executor::advance(const Program &program, const Call &call, bool polling
 }
 
 // If a wait does not end, the next run repeats the operation in hand and goes on from there.
-Outcome Executor::run_steps(const Program &program, const Call &call) {
+Outcome Executor::run_steps(const Program& program, const Call& call) {
   const Standing before = standing_;
   const Fragment whole{0, call.count, signals_.ticket()};
   for (; standing_.section < program.sections.size(); ++standing_.section) {
-    const Program::Section &section = program.sections[standing_.section];
+    const Program::Section& section = program.sections[standing_.section];
     Outcome outcome = Outcome::done;
     if (section.loop && fragments_ > 1) {
       outcome = run_loop(program, section, call);
@@ -309,9 +309,9 @@ Outcome Executor::run_steps(const Program &program, const Call &call) {
   return Outcome::done;
 }
 
-Outcome Executor::run_loop(const Program &program, const Program::Section &section, const Call &call) {
-  for (std::uint64_t &iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
-    for (std::size_t &op = standing_.op; op < section.ops.size(); ++op) {
+Outcome Executor::run_loop(const Program& program, const Program::Section& section, const Call& call) {
+  for (std::uint64_t& iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
+    for (std::size_t& op = standing_.op; op < section.ops.size(); ++op) {
       const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around, and there is no such fragment
       if (!plan::has_turn(section.turns, f, fragments_)) continue;
       const std::size_t first = f * call.fragment_count;
@@ -320,7 +320,8 @@ Outcome Executor::run_loop(const Program &program, const Program::Section &secti
       const std::size_t left = program.contents.blocks > 0 ? call.fragment_count : call.count - std::min(call.count, first);
       const Fragment fragment{first, std::min(call.fragment_count, left), signals_.ticket() + f};
       const Outcome outcome = step(section.ops[op], call, fragment, true);
-      if (outcome != Outcome::done) [[unlikely]] return outcome;
+      if (outcome != Outcome::done) [[unlikely]]
+        return outcome;
     }
     standing_.op = 0;
   }

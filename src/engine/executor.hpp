@@ -26,12 +26,12 @@ class Executor {
  public:
   // `peers[r]` is rank r, and `me` is this rank. `wire` may be null if all ranks share the node. A long wait for a local rank
   // calls `lost` now and then, which says whether that rank has died.
-  Executor(const Segment &segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire *wire,
+  Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
            std::function<bool(int rank)> lost);
-  Executor(const Executor &) = delete;
-  Executor &operator=(const Executor &) = delete;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
-  [[nodiscard]] Program prepare(const plan::Plan &plan) const { return compile(plan, here_.segment, here_.peers); }
+  [[nodiscard]] Program prepare(const plan::Plan& plan) const { return compile(plan, here_.segment, here_.peers); }
 
   // From now on, peers reach buffers through the shared heap alone (no kernel copies). If a buffer that a program publishes
   // lies elsewhere, its contents are first copied to the heap.
@@ -42,7 +42,7 @@ class Executor {
   void stream_from(std::size_t bytes) { movement_.stream_from(bytes); }
 
   // Sets how data is stored into slots from now on.
-  void store_slots(const SlotStores &stores) { movement_.store_slots(stores); }
+  void store_slots(const SlotStores& stores) { movement_.store_slots(stores); }
 
   // Numbers the coming calls from `ticket` instead of 0. This is for tests, and for memory in which calls have already run up
   // to that ticket. All ranks must do so, either while the memory is still zero (then up to ticket 2^63) or while none of
@@ -54,18 +54,19 @@ class Executor {
 
   // Runs the program from the next ticket on. If the outcome is neither `done` nor `refused`, the executor must not be used
   // again. The other ranks of the node are told, so that none of them waits for this one forever.
-  Outcome run(const Program &program, const Call &call);
+  Outcome run(const Program& program, const Call& call);
 
   // Continues a call as far as it gets, or begins it. With `polling`, it never waits. As long as the outcome is `pending`,
   // the caller must call this again with the same arguments, and no other call may begin in between.
-  Outcome advance(const Program &program, const Call &call, bool polling);
+  Outcome advance(const Program& program, const Call& call, bool polling);
   // Says that this rank does not make the call with this number, which the others may make. Ranks whose part depends on this
   // one end the call as `refused`. This works only without a wire.
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
   // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
-  // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an order.
-  void give(const Order &order);
+  // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an
+  // order.
+  void give(const Order& order);
   // For a helper: returns the order of the call that comes next, if a caller has given it.
   [[nodiscard]] std::optional<Order> next_order();
   // Returns the ticket of the next call.
@@ -86,24 +87,24 @@ class Executor {
   [[nodiscard]] std::uint64_t told_by(int rank) const { return operands_.of(rank).told; }
 
   // Returns the first block that was cut off in the last one-way call. If it is from rank -1, none was.
-  [[nodiscard]] const CutOff &cut_off() const { return cut_off_; }
-  [[nodiscard]] const Geometry &geometry() const { return here_.segment.geometry(); }
+  [[nodiscard]] const CutOff& cut_off() const { return cut_off_; }
+  [[nodiscard]] const Geometry& geometry() const { return here_.segment.geometry(); }
 
  private:
-  Outcome step(const Op &op, const Call &call, const Fragment &fragment, bool loop);
-  Outcome acquire(const Op &op, const Call &call, std::uint64_t ticket);
-  Outcome await(const Op &op, const Call &call, std::uint64_t ticket);
-  void publish(const Op &op, const Call &call, std::uint64_t ticket);
-  Outcome move(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome step(const Op& op, const Call& call, const Fragment& fragment, bool loop);
+  Outcome acquire(const Op& op, const Call& call, std::uint64_t ticket);
+  Outcome await(const Op& op, const Call& call, std::uint64_t ticket);
+  void publish(const Op& op, const Call& call, std::uint64_t ticket);
+  Outcome move(const Op& op, const Call& call, const Fragment& fragment);
   template <class Visit>
-  bool each_run(const Op &op, const Call &call, const Fragment &fragment, Visit &&visit);
-  void copy_block(const Op &op, const Call &call, std::uint64_t ticket);
-  Outcome run_whole(const Program &program, const Call &call);
-  Outcome run_steps(const Program &program, const Call &call);
-  Outcome run_loop(const Program &program, const Program::Section &section, const Call &call);
-  Outcome begin(const Program &program, const Call &call);
+  bool each_run(const Op& op, const Call& call, const Fragment& fragment, Visit&& visit);
+  void copy_block(const Op& op, const Call& call, std::uint64_t ticket);
+  Outcome run_whole(const Program& program, const Call& call);
+  Outcome run_steps(const Program& program, const Call& call);
+  Outcome run_loop(const Program& program, const Program::Section& section, const Call& call);
+  Outcome begin(const Program& program, const Call& call);
   Outcome end(Outcome outcome);
-  Outcome rejoin(const Call &call, bool polling);
+  Outcome rejoin(const Call& call, bool polling);
   void note_cut_off(int from, std::size_t given, std::size_t room) {
     if (given > room && cut_off_.from < 0) cut_off_ = {from, here_.me, given, room};
   }
@@ -124,7 +125,7 @@ class Executor {
     bool begun = false;
     std::size_t section = 0, op = 0;
     std::uint64_t iteration = 0;
-    bool operator==(const Standing &) const = default;
+    bool operator==(const Standing&) const = default;
   };
   Standing standing_;
   bool moved_ = false;

@@ -13,20 +13,20 @@ constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message that
 }  // namespace
 
 template <class Ask>
-Outcome Messages::answer_to(Ask &&ask) {
+Outcome Messages::answer_to(Ask&& ask) {
   Wired answer = Wired::pending;
   signals_.ask_until([&] { return (answer = ask()) != Wired::pending; });
   if (answer == Wired::pending) return Outcome::pending;
   return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
 }
 
-Messages::Packed &Messages::packed_of(const Op &op, const Fragment &fragment) {
+Messages::Packed& Messages::packed_of(const Op& op, const Fragment& fragment) {
   if (packed_.size() <= op.message_number) packed_.resize(op.message_number + 1);
   return packed_[op.message_number][fragment.ticket % kUnderway];
 }
 
-void Messages::add_pieces(const WirePart &part, const Call &call, const Fragment &fragment) {
-  const auto add = [&](const Located &place) {
+void Messages::add_pieces(const WirePart& part, const Call& call, const Fragment& fragment) {
+  const auto add = [&](const Located& place) {
     const std::size_t bytes = place.count * call.element_bytes;
     if (bytes == 0) return;
     if (!pieces_.empty() && pieces_.back().at + pieces_.back().bytes == place.here) {
@@ -43,30 +43,30 @@ void Messages::add_pieces(const WirePart &part, const Call &call, const Fragment
   }
 }
 
-void Messages::find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment) {
+void Messages::find_pieces(const std::vector<WirePart>& parts, const Call& call, const Fragment& fragment) {
   pieces_.clear();
-  for (const WirePart &part : parts) add_pieces(part, call, fragment);
+  for (const WirePart& part : parts) add_pieces(part, call, fragment);
 }
 
-Outcome Messages::send(const Op &op, const Call &call, const Fragment &fragment) {
-  const auto go = [&](const void *data, std::size_t bytes) {
+Outcome Messages::send(const Op& op, const Call& call, const Fragment& fragment) {
+  const auto go = [&](const void* data, std::size_t bytes) {
     return wire_->send(data, bytes, op.peer, op.area, fragment.ticket) ? Outcome::done : Outcome::wire_failed;
   };
   find_pieces(op.message, call, fragment);
   if (pieces_.empty()) return go(nullptr, 0);
   if (pieces_.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
-  std::vector<std::byte> &bytes = packed_of(op, fragment).bytes;
+  std::vector<std::byte>& bytes = packed_of(op, fragment).bytes;
   bytes.clear();
-  for (const Piece &piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
+  for (const Piece& piece : pieces_) bytes.insert(bytes.end(), piece.at, piece.at + piece.bytes);
   much_ |= bytes.size() > kKept;
   return go(bytes.data(), bytes.size());
 }
 
-Outcome Messages::expect(const Op &op, const Call &call, const Fragment &fragment) {
-  const auto go = [&](void *data, std::size_t bytes) {
+Outcome Messages::expect(const Op& op, const Call& call, const Fragment& fragment) {
+  const auto go = [&](void* data, std::size_t bytes) {
     return wire_->expect(data, bytes, op.peer, op.area) ? Outcome::done : Outcome::wire_failed;
   };
-  Packed &packed = packed_of(op, fragment);
+  Packed& packed = packed_of(op, fragment);
   packed.comes = false;
   packed.taken = 0;
   find_pieces(op.message, call, fragment);
@@ -74,21 +74,22 @@ Outcome Messages::expect(const Op &op, const Call &call, const Fragment &fragmen
   // The place of a later part may still be in use.
   if (pieces_.size() == 1 && op.message.size() == 1) return go(pieces_[0].at, pieces_[0].bytes);
   std::size_t bytes = 0;
-  for (const Piece &piece : pieces_) bytes += piece.bytes;
+  for (const Piece& piece : pieces_) bytes += piece.bytes;
   if (packed.bytes.size() < bytes) packed.bytes.resize(bytes);
   packed.comes = true;
   much_ |= bytes > kKept;
   return go(packed.bytes.data(), bytes);
 }
 
-Outcome Messages::receive(const Op &op, const Call &call, const Fragment &fragment) {
+Outcome Messages::receive(const Op& op, const Call& call, const Fragment& fragment) {
   if (op.begins)
-    if (const Outcome outcome = answer_to([&] { return wire_->receive(op.peer, op.area); }); outcome != Outcome::done) return outcome;
-  Packed &packed = packed_of(op, fragment);
+    if (const Outcome outcome = answer_to([&] { return wire_->receive(op.peer, op.area); }); outcome != Outcome::done)
+      return outcome;
+  Packed& packed = packed_of(op, fragment);
   if (!packed.comes) return Outcome::done;
   pieces_.clear();
   add_pieces({op.dst, op.blocks}, call, fragment);
-  for (const Piece &piece : pieces_) {
+  for (const Piece& piece : pieces_) {
     kernels::copy(piece.at, packed.bytes.data() + packed.taken, piece.bytes);
     packed.taken += piece.bytes;
   }
@@ -105,8 +106,8 @@ void Messages::abandon() {
 
 void Messages::shrink() {
   if (!std::exchange(much_, false)) return;
-  for (Ring &ring : packed_)
-    for (Packed &message : ring)
+  for (Ring& ring : packed_)
+    for (Packed& message : ring)
       if (message.bytes.size() > kKept) std::vector<std::byte>().swap(message.bytes);
 }
 

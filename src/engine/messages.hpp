@@ -16,15 +16,15 @@ namespace copse::engine {
 class Messages {
  public:
   // `wire` may be null when all ranks share the node.
-  Messages(Wire *wire, Signals &signals, Operands &operands) : wire_(wire), signals_(signals), operands_(operands) {}
+  Messages(Wire* wire, Signals& signals, Operands& operands) : wire_(wire), signals_(signals), operands_(operands) {}
 
   // Starts sending all parts of a message as one. Parts that are not contiguous are packed, because a message costs more than
   // copying many small pieces, and because the receiver may place them differently.
-  Outcome send(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome send(const Op& op, const Call& call, const Fragment& fragment);
   // Lets a message come to its place, if that is one piece of memory.
-  Outcome expect(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome expect(const Op& op, const Call& call, const Fragment& fragment);
   // Waits for the message when its first part is asked for. Then puts each part where it belongs, if the message is not there yet.
-  Outcome receive(const Op &op, const Call &call, const Fragment &fragment);
+  Outcome receive(const Op& op, const Call& call, const Fragment& fragment);
   // Waits until the data sent from an area up to a ticket may be overwritten.
   Outcome drain(int area, std::uint64_t ticket);
   // Takes back the memory of messages that will not come.
@@ -36,7 +36,7 @@ class Messages {
  private:
   // A contiguous piece of a message. Adjacent pieces are merged.
   struct Piece {
-    std::byte *at = nullptr;
+    std::byte* at = nullptr;
     std::size_t bytes = 0;
   };
   struct Packed {  // a message of several pieces
@@ -49,18 +49,18 @@ class Messages {
   static constexpr std::size_t kUnderway = 8;
   using Ring = std::array<Packed, kUnderway>;
 
-  void add_pieces(const WirePart &part, const Call &call, const Fragment &fragment);
-  void find_pieces(const std::vector<WirePart> &parts, const Call &call, const Fragment &fragment);
-  [[nodiscard]] Packed &packed_of(const Op &op, const Fragment &fragment);
+  void add_pieces(const WirePart& part, const Call& call, const Fragment& fragment);
+  void find_pieces(const std::vector<WirePart>& parts, const Call& call, const Fragment& fragment);
+  [[nodiscard]] Packed& packed_of(const Op& op, const Fragment& fragment);
   template <class Ask>
-  Outcome answer_to(Ask &&ask);
+  Outcome answer_to(Ask&& ask);
 
-  Wire *wire_;
-  Signals &signals_;
-  Operands &operands_;
+  Wire* wire_;
+  Signals& signals_;
+  Operands& operands_;
   std::vector<Piece> pieces_;
   std::vector<Ring> packed_;  // by the messages' numbers in the program, and by ticket
-  bool much_ = false;         // some of them are larger than what is kept
+  bool much_ = false;  // some of them are larger than what is kept
 };
 
 }  // namespace copse::engine

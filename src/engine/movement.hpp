@@ -18,30 +18,32 @@ class Movement {
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
   [[nodiscard]] std::size_t streams_from() const { return stream_from_; }
   // Sets how data is stored into slots from now on.
-  void store_slots(const SlotStores &stores) { slot_stores_ = stores; }
-  [[nodiscard]] const SlotStores &slot_stores() const { return slot_stores_; }
+  void store_slots(const SlotStores& stores) { slot_stores_ = stores; }
+  [[nodiscard]] const SlotStores& slot_stores() const { return slot_stores_; }
 
   // These return false if they do not reach a peer. Then unreached() returns that peer. copy() stores `past_from` bytes and
   // more past the caches.
-  bool copy(const Located &dst, const Located &src, std::size_t element_bytes, std::size_t past_from);
-  bool copy_to_slot(const Located &dst, const Located &src, std::size_t element_bytes);
+  bool copy(const Located& dst, const Located& src, std::size_t element_bytes, std::size_t past_from);
+  bool copy_to_slot(const Located& dst, const Located& src, std::size_t element_bytes);
   // Sets dst, and dst2 if the operation has one, to `a` op `b`.
-  bool reduce(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b);
+  bool reduce(const Op& op, const Call& call, const Located& dst, const Located& dst2, const Located& a, const Located& b);
 
   // Returns a peer whose memory the kernel could not reach, or null if there is none.
-  [[nodiscard]] const Peer *unreached() const { return unreached_; }
+  [[nodiscard]] const Peer* unreached() const { return unreached_; }
 
  private:
-  bool knows(const Located &place);
-  bool fetch(const Located &src, std::size_t offset, std::byte *here, std::size_t bytes);
-  bool store(const Located &dst, std::size_t offset, const std::byte *here, std::size_t bytes);
-  void reduce_here(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b) const;
-  bool reduce_by_pieces(const Op &op, const Call &call, const Located &dst, const Located &dst2, const Located &a, const Located &b);
+  bool knows(const Located& place);
+  bool fetch(const Located& src, std::size_t offset, std::byte* here, std::size_t bytes);
+  bool store(const Located& dst, std::size_t offset, const std::byte* here, std::size_t bytes);
+  void reduce_here(const Op& op, const Call& call, const Located& dst, const Located& dst2, const Located& a,
+                   const Located& b) const;
+  bool reduce_by_pieces(const Op& op, const Call& call, const Located& dst, const Located& dst2, const Located& a,
+                        const Located& b);
 
   std::size_t stream_from_ = SIZE_MAX;
   SlotStores slot_stores_;
   std::vector<std::byte> bounce_;
-  const Peer *unreached_ = nullptr;
+  const Peer* unreached_ = nullptr;
 };
 
 }  // namespace copse::engine

@@ -10,7 +10,7 @@
 namespace copse::engine {
 
 struct Neighbours {
-  Neighbours(const Segment &shared, std::vector<Peer> reached, int rank)
+  Neighbours(const Segment& shared, std::vector<Peer> reached, int rank)
       : segment(shared), peers(std::move(reached)), me(rank), me_here(peer(rank).local) {
     for (std::size_t other = 0; other < peers.size(); ++other)
       if (peers[other].local >= 0) rank_of_local.push_back(static_cast<int>(other));
@@ -22,11 +22,11 @@ struct Neighbours {
   int me;                          // this rank
   int me_here;                     // this rank's number on the node
 
-  [[nodiscard]] const Peer &peer(int rank) const { return peers[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Peer& peer(int rank) const { return peers[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int on_node() const { return static_cast<int>(rank_of_local.size()); }
   [[nodiscard]] int rank_of(int local) const { return rank_of_local[static_cast<std::size_t>(local)]; }
   [[nodiscard]] int callers() const { return static_cast<int>(peers.size() - segment.geometry().helpers); }
-  [[nodiscard]] Line &own_progress() const { return segment.progress(me_here); }
+  [[nodiscard]] Line& own_progress() const { return segment.progress(me_here); }
 };
 
 }  // namespace copse::engine

@@ -8,7 +8,7 @@
 
 namespace copse::engine {
 
-void Operands::size_scratch(const Program &program, const Call &call, bool one_fragment) {
+void Operands::size_scratch(const Program& program, const Call& call, bool one_fragment) {
   const bool whole = program.scratch_whole || one_fragment;
   const std::size_t elements = (whole ? call.count : call.fragment_count) * program.scratch_blocks;
   scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
@@ -21,8 +21,8 @@ void Operands::shrink() {
   if (has_much()) std::vector<std::byte>().swap(scratch_);
 }
 
-const Addresses &Operands::publication(const Call &call) {
-  Addresses &mine = addresses_[static_cast<std::size_t>(here_.me)];
+const Addresses& Operands::publication(const Call& call) {
+  Addresses& mine = addresses_[static_cast<std::size_t>(here_.me)];
   mine.input = reinterpret_cast<std::uintptr_t>(call.input);
   mine.output = reinterpret_cast<std::uintptr_t>(call.output);
   mine.scratch = reinterpret_cast<std::uintptr_t>(scratch_.data());
@@ -33,16 +33,16 @@ const Addresses &Operands::publication(const Call &call) {
   return mine;
 }
 
-const Addresses &Operands::take_publication(int rank, const std::byte *payload) {
-  Addresses &theirs = addresses_[static_cast<std::size_t>(rank)];
-  void *const to = &theirs;
+const Addresses& Operands::take_publication(int rank, const std::byte* payload) {
+  Addresses& theirs = addresses_[static_cast<std::size_t>(rank)];
+  void* const to = &theirs;
   std::memcpy(to, payload, Addresses::kHead);
   if (theirs.ride == Addresses::kStays) std::memcpy(to, payload, sizeof theirs);
   stayed_ += theirs.ride == Addresses::kStays ? 1 : 0;
   return theirs;
 }
 
-Located Operands::place(const Ref &ref, const Call &call, const Fragment &fragment) {
+Located Operands::place(const Ref& ref, const Call& call, const Fragment& fragment) {
   std::size_t offset = 0, count = fragment.count;
   if (ref.range.of != 1) {
     const shape::Chunk chunk =
@@ -54,34 +54,34 @@ Located Operands::place(const Ref &ref, const Call &call, const Fragment &fragme
   return at(ref, call, fragment, in_fragment, in_fragment + fragment.first * call.element_bytes, count);
 }
 
-Located Operands::at(const Ref &ref, const Call &call, const Fragment &fragment, std::size_t in_fragment, std::size_t in_message,
-                   std::size_t count) {
+Located Operands::at(const Ref& ref, const Call& call, const Fragment& fragment, std::size_t in_fragment, std::size_t in_message,
+                     std::size_t count) {
   const auto published = [&](std::uintptr_t address) {
-    const Peer &peer = here_.peer(ref.rank);
+    const Peer& peer = here_.peer(ref.rank);
     return Located{peer.direct(address), address, &peer, count};
   };
-  const auto near = [count](std::byte *place) { return Located{place, 0, nullptr, count}; };
+  const auto near = [count](std::byte* place) { return Located{place, 0, nullptr, count}; };
   switch (ref.space) {
     case plan::Space::none: break;
-    case plan::Space::input: return near(static_cast<std::byte *>(const_cast<void *>(call.input)) + in_message);
-    case plan::Space::output: return near(static_cast<std::byte *>(call.output) + in_message);
+    case plan::Space::input: return near(static_cast<std::byte*>(const_cast<void*>(call.input)) + in_message);
+    case plan::Space::output: return near(static_cast<std::byte*>(call.output) + in_message);
     case plan::Space::scratch: return near(scratch(ref.area, fragment.ticket) + (ref.whole ? in_message : in_fragment));
     case plan::Space::line:
       return near(ref.ring[fragment.ticket & (here_.segment.geometry().line_depth - 1)].payload + in_fragment);
-    case plan::Space::slot:
-      return near(here_.segment.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment);
+    case plan::Space::slot: return near(here_.segment.slot(ref.local, ref.area, call.slot_class, fragment.ticket) + in_fragment);
     case plan::Space::peer_input:
-      return call.window != nullptr ? near(call.window->input_of(ref.rank) + in_message) : published(of(ref.rank).input + in_message);
+      return call.window != nullptr ? near(call.window->input_of(ref.rank) + in_message)
+                                    : published(of(ref.rank).input + in_message);
     case plan::Space::peer_output:
-      return call.window != nullptr ? near(call.window->output_of(ref.rank) + in_message) : published(of(ref.rank).output + in_message);
-    case plan::Space::peer_scratch:
-      return published(of(ref.rank).scratch + ref.area * of(ref.rank).scratch_stride + in_message);
+      return call.window != nullptr ? near(call.window->output_of(ref.rank) + in_message)
+                                    : published(of(ref.rank).output + in_message);
+    case plan::Space::peer_scratch: return published(of(ref.rank).scratch + ref.area * of(ref.rank).scratch_stride + in_message);
     case plan::Space::ride: break;  // always made of blocks: see ridden()
   }
   return {};
 }
 
-std::uint32_t Operands::run_of(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
+std::uint32_t Operands::run_of(const Ref& ref, const Call& call, const Fragment& fragment, std::uint32_t number,
                                std::uint32_t most) const {
   if (ref.space == plan::Space::none) return most;
   if (ref.space == plan::Space::ride) return 1;
@@ -90,8 +90,7 @@ std::uint32_t Operands::run_of(const Ref &ref, const Call &call, const Fragment 
   return std::min(most, ref.places - (ref.place + number) % ref.places);
 }
 
-Located Operands::block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number,
-                      std::uint32_t run) {
+Located Operands::block(const Ref& ref, const Call& call, const Fragment& fragment, std::uint32_t number, std::uint32_t run) {
   if (ref.space == plan::Space::ride) {
     const OneBlock found = ridden(ref, number, call.element_bytes, fragment.ticket);
     return {found.at, 0, nullptr, found.count};
@@ -104,10 +103,8 @@ Located Operands::block(const Ref &ref, const Call &call, const Fragment &fragme
   return at(ref, call, fragment, place * fragment.count * size, (place * call.count + fragment.first) * size, count);
 }
 
-Located Operands::ragged_block(const Ref &ref, const Call &call, const Fragment &fragment, std::uint32_t number) {
-  const auto nth = [number](std::uint32_t first, std::uint32_t end) {
-    return end == 0 ? first + number : (first + number) % end;
-  };
+Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment& fragment, std::uint32_t number) {
+  const auto nth = [number](std::uint32_t first, std::uint32_t end) { return end == 0 ? first + number : (first + number) % end; };
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
@@ -119,25 +116,24 @@ Located Operands::ragged_block(const Ref &ref, const Call &call, const Fragment 
   const bool known = look_up(ref, call, place, entry);
   // Never takes more than the buffer's owner says there is. What the ranks say may differ.
   whole = std::min(whole, entry.count);
-  const std::size_t count =
-      call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
-  Located result = at(ref, call, fragment, place * fragment.count * size,
-                    static_cast<std::size_t>(entry.place) + fragment.first * size, count);
+  const std::size_t count = call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
+  Located result =
+      at(ref, call, fragment, place * fragment.count * size, static_cast<std::size_t>(entry.place) + fragment.first * size, count);
   result.known = known;
   return result;
 }
 
 // Finds the entry of a buffer's table, if it has one. Returns false if the table belongs to a peer and could not be read.
-bool Operands::look_up(const Ref &ref, const Call &call, std::size_t place, Block &entry) const {
-  const auto here = [&](const Block *table) {
+bool Operands::look_up(const Ref& ref, const Call& call, std::size_t place, Block& entry) const {
+  const auto here = [&](const Block* table) {
     if (table != nullptr) entry = table[place];
     return true;
   };
   const auto there = [&](std::uintptr_t table) {
     if (table == 0) return true;
-    const Peer &peer = here_.peer(ref.rank);
+    const Peer& peer = here_.peer(ref.rank);
     const std::uintptr_t address = table + place * sizeof entry;
-    const std::byte *const direct = peer.direct(address);
+    const std::byte* const direct = peer.direct(address);
     if (direct == nullptr) return kernel_read(peer, &entry, address, sizeof entry);
     std::memcpy(&entry, direct, sizeof entry);
     return true;

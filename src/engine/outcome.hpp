@@ -15,7 +15,17 @@ namespace copse::engine {
 // no_memory: this rank ran out of memory.
 // threw: this rank's part ended in an exception.
 enum class Outcome : std::uint8_t {
-  done, pending, truncated, outside, refused, peer_lost, peer_failed, wire_failed, reach_failed, no_memory, threw
+  done,
+  pending,
+  truncated,
+  outside,
+  refused,
+  peer_lost,
+  peer_failed,
+  wire_failed,
+  reach_failed,
+  no_memory,
+  threw
 };
 // Tells whether the call is over and another one can follow.
 inline bool is_over(Outcome outcome) {

@@ -11,9 +11,9 @@ namespace copse::engine {
 
 namespace {
 
-// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row. `windowed`: the plan
-// needs a window, and no addresses of peers.
-bool plain(const Ref &ref, std::uint32_t blocks, bool windowed) {
+// Tells whether this rank can load and store the operand, with `blocks` blocks (0: all of the message) in a row. `windowed`: the
+// plan needs a window, and no addresses of peers.
+bool plain(const Ref& ref, std::uint32_t blocks, bool windowed) {
   switch (ref.space) {
     case plan::Space::none: return true;
     case plan::Space::peer_input:
@@ -30,16 +30,16 @@ bool plain(const Ref &ref, std::uint32_t blocks, bool windowed) {
   return blocks == 0 ? ref.range.of == 1 : ref.places == 0 || ref.place + blocks <= ref.places;
 }
 
-// Tells whether ranks tell one another addresses in this plan. If they do not, a plan that reaches into their buffers computes them.
-bool publishes(const plan::Plan &plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step &step) {
-    return step.kind == plan::Kind::await && step.area == plan::kPublishArea;
-  });
+// Tells whether ranks tell one another addresses in this plan. If they do not, a plan that reaches into their buffers computes
+// them.
+bool publishes(const plan::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(),
+                     [](const plan::Step& step) { return step.kind == plan::Kind::await && step.area == plan::kPublishArea; });
 }
 
 class Compiler {
  public:
-  Compiler(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers)
+  Compiler(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers)
       : plan_(plan), segment_(segment), peers_(peers), windowed_(!publishes(plan)) {}
 
   Program compile() {
@@ -52,7 +52,7 @@ class Compiler {
     program_.slots = plan_.slots;
     program_.one_fragment = plan_.one_fragment;
     program_.together = plan_.together;
-    for (const plan::Section &section : plan_.sections) add(section);
+    for (const plan::Section& section : plan_.sections) add(section);
     return std::move(program_);
   }
 
@@ -66,17 +66,17 @@ class Compiler {
   };
 
   [[nodiscard]] int local_of(int rank) const { return peers_[static_cast<std::size_t>(rank)].local; }
-  [[nodiscard]] Line *ring_of(int rank, int area) const { return segment_.lines(local_of(rank), area); }
-  [[nodiscard]] Ref ref_of(const plan::Operand &operand);
-  void place_blocks(const plan::Operand &operand, Ref &result);
-  [[nodiscard]] Op op_of(const plan::Step &step);
-  void find_signal(const plan::Step &step, Op &op);
-  [[nodiscard]] bool add_to_message(const plan::Step &step, Op &op, Underway &underway, std::vector<Op> &ops);
-  void add(const plan::Section &section);
+  [[nodiscard]] Line* ring_of(int rank, int area) const { return segment_.lines(local_of(rank), area); }
+  [[nodiscard]] Ref ref_of(const plan::Operand& operand);
+  void place_blocks(const plan::Operand& operand, Ref& result);
+  [[nodiscard]] Op op_of(const plan::Step& step);
+  void find_signal(const plan::Step& step, Op& op);
+  [[nodiscard]] bool add_to_message(const plan::Step& step, Op& op, Underway& underway, std::vector<Op>& ops);
+  void add(const plan::Section& section);
 
-  const plan::Plan &plan_;
-  const Segment &segment_;
-  const std::vector<Peer> &peers_;
+  const plan::Plan& plan_;
+  const Segment& segment_;
+  const std::vector<Peer>& peers_;
   bool windowed_;
   Program program_;
   bool in_loop_ = false;
@@ -84,8 +84,8 @@ class Compiler {
 };
 
 // Finds where blocks lie (see Ref).
-void Compiler::place_blocks(const plan::Operand &operand, Ref &result) {
-  const plan::Range &range = operand.range;
+void Compiler::place_blocks(const plan::Operand& operand, Ref& result) {
+  const plan::Range& range = operand.range;
   const auto ranks = static_cast<std::uint32_t>(plan_.ranks);
   const int owner = operand.rank < 0 ? plan_.rank : operand.rank;
   const auto in_buffer = [&](plan::Extent extent) {
@@ -110,7 +110,7 @@ void Compiler::place_blocks(const plan::Operand &operand, Ref &result) {
   result.pair = mine ? range.first % ranks : ranks + range.first / ranks;
 }
 
-Ref Compiler::ref_of(const plan::Operand &operand) {
+Ref Compiler::ref_of(const plan::Operand& operand) {
   program_.scratch_whole |= operand.space == plan::Space::scratch && !in_loop_;
   Ref result;
   result.space = operand.space;
@@ -126,7 +126,7 @@ Ref Compiler::ref_of(const plan::Operand &operand) {
   return result;
 }
 
-Op Compiler::op_of(const plan::Step &step) {
+Op Compiler::op_of(const plan::Step& step) {
   Op op;
   op.kind = step.kind;
   op.area = step.area;
@@ -141,12 +141,12 @@ Op Compiler::op_of(const plan::Step &step) {
   op.a = ref_of(step.a);
   op.b = ref_of(step.b);
   if (plan_.contents.blocks > 0) op.blocks = (step.a.space != plan::Space::none ? step.a : step.dst).range.count;
-  const auto near = [](const Ref &ref) {
+  const auto near = [](const Ref& ref) {
     return ref.space == plan::Space::input || ref.space == plan::Space::output || ref.space == plan::Space::ride;
   };
   op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
   op.plain = step.when == plan::When::always;
-  for (const Ref *ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, windowed_);
+  for (const Ref* ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, windowed_);
   // The parts that ride are consecutive in the input, where the first block follows the last one again.
   if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
     if (program_.ride_blocks == 0) program_.ride = op.a;
@@ -155,7 +155,7 @@ Op Compiler::op_of(const plan::Step &step) {
   return op;
 }
 
-void Compiler::find_signal(const plan::Step &step, Op &op) {
+void Compiler::find_signal(const plan::Step& step, Op& op) {
   switch (step.kind) {
     case plan::Kind::acquire:
       op.slot = step.dst.space == plan::Space::slot;
@@ -178,9 +178,9 @@ void Compiler::find_signal(const plan::Step &step, Op &op) {
 }
 
 // Returns false if the step needs no operation of its own, because the message goes on in a later one.
-bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway, std::vector<Op> &ops) {
+bool Compiler::add_to_message(const plan::Step& step, Op& op, Underway& underway, std::vector<Op>& ops) {
   if (step.kind == plan::Kind::send) {
-    auto &parts = underway.sending[{step.area, step.peer}];
+    auto& parts = underway.sending[{step.area, step.peer}];
     if (step.a.space != plan::Space::none) parts.push_back({op.a, op.blocks});
     if (step.more) return false;
     op.message.swap(parts);
@@ -193,8 +193,8 @@ bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway
   }
   if (step.kind == plan::Kind::receive) {
     op.begins = underway.receiving.insert(channel).second;
-    auto &expected = underway.expected[channel];
-    Op &whole = ops[expected.front()];
+    auto& expected = underway.expected[channel];
+    Op& whole = ops[expected.front()];
     op.message_number = whole.message_number;
     if (step.dst.space != plan::Space::none) whole.message.push_back({op.dst, op.blocks});
     if (!step.more) {
@@ -206,7 +206,7 @@ bool Compiler::add_to_message(const plan::Step &step, Op &op, Underway &underway
 }
 
 // If a value is made in a line and then posted, lets one operation do both. Returns false if `made` is something else.
-bool posts_too(Op &made, const Op &post) {
+bool posts_too(Op& made, const Op& post) {
   const bool makes = made.kind == plan::Kind::copy || made.kind == plan::Kind::reduce;
   if (!makes || made.dst.space != plan::Space::line || made.dst.ring != post.ring || made.lag != post.lag) return false;
   made.ring = post.ring;
@@ -215,24 +215,24 @@ bool posts_too(Op &made, const Op &post) {
   return true;
 }
 
-void note_what_leaves(std::vector<Op> &ops) {
+void note_what_leaves(std::vector<Op>& ops) {
   for (auto op = ops.begin(); op != ops.end(); ++op) {
-    const auto reads = [&](const Ref &ref) {
+    const auto reads = [&](const Ref& ref) {
       return ref.space == plan::Space::slot && ref.local == op->dst.local && ref.area == op->dst.area;
     };
     op->leaves = op->dst.space == plan::Space::slot &&
-                 std::none_of(op + 1, ops.end(), [&](const Op &later) { return reads(later.a) || reads(later.b); });
+                 std::none_of(op + 1, ops.end(), [&](const Op& later) { return reads(later.a) || reads(later.b); });
   }
 }
 
-void Compiler::add(const plan::Section &section) {
-  auto &target = program_.sections.emplace_back();
+void Compiler::add(const plan::Section& section) {
+  auto& target = program_.sections.emplace_back();
   target.loop = in_loop_ = section.loop;
   target.turns = section.turns;
   target.max_lag = section.max_lag;
   Underway underway;
   for (std::uint32_t i = 0; i < section.count; ++i) {
-    const plan::Step &step = plan_.steps[section.first + i];
+    const plan::Step& step = plan_.steps[section.first + i];
     Op op = op_of(step);
     find_signal(step, op);
     if (!add_to_message(step, op, underway, target.ops)) continue;
@@ -244,7 +244,7 @@ void Compiler::add(const plan::Section &section) {
 
 }  // namespace
 
-Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers) {
+Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers) {
   return Compiler(plan, segment, peers).compile();
 }
 

@@ -18,7 +18,7 @@ struct Ref {
   std::uint16_t area = 0;
   std::int32_t rank = -1;
   std::int32_t local = -1;
-  Line *ring = nullptr;
+  Line* ring = nullptr;
   plan::Range range{};
   // These fields are for messages made of blocks. `place` is the place of the first block among those in the buffer, or among
   // those packed with it. `places` is the number of places, after which the first one comes again (0: there is no end).
@@ -51,7 +51,7 @@ struct Op {
   std::int32_t peer = -1;
   std::int32_t whose = -1;   // giver whose choice `when` tests
   std::uint32_t blocks = 0;  // blocks to move; 0: a part of a message that is not made of blocks
-  Line *ring = nullptr;      // of the line to await or post; for done and await_done, a progress word
+  Line* ring = nullptr;      // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // readers of an acquire, by their numbers on this node
   // All parts of a message. The last send has them, with its own among them, and the other sends are left out. The expect has those
@@ -76,11 +76,11 @@ struct Program {
   std::uint8_t scratch_depth = 1;  // see Plan
   bool scratch_whole = false;  // a scratch must hold the whole message, because a once-section or another rank uses it
   std::uint32_t scratch_blocks = 1;  // blocks that a scratch must hold
-  std::uint32_t pack = 1;            // blocks that a slot must hold
-  bool slots = false;          // a fragment must fit in a slot; the same on all ranks
+  std::uint32_t pack = 1;  // blocks that a slot must hold
+  bool slots = false;  // a fragment must fit in a slot; the same on all ranks
   bool one_fragment = false;
-  bool together = false;       // see Plan
-  bool publishes = false;      // others reach this rank's buffers
+  bool together = false;  // see Plan
+  bool publishes = false;  // others reach this rank's buffers
   // The blocks of this rank's input that may ride with its publication. There are `ride_blocks` of them; if that is 0,
   // nothing may ride.
   Ref ride;
@@ -88,10 +88,10 @@ struct Program {
 };
 
 // Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
-[[nodiscard]] Program compile(const plan::Plan &plan, const Segment &segment, const std::vector<Peer> &peers);
+[[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
 
 // Returns the text form. Each operation has a line, which ends with what the executor knows about it. The readers of an
 // acquire are numbers on this node.
-[[nodiscard]] std::string to_text(const Program &program);
+[[nodiscard]] std::string to_text(const Program& program);
 
 }  // namespace copse::engine

@@ -6,7 +6,7 @@
 namespace copse::engine {
 namespace {
 
-const char *name_of(plan::Space space) {
+const char* name_of(plan::Space space) {
   switch (space) {
     case plan::Space::none: return "nothing";
     case plan::Space::input: return "input";
@@ -22,7 +22,7 @@ const char *name_of(plan::Space space) {
   return "?";
 }
 
-const char *name_of(plan::Kind kind) {
+const char* name_of(plan::Kind kind) {
   switch (kind) {
     case plan::Kind::acquire: return "acquire";
     case plan::Kind::post: return "post";
@@ -42,7 +42,7 @@ const char *name_of(plan::Kind kind) {
 
 // Writes a part of a message as {first..last/parts}, and blocks as [place and number of further ones], with the number of the
 // buffer's places if it has an end.
-void write(std::ostream &out, const Ref &ref, std::uint32_t blocks) {
+void write(std::ostream& out, const Ref& ref, std::uint32_t blocks) {
   out << name_of(ref.space);
   if (ref.rank >= 0) out << ' ' << ref.rank;
   if (ref.space == plan::Space::line || ref.space == plan::Space::slot || ref.space == plan::Space::scratch) out << '.' << ref.area;
@@ -58,7 +58,7 @@ void write(std::ostream &out, const Ref &ref, std::uint32_t blocks) {
   }
 }
 
-void write_operands(std::ostream &out, const Op &op) {
+void write_operands(std::ostream& out, const Op& op) {
   out << ' ';
   write(out, op.dst, op.blocks);
   if (op.dst2.space != plan::Space::none) {
@@ -72,20 +72,21 @@ void write_operands(std::ostream &out, const Op &op) {
   write(out, op.b, op.blocks);
 }
 
-void write_message(std::ostream &out, const Op &op) {
-  out << (op.kind == plan::Kind::send ? " to " : " from ") << op.peer << " area " << int{op.area} << " message " << op.message_number;
+void write_message(std::ostream& out, const Op& op) {
+  out << (op.kind == plan::Kind::send ? " to " : " from ") << op.peer << " area " << int{op.area} << " message "
+      << op.message_number;
   if (op.kind == plan::Kind::receive && op.dst.space != plan::Space::none) {
     out << ", to ";
     write(out, op.dst, op.blocks);
   }
-  for (const WirePart &part : op.message) {
+  for (const WirePart& part : op.message) {
     out << " (";
     write(out, part.where, part.blocks);
     out << ')';
   }
 }
 
-void write_flags(std::ostream &out, const Op &op) {
+void write_flags(std::ostream& out, const Op& op) {
   out << plan::condition_text(op.when, op.whose);
   if (op.portion > 0) out << " portion " << op.portion;
   if (op.posts) out << "; and posts";
@@ -98,7 +99,7 @@ void write_flags(std::ostream &out, const Op &op) {
   if (op.lag > 0) out << "; lag " << int{op.lag};
 }
 
-void write(std::ostream &out, const Op &op) {
+void write(std::ostream& out, const Op& op) {
   out << "  " << name_of(op.kind);
   switch (op.kind) {
     case plan::Kind::acquire:
@@ -123,23 +124,25 @@ void write(std::ostream &out, const Op &op) {
 
 }  // namespace
 
-std::string to_text(const Program &program) {
+std::string to_text(const Program& program) {
   std::ostringstream out;
-  out << "program of " << program.ranks << " ranks, scratches " << program.scratches << " of " << program.scratch_blocks << ", pack "
-      << program.pack << (program.scratch_depth > 1 ? ", scratch depth " + std::to_string(program.scratch_depth) : std::string())
+  out << "program of " << program.ranks << " ranks, scratches " << program.scratches << " of " << program.scratch_blocks
+      << ", pack " << program.pack
+      << (program.scratch_depth > 1 ? ", scratch depth " + std::to_string(program.scratch_depth) : std::string())
       << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
-      << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "") << (program.publishes ? ", publishes" : "");
+      << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "")
+      << (program.publishes ? ", publishes" : "");
   if (program.ride_blocks > 0) {
     out << ", rides: ";
     write(out, program.ride, program.ride_blocks);
   }
   out << '\n';
-  for (const Program::Section &section : program.sections) {
+  for (const Program::Section& section : program.sections) {
     out << (section.loop ? "loop" : "once");
     if (section.turns != plan::Turns::all) out << (section.turns == plan::Turns::last ? " last" : " but last");
     if (section.max_lag > 0) out << " lag " << int{section.max_lag};
     out << '\n';
-    for (const Op &op : section.ops) write(out, op);
+    for (const Op& op : section.ops) write(out, op);
   }
   return out.str();
 }

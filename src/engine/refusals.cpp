@@ -8,7 +8,7 @@
 namespace copse::engine {
 
 void Refusals::refuse(std::uint64_t number, std::uint64_t ticket) {
-  Refusal &mine = own();
+  Refusal& mine = own();
   if (!aside_) {
     mine.first.store(number, std::memory_order_release);
     mine.ticket.store(ticket, std::memory_order_release);
@@ -31,7 +31,7 @@ int Refusals::refused_by() const {
 
 // The call is over when nobody can touch this rank's buffers any more. That is so when every other rank has come to the
 // call's end or has refused it.
-Outcome Refusals::leave(Signals &signals, std::uint64_t last) {
+Outcome Refusals::leave(Signals& signals, std::uint64_t last) {
   leaving_ = true;
   here_.own_progress().pass(last);
   Outcome outcome = Outcome::done;
@@ -50,7 +50,7 @@ Outcome Refusals::leave(Signals &signals, std::uint64_t last) {
 // call may have been noted for each of its parts; the first note counts. The rank may note calls while this one reads. But a
 // reader that has seen a word sees all words that were noted before it at the next reading.
 std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number, std::uint64_t near) const {
-  const std::atomic<std::uint64_t> *const journal = here_.segment.journal(local);
+  const std::atomic<std::uint64_t>* const journal = here_.segment.journal(local);
   std::optional<std::int64_t> ahead, before;
   do {
     before = ahead;
@@ -67,8 +67,8 @@ std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number
 // A rank that has begun the call knows its ticket. If all ranks have refused what came before, the last one to do so knows
 // it. By then every other rank is out of the calls that this one has refused, and they can be forgotten. A helper begins only calls
 // that a caller has begun, and refuses none. So it is out once it has passed all tickets before.
-Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
-  Refusal &mine = own();
+Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
+  Refusal& mine = own();
   const std::uint64_t near = signals.ticket(), refused = mine.last.load(std::memory_order_relaxed);
   if (refused < number - 1) mine.last.store(number - 1, std::memory_order_release);
   for (int local = 0; local < here_.on_node(); ++local) {
@@ -83,7 +83,7 @@ Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
   std::uint64_t latest = 0, ticket = near;
   std::optional<std::uint64_t> begun;
   for (int local = 0; local < here_.on_node(); ++local) {
-    const Refusal &theirs = here_.segment.refusal(local);
+    const Refusal& theirs = here_.segment.refusal(local);
     // This is read before the journal: a rank that has another refusal, or none any more, has noted the call before.
     const std::uint64_t last = theirs.last.load(std::memory_order_acquire);
     const std::uint64_t first = theirs.first.load(std::memory_order_acquire);
@@ -98,7 +98,8 @@ Outcome Refusals::rejoin(Signals &signals, std::uint64_t number) {
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
     if (rank < here_.callers()) continue;
-    if (const Outcome outcome = signals.await_passed(here_.segment.progress(local), ticket - 1, rank); outcome != Outcome::done) return outcome;
+    if (const Outcome outcome = signals.await_passed(here_.segment.progress(local), ticket - 1, rank); outcome != Outcome::done)
+      return outcome;
   }
   signals.go_to(ticket);
   return Outcome::done;

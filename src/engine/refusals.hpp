@@ -14,7 +14,7 @@ class Signals;
 
 class Refusals {
  public:
-  explicit Refusals(const Neighbours &here)
+  explicit Refusals(const Neighbours& here)
       : here_(here), journal_(here.segment.journal(here.me_here)), journal_mask_(here.segment.geometry().journal_depth() - 1) {}
 
   // Notes that this rank begins the call with this number at this ticket.
@@ -36,18 +36,18 @@ class Refusals {
   [[nodiscard]] int refused_by() const;
   // Takes no further part in the current call, which ends with ticket `last`. Returns `refused` once this rank is out of the
   // call.
-  Outcome leave(Signals &signals, std::uint64_t last);
+  Outcome leave(Signals& signals, std::uint64_t last);
   // Finds the ticket of the call with this number, which this rank makes after refused calls.
-  Outcome rejoin(Signals &signals, std::uint64_t number);
+  Outcome rejoin(Signals& signals, std::uint64_t number);
   // Forgets the refusals. The call after them has been noted, so a rank that finds no refusal finds that call.
   void forget();
 
  private:
-  [[nodiscard]] Refusal &own() const { return here_.segment.refusal(here_.me_here); }
+  [[nodiscard]] Refusal& own() const { return here_.segment.refusal(here_.me_here); }
   [[nodiscard]] std::optional<std::uint64_t> ticket_of(int local, std::uint64_t number, std::uint64_t near) const;
 
-  const Neighbours &here_;
-  std::atomic<std::uint64_t> *journal_;  // this rank's
+  const Neighbours& here_;
+  std::atomic<std::uint64_t>* journal_;  // this rank's
   std::uint64_t journal_mask_, begun_ = 0;
   std::uint64_t number_ = 0;  // of the current call
   bool aside_ = false, leaving_ = false;

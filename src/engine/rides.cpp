@@ -14,7 +14,7 @@ namespace {
 using End = std::uint32_t;
 
 // Returns where the first `blocks` blocks end.
-End end_of(const std::byte *table, std::size_t blocks) {
+End end_of(const std::byte* table, std::size_t blocks) {
   End end = 0;
   if (blocks > 0) std::memcpy(&end, table + (blocks - 1) * sizeof end, sizeof end);
   return end;
@@ -24,10 +24,10 @@ std::size_t table_bytes(std::uint32_t blocks) { return blocks > 1 ? blocks * siz
 
 }  // namespace
 
-std::int32_t Operands::choose_ride(const Program &program, const Call &call) {
-  const Geometry &geometry = here_.segment.geometry();
+std::int32_t Operands::choose_ride(const Program& program, const Call& call) {
+  const Geometry& geometry = here_.segment.geometry();
   const std::size_t most = std::min<std::size_t>(call.ride_bytes, geometry.slots.back().bytes);
-  std::size_t &given = addresses_[static_cast<std::size_t>(here_.me)].given;
+  std::size_t& given = addresses_[static_cast<std::size_t>(here_.me)].given;
   std::size_t bytes = 0, block = 0;
   for (std::uint32_t i = 0; i < program.ride_blocks; ++i) {
     given = own_block(program.ride, call, i).count;
@@ -38,16 +38,16 @@ std::int32_t Operands::choose_ride(const Program &program, const Call &call) {
   return bytes <= plan::kLinePayloadBytes - Addresses::kHead ? Addresses::kBehind : geometry.class_for(bytes);  // -1 is kStays
 }
 
-std::byte *Operands::ride_of(const Ref &ref, std::int32_t ride, std::uint64_t ticket) const {
+std::byte* Operands::ride_of(const Ref& ref, std::int32_t ride, std::uint64_t ticket) const {
   if (ride != Addresses::kBehind) return here_.segment.slot(ref.local, ref.area, ride, ticket);
   return ref.ring[ticket & (here_.segment.geometry().line_depth - 1)].payload + Addresses::kHead;
 }
 
-void Operands::load_ride(const Op &op, const Call &call, std::uint64_t ticket, std::size_t past_from) const {
-  const Addresses &mine = of(here_.me);
-  std::byte *const table = ride_of(op.dst, mine.ride, ticket);
+void Operands::load_ride(const Op& op, const Call& call, std::uint64_t ticket, std::size_t past_from) const {
+  const Addresses& mine = of(here_.me);
+  std::byte* const table = ride_of(op.dst, mine.ride, ticket);
   End end = end_of(table, op.dst.place);
-  std::byte *to = table + table_bytes(mine.ride_blocks) + end * call.element_bytes;
+  std::byte* to = table + table_bytes(mine.ride_blocks) + end * call.element_bytes;
   for (std::uint32_t i = 0; i < op.blocks; ++i) {
     const OneBlock from = own_block(op.a, call, i);
     const std::size_t bytes = from.count * call.element_bytes;
@@ -58,10 +58,9 @@ void Operands::load_ride(const Op &op, const Call &call, std::uint64_t ticket, s
   }
 }
 
-Operands::OneBlock Operands::ridden(const Ref &ref, std::uint32_t number, std::size_t element_bytes,
-                                    std::uint64_t ticket) const {
-  const Addresses &theirs = of(ref.rank);
-  std::byte *const table = ride_of(ref, theirs.ride, ticket);
+Operands::OneBlock Operands::ridden(const Ref& ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const {
+  const Addresses& theirs = of(ref.rank);
+  std::byte* const table = ride_of(ref, theirs.ride, ticket);
   if (theirs.ride_blocks <= 1) return {table, theirs.given};
   const std::size_t place = ref.place + number;
   const End begin = end_of(table, place), end = end_of(table, place + 1);

@@ -44,7 +44,7 @@ struct Geometry : plan::Rings {
 class Segment {
  public:
   Segment() = default;
-  Segment(std::byte *base, const Geometry &geometry) : base_(base), geometry_(geometry) {
+  Segment(std::byte* base, const Geometry& geometry) : base_(base), geometry_(geometry) {
     orders_ = sizeof(Line) + geometry.journal_bytes() + geometry.lines_bytes();
     std::size_t offset = orders_ + geometry.orders_bytes();
     for (int c = 0; c < kSlotClasses; ++c) {
@@ -56,52 +56,51 @@ class Segment {
     news_stride_ = stride_;
   }
   // Makes another segment of the same ranks beside `first`. A rank that gives up in one of them has given up in both.
-  Segment(std::byte *base, const Geometry &geometry, const Segment &first) : Segment(base, geometry) {
+  Segment(std::byte* base, const Geometry& geometry, const Segment& first) : Segment(base, geometry) {
     news_ = first.news_;
     news_stride_ = first.news_stride_;
   }
 
-  static std::size_t bytes(const Geometry &geometry, int local_ranks) {
+  static std::size_t bytes(const Geometry& geometry, int local_ranks) {
     return geometry.rank_bytes() * static_cast<std::size_t>(local_ranks);
   }
 
-  [[nodiscard]] const Geometry &geometry() const { return geometry_; }
-  [[nodiscard]] Line &progress(int local) const { return *reinterpret_cast<Line *>(rank_base(local)); }
+  [[nodiscard]] const Geometry& geometry() const { return geometry_; }
+  [[nodiscard]] Line& progress(int local) const { return *reinterpret_cast<Line*>(rank_base(local)); }
   // Tells the ranks that wait for this one why it will not go on: 0, or 1 + the rank that it found lost (itself, if it
   // failed). The word lies in the line of the progress word, which needs no payload.
-  [[nodiscard]] std::atomic<std::int32_t> &given_up(int local) const {
-    auto *const line = reinterpret_cast<Line *>(news_ + news_stride_ * static_cast<std::size_t>(local));
-    return *reinterpret_cast<std::atomic<std::int32_t> *>(line->payload);
+  [[nodiscard]] std::atomic<std::int32_t>& given_up(int local) const {
+    auto* const line = reinterpret_cast<Line*>(news_ + news_stride_ * static_cast<std::size_t>(local));
+    return *reinterpret_cast<std::atomic<std::int32_t>*>(line->payload);
   }
   // The calls that this rank would not make. They lie in the line of the progress word, too, but each segment has its own.
-  [[nodiscard]] Refusal &refusal(int local) const {
-    return *reinterpret_cast<Refusal *>(progress(local).payload + sizeof(Line) / 2);
+  [[nodiscard]] Refusal& refusal(int local) const {
+    return *reinterpret_cast<Refusal*>(progress(local).payload + sizeof(Line) / 2);
   }
   // The calls that this rank has begun last, as a ring of journal_depth() begun_words.
-  [[nodiscard]] std::atomic<std::uint64_t> *journal(int local) const {
-    return reinterpret_cast<std::atomic<std::uint64_t> *>(rank_base(local) + sizeof(Line));
+  [[nodiscard]] std::atomic<std::uint64_t>* journal(int local) const {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(rank_base(local) + sizeof(Line));
   }
   // The ring of lines of one area.
-  [[nodiscard]] Line *lines(int local, int area) const {
-    std::byte *const first = rank_base(local) + sizeof(Line) + geometry_.journal_bytes();
-    return reinterpret_cast<Line *>(first) + std::size_t(area) * geometry_.line_depth;
+  [[nodiscard]] Line* lines(int local, int area) const {
+    std::byte* const first = rank_base(local) + sizeof(Line) + geometry_.journal_bytes();
+    return reinterpret_cast<Line*>(first) + std::size_t(area) * geometry_.line_depth;
   }
   // The line with the order for the call that begins with this ticket.
-  [[nodiscard]] Line &order(int local, std::uint64_t ticket) const {
-    return reinterpret_cast<Line *>(rank_base(local) + orders_)[ticket & (geometry_.journal_depth() - 1)];
+  [[nodiscard]] Line& order(int local, std::uint64_t ticket) const {
+    return reinterpret_cast<Line*>(rank_base(local) + orders_)[ticket & (geometry_.journal_depth() - 1)];
   }
-  [[nodiscard]] std::byte *slot(int local, int area, int c, std::uint64_t ticket) const {
-    const SlotClass &k = geometry_.slots[c];
-    return rank_base(local) + class_offset_[c] +
-           (std::size_t(area) * k.depth + (ticket & (k.depth - 1))) * std::size_t{k.bytes};
+  [[nodiscard]] std::byte* slot(int local, int area, int c, std::uint64_t ticket) const {
+    const SlotClass& k = geometry_.slots[c];
+    return rank_base(local) + class_offset_[c] + (std::size_t(area) * k.depth + (ticket & (k.depth - 1))) * std::size_t{k.bytes};
   }
 
  private:
-  [[nodiscard]] std::byte *rank_base(int local) const { return base_ + stride_ * static_cast<std::size_t>(local); }
+  [[nodiscard]] std::byte* rank_base(int local) const { return base_ + stride_ * static_cast<std::size_t>(local); }
 
-  std::byte *base_ = nullptr;
+  std::byte* base_ = nullptr;
   std::size_t stride_ = 0;
-  std::byte *news_ = nullptr;  // the first segment's progress words (see given_up)
+  std::byte* news_ = nullptr;  // the first segment's progress words (see given_up)
   std::size_t news_stride_ = 0;
   std::size_t orders_ = 0;  // where a rank's orders begin
   std::array<std::size_t, kSlotClasses> class_offset_{};

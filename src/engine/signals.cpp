@@ -5,12 +5,12 @@
 
 namespace copse::engine {
 
-Signals::Signals(const Neighbours &here, WaitPolicy policy, std::function<bool(int)> lost)
+Signals::Signals(const Neighbours& here, WaitPolicy policy, std::function<bool(int)> lost)
     : here_(here), mask_(here.segment.geometry().line_depth - 1), policy_(policy), lost_(std::move(lost)), refusals_(here) {}
 
 // The clock decides when to check whether the other rank still lives, as in wait_until: a poll may take a turn of the
 // processor.
-Outcome Signals::poll_again(const std::function<bool()> &ready, int rank) {
+Outcome Signals::poll_again(const std::function<bool()>& ready, int rank) {
   if (++polls_.in_vain % 32 != 0) return Outcome::pending;
   const auto now = std::chrono::steady_clock::now();
   if (now < polls_.next_look) return Outcome::pending;
@@ -20,7 +20,7 @@ Outcome Signals::poll_again(const std::function<bool()> &ready, int rank) {
   return news == Outcome::done ? Outcome::pending : news;
 }
 
-Outcome Signals::wait_long(const std::function<bool()> &ready, int rank, const WaitPolicy &policy) {
+Outcome Signals::wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy) {
   if (polling_) return poll_again(ready, rank);
   Outcome news = Outcome::done;
   const bool came = wait_beyond_spinning(
@@ -102,9 +102,9 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
 // Zeroes old lines. The 48 bits that a line keeps of its ticket must not wrap around while it still holds them: an area that
 // is seldom used, or never again, would seem to be posted. No rank waits for such old tickets.
 void Signals::forget_old_lines() {
-  Line *const lines = here_.segment.lines(here_.me_here, 0);
+  Line* const lines = here_.segment.lines(here_.me_here, 0);
   const std::size_t count = std::size_t{here_.segment.geometry().areas} * here_.segment.geometry().line_depth;
-  const auto forget = [this](Line &line) {
+  const auto forget = [this](Line& line) {
     if (line.older_than(kForgetEvery, ticket_)) line.word.store(0, std::memory_order_relaxed);
   };
   std::for_each(lines, lines + count, forget);

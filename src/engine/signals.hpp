@@ -19,7 +19,7 @@ namespace copse::engine {
 class Signals {
  public:
   // A long wait for a rank of this node calls `lost` now and then, which says whether that rank has died.
-  Signals(const Neighbours &here, WaitPolicy policy, std::function<bool(int rank)> lost);
+  Signals(const Neighbours& here, WaitPolicy policy, std::function<bool(int rank)> lost);
 
   // Returns the first ticket of the current call or, between two calls, of the next one.
   [[nodiscard]] std::uint64_t ticket() const { return ticket_; }
@@ -27,7 +27,8 @@ class Signals {
   void end_call(std::uint64_t fragments) {
     const std::uint64_t first = ticket_;
     ticket_ += fragments;
-    if ((first ^ ticket_) >= kForgetEvery) [[unlikely]] forget_old_lines();
+    if ((first ^ ticket_) >= kForgetEvery) [[unlikely]]
+      forget_old_lines();
   }
   // Numbers calls from this ticket on (see Executor::begin_at).
   void begin_at(std::uint64_t ticket) {
@@ -47,19 +48,19 @@ class Signals {
 
   [[nodiscard]] std::uint64_t mask() const { return mask_; }
 
-  void post(Line *ring, std::uint64_t ticket, std::uint32_t portion) {
+  void post(Line* ring, std::uint64_t ticket, std::uint32_t portion) {
     ring[ticket & mask_].post(ticket, portion);
     fetch_to_write(&ring[(ticket + kWrittenAhead) & mask_]);
   }
   // Posts a payload that reaches into the second half of the line, which post() does not fetch.
-  void post_whole(Line *ring, std::uint64_t ticket) {
+  void post_whole(Line* ring, std::uint64_t ticket) {
     post(ring, ticket, 0);
     fetch_to_write(ring[(ticket + kWrittenAhead) & mask_].payload + sizeof(Line) / 2);
   }
 
   // Waits until `rank`, the owner of the ring, has posted this portion.
-  [[gnu::always_inline]] Outcome await(const Line *ring, std::uint64_t ticket, std::uint32_t portion, int rank) {
-    const Line &line = ring[ticket & mask_];
+  [[gnu::always_inline]] Outcome await(const Line* ring, std::uint64_t ticket, std::uint32_t portion, int rank) {
+    const Line& line = ring[ticket & mask_];
     const auto reached = [&line, ticket, portion] { return line.reached(ticket, portion); };
     if (reached()) {
       // A peer that has posted already may be further ahead, so its next line is fetched while this rank works on this line.
@@ -73,7 +74,7 @@ class Signals {
   }
 
   // Waits until the progress of `rank` has passed the ticket.
-  Outcome await_passed(const Line &progress, std::uint64_t ticket, int rank) {
+  Outcome await_passed(const Line& progress, std::uint64_t ticket, int rank) {
     return await_passed(progress, ticket, rank, policy_);
   }
 
@@ -85,13 +86,13 @@ class Signals {
   }
 
   // Waits until `ready` holds. It depends on something that `rank` must do.
-  Outcome wait_for(const std::function<bool()> &ready, int rank) {
+  Outcome wait_for(const std::function<bool()>& ready, int rank) {
     return ready() ? Outcome::done : wait_long(ready, rank, policy_);
   }
 
   // Asks until there is an answer, or only once when polling. No rank of this node owes the answer.
   template <class Answered>
-  void ask_until(Answered &&answered) {
+  void ask_until(Answered&& answered) {
     if (!answered() && !polling_) wait_until(policy_, answered, [] { return true; }, idle_);
   }
 
@@ -103,30 +104,30 @@ class Signals {
   // Tells the other ranks of the node that this one will not go on, and whose fault it is.
   void give_up_for(int culprit) const;
 
-  [[nodiscard]] Refusals &refusals() { return refusals_; }
+  [[nodiscard]] Refusals& refusals() { return refusals_; }
 
  private:
   static constexpr std::uint64_t kForgetEvery = std::uint64_t{1} << 46;  // tickets: at 60 ns each, 48 days
   static constexpr std::uint64_t kWrittenAhead = 8;  // a line is fetched for writing this many tickets before its turn
 
-  Outcome await_passed(const Line &progress, std::uint64_t ticket, int rank, const WaitPolicy &policy) {
+  Outcome await_passed(const Line& progress, std::uint64_t ticket, int rank, const WaitPolicy& policy) {
     const auto passed = [&progress, ticket] { return progress.passed(ticket); };
     if (passed() || (!polling_ && spin_until(policy, passed))) return Outcome::done;
     return wait_long(std::ref(passed), rank, policy);
   }
   // Waits after spinning was in vain.
-  [[gnu::cold]] Outcome wait_long(const std::function<bool()> &ready, int rank, const WaitPolicy &policy);
-  Outcome poll_again(const std::function<bool()> &ready, int rank);
+  [[gnu::cold]] Outcome wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy);
+  Outcome poll_again(const std::function<bool()>& ready, int rank);
   Outcome acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth);
   // Tells whether every rank of the node is known to have passed the ticket. If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const { return static_cast<std::int64_t>(passed_ - ticket) > 0; }
   [[nodiscard]] bool all_passed(std::uint64_t ticket);
   void forget_old_lines();
 
-  const Neighbours &here_;
-  const std::uint64_t mask_;   // of a ring of lines
-  std::uint64_t ticket_ = 0;   // see ticket()
-  std::uint64_t passed_ = 0;   // every rank of the node is known to have passed all tickets before this
+  const Neighbours& here_;
+  const std::uint64_t mask_;  // of a ring of lines
+  std::uint64_t ticket_ = 0;  // see ticket()
+  std::uint64_t passed_ = 0;  // every rank of the node is known to have passed all tickets before this
   WaitPolicy policy_;
   std::function<bool(int)> lost_;
   std::function<void()> idle_ = [] {};

@@ -6,8 +6,8 @@
 
 namespace copse::engine {
 
-bool StandIns::reachable(const Peer &heap, const Half &side) const {
-  for (const Block &block : side.blocks) {
+bool StandIns::reachable(const Peer& heap, const Half& side) const {
+  for (const Block& block : side.blocks) {
     const std::size_t bytes = block.count * call_.element_bytes;
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side.buffer + block.place) - heap.heap_base;
     if (bytes > 0 && !(offset < heap.heap_bytes && bytes <= heap.heap_bytes - offset)) return false;
@@ -15,9 +15,9 @@ bool StandIns::reachable(const Peer &heap, const Half &side) const {
   return true;
 }
 
-void StandIns::stand_in(Half &side, bool filled) const {
+void StandIns::stand_in(Half& side, bool filled) const {
   std::size_t bytes = 0;
-  for (const Block &block : side.blocks) {
+  for (const Block& block : side.blocks) {
     side.packed.push_back({static_cast<std::ptrdiff_t>(bytes), block.count});
     bytes += block.count * call_.element_bytes;
   }
@@ -28,11 +28,11 @@ void StandIns::stand_in(Half &side, bool filled) const {
                   side.blocks[i].count * call_.element_bytes);
 }
 
-StandIns::StandIns(const Program &program, const Call &call, int me, const Peer &heap) : call_(call) {
-  const auto side_of = [&](plan::Extent extent, const void *buffer, const Block *table) {
+StandIns::StandIns(const Program& program, const Call& call, int me, const Peer& heap) : call_(call) {
+  const auto side_of = [&](plan::Extent extent, const void* buffer, const Block* table) {
     Half side;
     if (buffer == nullptr) return side;
-    side.buffer = static_cast<std::byte *>(const_cast<void *>(buffer));
+    side.buffer = static_cast<std::byte*>(const_cast<void*>(buffer));
     const auto count = static_cast<std::size_t>(plan::blocks_in(extent, program.ranks));
     for (std::size_t i = 0; i < count; ++i) {
       Block block{static_cast<std::ptrdiff_t>(i * call.count * call.element_bytes), call.count};
@@ -60,7 +60,7 @@ StandIns::StandIns(const Program &program, const Call &call, int me, const Peer 
     call_.input = input_.memory.data();
     if (call.input_blocks != nullptr) call_.input_blocks = input_.packed.data();
   }
-  for (const Half *side : {&input_, &output_}) {
+  for (const Half* side : {&input_, &output_}) {
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(side->memory.data()) - heap.heap_base;
     usable_ &= side->memory.empty() || offset < heap.heap_bytes;
   }

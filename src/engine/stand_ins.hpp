@@ -15,22 +15,22 @@ namespace copse::engine {
 class StandIns {
  public:
   // Copies what the buffers hold. `me` is this rank, and `heap` is where its own buffers must lie.
-  StandIns(const Program &program, const Call &call, int me, const Peer &heap);
+  StandIns(const Program& program, const Call& call, int me, const Peer& heap);
 
   // Returns the call with the stand-ins in it, or null, with errno set, if the heap is full.
-  [[nodiscard]] const Call *call() const { return usable_ ? &call_ : nullptr; }
+  [[nodiscard]] const Call* call() const { return usable_ ? &call_ : nullptr; }
   // Brings the result to where it belongs, after the call.
   void deliver() const;
 
  private:
   struct Half {
-    std::byte *buffer = nullptr;
+    std::byte* buffer = nullptr;
     std::vector<Block> blocks;      // in the buffer
     std::vector<std::byte> memory;  // empty: the original buffer is used
     std::vector<Block> packed;      // in the memory
   };
-  [[nodiscard]] bool reachable(const Peer &heap, const Half &side) const;
-  void stand_in(Half &side, bool filled) const;
+  [[nodiscard]] bool reachable(const Peer& heap, const Half& side) const;
+  void stand_in(Half& side, bool filled) const;
 
   Call call_;
   Half input_, output_;

@@ -28,7 +28,7 @@ struct Words {
 
 class Trial {
  public:
-  Trial(const Segment &segment, int me, int partner)
+  Trial(const Segment& segment, int me, int partner)
       : segment_(segment), me_(me), partner_(partner), mine_(words(me)), theirs_(words(partner)), here_(kBytes) {
     mine_.given = reinterpret_cast<std::uintptr_t>(here_.data());
   }
@@ -43,7 +43,7 @@ class Trial {
   // `store` and `load` get a slot of the giver, one after the other as in the calls to come. Only the last turns count. The
   // first `first` turns bring the caches to the state in which later rounds will find them.
   template <class Store>
-  Given give(int first, Store &&store) {
+  Given give(int first, Store&& store) {
     Given least;
     for (int turn = -first; turn < kTurns && !failed_; ++turn) {
       const auto begin = Clock::now();
@@ -60,7 +60,7 @@ class Trial {
 
   // Returns the least time of `load`, in ns a byte.
   template <class Load>
-  float take(int first, Load &&load) {
+  float take(int first, Load&& load) {
     float least = 1e9F;
     for (int turn = -first; turn < kTurns && !failed_; ++turn) {
       hear(told_ + 1);
@@ -75,25 +75,19 @@ class Trial {
   // Returns how many turns use each slot once. The first slot holds the words.
   [[nodiscard]] int round() const { return static_cast<int>(segment_.geometry().slots[kClass].depth) - 1; }
 
-  void fill(std::byte *slot, void (*store)(void *, const void *, std::size_t) noexcept) {
-    store(slot, here_.data(), here_.size());
-  }
-  void read(const std::byte *slot) { kernels::copy(here_.data(), slot, here_.size()); }
+  void fill(std::byte* slot, void (*store)(void*, const void*, std::size_t) noexcept) { store(slot, here_.data(), here_.size()); }
+  void read(const std::byte* slot) { kernels::copy(here_.data(), slot, here_.size()); }
   void touch_buffer() { std::fill(here_.begin(), here_.end(), static_cast<std::byte>(told_)); }
-  void read_buffer(const Peer &partner) {
-    refused_ |= !kernel_read(partner, here_.data(), theirs_.given, here_.size());
-  }
+  void read_buffer(const Peer& partner) { refused_ |= !kernel_read(partner, here_.data(), theirs_.given, here_.size()); }
 
  private:
   static float each(Clock::duration time) {
     return std::chrono::duration_cast<Nanoseconds>(time).count() / static_cast<float>(kBytes);
   }
-  [[nodiscard]] std::byte *slot(int local) const {
+  [[nodiscard]] std::byte* slot(int local) const {
     return segment_.slot(local, 0, kClass, 1 + told_ % static_cast<std::uint64_t>(round()));
   }
-  [[nodiscard]] Words &words(int local) const {
-    return *reinterpret_cast<Words *>(segment_.slot(local, 0, kClass, 0));
-  }
+  [[nodiscard]] Words& words(int local) const { return *reinterpret_cast<Words*>(segment_.slot(local, 0, kClass, 0)); }
   void tell() { std::atomic_ref(mine_.told).store(++told_, std::memory_order_release); }
   void hear(std::uint64_t number) {
     while (!failed_ && std::atomic_ref(theirs_.told).load(std::memory_order_acquire) != number) {
@@ -102,7 +96,7 @@ class Trial {
     }
   }
 
-  const Segment &segment_;
+  const Segment& segment_;
   int me_, partner_;
   Words &mine_, &theirs_;
   std::vector<std::byte> here_;
@@ -113,19 +107,19 @@ class Trial {
 
 }  // namespace
 
-std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel) {
+std::optional<Costs> measure_costs(const Segment& segment, int me, int partner, const Peer* kernel) {
   Trial trial(segment, me, partner);
   Trial::Given cached, streamed;
   float read_cached = 0, read_streamed = 0, by_kernel = 0;
-  for (const bool mine : {me < partner, me > partner}) {
+  for (const bool mine : {me<partner, me> partner}) {
     if (mine) {
-      cached = trial.give(trial.round(), [&](std::byte *slot) { trial.fill(slot, kernels::copy); });
-      streamed = trial.give(0, [&](std::byte *slot) { trial.fill(slot, kernels::copy_streaming); });
-      if (kernel != nullptr) static_cast<void>(trial.give(0, [&](std::byte *) { trial.touch_buffer(); }));
+      cached = trial.give(trial.round(), [&](std::byte* slot) { trial.fill(slot, kernels::copy); });
+      streamed = trial.give(0, [&](std::byte* slot) { trial.fill(slot, kernels::copy_streaming); });
+      if (kernel != nullptr) static_cast<void>(trial.give(0, [&](std::byte*) { trial.touch_buffer(); }));
     } else {
-      read_cached = trial.take(trial.round(), [&](const std::byte *slot) { trial.read(slot); });
-      read_streamed = trial.take(0, [&](const std::byte *slot) { trial.read(slot); });
-      if (kernel != nullptr) by_kernel = trial.take(0, [&](const std::byte *) { trial.read_buffer(*kernel); });
+      read_cached = trial.take(trial.round(), [&](const std::byte* slot) { trial.read(slot); });
+      read_streamed = trial.take(0, [&](const std::byte* slot) { trial.read(slot); });
+      if (kernel != nullptr) by_kernel = trial.take(0, [&](const std::byte*) { trial.read_buffer(*kernel); });
     }
   }
   if (trial.failed()) return std::nullopt;

@@ -24,6 +24,6 @@ struct Costs {
 // `kernel` says how the partner is reached, or is null to leave the kernel out. The trial takes two to five ms. If the other
 // rank does not come, it takes at most 8 ms, and the answer is empty. A rank that comes late may still read slots that the
 // other already uses; it throws away what it read.
-[[nodiscard]] std::optional<Costs> measure_costs(const Segment &segment, int me, int partner, const Peer *kernel);
+[[nodiscard]] std::optional<Costs> measure_costs(const Segment& segment, int me, int partner, const Peer* kernel);
 
 }  // namespace copse::engine

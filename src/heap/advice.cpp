@@ -84,7 +84,7 @@ const char* hooks_hold() {
 
 // The names by which others call these functions. They carry the version of glibc's first ones, and no name is the
 // default version.
-#define COPSE_VERSIONED(name)                                                     \
+#define COPSE_VERSIONED(name)                                                       \
   __asm__(".symver copse_heap_" #name ", " #name "@" COPSE_HEAP_LIBC_VERSION "\n"); \
   extern "C" __attribute__((visibility("default"), used)) int copse_heap_##name
 

@@ -35,9 +35,9 @@ const char* open_backend(const Region& region, Backend* backend) {
   if (!find(library, "mi_version", &version) || !find(library, "mi_option_get", &option_get) ||
       !find(library, "mi_option_set", &option_set) || !find(library, "mi_manage_os_memory", &manage) ||
       !find(library, "mi_malloc", &backend->malloc) || !find(library, "mi_zalloc", &backend->zalloc) ||
-      !find(library, "mi_malloc_aligned_at", &backend->malloc_aligned_at) ||
-      !find(library, "mi_realloc", &backend->realloc) || !find(library, "mi_free", &backend->free) ||
-      !find(library, "mi_collect", &backend->collect) || !find(library, "mi_usable_size", &backend->usable_size)) {
+      !find(library, "mi_malloc_aligned_at", &backend->malloc_aligned_at) || !find(library, "mi_realloc", &backend->realloc) ||
+      !find(library, "mi_free", &backend->free) || !find(library, "mi_collect", &backend->collect) ||
+      !find(library, "mi_usable_size", &backend->usable_size)) {
     snprintf(text, sizeof text, "%s lacks a function of mimalloc %d", kLibrary, MI_MALLOC_VERSION);
     return text;
   }

@@ -34,20 +34,11 @@ size_t parse_size(const char* text) {
   const unsigned long long number = strtoull(text, &end, 10);
   unsigned shift = 0;
   switch (*end) {
-    case 'K':
-      shift = 10;
-      break;
-    case 'M':
-      shift = 20;
-      break;
-    case 'G':
-      shift = 30;
-      break;
-    case 'T':
-      shift = 40;
-      break;
-    default:
-      break;
+    case 'K': shift = 10; break;
+    case 'M': shift = 20; break;
+    case 'G': shift = 30; break;
+    case 'T': shift = 40; break;
+    default: break;
   }
   if (shift != 0) ++end;
   if (errno != 0 || *end != '\0' || number > (uint64_t{1} << 47) >> shift) return 0;
@@ -58,8 +49,7 @@ const char* choose_size(size_t* bytes) {
   if (const char* wish = getenv("COPSE_HEAP_BYTES")) {
     *bytes = parse_size(wish);
     if (*bytes < kSegment) {
-      return because("COPSE_HEAP_BYTES=%.60s is not a size of at least 32M; write bytes, or a number with K, M, G or T",
-                     wish);
+      return because("COPSE_HEAP_BYTES=%.60s is not a size of at least 32M; write bytes, or a number with K, M, G or T", wish);
     }
   } else {
     *bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -68,9 +58,8 @@ const char* choose_size(size_t* bytes) {
   // A file that grows past this limit raises SIGXFSZ instead of merely failing. So check first.
   struct rlimit file_size;
   if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < *bytes) {
-    return because(
-        "the limit on file sizes (ulimit -f) is %llu bytes and the heap wants %zu; raise it, or set COPSE_HEAP_BYTES",
-        static_cast<unsigned long long>(file_size.rlim_cur), *bytes);
+    return because("the limit on file sizes (ulimit -f) is %llu bytes and the heap wants %zu; raise it, or set COPSE_HEAP_BYTES",
+                   static_cast<unsigned long long>(file_size.rlim_cur), *bytes);
   }
   return nullptr;
 }
@@ -194,15 +183,13 @@ const char* open_region(Region* region) {
   if (const char* why = choose_size(&bytes)) return why;
   if (const char* why = make_file(bytes, &fd)) return why;
   char* const base = map_aligned(bytes, PROT_NONE, MAP_SHARED, fd);
-  void* const open =
-      map(nullptr, bytes / kGrain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  void* const open = map(nullptr, bytes / kGrain, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (base == nullptr || open == MAP_FAILED) {
     const int error = errno;
     if (base != nullptr) unmap(base, bytes);
     if (open != MAP_FAILED) unmap(open, bytes / kGrain);
     close(fd);
-    return because("no room for %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes,
-                   strerror(error));
+    return because("no room for %zu bytes of address space (ulimit -v?): %s; set COPSE_HEAP_BYTES lower", bytes, strerror(error));
   }
   struct stat status;
   fstat(fd, &status);

@@ -24,12 +24,8 @@ struct Region {
   uint64_t inode = 0;
   unsigned char* open = nullptr;  // for each grain: 1 if it is open
 
-  bool contains(const void* p) const {
-    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(base) < bytes;
-  }
-  bool is_open(const void* p) const {
-    return open[static_cast<size_t>(static_cast<const char*>(p) - base) / kGrain] != 0;
-  }
+  bool contains(const void* p) const { return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(base) < bytes; }
+  bool is_open(const void* p) const { return open[static_cast<size_t>(static_cast<const char*>(p) - base) / kGrain] != 0; }
 };
 
 // Maps a fresh region of COPSE_HEAP_BYTES (a number, or a number with K, M, G or T). The default is the size of the

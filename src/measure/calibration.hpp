@@ -15,7 +15,7 @@ namespace copse::measure {
 struct Options {
   double seconds = 10;  // no round begins later, once there are three
   // Called before each measurement: which fraction of the time is over, and what comes.
-  std::function<void(double, const std::string &)> say;
+  std::function<void(double, const std::string&)> say;
 };
 
 struct Calibration {
@@ -28,9 +28,9 @@ struct Calibration {
 };
 
 // Throws std::runtime_error if something fails that has to work, topology::Error if the machine cannot be discovered.
-[[nodiscard]] Calibration calibrate(const Options &options);
+[[nodiscard]] Calibration calibrate(const Options& options);
 
 // Returns the machine's file (docs/machines.md). `date` and `version` are for its sources.
-[[nodiscard]] std::string machine_file(const Calibration &found, const std::string &date, const std::string &version);
+[[nodiscard]] std::string machine_file(const Calibration& found, const std::string& date, const std::string& version);
 
 }  // namespace copse::measure

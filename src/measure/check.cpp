@@ -40,31 +40,35 @@ std::size_t blocks_of(plan::Extent extent, int ranks) {
   return extent == plan::Extent::message ? 1 : static_cast<std::size_t>(plan::blocks_in(extent, ranks));
 }
 
-std::size_t input_bytes(const Cell &cell) { return cell.bytes * blocks_of(algorithms::traits_of(cell.collective).input, cell.ranks); }
-std::size_t output_bytes(const Cell &cell) { return cell.bytes * blocks_of(algorithms::traits_of(cell.collective).output, cell.ranks); }
+std::size_t input_bytes(const Cell& cell) {
+  return cell.bytes * blocks_of(algorithms::traits_of(cell.collective).input, cell.ranks);
+}
+std::size_t output_bytes(const Cell& cell) {
+  return cell.bytes * blocks_of(algorithms::traits_of(cell.collective).output, cell.ranks);
+}
 
 std::size_t element_bytes(Collective collective) { return algorithms::traits_of(collective).reduces ? sizeof(double) : 1; }
 
 // What the ranks of a crew know about one another, as founding.cpp would find it out from the costs in the machine's file.
-choose::Situation situation_of(const price::Parameters &machine, const Cell &cell) {
+choose::Situation situation_of(const price::Parameters& machine, const Cell& cell) {
   choose::Situation situation;
   situation.ranks = cell.ranks;
   situation.oversubscribed = cell.turns;
   situation.addressable = situation.anywhere = !cell.processes || machine.kernel;
   situation.direct = !cell.processes;
   if (cell.processes && machine.kernel) {
-    const price::Nearness &near = machine.nearness.front();
-    const price::KernelCopy &kernel = *machine.kernel;
+    const price::Nearness& near = machine.nearness.front();
+    const price::KernelCopy& kernel = *machine.kernel;
     situation.costs = {static_cast<float>(1 / near.write), static_cast<float>(1 / near.read.one),
                        static_cast<float>(kernel.page_ns / kPage + 1 / std::min(kernel.rate, near.read.one))};
   }
   return situation;
 }
 
-double predicted(const Trial &trial, const price::Parameters &machine) {
+double predicted(const Trial& trial, const price::Parameters& machine) {
   price::Question question;
-  analysis::Variant &variant = question.variant;
-  const choose::Decision &decision = trial.run.decision;
+  analysis::Variant& variant = question.variant;
+  const choose::Decision& decision = trial.run.decision;
   variant.row = decision.algorithm;
   variant.carrier = decision.carrier;
   variant.radix = decision.radix;
@@ -91,11 +95,8 @@ struct Board {
 // One rank of a crew in one cell.
 class Rank {
  public:
-  Rank(const Trial &trial, std::size_t me, Communicator &communicator, Board &board, std::byte *seconds)
-      : communicator_(communicator),
-        board_(board),
-        seconds_(reinterpret_cast<double *>(seconds)),
-        me_(me),
+  Rank(const Trial& trial, std::size_t me, Communicator& communicator, Board& board, std::byte* seconds)
+      : communicator_(communicator), board_(board), seconds_(reinterpret_cast<double*>(seconds)), me_(me),
         input_(std::max<std::size_t>(kPage, input_bytes(trial.cell))),
         output_(std::max<std::size_t>(kPage, output_bytes(trial.cell))) {
     const kernels::ReducePair sum = kernels::reduce_kernels(COPSE_SUM, COPSE_DOUBLE);
@@ -141,9 +142,9 @@ class Rank {
     return *std::max_element(seconds_, seconds_ + communicator_.ranks());
   }
 
-  Communicator &communicator_;
-  Board &board_;
-  double *seconds_;  // of each rank
+  Communicator& communicator_;
+  Board& board_;
+  double* seconds_;  // of each rank
   std::size_t me_;
   Pages input_, output_;
   engine::Combine combine_;
@@ -153,42 +154,43 @@ class Rank {
 // The memory in which a crew meets in one cell.
 struct Room {
   explicit Room(int ranks)
-      : meeting((communicator::board_bytes(ranks) + kPage - 1) / kPage * kPage),
-        board((sizeof(Board) + kPage - 1) / kPage * kPage),
+      : meeting((communicator::board_bytes(ranks) + kPage - 1) / kPage * kPage), board((sizeof(Board) + kPage - 1) / kPage * kPage),
         pages(meeting + board + sizeof(double) * static_cast<std::size_t>(ranks)) {
     new (pages.at(meeting)) Board(ranks);
   }
-  [[nodiscard]] Board &shared() const { return *reinterpret_cast<Board *>(pages.at(meeting)); }
-  [[nodiscard]] std::byte *seconds() const { return pages.at(meeting + board); }
+  [[nodiscard]] Board& shared() const { return *reinterpret_cast<Board*>(pages.at(meeting)); }
+  [[nodiscard]] std::byte* seconds() const { return pages.at(meeting + board); }
   std::size_t meeting, board;
   Pages pages;
 };
 
-// The call is forced to run by what was chosen, cut as was chosen. Slots are written into the caches, as the price has it; by itself
-// Copse may go past them.
-choose::Settings settings_of(const choose::Decision &decision) {
+// The call is forced to run by what was chosen, cut as was chosen. Slots are written into the caches, as the price has it; by
+// itself Copse may go past them.
+choose::Settings settings_of(const choose::Decision& decision) {
   choose::Settings settings;
   settings.learn = choose::Learn::never;
   settings.bind = "none";
   settings.slots = choose::Stores::cached;
   settings.forced.push_back({decision.algorithm->collective, decision.algorithm, decision.carrier, decision.radix});
   using Mode = choose::Fragmentation::Mode;
-  settings.fragment = decision.fragment_bytes > 0 ? choose::Fragmentation{Mode::fixed, decision.fragment_bytes} : choose::Fragmentation{Mode::none, 0};
+  settings.fragment = decision.fragment_bytes > 0 ? choose::Fragmentation{Mode::fixed, decision.fragment_bytes}
+                                                  : choose::Fragmentation{Mode::none, 0};
   return settings;
 }
 
-void measure(Trial &trial, const Inquiry &inquiry, const std::vector<unsigned> &processors) {
+void measure(Trial& trial, const Inquiry& inquiry, const std::vector<unsigned>& processors) {
   const Room room(trial.cell.ranks);
   const choose::Settings settings = settings_of(trial.run.decision);
   const auto body = [&](std::size_t me) {
     std::string why;
-    auto bootstrap = communicator::meet_in_memory(room.pages.at(), static_cast<int>(me), trial.cell.ranks, communicator::Deadline::after(60));
+    auto bootstrap =
+        communicator::meet_in_memory(room.pages.at(), static_cast<int>(me), trial.cell.ranks, communicator::Deadline::after(60));
     const auto made = Communicator::create(std::move(bootstrap), nullptr, settings, why);
     if (!made) throw std::runtime_error("no communicator could be made: " + why);
     Rank(trial, me, *made, room.shared(), room.seconds()).measure(inquiry.seconds, inquiry.batches);
   };
   trial.cell.processes ? in_processes(processors, body) : in_threads(processors, body);
-  const double *const batches = room.shared().batches;
+  const double* const batches = room.shared().batches;
   const Figure figure = figure_of({batches, batches + inquiry.batches});
   trial.cell.measured_ns = *std::min_element(batches, batches + inquiry.batches);  // disturbances only add
   trial.cell.spread = figure.spread;
@@ -196,7 +198,8 @@ void measure(Trial &trial, const Inquiry &inquiry, const std::vector<unsigned> &
 
 // A virtual machine's processors may share a cache at one time and only a memory at another. The price is of the state in which the
 // machine was measured, so a cell that meets another state is measured again.
-void measure_in_state(Trial &trial, const Inquiry &inquiry, const std::vector<unsigned> &processors, const price::Parameters &machine) {
+void measure_in_state(Trial& trial, const Inquiry& inquiry, const std::vector<unsigned>& processors,
+                      const price::Parameters& machine) {
   constexpr int kTries = 4;
   constexpr double kAlike = 1.5;
   const Pair pair{processors.front(), processors.back()};
@@ -215,20 +218,20 @@ void measure_in_state(Trial &trial, const Inquiry &inquiry, const std::vector<un
 }
 
 // Returns a processor for each rank, where block layout puts it.
-std::vector<unsigned> processors_for(const topology::Machine &here, int ranks) {
+std::vector<unsigned> processors_for(const topology::Machine& here, int ranks) {
   std::vector<unsigned> processors;
   for (int rank = 0; rank < ranks; ++rank)
     processors.push_back(topology::processors_for(here, topology::BindingPolicy::core, rank, ranks).front());
   return processors;
 }
 
-bool has_room(const Cell &cell) {
+bool has_room(const Cell& cell) {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const std::size_t all = (input_bytes(cell) + output_bytes(cell)) * static_cast<std::size_t>(cell.ranks);
   return pages <= 0 || all <= static_cast<std::size_t>(pages) * kPage / 4;
 }
 
-std::vector<Trial> trials_of(const price::Parameters &machine, const Inquiry &inquiry, int processors) {
+std::vector<Trial> trials_of(const price::Parameters& machine, const Inquiry& inquiry, int processors) {
   std::vector<Trial> trials;
   for (const bool processes : {false, true}) {
     for (const int ranks : inquiry.ranks) {
@@ -251,12 +254,12 @@ std::vector<Trial> trials_of(const price::Parameters &machine, const Inquiry &in
 
 }  // namespace
 
-std::vector<Cell> check(const price::Parameters &machine, const Inquiry &inquiry) {
+std::vector<Cell> check(const price::Parameters& machine, const Inquiry& inquiry) {
   const auto here = topology::Machine::discover();
   std::vector<Trial> trials = trials_of(machine, inquiry, static_cast<int>(here.cores().size()));
   std::vector<Cell> cells;
-  for (Trial &trial : trials) {
-    const Cell &cell = trial.cell;
+  for (Trial& trial : trials) {
+    const Cell& cell = trial.cell;
     if (inquiry.say) {
       inquiry.say(static_cast<double>(cells.size()) / static_cast<double>(trials.size()),
                   std::string(algorithms::name_of(cell.collective)) + ", " + std::to_string(cell.bytes) + " bytes, " +

@@ -17,7 +17,7 @@ struct Inquiry {
   std::vector<int> ranks;
   double seconds = 0.0015;  // of a batch of calls
   int batches = 30;
-  std::function<void(double, const std::string &)> say;  // as in Options
+  std::function<void(double, const std::string&)> say;  // as in Options
 };
 
 // Many fields: a call, what runs it, and its two times.
@@ -35,8 +35,8 @@ struct Cell {
   [[nodiscard]] double error() const { return measured_ns > 0 ? predicted_ns / measured_ns - 1 : 0; }
 };
 
-// Runs each call by what Copse chooses here, and prices the same. Calls whose buffers would take a quarter of the machine's memory are
-// left out. Throws std::runtime_error if ranks cannot be made or a call fails.
-[[nodiscard]] std::vector<Cell> check(const price::Parameters &machine, const Inquiry &inquiry);
+// Runs each call by what Copse chooses here, and prices the same. Calls whose buffers would take a quarter of the machine's memory
+// are left out. Throws std::runtime_error if ranks cannot be made or a call fails.
+[[nodiscard]] std::vector<Cell> check(const price::Parameters& machine, const Inquiry& inquiry);
 
 }  // namespace copse::measure

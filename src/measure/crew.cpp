@@ -37,8 +37,8 @@ void bind_to(unsigned processor) {
 }
 
 Pages::Pages(std::size_t bytes)
-    : bytes_(bytes),
-      base_(static_cast<std::byte *>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0))) {
+    : bytes_(bytes), base_(static_cast<std::byte*>(
+                         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0))) {
   if (base_ == MAP_FAILED) throw std::bad_alloc();
 }
 Pages::~Pages() { munmap(base_, bytes_); }
@@ -57,7 +57,7 @@ void Gate::meet() {
   if (!came) throw std::runtime_error("a thread or process that takes part in the measurement has not come for a minute");
 }
 
-void in_threads(std::span<const unsigned> processors, const std::function<void(std::size_t)> &body) {
+void in_threads(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body) {
   std::exception_ptr first;
   std::mutex mutex;
   std::vector<std::thread> threads;
@@ -72,11 +72,11 @@ void in_threads(std::span<const unsigned> processors, const std::function<void(s
       }
     });
   }
-  for (std::thread &thread : threads) thread.join();
+  for (std::thread& thread : threads) thread.join();
   if (first) std::rethrow_exception(first);
 }
 
-void in_processes(std::span<const unsigned> processors, const std::function<void(std::size_t)> &body) {
+void in_processes(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body) {
   std::fflush(nullptr);  // otherwise the children would print buffered output again
   std::vector<pid_t> children;
   const auto end_all = [&] {
@@ -95,7 +95,7 @@ void in_processes(std::span<const unsigned> processors, const std::function<void
       bind_to(processors[member]);
       try {
         body(member);
-      } catch (const std::exception &error) {
+      } catch (const std::exception& error) {
         std::fprintf(stderr, "copse-native calibrate: %s\n", error.what());
         _exit(1);
       }

@@ -22,14 +22,14 @@ class Pages {
  public:
   explicit Pages(std::size_t bytes);
   ~Pages();
-  Pages(const Pages &) = delete;
-  Pages &operator=(const Pages &) = delete;
-  [[nodiscard]] std::byte *at(std::size_t offset = 0) const { return base_ + offset; }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  [[nodiscard]] std::byte* at(std::size_t offset = 0) const { return base_ + offset; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   std::size_t bytes_;
-  std::byte *base_;
+  std::byte* base_;
 };
 
 // Where the members of a crew wait for one another. It may lie in memory that processes share.
@@ -46,9 +46,9 @@ class Gate {
 
 // Runs body(0) .. body(n - 1) at the same time, each in a thread on the processor with that index. Throws what the first of them
 // threw; then no other may wait for it.
-void in_threads(std::span<const unsigned> processors, const std::function<void(std::size_t)> &body);
+void in_threads(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body);
 
 // The same, each in a forked process. What they find must go into Pages. Throws std::runtime_error if one does not end well.
-void in_processes(std::span<const unsigned> processors, const std::function<void(std::size_t)> &body);
+void in_processes(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body);
 
 }  // namespace copse::measure

@@ -8,7 +8,7 @@ namespace copse::measure {
 namespace {
 
 // The value at a fraction of the way from the least to the greatest, between two neighbours where it falls between them.
-double quantile(const std::vector<double> &sorted, double fraction) {
+double quantile(const std::vector<double>& sorted, double fraction) {
   const double place = fraction * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(place));
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -25,7 +25,7 @@ Figure figure_of(std::vector<double> values) {
   return {median, median > 0 ? middle / median : 0};
 }
 
-Figure Figures::at(const std::string &place) const {
+Figure Figures::at(const std::string& place) const {
   const auto found = rounds_.find(place);
   return found == rounds_.end() ? Figure{} : figure_of(found->second);
 }

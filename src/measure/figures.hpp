@@ -9,7 +9,7 @@
 namespace copse::measure {
 
 struct Figure {
-  double value = 0;   // the median over the rounds
+  double value = 0;  // the median over the rounds
   double spread = 0;  // the middle half of the rounds, from its least to its greatest value, relative to the median
 };
 
@@ -18,11 +18,11 @@ struct Figure {
 
 class Figures {
  public:
-  void add(const std::string &place, double value) { rounds_[place].push_back(value); }
-  [[nodiscard]] bool has(const std::string &place) const { return rounds_.contains(place); }
+  void add(const std::string& place, double value) { rounds_[place].push_back(value); }
+  [[nodiscard]] bool has(const std::string& place) const { return rounds_.contains(place); }
   // Of a place that was measured. Others have a value of 0.
-  [[nodiscard]] Figure at(const std::string &place) const;
-  [[nodiscard]] const std::map<std::string, std::vector<double>> &rounds() const { return rounds_; }
+  [[nodiscard]] Figure at(const std::string& place) const;
+  [[nodiscard]] const std::map<std::string, std::vector<double>>& rounds() const { return rounds_; }
 
  private:
   std::map<std::string, std::vector<double>> rounds_;

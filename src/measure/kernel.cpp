@@ -28,7 +28,7 @@ struct Board {
 
 // The least of several times in ns. Where the other process is to copy at the same time, the median: what is wanted is not the
 // luckiest turn.
-double time_of(const engine::Peer &peer, std::byte *here, std::uintptr_t there, std::size_t bytes, bool &works, bool median) {
+double time_of(const engine::Peer& peer, std::byte* here, std::uintptr_t there, std::size_t bytes, bool& works, bool median) {
   std::vector<double> times;
   for (int time = 0; time < 64 && works; ++time) {
     const auto begin = Clock::now();
@@ -43,18 +43,18 @@ double time_of(const engine::Peer &peer, std::byte *here, std::uintptr_t there, 
 
 std::optional<KernelCosts> kernel_costs(Pair pair, double most) {
   const Pages memory(sizeof(Board));
-  Board &board = *new (memory.at()) Board;
+  Board& board = *new (memory.at()) Board;
   in_processes(std::array{pair.first, pair.second}, [&](std::size_t me) {
     std::vector<std::byte> theirs(kPage * (kPages + 1), std::byte{1}), mine(kPage * (kPages + 1), std::byte{2});
-    const auto aligned = [](std::vector<std::byte> &bytes) {
-      return reinterpret_cast<std::byte *>((reinterpret_cast<std::uintptr_t>(bytes.data()) + kPage - 1) / kPage * kPage);
+    const auto aligned = [](std::vector<std::byte>& bytes) {
+      return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(bytes.data()) + kPage - 1) / kPage * kPage);
     };
     board.process[me] = engine::this_process();
     board.buffer[me] = reinterpret_cast<std::uintptr_t>(aligned(theirs));
     board.gate.meet();
     engine::Peer peer;
     peer.process = engine::Process::find(board.process[1 - me]);
-    std::byte *const here = aligned(mine);
+    std::byte* const here = aligned(mine);
     const std::uintptr_t there = board.buffer[1 - me];
     if (me == 0) {
       board.call = time_of(peer, here, there, 1, board.works, false);

@@ -13,8 +13,8 @@ struct KernelCosts {
   double rate = 0;        // bytes per ns within a page
 };
 
-// Returns nothing if the kernel does not copy between the processes here. The kernel moves bytes no faster than `most`: those of a page
-// take so little beside the call that they might seem to take no time.
+// Returns nothing if the kernel does not copy between the processes here. The kernel moves bytes no faster than `most`: those of a
+// page take so little beside the call that they might seem to take no time.
 [[nodiscard]] std::optional<KernelCosts> kernel_costs(Pair pair, double most);
 
 }  // namespace copse::measure

@@ -19,7 +19,7 @@ constexpr std::size_t kLine = 64, kPage = 4096, kStrip = 65536;
 
 // Measures on the processor, in a thread of its own.
 template <class Body>
-double on(unsigned processor, Body &&body) {
+double on(unsigned processor, Body&& body) {
   double result = 0;
   in_threads(std::array{processor}, [&](std::size_t) { result = body(); });
   return result;
@@ -27,7 +27,7 @@ double on(unsigned processor, Body &&body) {
 
 // Writes into each of some lines which one follows it: all of them once, in a random order. The lines of a page come one after the
 // other, because a program that reads much meets a new page as seldom.
-void make_chain(std::byte *base, std::size_t bytes) {
+void make_chain(std::byte* base, std::size_t bytes) {
   std::minstd_rand random(1);
   std::vector<std::size_t> pages(bytes / kPage), lines(kPage / kLine), order;
   std::iota(pages.begin(), pages.end(), 0);
@@ -37,23 +37,22 @@ void make_chain(std::byte *base, std::size_t bytes) {
     std::shuffle(lines.begin(), lines.end(), random);
     for (const std::size_t line : lines) order.push_back(page * kPage + line * kLine);
   }
-  for (std::size_t i = 0; i < order.size(); ++i)
-    *reinterpret_cast<std::size_t *>(base + order[i]) = order[(i + 1) % order.size()];
+  for (std::size_t i = 0; i < order.size(); ++i) *reinterpret_cast<std::size_t*>(base + order[i]) = order[(i + 1) % order.size()];
 }
 
 // Returns the time of a step along the chain, in ns. Its end depends on every step, so that none is left out.
-double walk(const std::byte *base, std::size_t steps) {
+double walk(const std::byte* base, std::size_t steps) {
   static std::atomic<std::size_t> end{0};
   std::size_t at = 0;
   const auto begin = Clock::now();
-  for (std::size_t i = 0; i < steps; ++i) at = *reinterpret_cast<const std::size_t *>(base + at);
+  for (std::size_t i = 0; i < steps; ++i) at = *reinterpret_cast<const std::size_t*>(base + at);
   end.store(at, std::memory_order_relaxed);
   return ns_since(begin) / static_cast<double>(steps);
 }
 
 // The least time of several runs, in ns.
 template <class Run>
-double least_ns(int times, Run &&run) {
+double least_ns(int times, Run&& run) {
   double least = 1e18;
   for (int time = 0; time < times; ++time) {
     const auto begin = Clock::now();

@@ -29,20 +29,19 @@ constexpr std::size_t kMostPairs = 64;   // that are measured at the same time
 
 // Waits without giving up the processor: the members of a crew have one each. Other programs may want it all the same, so a
 // long wait yields.
-void await(const Line &line, std::uint64_t ticket) {
-  engine::wait_until(
-      engine::WaitPolicy::dedicated(), [&] { return line.reached(ticket); }, [] { return true; });
+void await(const Line& line, std::uint64_t ticket) {
+  engine::wait_until(engine::WaitPolicy::dedicated(), [&] { return line.reached(ticket); }, [] { return true; });
 }
 
 // The ring of lines of one member.
 struct Words {
-  explicit Words(std::byte *memory) : lines(reinterpret_cast<Line *>(memory)) {}
+  explicit Words(std::byte* memory) : lines(reinterpret_cast<Line*>(memory)) {}
   void post(std::uint64_t ticket) const {
     lines[ticket % kRing].post(ticket);
     engine::fetch_to_write(&lines[(ticket + kAhead) % kRing]);
   }
   void hear(std::uint64_t ticket) const { await(lines[ticket % kRing], ticket); }
-  Line *lines;
+  Line* lines;
   static constexpr std::size_t kBytes = kRing * sizeof(Line);
 };
 
@@ -64,36 +63,38 @@ double clock_ns() {
   return cost;
 }
 
-std::uint64_t distance_between(const topology::Machine &machine, const topology::Place &a, const topology::Place &b) {
-  const auto &distances = machine.distances();
+std::uint64_t distance_between(const topology::Machine& machine, const topology::Place& a, const topology::Place& b) {
+  const auto& distances = machine.distances();
   if (distances.empty()) return 0;
   return distances[static_cast<std::size_t>(a.at(Level::numa))][static_cast<std::size_t>(b.at(Level::numa))];
 }
 
 // Levels do not nest in the same order on all machines. The more parts a level has, the further inside it is.
-std::pair<int, Level> depth_of(const topology::Machine &machine, Level level) { return {std::max(1, machine.count(level)), level}; }
+std::pair<int, Level> depth_of(const topology::Machine& machine, Level level) { return {std::max(1, machine.count(level)), level}; }
 
 // The innermost level that has both; of levels that the machine has.
-Level level_between(const topology::Machine &machine, const topology::Place &a, const topology::Place &b) {
+Level level_between(const topology::Machine& machine, const topology::Place& a, const topology::Place& b) {
   Level inner = Level::node;
   for (const Level level : topology::kAllLevels)
-    if (machine.count(level) > 0 && a.at(level) == b.at(level)) inner = std::max(depth_of(machine, inner), depth_of(machine, level)).second;
+    if (machine.count(level) > 0 && a.at(level) == b.at(level))
+      inner = std::max(depth_of(machine, inner), depth_of(machine, level)).second;
   return inner;
 }
 
 // The level of the parts between which there are links at this one.
-Level level_inside(const topology::Machine &machine, Level level) {
+Level level_inside(const topology::Machine& machine, Level level) {
   Level inside = Level::core;
   for (const Level each : topology::kAllLevels)
-    if (machine.count(each) > std::max(1, machine.count(level))) inside = std::min(depth_of(machine, inside), depth_of(machine, each)).second;
+    if (machine.count(each) > std::max(1, machine.count(level)))
+      inside = std::min(depth_of(machine, inside), depth_of(machine, each)).second;
   return inside;
 }
 
 }  // namespace
 
-std::vector<Neighbourhood> neighbourhoods(const topology::Machine &machine, const topology::CpuSet &usable) {
-  std::vector<const topology::Processor *> processors;
-  for (const topology::Processor &each : machine.processors())
+std::vector<Neighbourhood> neighbourhoods(const topology::Machine& machine, const topology::CpuSet& usable) {
+  std::vector<const topology::Processor*> processors;
+  for (const topology::Processor& each : machine.processors())
     if (std::find(usable.begin(), usable.end(), each.number) != usable.end()) processors.push_back(&each);
   // By level, the inner ones first, and by distance. Each has the pairs that can be measured at the same time: within the part of
   // the machine that the first pair is in and, where links matter, over the same link.
@@ -103,26 +104,28 @@ std::vector<Neighbourhood> neighbourhoods(const topology::Machine &machine, cons
     Neighbourhood there;
   };
   std::map<std::tuple<int, int, std::uint64_t>, Found> found;
-  for (const auto *a : processors) {
-    for (const auto *b : processors) {
+  for (const auto* a : processors) {
+    for (const auto* b : processors) {
       if (a->number == b->number) continue;
       const Level level = level_between(machine, a->place, b->place);
       const std::uint64_t distance = level < Level::numa ? distance_between(machine, a->place, b->place) : 0;
       const auto [at, fresh] = found.try_emplace({-depth_of(machine, level).first, -static_cast<int>(level), distance});
-      Found &those = at->second;
+      Found& those = at->second;
       if (fresh) those = {a->place, b->place, {}, {level, distance, {}}};
       const Level inside = level_inside(machine, level);
-      const bool same_way = level >= Level::l3 ? a->place.at(level) == those.first.at(level)
-                                               : a->place.at(inside) == those.first.at(inside) &&
-                                                     b->place.at(inside) == those.second.at(inside);
-      const auto is_taken = [&](unsigned number) { return std::find(those.taken.begin(), those.taken.end(), number) != those.taken.end(); };
+      const bool same_way = level >= Level::l3
+                                ? a->place.at(level) == those.first.at(level)
+                                : a->place.at(inside) == those.first.at(inside) && b->place.at(inside) == those.second.at(inside);
+      const auto is_taken = [&](unsigned number) {
+        return std::find(those.taken.begin(), those.taken.end(), number) != those.taken.end();
+      };
       if (!same_way || is_taken(a->number) || is_taken(b->number) || those.there.pairs.size() == kMostPairs) continue;
       those.taken.insert(those.taken.end(), {a->number, b->number});
       those.there.pairs.push_back({a->number, b->number});
     }
   }
   std::vector<Neighbourhood> result;
-  for (auto &[key, each] : found) {
+  for (auto& [key, each] : found) {
     const bool nearest = result.empty() || result.back().level != each.there.level;
     if (nearest) each.there.distance = 0;
     result.push_back(std::move(each.there));
@@ -157,7 +160,7 @@ double line_ns(Pair pair) {
   constexpr std::size_t kLines = 512;
   constexpr int kTimes = 8;
   const Pages memory(2 * Words::kBytes + kLines * sizeof(Line));
-  auto *const chain = reinterpret_cast<Line *>(memory.at(2 * Words::kBytes));
+  auto* const chain = reinterpret_cast<Line*>(memory.at(2 * Words::kBytes));
   std::vector<std::size_t> order(kLines);
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
@@ -166,8 +169,7 @@ double line_ns(Pair pair) {
     const Words mine(memory.at(member * Words::kBytes)), theirs(memory.at((1 - member) * Words::kBytes));
     for (std::uint64_t time = 0; time < kTimes; ++time) {
       if (member == 0) {
-        for (std::size_t i = 0; i < kLines; ++i)
-          chain[order[i]].word.store(order[(i + 1) % kLines], std::memory_order_relaxed);
+        for (std::size_t i = 0; i < kLines; ++i) chain[order[i]].word.store(order[(i + 1) % kLines], std::memory_order_relaxed);
         mine.post(time);
         theirs.hear(time);
         continue;
@@ -189,7 +191,7 @@ Rates rates(Pair pair) {
   Rates found;
   in_threads(std::array{pair.first, pair.second}, [&](std::size_t member) {
     const Words mine(memory.at(member * Words::kBytes)), theirs(memory.at((1 - member) * Words::kBytes));
-    std::byte *const own = buffers.at(member * kBuffer);
+    std::byte* const own = buffers.at(member * kBuffer);
     std::vector<double> times;
     for (std::uint64_t turn = 0; turn < 2 * kSlots; ++turn) {
       std::byte *const slot = memory.at(2 * Words::kBytes + turn % kSlots * kSlot), *const here = own + turn * kSlot % kBuffer;
@@ -207,7 +209,7 @@ Rates rates(Pair pair) {
 
 double rate_together(std::span<const Pair> pairs, bool both_ways) {
   std::vector<unsigned> processors;
-  for (const Pair &pair : pairs) processors.insert(processors.end(), {pair.first, pair.second});
+  for (const Pair& pair : pairs) processors.insert(processors.end(), {pair.first, pair.second});
   // Each member has a buffer of which it reads the other's. All write theirs, meet, and read.
   constexpr int kTimes = 12;
   const Pages memory(processors.size() * kBuffer), own(processors.size() * kBuffer);
@@ -226,7 +228,7 @@ double rate_together(std::span<const Pair> pairs, bool both_ways) {
     }
   });
   double sum = 0;
-  for (auto &each : times)
+  for (auto& each : times)
     if (!each.empty()) sum += kBuffer / median_of(std::move(each));
   return sum;
 }

@@ -21,7 +21,7 @@ struct Neighbourhood {
 };
 
 // Returns the levels between these processors, from the innermost to the outermost, and within a level from near to far.
-[[nodiscard]] std::vector<Neighbourhood> neighbourhoods(const topology::Machine &machine, const topology::CpuSet &usable);
+[[nodiscard]] std::vector<Neighbourhood> neighbourhoods(const topology::Machine& machine, const topology::CpuSet& usable);
 
 // Returns the time from one rank's store of a word until the other sees it: half of a word there and another one back.
 [[nodiscard]] double flag_ns(Pair pair);

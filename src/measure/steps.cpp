@@ -27,7 +27,7 @@ constexpr int kTimes = 24;
 struct Times {
   double root = 1e9, other = 1e9;
 };
-Times gather(const Ranks &ranks) {
+Times gather(const Ranks& ranks) {
   Times least;
   std::array<double, kMany> all{};
   double one = 1;
@@ -53,7 +53,7 @@ Times gather(const Ranks &ranks) {
 double look_ns() {
   constexpr int kLooks = 64;
   const Pages memory(kLooks * sizeof(engine::Line));
-  auto *const lines = reinterpret_cast<engine::Line *>(memory.at());
+  auto* const lines = reinterpret_cast<engine::Line*>(memory.at());
   for (int i = 0; i < kLooks; ++i) lines[i].post(1);
   double least = 1e9;
   for (int time = 0; time < 64; ++time) {
@@ -88,14 +88,14 @@ Solo::Ranks Solo::make(int ranks) {
       made[number] = Communicator::create(meeting.come(rank, communicator::Deadline::after(60)), nullptr, settings, why[number]);
     });
   }
-  for (std::thread &thread : threads) thread.join();
+  for (std::thread& thread : threads) thread.join();
   for (std::size_t rank = 0; rank < made.size(); ++rank)
     if (!made[rank]) throw std::runtime_error("no communicator could be made: " + why[rank]);
   return made;
 }
 
-// The root of a flat gather awaits and copies one block for each other rank, and copies its own: two steps and one word more for each
-// rank more. Another rank acquires, copies, posts and is done.
+// The root of a flat gather awaits and copies one block for each other rank, and copies its own: two steps and one word more for
+// each rank more. Another rank acquires, copies, posts and is done.
 Solo::CallTimes Solo::costs(unsigned processor, double own_line_ns) const {
   CallTimes costs;
   in_threads(std::array{processor}, [&](std::size_t) {
@@ -119,8 +119,8 @@ double turn_ns(unsigned processor) {
     double ns = 0;
   };
   const Pages memory(3 * sizeof(engine::Line));
-  auto *const lines = reinterpret_cast<engine::Line *>(memory.at());
-  Result &result = *new (memory.at(2 * sizeof(engine::Line))) Result;
+  auto* const lines = reinterpret_cast<engine::Line*>(memory.at());
+  Result& result = *new (memory.at(2 * sizeof(engine::Line))) Result;
   in_processes(std::array{processor, processor}, [&](std::size_t me) {
     double least = 1e12;
     std::uint64_t ticket = 0;

@@ -22,8 +22,8 @@ struct Exposure {
 };
 
 // Puts an `expect` before the receives of each message in a section, as early as nobody touches its place any more. In a loop
-// that may be kPostedAhead iterations before; then all other steps lag by as many more. Messages from one peer on one area are expected in
-// the order in which they are received.
-void expect_messages(std::vector<Step> &steps, bool loop, const Exposure &exposure);
+// that may be kPostedAhead iterations before; then all other steps lag by as many more. Messages from one peer on one area are
+// expected in the order in which they are received.
+void expect_messages(std::vector<Step>& steps, bool loop, const Exposure& exposure);
 
 }  // namespace copse::plan

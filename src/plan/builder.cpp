@@ -12,7 +12,7 @@
 
 namespace copse::plan {
 
-const char *name_of(Carrier carrier) {
+const char* name_of(Carrier carrier) {
   switch (carrier) {
     case Carrier::line: return "line";
     case Carrier::slot: return "slot";
@@ -22,11 +22,10 @@ const char *name_of(Carrier carrier) {
   return "?";
 }
 
-Exhausted::Exhausted(const char *what, std::size_t there_are)
-    : std::invalid_argument(std::string("its plan needs more ") + what + " than the " + std::to_string(there_are) +
-                            " there are") {}
+Exhausted::Exhausted(const char* what, std::size_t there_are)
+    : std::invalid_argument(std::string("its plan needs more ") + what + " than the " + std::to_string(there_are) + " there are") {}
 
-Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents)
+Builder::Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents)
     : rank_(rank), carrier_(carrier), nodes_(nodes) {
   plan_.rank = rank;
   plan_.ranks = ranks;
@@ -43,7 +42,7 @@ std::vector<std::int32_t> Builder::locals(std::span<const std::int32_t> peers) c
   return result;
 }
 
-Builder::Part &Builder::part() {
+Builder::Part& Builder::part() {
   if (parts_.empty()) parts_.emplace_back();
   return parts_.back();
 }
@@ -83,7 +82,7 @@ void Builder::use_area(int area) {
   plan_.areas = std::max<std::uint8_t>(plan_.areas, static_cast<std::uint8_t>(area + 1));
 }
 
-Step &Builder::emit(Kind kind, int area, int peer) {
+Step& Builder::emit(Kind kind, int area, int peer) {
   use_area(area);
   Step step;
   step.kind = kind;
@@ -120,15 +119,15 @@ Range Builder::whole_input(int owner) const {
 
 void Builder::acquire(int area, std::span<const std::int32_t> readers, Space space) {
   // All portions of a value, and all their readers, share one acquire.
-  auto &acquires = part().acquires;
-  auto own = std::find_if(acquires.begin(), acquires.end(),
-                          [&](const auto &each) { return part().steps[each.first].area == area; });
+  auto& acquires = part().acquires;
+  auto own =
+      std::find_if(acquires.begin(), acquires.end(), [&](const auto& each) { return part().steps[each.first].area == area; });
   if (own == acquires.end()) {
     emit(Kind::acquire, area);
     own = acquires.insert(own, {part().steps.size() - 1, {}});
   }
   for (const std::int32_t reader : readers) own->second.add(reader);
-  Step &step = part().steps[own->first];
+  Step& step = part().steps[own->first];
   if (step.dst.space != Space::slot) step.dst = {space, static_cast<std::uint8_t>(area), rank_, {}};
 }
 
@@ -149,11 +148,10 @@ Operand Builder::open(int area, std::span<const std::int32_t> readers, Operand h
 void Builder::send_to_remote(int area, std::span<const std::int32_t> readers, std::span<const Operand> values) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
     if (local(readers[i])) continue;
-    Step &step = emit(Kind::send, area, readers[i]);
+    Step& step = emit(Kind::send, area, readers[i]);
     step.a = values[i];
-    auto &undrained = part().undrained;
-    if (undrained.empty() || undrained.back().area != step.area || undrained.back().a != step.a)
-      undrained.push_back(step);
+    auto& undrained = part().undrained;
+    if (undrained.empty() || undrained.back().area != step.area || undrained.back().a != step.a) undrained.push_back(step);
   }
 }
 
@@ -168,8 +166,7 @@ void Builder::post(int area, std::span<const std::int32_t> readers, std::span<co
     if (!local(readers[i])) continue;
     near = true;
     if (values[i].space == Space::line || values[i].space == Space::slot || values[i].rank == readers[i]) continue;
-    if (carrier_ == Carrier::put)
-      copy(at_peer(readers[i], homes.empty() ? output(values[i].range) : homes[i]), values[i]);
+    if (carrier_ == Carrier::put) copy(at_peer(readers[i], homes.empty() ? output(values[i].range) : homes[i]), values[i]);
     in_place_.published |= carrier_ == Carrier::get;
     if (in_place_.read.empty() || in_place_.read.back() != values[i]) in_place_.read.push_back(values[i]);
   }
@@ -184,7 +181,7 @@ namespace {
 
 std::vector<Operand> parts_of(Operand whole, std::span<const Range> parts) {
   std::vector<Operand> values;
-  for (const Range &part : parts) values.push_back(part_of(whole, part));
+  for (const Range& part : parts) values.push_back(part_of(whole, part));
   return values;
 }
 
@@ -217,8 +214,7 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
     in_place_.published |= !near.empty();
   } else if (carrier_ == Carrier::put) {
     for (std::size_t i = 0; i < readers.size(); ++i)
-      if (local(readers[i]))
-        copy(at_peer(readers[i], homes.empty() ? output(parts[i]) : homes[i]), part_of(value, parts[i]));
+      if (local(readers[i])) copy(at_peer(readers[i], homes.empty() ? output(parts[i]) : homes[i]), part_of(value, parts[i]));
     if (!quiet(area)) {
       acquire(area, near, Space::line);
       emit(Kind::post, area);
@@ -226,7 +222,7 @@ void Builder::give_parts(int area, std::span<const std::int32_t> readers, std::s
   } else {
     const Operand place = open(area, near, value);
     std::vector<std::uint32_t> missing;
-    auto &staged = part().staged[static_cast<std::size_t>(area)];
+    auto& staged = part().staged[static_cast<std::size_t>(area)];
     for (std::size_t i = 0; i < readers.size() && place != value; ++i) {
       if (!local(readers[i])) continue;
       staged.resize(parts[i].of);
@@ -264,16 +260,16 @@ Operand Builder::take_part(int area, int from, Range part, Operand home) {
   return take(area, from, input(part), home, whole_input(from));
 }
 
-void Builder::drain_before_writing(const Operand &target) {
+void Builder::drain_before_writing(const Operand& target) {
   std::array<bool, kAreas> drained{};
-  auto &undrained = part().undrained;
+  auto& undrained = part().undrained;
   for (std::size_t i = 0; i < undrained.size(); ++i) {
     const std::uint8_t area = undrained[i].area;
     if (drained[area] || !overlap(undrained[i].a, target, apart_)) continue;
     emit(Kind::drain, area);
     drained[area] = true;
   }
-  std::erase_if(undrained, [&](const Step &sent) { return drained[sent.area]; });
+  std::erase_if(undrained, [&](const Step& sent) { return drained[sent.area]; });
 }
 
 void Builder::touch(int peer) { in_place_.touched.add(peer); }
@@ -281,18 +277,17 @@ void Builder::touch(int peer) { in_place_.touched.add(peer); }
 // A rank that takes from many others would search all its steps each time, so the steps of a long section are indexed.
 bool Builder::awaited(int area, int from) {
   constexpr std::size_t kShort = 64;
-  auto &steps = part().steps;
+  auto& steps = part().steps;
   if (steps.size() < kShort) {
-    return std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
-      return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ &&
-             step.lag == lag_;
+    return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+      return step.kind == Kind::await && step.area == area && step.peer == from && step.portion == portion_ && step.lag == lag_;
     });
   }
   const auto key = [](int peer, std::uint64_t portion, std::uint64_t of_area, std::uint64_t lag) {
     return static_cast<std::uint64_t>(peer) << 32 | portion << 16 | of_area << 8 | lag;
   };
-  for (std::size_t &next = part().indexed; next < steps.size(); ++next) {
-    const Step &step = steps[next];
+  for (std::size_t& next = part().indexed; next < steps.size(); ++next) {
+    const Step& step = steps[next];
     if (step.kind == Kind::await) part().awaits.insert(key(step.peer, step.portion, step.area, step.lag));
   }
   return part().awaits.contains(key(from, portion_, static_cast<std::uint64_t>(area), lag_));
@@ -313,8 +308,7 @@ Operand Builder::take(int area, int from, Operand as, Operand home, Range given)
   // All parts of a value share one await.
   if (!quiet(area) && !awaited(area, from)) emit(Kind::await, area, from);
   if (carrier_ == Carrier::line) return {Space::line, area8, from, as.range, origin_of(given)};
-  if (carrier_ == Carrier::slot || as.space == Space::slot)
-    return {Space::slot, area8, from, as.range, origin_of(given)};
+  if (carrier_ == Carrier::slot || as.space == Space::slot) return {Space::slot, area8, from, as.range, origin_of(given)};
   if (carrier_ == Carrier::put) {
     in_place_.published = true;
     return home;
@@ -343,7 +337,7 @@ void Builder::reclaim_input(std::span<const std::int32_t> readers) {
 void Builder::copy(Operand dst, Operand src) {
   if (dst == src) return;
   if (!part().steps.empty()) {  // a result that is wanted twice is stored twice in one pass
-    Step &last = part().steps.back();
+    Step& last = part().steps.back();
     if (last.kind == Kind::reduce && last.dst == src && last.dst2.space == Space::none && last.lag == lag_ &&
         part().undrained.empty()) {
       last.dst2 = dst;
@@ -353,7 +347,7 @@ void Builder::copy(Operand dst, Operand src) {
   // If input and output are one memory, that copy does nothing.
   const bool own = dst.space == Space::output && src.space == Space::input && dst.range == src.range;
   if (!own) drain_before_writing(dst);
-  Step &step = emit(Kind::copy);
+  Step& step = emit(Kind::copy);
   step.dst = dst;
   step.a = src;
 }
@@ -361,7 +355,7 @@ void Builder::copy(Operand dst, Operand src) {
 void Builder::reduce(Operand dst, Operand a, Operand b, Operand dst2) {
   drain_before_writing(dst);
   if (dst2.space != Space::none) drain_before_writing(dst2);
-  Step &step = emit(Kind::reduce);
+  Step& step = emit(Kind::reduce);
   step.dst = dst;
   step.dst2 = dst2;
   step.a = a;
@@ -386,16 +380,16 @@ namespace {
 
 class While {
  public:
-  explicit While(bool &flag) : flag_(flag) { flag_ = true; }
+  explicit While(bool& flag) : flag_(flag) { flag_ = true; }
   ~While() { flag_ = false; }
-  While(const While &) = delete;
-  While &operator=(const While &) = delete;
+  While(const While&) = delete;
+  While& operator=(const While&) = delete;
 
  private:
-  bool &flag_;
+  bool& flag_;
 };
 
-Step &only(When when, int whose, Step &step) {
+Step& only(When when, int whose, Step& step) {
   step.when = when;
   step.whose = whose;
   return step;
@@ -408,8 +402,8 @@ void Builder::publish_with(std::span<const Range> blocks, std::span<const std::i
   const While own(publishing_);
   acquire(kPublishArea, readers, Space::ride);
   std::uint32_t number = 0;
-  for (const Range &range : blocks) {
-    Step &load = only(When::rides, rank_, emit(Kind::copy));
+  for (const Range& range : blocks) {
+    Step& load = only(When::rides, rank_, emit(Kind::copy));
     load.dst = ridden(rank_, range, number);
     load.a = input(range);
     number += range.count;
@@ -456,7 +450,7 @@ void Builder::ride_to(std::int32_t reader, Range block) {
     const While own(publishing_);
     only(When::stays, rank_, emit(Kind::await, kPublishArea, reader));
   }
-  Step &put = only(When::stays, rank_, emit(Kind::copy));
+  Step& put = only(When::stays, rank_, emit(Kind::copy));
   put.dst = {Space::peer_output, kPublishArea, reader, block};
   put.a = value;
   publish_with({&block, 1}, {&reader, 1});
@@ -471,8 +465,8 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
   }
   const While own(publishing_);
   emit(Kind::await, kPublishArea, from);
-  const auto copy_from = [&](When when, const Operand &place) {
-    Step &step = only(when, from, emit(Kind::copy));
+  const auto copy_from = [&](When when, const Operand& place) {
+    Step& step = only(when, from, emit(Kind::copy));
     step.dst = output(block);
     step.a = place;
   };
@@ -483,27 +477,26 @@ void Builder::take_ride(int from, Range block, std::uint32_t number) {
 // Marks the copies to the output whose result neither this rank nor another reads there.
 void Builder::mark_last_copies() {
   std::vector<Operand> read = in_place_.read;
-  for (const Part &part : parts_)
-    for (const Step &step : part.steps)
-      for (const Operand &operand : {step.a, step.b})
+  for (const Part& part : parts_)
+    for (const Step& step : part.steps)
+      for (const Operand& operand : {step.a, step.b})
         if (operand.space == Space::output) read.push_back(operand);
-  for (Part &part : parts_)
-    for (Step &step : part.steps)
+  for (Part& part : parts_)
+    for (Step& step : part.steps)
       step.last = step.kind == Kind::copy && step.dst.space == Space::output &&
-                  std::none_of(read.begin(), read.end(), [&](const Operand &each) { return overlap(each, step.dst); });
+                  std::none_of(read.begin(), read.end(), [&](const Operand& each) { return overlap(each, step.dst); });
 }
 
 // What a rank gives another as one portion of an area's value crosses the wire as one message. The message is complete when
 // its last part is given. It is taken as a whole when its first part is taken.
 void Builder::join_messages() {
-  const auto has_data = [](const Step &step) { return step.a.space != Space::none || step.dst.space != Space::none; };
-  for (Part &part : parts_) {
-    std::map<std::tuple<Kind, int, int>, Step *> last;
-    for (Step &step : part.steps) {
+  const auto has_data = [](const Step& step) { return step.a.space != Space::none || step.dst.space != Space::none; };
+  for (Part& part : parts_) {
+    std::map<std::tuple<Kind, int, int>, Step*> last;
+    for (Step& step : part.steps) {
       if (step.kind != Kind::send && step.kind != Kind::receive) continue;
-      Step *&before = last[{step.kind, step.peer, step.area}];
-      if (before != nullptr && before->portion == step.portion && has_data(*before) && has_data(step))
-        before->more = true;
+      Step*& before = last[{step.kind, step.peer, step.area}];
+      if (before != nullptr && before->portion == step.portion && has_data(*before) && has_data(step)) before->more = true;
       before = &step;
     }
   }
@@ -524,12 +517,12 @@ void Builder::exchange_addresses() {
   }
   for (int peer : in_place_.touched.all()) emit(Kind::await, kPublishArea, peer);
   part().takes = !in_place_.touched.empty();
-  for (auto &later : rest) parts_.push_back(std::move(later));
+  for (auto& later : rest) parts_.push_back(std::move(later));
 }
 
-// Ends a section with what its steps still owe. What was sent may be overwritten by later iterations and by the caller, so it is drained.
-// The last section that takes something from others says that it is done.
-void Builder::settle(Part &section, bool is_last) {
+// Ends a section with what its steps still owe. What was sent may be overwritten by later iterations and by the caller, so it is
+// drained. The last section that takes something from others says that it is done.
+void Builder::settle(Part& section, bool is_last) {
   const auto add = [&section](Kind kind, int lag, int area = 0) {
     Step step;
     step.kind = kind;
@@ -539,18 +532,17 @@ void Builder::settle(Part &section, bool is_last) {
   };
   const int lag = section.max_lag;
   const int drain_lag = section.loop && !section.undrained.empty() ? lag + kLeftBehind : lag;
-  const bool reads_others = std::any_of(section.undrained.begin(), section.undrained.end(), [this](const Step &sent) {
-    return sent.a.rank >= 0 && sent.a.rank != rank_;
-  });
+  const bool reads_others = std::any_of(section.undrained.begin(), section.undrained.end(),
+                                        [this](const Step& sent) { return sent.a.rank >= 0 && sent.a.rank != rank_; });
   if (is_last && !reads_others) add(Kind::done, lag);
   std::array<bool, kAreas> drained{};
-  for (const Step &sent : section.undrained)
+  for (const Step& sent : section.undrained)
     if (!std::exchange(drained[sent.area], true)) add(Kind::drain, drain_lag, sent.area);
   if (is_last && reads_others) add(Kind::done, drain_lag);
 }
 
-void Builder::append(Part &section) {
-  for (const auto &[at, readers] : section.acquires) {
+void Builder::append(Part& section) {
+  for (const auto& [at, readers] : section.acquires) {
     section.steps[at].peers_first = static_cast<std::uint32_t>(plan_.peers.size());
     section.steps[at].peers_count = static_cast<std::uint32_t>(readers.all().size());
     plan_.peers.insert(plan_.peers.end(), readers.all().begin(), readers.all().end());
@@ -558,7 +550,7 @@ void Builder::append(Part &section) {
   expect_messages(section.steps, section.loop, {apart_, in_place_.published || !in_place_.read.empty(), plan_.whole_scratch});
   std::uint8_t max_lag = 0;
   bool over_wire = false;
-  for (const Step &step : section.steps) {
+  for (const Step& step : section.steps) {
     max_lag = std::max(max_lag, step.lag);
     over_wire |= step.kind == Kind::send || step.kind == Kind::receive;
   }
@@ -588,7 +580,7 @@ Plan Builder::finish() {
     for (int reader : in_place_.reclaim_from.all()) emit(Kind::await_done, 0, reader);
     for (int reader : in_place_.reclaim_unless_ride) only(When::stays, rank_, emit(Kind::await_done, 0, reader));
   }
-  for (Part &section : parts_)
+  for (Part& section : parts_)
     if (!section.steps.empty()) append(section);
   return std::move(plan_);
 }

@@ -32,18 +32,18 @@ inline constexpr int kScratches = 65535;  // scratches are numbered below this
 
 enum class Carrier : std::uint8_t { line, slot, get, put };
 inline constexpr int kCarriers = 4;
-[[nodiscard]] const char *name_of(Carrier carrier);
+[[nodiscard]] const char* name_of(Carrier carrier);
 
 // Thrown if an algorithm wants more of something, areas for instance, than the language has numbers for.
 struct Exhausted : std::invalid_argument {
-  Exhausted(const char *what, std::size_t there_are);
+  Exhausted(const char* what, std::size_t there_are);
 };
 
 class Builder {
  public:
   // `nodes[r]` is the node of rank r. Ranks share memory exactly when their nodes are equal. If `nodes` is empty, there is
   // one node. The list is not copied.
-  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents &contents = {});
+  Builder(int rank, int ranks, Carrier carrier, std::span<const std::int32_t> nodes, const Contents& contents = {});
 
   // These begin a section. Steps before the first call of either are a once-section.
   void once();
@@ -57,8 +57,8 @@ class Builder {
   // Says, on every rank alike, when buffers may be touched. With Sync::none, ranks do not tell one another that they are there, or
   // that they are done with a buffer.
   void relax(Modes modes) { promised_.modes = modes; }
-  // Says, on every rank alike, that nobody passes on what it takes on this area. With Sync::none at the return, put then tells nobody
-  // that a value has come.
+  // Says, on every rank alike, that nobody passes on what it takes on this area. With Sync::none at the return, put then tells
+  // nobody that a value has come.
   void ends_on(int area) { promised_.ends_on |= 1U << area; }
   // Says that input and output are never one memory. Otherwise the output is not written before what is sent from that part of
   // the input has left.
@@ -99,8 +99,7 @@ class Builder {
   // Gives several parts at once, packed in one line or slot. values[i] is for readers[i], and a reader may be named for
   // several. `homes[i]` is where it is put at the reader, which the taker must say, too: a scratch, or the output if there
   // are no homes.
-  void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values,
-            std::span<const Operand> homes = {});
+  void post(int area, std::span<const std::int32_t> readers, std::span<const Operand> values, std::span<const Operand> homes = {});
   void give(int area, std::span<const std::int32_t> readers, Operand value);
   // Gives to one rank, which takes the value to `there`.
   void give_to(int area, std::int32_t reader, Operand value, Operand there);
@@ -131,9 +130,7 @@ class Builder {
   // Taking. Waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave (input, output,
   // scratch or slot); its range is the part wanted. `home` is where the wire, or a put, shall leave the value. `given` is all
   // blocks that were given together, if they are more than those wanted. Parts of a value are taken one after the other.
-  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) {
-    return take(area, from, as, home, as.range);
-  }
+  [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) { return take(area, from, as, home, as.range); }
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home, Range given);
 
   // Waits before the return until nobody reads this rank's buffers any more. It is needed where takers are not known to be
@@ -165,8 +162,8 @@ class Builder {
   void signal(int area, std::span<const std::int32_t> readers);
   void await_signal(int area, int from);
 
-  // Returns the plan. Puts done in its place. Where anything crosses the wire, adds what posts receives ahead (ahead.hpp) and drains
-  // what was sent.
+  // Returns the plan. Puts done in its place. Where anything crosses the wire, adds what posts receives ahead (ahead.hpp) and
+  // drains what was sent.
   [[nodiscard]] Plan finish();
 
  private:
@@ -178,13 +175,13 @@ class Builder {
     std::vector<Step> steps;
     std::vector<Step> undrained;  // sends that were not waited for
     std::vector<std::pair<std::size_t, RankList>> acquires;  // acquire steps, and who reads what they guard
-    std::unordered_set<std::uint64_t> awaits;                // what the first `indexed` steps await (see awaited())
+    std::unordered_set<std::uint64_t> awaits;  // what the first `indexed` steps await (see awaited())
     std::size_t indexed = 0;
     std::array<std::vector<bool>, kAreas> staged;  // by area, the chunks given in parts that lie in this rank's line or slot
   };
 
-  Step &emit(Kind kind, int area = 0, int peer = -1);
-  Part &part();
+  Step& emit(Kind kind, int area = 0, int peer = -1);
+  Part& part();
   [[nodiscard]] bool local(int peer) const;
   [[nodiscard]] std::vector<std::int32_t> locals(std::span<const std::int32_t> peers) const;
   void acquire(int area, std::span<const std::int32_t> readers, Space space);
@@ -194,18 +191,18 @@ class Builder {
     return carrier_ == Carrier::put && promised_.modes.out == Sync::none && (promised_.ends_on >> area & 1U) != 0;
   }
   [[nodiscard]] Operand at_peer(int peer, Operand home);
-  void drain_before_writing(const Operand &target);
+  void drain_before_writing(const Operand& target);
   void use_area(int area);
   [[nodiscard]] bool awaited(int area, int from);
-  [[nodiscard]] std::uint32_t origin_of(const Range &range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
+  [[nodiscard]] std::uint32_t origin_of(const Range& range) const { return plan_.contents.blocks > 0 ? range.first : 0; }
   [[nodiscard]] Range whole_input(int owner) const;
   void publish_with(std::span<const Range> blocks, std::span<const std::int32_t> readers);
   [[nodiscard]] static Operand ridden(int giver, Range range, std::uint32_t number);
   void mark_last_copies();
   void join_messages();
   void exchange_addresses();
-  void settle(Part &section, bool is_last);
-  void append(Part &section);
+  void settle(Part& section, bool is_last);
+  void append(Part& section);
 
   int rank_;
   Carrier carrier_;
@@ -214,19 +211,19 @@ class Builder {
   std::vector<Part> parts_;
   std::uint8_t lag_ = 0;
   std::uint16_t portion_ = 0;
-  bool apart_ = false;                 // input and output
-  struct Promises {                    // on every rank alike
+  bool apart_ = false;  // input and output
+  struct Promises {  // on every rank alike
     Modes modes;
-    std::uint32_t ends_on = 0;         // set of areas
+    std::uint32_t ends_on = 0;  // set of areas
   } promised_;
-  bool publishing_ = false;            // steps on the area of publications are the builder's own now
-  std::vector<Step> if_all_ride_;      // copies that come behind all awaits
-  struct InPlace {                     // what ranks do in each other's buffers
-    bool published = false;            // somebody touches mine
-    RankList touched;                  // whose I touch
-    RankList reclaim_from;             // who is waited for at the end,
+  bool publishing_ = false;  // steps on the area of publications are the builder's own now
+  std::vector<Step> if_all_ride_;  // copies that come behind all awaits
+  struct InPlace {  // what ranks do in each other's buffers
+    bool published = false;  // somebody touches mine
+    RankList touched;  // whose I touch
+    RankList reclaim_from;  // who is waited for at the end,
     std::vector<std::int32_t> reclaim_unless_ride;  // or only if what I give does not ride
-    std::vector<Operand> read;         // of my output, by others
+    std::vector<Operand> read;  // of my output, by others
   } in_place_;
 };
 

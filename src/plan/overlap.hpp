@@ -7,7 +7,7 @@ namespace copse::plan {
 
 // Tells whether a write to `target` could change `source`, or the reverse. Both are operands of one rank and one ticket. Input and
 // output may be the same memory unless `apart`.
-[[nodiscard]] inline bool overlap(const Operand &source, const Operand &target, bool apart = false) {
+[[nodiscard]] inline bool overlap(const Operand& source, const Operand& target, bool apart = false) {
   const auto mine = [](Space space) { return space == Space::input || space == Space::output; };
   const bool one_buffer = !apart && mine(source.space) && mine(target.space);
   if (!one_buffer && !(source.space == target.space && source.area == target.area && source.rank == target.rank)) return false;

@@ -64,7 +64,7 @@ enum class Extent : std::uint8_t {
 struct Contents {
   Extent input = Extent::message, output = Extent::message;
   std::uint32_t blocks = 0;  // blocks in the message; 0: it is not made of blocks
-  friend bool operator==(const Contents &, const Contents &) = default;
+  friend bool operator==(const Contents&, const Contents&) = default;
 };
 // Returns the index, from 0, of block `block` in a buffer of rank `owner`, or -1 if it is not there.
 [[nodiscard]] int index_in(Extent extent, int owner, std::uint32_t block, int ranks);
@@ -79,7 +79,7 @@ struct Range {
   std::uint32_t first = 0;
   std::uint32_t count = 1;
   std::uint32_t of = 1;
-  friend bool operator==(const Range &, const Range &) = default;
+  friend bool operator==(const Range&, const Range&) = default;
 };
 
 enum class Space : std::uint8_t {
@@ -102,7 +102,7 @@ enum class Space : std::uint8_t {
 enum class Sync : std::uint8_t { mine, none };
 struct Modes {
   Sync in = Sync::mine, out = Sync::mine;
-  friend bool operator==(const Modes &, const Modes &) = default;
+  friend bool operator==(const Modes&, const Modes&) = default;
 };
 
 struct Operand {
@@ -111,7 +111,7 @@ struct Operand {
   std::int32_t rank = -1;  // owner of a line, slot or published buffer; -1 for my own private memory
   Range range{};
   std::uint32_t origin = 0;  // the chunk that a line, slot or scratch begins with
-  friend bool operator==(const Operand &, const Operand &) = default;
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 [[nodiscard]] inline Operand part_of(Operand whole, Range part) {
@@ -157,7 +157,7 @@ struct Step {
   std::int32_t whose = -1;  // giver whose choice `when` tests: this rank, or one whose publication it has awaited
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // range in Plan::peers
-  friend bool operator==(const Step &, const Step &) = default;
+  friend bool operator==(const Step&, const Step&) = default;
 };
 
 // A once-section runs its steps once, on the whole message, with the call's first ticket. Its done, await_done and drain mean
@@ -173,7 +173,7 @@ struct Section {
   Turns turns = Turns::all;
   std::uint8_t max_lag = 0;
   std::uint32_t first = 0, count = 0;  // range in Plan::steps
-  friend bool operator==(const Section &, const Section &) = default;
+  friend bool operator==(const Section&, const Section&) = default;
 };
 
 // Many fields: what is said of a plan as a whole, once, as plain data.
@@ -193,16 +193,16 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<std::int32_t> peers;
 
-  [[nodiscard]] std::span<const std::int32_t> peers_of(const Step &step) const {
+  [[nodiscard]] std::span<const std::int32_t> peers_of(const Step& step) const {
     return {peers.data() + step.peers_first, step.peers_count};
   }
-  friend bool operator==(const Plan &, const Plan &) = default;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 // Returns the text form: one line per step, made to be read and diffed. It is stable, because golden plans in tests/ depend
 // on it.
-[[nodiscard]] std::string to_text(const Plan &plan);
-[[nodiscard]] std::string to_text(const Plan &plan, const Step &step);
+[[nodiscard]] std::string to_text(const Plan& plan);
+[[nodiscard]] std::string to_text(const Plan& plan, const Step& step);
 // Returns the condition of a step as it stands behind it, with a blank before it. Without a condition it is empty.
 [[nodiscard]] std::string condition_text(When when, std::int32_t whose);
 

@@ -18,7 +18,7 @@ inline constexpr int kSlotClasses = 3;
 using SlotClasses = std::array<SlotClass, kSlotClasses>;
 
 // Returns the smallest class whose slots hold `bytes`, or -1.
-[[nodiscard]] constexpr int class_for(const SlotClasses &slots, std::size_t bytes) {
+[[nodiscard]] constexpr int class_for(const SlotClasses& slots, std::size_t bytes) {
   for (int c = 0; c < kSlotClasses; ++c)
     if (bytes <= slots[static_cast<std::size_t>(c)].bytes) return c;
   return -1;

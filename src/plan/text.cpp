@@ -6,14 +6,14 @@
 namespace copse::plan {
 namespace {
 
-void write_range(std::ostream &out, const Range &range) {
+void write_range(std::ostream& out, const Range& range) {
   if (range.of == 1) return;
   out << '{' << range.first;
   if (range.count != 1) out << ".." << (range.first + range.count - 1) % range.of;
   out << '/' << range.of << '}';
 }
 
-void write_operand(std::ostream &out, const Operand &operand) {
+void write_operand(std::ostream& out, const Operand& operand) {
   const int area = operand.area;
   switch (operand.space) {
     case Space::none: out << "nothing"; return;
@@ -39,13 +39,17 @@ std::string condition_text(When when, std::int32_t whose) {
   return (when == When::rides ? " if " : " unless ") + what;
 }
 
-std::string to_text(const Plan &plan, const Step &step) {
+std::string to_text(const Plan& plan, const Step& step) {
   std::ostringstream out;
   const int area = step.area;
   const std::string portion = step.portion > 0 ? " portion " + std::to_string(step.portion) : "";
   switch (step.kind) {
     case Kind::acquire:
-      out << "acquire " << (step.dst.space == Space::slot ? "slot " : step.dst.space == Space::ride ? "ride " : "line ") << area << " from";
+      out << "acquire "
+          << (step.dst.space == Space::slot   ? "slot "
+              : step.dst.space == Space::ride ? "ride "
+                                              : "line ")
+          << area << " from";
       for (int peer : plan.peers_of(step)) out << ' ' << peer;
       break;
     case Kind::post: out << "post " << area << portion; break;
@@ -91,21 +95,20 @@ std::string to_text(const Plan &plan, const Step &step) {
   return out.str();
 }
 
-std::string to_text(const Plan &plan) {
+std::string to_text(const Plan& plan) {
   std::ostringstream out;
-  out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches "
-      << int{plan.scratches} << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "")
-      << (plan.whole_scratch ? " whole-scratch" : "") << (plan.together ? " together" : "");
+  out << "plan rank " << plan.rank << " of " << plan.ranks << " areas " << int{plan.areas} << " scratches " << int{plan.scratches}
+      << (plan.one_fragment ? " one-fragment" : "") << (plan.slots ? " slots" : "") << (plan.whole_scratch ? " whole-scratch" : "")
+      << (plan.together ? " together" : "");
   if (plan.pack > 1) out << " pack " << plan.pack;
   if (plan.scratch_depth > 1) out << " scratch-depth " << int{plan.scratch_depth};
   out << '\n';
-  for (const Section &section : plan.sections) {
+  for (const Section& section : plan.sections) {
     out << (section.loop ? "loop" : "once");
     if (section.turns != Turns::all) out << (section.turns == Turns::last ? " last" : " but last");
     if (section.max_lag > 0) out << " lag " << int{section.max_lag};
     out << '\n';
-    for (std::uint32_t i = 0; i < section.count; ++i)
-      out << "  " << to_text(plan, plan.steps[section.first + i]) << '\n';
+    for (std::uint32_t i = 0; i < section.count; ++i) out << "  " << to_text(plan, plan.steps[section.first + i]) << '\n';
   }
   return out.str();
 }

@@ -14,12 +14,12 @@ using analysis::at;
 using analysis::Moment;
 using topology::Level;
 
-Clock::Clock(const Question &question, const Parameters &machine)
+Clock::Clock(const Question& question, const Parameters& machine)
     : question_(question), machine_(machine), movements_(question, machine, flows_), ranks_(at(question.variant.ranks)) {
   std::map<std::int32_t, int> numbers;
   std::int32_t nodes = 0;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const topology::Place &place = (*question.variant.places)[rank];
+    const topology::Place& place = (*question.variant.places)[rank];
     ranks_[rank].core = numbers.try_emplace(place.at(Level::core), static_cast<int>(numbers.size())).first->second;
     nodes = std::max(nodes, place.at(Level::node) + 1);
   }
@@ -30,50 +30,50 @@ Clock::Clock(const Question &question, const Parameters &machine)
   history_.ending.resize(at(question.calls), -1);
 }
 
-void Clock::spend(const Moment &now, double ns, Part part, Level level) {
-  Rank &rank = ranks_[at(now.rank)];
+void Clock::spend(const Moment& now, double ns, Part part, Level level) {
+  Rank& rank = ranks_[at(now.rank)];
   if (ns <= 0 && now.step != nullptr) return;
   note(now, rank.time, rank.time + ns, rank.last, part, level);
   rank.time += ns;
 }
 
-void Clock::note(const Moment &now, double from, double to, std::int32_t before, Part part, Level level) {
+void Clock::note(const Moment& now, double from, double to, std::int32_t before, Part part, Level level) {
   history_.events.push_back({now.step, from, to, now.rank, before, static_cast<std::int32_t>(now.call), part, level});
   ranks_[at(now.rank)].last = static_cast<std::int32_t>(history_.events.size()) - 1;
   is_too_long_ = is_too_long_ || to > question_.most;
 }
 
 // Where several ranks have one processor, only one of them runs at a time.
-void Clock::take_turn(const Moment &now) {
+void Clock::take_turn(const Moment& now) {
   if (!processors_.shared) return;
-  Rank &rank = ranks_[at(now.rank)];
-  Core &core = processors_.cores[at(rank.core)];
+  Rank& rank = ranks_[at(now.rank)];
+  Core& core = processors_.cores[at(rank.core)];
   const double ready = std::max(rank.time, core.free);
   const double until = ready + (core.rank == now.rank ? 0 : machine_.steps.turn_ns);
   if (until > rank.time) spend(now, until - rank.time, Part::turns, Level::core);
   core.rank = now.rank;
 }
 
-void Clock::begins(const Moment &now) {
-  Rank &rank = ranks_[at(now.rank)];
+void Clock::begins(const Moment& now) {
+  Rank& rank = ranks_[at(now.rank)];
   rank.heard = 0;
   rank.arrival = 0;
   rank.giver = -1;
 }
 
-void Clock::hears(const Moment &now, const Mark &mark) {
-  Rank &rank = ranks_[at(now.rank)];
+void Clock::hears(const Moment& now, const Mark& mark) {
+  Rank& rank = ranks_[at(now.rank)];
   ++rank.heard;
   if (mark.event < 0 || mark.rank == now.rank) return;
   // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
   const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
   const double begin = fetched ? std::max(rank.time, mark.time) : mark.time;
-  const Nearness &nearness = movements_.between(mark.rank, now.rank);
+  const Nearness& nearness = movements_.between(mark.rank, now.rank);
   double flight = mark.by_wire ? 0 : nearness.flag_ns;
   if (fetched) {
     // The lines of a ring follow one another in memory. So those of a peer that stays ahead are fetched as a stream is.
     const bool early = mark.time + flight <= rank.time;
-    Listening &peer = rank.streams[mark.rank];
+    Listening& peer = rank.streams[mark.rank];
     const bool again = now.ticket > peer.ticket;
     peer = {now.ticket, early && (again || peer.early), early && (again ? peer.early : peer.streams)};
     if (peer.streams) flight = std::min(flight, 2 * kLine / nearness.read.one);
@@ -85,10 +85,10 @@ void Clock::hears(const Moment &now, const Mark &mark) {
   rank.by_wire = mark.by_wire;
 }
 
-void Clock::acts(const Moment &now) {
-  Rank &rank = ranks_[at(now.rank)];
+void Clock::acts(const Moment& now) {
+  Rank& rank = ranks_[at(now.rank)];
   if (rank.arrival > rank.time) {  // the wait follows what the giver did last
-    const Event &given = history_.events[at(rank.giver)];
+    const Event& given = history_.events[at(rank.giver)];
     const Part part = rank.by_wire ? Part::wire : Part::signals;
     const Level level = movements_.level_between(given.rank, now.rank);
     const bool here = rank.time > given.to;  // it had come already
@@ -100,23 +100,23 @@ void Clock::acts(const Moment &now) {
   if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
 }
 
-void Clock::enters(const Moment &now) {
+void Clock::enters(const Moment& now) {
   take_turn(now);
   spend(now, machine_.steps.call_ns, Part::call, Level::core);
 }
 
-void Clock::returns(const Moment &now) {
-  const Rank &rank = ranks_[at(now.rank)];
+void Clock::returns(const Moment& now) {
+  const Rank& rank = ranks_[at(now.rank)];
   if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
   if (rank.time < history_.returned[now.call]) return;
   history_.returned[now.call] = rank.time;
   history_.ending[now.call] = rank.last;
 }
 
-void Clock::moves(const Moment &now) {
+void Clock::moves(const Moment& now) {
   Movement movement = movements_.of(now, kernel_copies_, ranks_[at(now.rank)].streams);
   if (movement.bytes <= 0) return;
-  Rank &rank = ranks_[at(now.rank)];
+  Rank& rank = ranks_[at(now.rank)];
   // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.
   if (processors_.shared || movement.behind_first_line() <= 0) {
     spend(now, movement.latency_ns + movement.behind_first_line() / movement.rate, movement.part, movement.level);
@@ -130,30 +130,31 @@ void Clock::moves(const Moment &now) {
   starts_.push({start, now.rank, std::move(movement)});
 }
 
-bool Clock::sends(const Moment &now, std::size_t) {
-  if (!machine_.network) throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
-  const Network &network = *machine_.network;
+bool Clock::sends(const Moment& now, std::size_t) {
+  if (!machine_.network)
+    throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
+  const Network& network = *machine_.network;
   spend(now, network.overhead_ns, Part::wire, Level::node);
-  const Rank &rank = ranks_[at(now.rank)];
-  double &free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
+  const Rank& rank = ranks_[at(now.rank)];
+  double& free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
   const double bytes = now.step->a.space == plan::Space::none ? 0 : movements_.bytes(now, now.step->a);
   departures_.sent = std::max(rank.time, free) + bytes / network.rate;
   free = std::max(departures_.sent, std::max(rank.time, free) + network.gap_ns);
   return true;
 }
 
-void Clock::receives(const Moment &now, std::size_t, std::size_t, const Moment &, const Mark &) {
+void Clock::receives(const Moment& now, std::size_t, std::size_t, const Moment&, const Mark&) {
   spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
 }
 
-Clock::Mark Clock::gives(const Moment &now) {
-  Rank &rank = ranks_[at(now.rank)];
+Clock::Mark Clock::gives(const Moment& now) {
+  Rank& rank = ranks_[at(now.rank)];
   if (rank.last < 0) spend(now, 0, Part::steps, Level::core);
   const bool by_wire = now.step->kind == plan::Kind::send;
   return {by_wire ? departures_.sent + machine_.network->latency_ns : rank.time, now.rank, rank.last, by_wire};
 }
 
-bool Clock::pauses(const Moment &now) { return ranks_[at(now.rank)].moving; }
+bool Clock::pauses(const Moment& now) { return ranks_[at(now.rank)].moving; }
 
 // Goes to the next time at which a movement begins to share what it passes, or ends.
 bool Clock::idles() {
@@ -161,14 +162,15 @@ bool Clock::idles() {
     if (!starts_.empty() && starts_.top().time <= flows_.next_end()) {
       Start start = starts_.top();
       starts_.pop();
-      Movement &movement = start.movement;
-      flows_.start(start.time, start.rank, movement.behind_first_line(), movement.rate, std::move(movement.resources), std::move(movement.together));
+      Movement& movement = start.movement;
+      flows_.start(start.time, start.rank, movement.behind_first_line(), movement.rate, std::move(movement.resources),
+                   std::move(movement.together));
       continue;
     }
     const double end = flows_.next_end();
     const int number = flows_.end_next();
-    Rank &rank = ranks_[at(number)];
-    Event &event = history_.events[at(rank.last)];
+    Rank& rank = ranks_[at(number)];
+    Event& event = history_.events[at(rank.last)];
     event.to = rank.time = end;
     is_too_long_ = is_too_long_ || end > question_.most;
     rank.moving = false;
@@ -182,26 +184,26 @@ bool Clock::idles() {
 Price Clock::result() const {
   Price price;
   const auto last = at(question_.calls) - 1;
-  // Where ranks take turns, each makes several calls in its turn, and the others have made theirs before. So a call costs its share of
-  // all turns.
+  // Where ranks take turns, each makes several calls in its turn, and the others have made theirs before. So a call costs its share
+  // of all turns.
   const bool all_count = last == 0 || processors_.shared;
   const double first = all_count ? 0 : history_.returned.front();
   price.calls = static_cast<int>(all_count ? last + 1 : last);
   price.ns = (history_.returned.back() - first) / price.calls;
   for (std::int32_t at_event = history_.ending[last]; at_event >= 0; at_event = history_.events[at(at_event)].before) {
-    const Event &event = history_.events[at(at_event)];
+    const Event& event = history_.events[at(at_event)];
     if (event.to <= first) break;
     if (event.to <= event.from) continue;
     price.path.push_back({event.rank, std::max(event.from, first), event.to, event.part, event.level, {}});
     if (event.step != nullptr) price.path.back().what = plan::to_text((*question_.variant.plans)[at(event.rank)], *event.step);
   }
   std::reverse(price.path.begin(), price.path.end());
-  for (const Event &event : history_.events)
+  for (const Event& event : history_.events)
     if (event.rank == 0 && (all_count || event.call > 0)) price.overhead_ns += (event.to - event.from) / price.calls;
   return price;
 }
 
-const char *name_of(Part part) {
+const char* name_of(Part part) {
   constexpr std::array names = {"calls", "steps", "turns", "signals", "copies", "reductions", "kernel", "wire"};
   static_assert(names.size() == kParts);
   return names[static_cast<std::size_t>(part)];
@@ -209,19 +211,20 @@ const char *name_of(Part part) {
 
 std::vector<Price::Share> Price::shares() const {
   std::map<std::pair<Part, Level>, double> sums;
-  for (const Stretch &stretch : path) sums[{stretch.part, stretch.level}] += stretch.to - stretch.from;
+  for (const Stretch& stretch : path) sums[{stretch.part, stretch.level}] += stretch.to - stretch.from;
   std::vector<Share> shares;
-  for (const auto &[of, ns] : sums) shares.push_back({of.first, of.second, ns / calls});
+  for (const auto& [of, ns] : sums) shares.push_back({of.first, of.second, ns / calls});
   return shares;
 }
 
-Price price(const Question &question, const Parameters &machine) {
+Price price(const Question& question, const Parameters& machine) {
   const auto fragments = question.fragment_bytes == 0 || question.bytes == 0
                              ? std::size_t{1}
                              : (question.bytes + question.fragment_bytes - 1) / question.fragment_bytes;
   analysis::ScriptedCall call = analysis::call_of(question.variant, static_cast<int>(fragments), false);
   if (question.variant.plans->front().together) call.rides.assign(at(question.variant.ranks), analysis::Ride::slot);
-  const analysis::Case subject{question.variant.ranks, question.variant.nodes, 64, 8, std::vector(at(question.calls), call), nullptr};
+  const analysis::Case subject{
+      question.variant.ranks, question.variant.nodes, 64, 8, std::vector(at(question.calls), call), nullptr};
   const analysis::Script script(subject);
   Clock clock(question, machine);
   analysis::Walk walk(script, clock);

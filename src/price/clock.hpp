@@ -26,11 +26,11 @@ struct Movement {
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
 };
 
-// What a rank knows of each peer that it listens to. Where the words of two tickets, one after the other, had come before the rank looked,
-// the peer stays ahead, and its lines and slots are fetched as a stream is.
+// What a rank knows of each peer that it listens to. Where the words of two tickets, one after the other, had come before the rank
+// looked, the peer stays ahead, and its lines and slots are fetched as a stream is.
 struct Listening {
   analysis::Ticket ticket = -1;  // of the last word
-  bool early = false;            // it had come already
+  bool early = false;  // it had come already
   bool streams = false;
 };
 using Streams = std::map<std::int32_t, Listening>;
@@ -38,35 +38,35 @@ using Streams = std::map<std::int32_t, Listening>;
 // Says what a step moves. It knows where the ranks are, how the message is cut, and which caches hold it.
 class Movements {
  public:
-  Movements(const Question &question, const Parameters &machine, Flows &flows);
+  Movements(const Question& question, const Parameters& machine, Flows& flows);
 
   // `streams` are those of this rank.
-  [[nodiscard]] Movement of(const analysis::Moment &now, int kernel_copies, const Streams &streams);
-  [[nodiscard]] double bytes(const analysis::Moment &now, const plan::Operand &operand) const;
-  [[nodiscard]] const Nearness &between(int a, int b) const;
+  [[nodiscard]] Movement of(const analysis::Moment& now, int kernel_copies, const Streams& streams);
+  [[nodiscard]] double bytes(const analysis::Moment& now, const plan::Operand& operand) const;
+  [[nodiscard]] const Nearness& between(int a, int b) const;
   [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
-  [[nodiscard]] bool apart(int a, int b) const;                     // on different nodes
+  [[nodiscard]] bool apart(int a, int b) const;  // on different nodes
 
  private:
   enum class Way : std::uint8_t { out, in, link, whole, memory, last };
 
-  void read(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, const Streams &streams);
-  void join(Movement &movement, const plan::Operand &operand, const analysis::Moment &now, int owner);
-  void group(Movement &movement);
-  [[nodiscard]] const Nearness *keeper(int owner, int rank) const;
-  void write(Movement &movement, const plan::Operand &operand, int rank);
-  void pass(Movement &movement, const Nearness &nearness, int from, int to);
-  void use_memory(Movement &movement, int owner);
-  void use(Movement &movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity);
+  void read(Movement& movement, const plan::Operand& operand, const analysis::Moment& now, const Streams& streams);
+  void join(Movement& movement, const plan::Operand& operand, const analysis::Moment& now, int owner);
+  void group(Movement& movement);
+  [[nodiscard]] const Nearness* keeper(int owner, int rank) const;
+  void write(Movement& movement, const plan::Operand& operand, int rank);
+  void pass(Movement& movement, const Nearness& nearness, int from, int to);
+  void use_memory(Movement& movement, int owner);
+  void use(Movement& movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity);
   [[nodiscard]] double write_rate(int rank);  // into a slot of its own, which others have read
-  [[nodiscard]] bool is_read_from_memory(const plan::Operand &operand, int owner) const;
-  [[nodiscard]] bool is_written_to_memory(const plan::Operand &operand) const;
+  [[nodiscard]] bool is_read_from_memory(const plan::Operand& operand, int owner) const;
+  [[nodiscard]] bool is_written_to_memory(const plan::Operand& operand) const;
 
-  const Question &question_;
-  const Parameters &machine_;
-  const topology::Placement &places_;
-  Flows &flows_;
-  void use_last(Movement &movement, int rank);  // where the buffers lie beyond the second cache
+  const Question& question_;
+  const Parameters& machine_;
+  const topology::Placement& places_;
+  Flows& flows_;
+  void use_last(Movement& movement, int rank);  // where the buffers lie beyond the second cache
 
   bool one_buffer_, too_large_;
   double beyond_;  // how much of what a rank uses passes through the last cache, as a fraction
@@ -84,30 +84,31 @@ class Clock : public analysis::Quiet {
     bool by_wire = false;
   };
 
-  Clock(const Question &question, const Parameters &machine);
-  void attach(analysis::Walk<Clock> &walk) { walk_ = &walk; }
+  Clock(const Question& question, const Parameters& machine);
+  void attach(analysis::Walk<Clock>& walk) { walk_ = &walk; }
   [[nodiscard]] Price result() const;
 
   // Tells whether the calls take longer than anybody wants to know.
   [[nodiscard]] bool enough() const { return is_too_long_; }
 
   // These are the events of the walk (walk.hpp).
-  void begins(const analysis::Moment &now);
-  void hears(const analysis::Moment &now, const Mark &mark);
-  void acts(const analysis::Moment &now);
-  void enters(const analysis::Moment &now);
-  void moves(const analysis::Moment &now);
-  bool sends(const analysis::Moment &now, std::size_t message);
-  void receives(const analysis::Moment &now, std::size_t expected, std::size_t message, const analysis::Moment &sent, const Mark &mark);
-  void returns(const analysis::Moment &now);
-  Mark gives(const analysis::Moment &now);
-  bool pauses(const analysis::Moment &now);
+  void begins(const analysis::Moment& now);
+  void hears(const analysis::Moment& now, const Mark& mark);
+  void acts(const analysis::Moment& now);
+  void enters(const analysis::Moment& now);
+  void moves(const analysis::Moment& now);
+  bool sends(const analysis::Moment& now, std::size_t message);
+  void receives(const analysis::Moment& now, std::size_t expected, std::size_t message, const analysis::Moment& sent,
+                const Mark& mark);
+  void returns(const analysis::Moment& now);
+  Mark gives(const analysis::Moment& now);
+  bool pauses(const analysis::Moment& now);
   bool idles();
 
  private:
   // Some time of a rank, and what it follows. The chain of these leads back to the beginning.
   struct Event {
-    const plan::Step *step;  // null: it enters or returns
+    const plan::Step* step;  // null: it enters or returns
     double from, to;
     std::int32_t rank, before;  // before: the event that this one could not precede; -1: none
     std::int32_t call;
@@ -117,8 +118,8 @@ class Clock : public analysis::Quiet {
   struct Rank {
     double time = 0;
     std::int32_t last = -1;  // event
-    int heard = 0;           // signals that the step waited for
-    double arrival = 0;      // of the signal that came last, and what gave it
+    int heard = 0;  // signals that the step waited for
+    double arrival = 0;  // of the signal that came last, and what gave it
     std::int32_t giver = -1;
     bool by_wire = false;
     int core = 0;
@@ -133,7 +134,7 @@ class Clock : public analysis::Quiet {
     double time;
     int rank;
     Movement movement;
-    friend bool operator<(const Start &a, const Start &b) { return a.time > b.time; }  // the queue gives the earliest first
+    friend bool operator<(const Start& a, const Start& b) { return a.time > b.time; }  // the queue gives the earliest first
   };
 
   // The processors, where ranks share them.
@@ -153,15 +154,15 @@ class Clock : public analysis::Quiet {
     std::vector<std::int32_t> ending;
   };
 
-  void spend(const analysis::Moment &now, double ns, Part part, topology::Level level);
-  void note(const analysis::Moment &now, double from, double to, std::int32_t before, Part part, topology::Level level);
-  void take_turn(const analysis::Moment &now);
+  void spend(const analysis::Moment& now, double ns, Part part, topology::Level level);
+  void note(const analysis::Moment& now, double from, double to, std::int32_t before, Part part, topology::Level level);
+  void take_turn(const analysis::Moment& now);
 
-  const Question &question_;
-  const Parameters &machine_;
+  const Question& question_;
+  const Parameters& machine_;
   Flows flows_;
   Movements movements_;
-  analysis::Walk<Clock> *walk_ = nullptr;
+  analysis::Walk<Clock>* walk_ = nullptr;
   std::vector<Rank> ranks_;
   Processors processors_;
   Departures departures_;

@@ -37,19 +37,19 @@ int Flows::end_next() {
 
 void Flows::go_to(double now) {
   assert(now >= now_);
-  for (Flow &flow : active_) flow.left = std::max(0.0, flow.left - flow.rate * (now - now_));
+  for (Flow& flow : active_) flow.left = std::max(0.0, flow.left - flow.rate * (now - now_));
   now_ = now;
 }
 
-double Flows::possible(const Flow &flow) const {
+double Flows::possible(const Flow& flow) const {
   double rate = flow.most;
-  for (const auto *list : {&flow.resources, &flow.together.resources})
+  for (const auto* list : {&flow.resources, &flow.together.resources})
     for (const std::size_t resource : *list)
       rate = std::min(rate, std::max(0.0, left_[resource]) / static_cast<double>(sharers_[resource]));
   return rate;
 }
 
-void Flows::take(const std::vector<std::size_t> &resources, double rate) {
+void Flows::take(const std::vector<std::size_t>& resources, double rate) {
   for (const std::size_t resource : resources) {
     left_[resource] -= rate;
     --sharers_[resource];
@@ -61,8 +61,8 @@ void Flows::take(const std::vector<std::size_t> &resources, double rate) {
 void Flows::share() {
   left_ = capacities_;
   sharers_.assign(capacities_.size(), 0);
-  const auto group_of = [](const Flow &flow) { return static_cast<std::size_t>(flow.together.group); };
-  for (Flow &flow : active_) {
+  const auto group_of = [](const Flow& flow) { return static_cast<std::size_t>(flow.together.group); };
+  for (Flow& flow : active_) {
     flow.rate = -1;
     for (const std::size_t resource : flow.resources) ++sharers_[resource];
     if (flow.together.group >= 0 && members_[group_of(flow)]++ == 0)
@@ -70,9 +70,9 @@ void Flows::share() {
   }
   for (std::size_t given = 0; given < active_.size();) {
     double least = kNever;
-    for (const Flow &flow : active_)
+    for (const Flow& flow : active_)
       if (flow.rate < 0) least = std::min(least, possible(flow));
-    for (Flow &flow : active_) {
+    for (Flow& flow : active_) {
       if (flow.rate >= 0 || possible(flow) > least * (1 + 1e-12)) continue;
       flow.rate = least;
       ++given;

@@ -39,8 +39,8 @@ class Flows {
     Together together;
   };
 
-  [[nodiscard]] double possible(const Flow &flow) const;
-  void take(const std::vector<std::size_t> &resources, double rate);
+  [[nodiscard]] double possible(const Flow& flow) const;
+  void take(const std::vector<std::size_t>& resources, double rate);
   void go_to(double now);
   void share();
 

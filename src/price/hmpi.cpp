@@ -14,10 +14,10 @@ int ceil_log2(int n) { return n <= 1 ? 0 : std::bit_width(static_cast<unsigned>(
 
 }  // namespace
 
-Hmpi Hmpi::of(const Parameters &machine, int q, int s) {
+Hmpi Hmpi::of(const Parameters& machine, int q, int s) {
   const Stream &near = machine.nearness.front().read, &far = machine.nearness.back().read;
   Stream between = far;  // of neighbours, where some regions are farther apart than others
-  for (const Nearness &each : machine.nearness)
+  for (const Nearness& each : machine.nearness)
     if (each.level == machine.nearness.back().level && each.distance == 0) between = each.read;
   Hmpi result{0, kLine / near.one, kLine / near.all, 0, kLine / between.one, kLine / between.all, q, s};
   result.a_alpha = near.line_ns + 2 * machine.own.line_ns - result.b_alpha;
@@ -30,7 +30,9 @@ int Hmpi::uncongested() const {
   return std::min(q, (1 << (1 + ceil_log2(c))) + c);
 }
 
-double Hmpi::intra_reduction(double m, int d) const { return a_alpha + (q - d) * B_alpha * m + (a_alpha + b_alpha * m) * ceil_log2(d); }
+double Hmpi::intra_reduction(double m, int d) const {
+  return a_alpha + (q - d) * B_alpha * m + (a_alpha + b_alpha * m) * ceil_log2(d);
+}
 double Hmpi::inter_reduction(double m) const { return (a_beta + b_beta * m) * ceil_log2(s); }
 double Hmpi::reduction(double m, int d) const { return intra_reduction(m, d) + inter_reduction(m); }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPage = 4096;
 
-int owner_of(const Operand &operand, int rank) { return operand.rank < 0 ? rank : operand.rank; }
+int owner_of(const Operand& operand, int rank) { return operand.rank < 0 ? rank : operand.rank; }
 bool is_peers_buffer(Space space) {
   return space == Space::peer_input || space == Space::peer_output || space == Space::peer_scratch;
 }
@@ -25,8 +25,8 @@ bool is_input(Space space) { return space == Space::input || space == Space::pee
 bool is_output(Space space) { return space == Space::output || space == Space::peer_output; }
 
 // The bytes of one rank's input and output.
-double bytes_of_rank(const Question &question) {
-  const algorithms::Traits &traits = algorithms::traits_of(question.variant.row->collective);
+double bytes_of_rank(const Question& question) {
+  const algorithms::Traits& traits = algorithms::traits_of(question.variant.row->collective);
   const auto of = [&](plan::Extent extent) {
     return extent == plan::Extent::none ? 0 : extent == plan::Extent::message ? 1 : plan::blocks_in(extent, question.variant.ranks);
   };
@@ -34,24 +34,27 @@ double bytes_of_rank(const Question &question) {
 }
 
 // The ranks of the first node; blocks fill the nodes evenly.
-int ranks_of_node(const Question &question) {
-  const auto &places = *question.variant.places;
-  return static_cast<int>(std::count_if(places.begin(), places.end(), [&](const topology::Place &place) { return place.at(Level::node) == places.front().at(Level::node); }));
+int ranks_of_node(const Question& question) {
+  const auto& places = *question.variant.places;
+  return static_cast<int>(std::count_if(places.begin(), places.end(), [&](const topology::Place& place) {
+    return place.at(Level::node) == places.front().at(Level::node);
+  }));
 }
 
 // The cache that a rank has on average, of the last caches of a node. Ranks that take turns divide them.
-double cache_of_rank(const Parameters &machine, int ranks_here) {
-  const topology::Machine &shape = machine.machine;
-  const double cores = std::max<double>(1, static_cast<double>(shape.cores().size())), ranks = std::max(cores, static_cast<double>(ranks_here));
+double cache_of_rank(const Parameters& machine, int ranks_here) {
+  const topology::Machine& shape = machine.machine;
+  const double cores = std::max<double>(1, static_cast<double>(shape.cores().size())),
+               ranks = std::max(cores, static_cast<double>(ranks_here));
   double bytes = 0;
   for (const Level level : {Level::l2, Level::l3})
     bytes += static_cast<double>(shape.cache_bytes(level).value_or(0)) * shape.count(level) / ranks;
   return bytes;
 }
 
-// A rank's own buffers go through its second cache, and about as much of others' memory and of slots. That is all in the cache up to half
-// of it, and nothing is when twice that much has passed before a byte is used again.
-double beyond_second_cache(const Question &question, const Parameters &machine) {
+// A rank's own buffers go through its second cache, and about as much of others' memory and of slots. That is all in the cache up
+// to half of it, and nothing is when twice that much has passed before a byte is used again.
+double beyond_second_cache(const Question& question, const Parameters& machine) {
   const auto second = machine.machine.cache_bytes(Level::l2);
   if (!second) return 0;
   return std::clamp(2 * bytes_of_rank(question) / static_cast<double>(*second) - 1, 0.0, 1.0);
@@ -59,35 +62,33 @@ double beyond_second_cache(const Question &question, const Parameters &machine) 
 
 }  // namespace
 
-Movements::Movements(const Question &question, const Parameters &machine, Flows &flows)
-    : question_(question),
-      machine_(machine),
-      places_(*question.variant.places),
-      flows_(flows),
+Movements::Movements(const Question& question, const Parameters& machine, Flows& flows)
+    : question_(question), machine_(machine), places_(*question.variant.places), flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
       too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
-      beyond_(machine.last ? beyond_second_cache(question, machine) : 0),
-      write_rates_(places_.size()) {}
+      beyond_(machine.last ? beyond_second_cache(question, machine) : 0), write_rates_(places_.size()) {}
 
-double Movements::bytes(const Moment &now, const Operand &operand) const {
+double Movements::bytes(const Moment& now, const Operand& operand) const {
   const auto whole = static_cast<double>(question_.bytes), cut = static_cast<double>(question_.fragment_bytes);
   const bool in_parts = now.section != nullptr && now.section->loop && cut > 0 && cut < whole;
   const double fragment = in_parts ? std::clamp(whole - cut * now.fragment, 0.0, cut) : whole;
   return now.plan->contents.blocks > 0 ? fragment * operand.range.count : fragment * operand.range.count / operand.range.of;
 }
 
-const Nearness &Movements::between(int a, int b) const { return machine_.between(places_[at(a)], places_[at(b)]); }
+const Nearness& Movements::between(int a, int b) const { return machine_.between(places_[at(a)], places_[at(b)]); }
 Level Movements::level_between(int a, int b) const { return a == b ? Level::core : between(a, b).level; }
 bool Movements::apart(int a, int b) const { return places_[at(a)].at(Level::node) != places_[at(b)].at(Level::node); }
 
 // What a rank has written in this call is in its caches, unless they are too small.
-bool Movements::is_read_from_memory(const Operand &operand, int owner) const {
+bool Movements::is_read_from_memory(const Operand& operand, int owner) const {
   const bool given = is_input(operand.space) || (is_output(operand.space) && one_buffer_ && owner == question_.variant.root);
   return (given && question_.cold) || (too_large_ && (given || is_output(operand.space)));
 }
-bool Movements::is_written_to_memory(const Operand &operand) const { return (too_large_ || question_.cold) && is_output(operand.space); }
+bool Movements::is_written_to_memory(const Operand& operand) const {
+  return (too_large_ || question_.cold) && is_output(operand.space);
+}
 
-void Movements::use(Movement &movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity) {
+void Movements::use(Movement& movement, Way way, std::size_t which, std::pair<std::int32_t, std::int32_t> of, double capacity) {
   if (capacity >= kUnbounded) return;
   const auto [found, fresh] = resources_.try_emplace({way, which, of}, 0);
   if (fresh) found->second = flows_.add_resource(capacity);
@@ -95,15 +96,16 @@ void Movements::use(Movement &movement, Way way, std::size_t which, std::pair<st
     movement.resources.push_back(found->second);
 }
 
-void Movements::use_memory(Movement &movement, int owner) {
+void Movements::use_memory(Movement& movement, int owner) {
   movement.rate = std::min(movement.rate, machine_.memory.one);
   use(movement, Way::memory, 0, {places_[at(owner)].at(Level::numa), 0}, machine_.memory.all);
 }
 
 // What goes from one rank's caches to another's passes the level that has both.
-void Movements::pass(Movement &movement, const Nearness &nearness, int from, int to) {
+void Movements::pass(Movement& movement, const Nearness& nearness, int from, int to) {
   const auto which = static_cast<std::size_t>(&nearness - machine_.nearness.data());
-  if (nearness.shared == Nearness::Scope::all) return use(movement, Way::whole, which, {places_[at(from)].at(nearness.level), 0}, nearness.read.all);
+  if (nearness.shared == Nearness::Scope::all)
+    return use(movement, Way::whole, which, {places_[at(from)].at(nearness.level), 0}, nearness.read.all);
   std::size_t inner = which;  // the level of the parts
   while (inner > 0 && machine_.nearness[inner].level == nearness.level) --inner;
   const Level level = machine_.nearness[inner].level == nearness.level ? Level::core : machine_.nearness[inner].level;
@@ -114,32 +116,43 @@ void Movements::pass(Movement &movement, const Nearness &nearness, int from, int
 }
 
 // Returns the outermost cache of the reader that keeps what comes from the owner; null if none does.
-const Nearness *Movements::keeper(int owner, int rank) const {
+const Nearness* Movements::keeper(int owner, int rank) const {
   const topology::Place &here = places_[at(rank)], &there = places_[at(owner)];
-  const Nearness *found = nullptr;
-  for (const Nearness &each : machine_.nearness)
+  const Nearness* found = nullptr;
+  for (const Nearness& each : machine_.nearness)
     if (each.keeps_reads && here.at(each.level) != there.at(each.level)) found = &each;
   return found;
 }
 
 // What the reader's cache keeps comes once for all who read it now. They all get it from that cache.
-void Movements::join(Movement &movement, const Operand &operand, const Moment &now, int owner) {
-  const Nearness *const cache = keeper(owner, now.rank);
+void Movements::join(Movement& movement, const Operand& operand, const Moment& now, int owner) {
+  const Nearness* const cache = keeper(owner, now.rank);
   if (cache == nullptr) return;
   const auto which = static_cast<std::size_t>(cache - machine_.nearness.data());
   const std::int32_t part = places_[at(now.rank)].at(cache->level);
-  movement.read_with = {static_cast<std::int64_t>(which), part, owner, static_cast<std::int64_t>(operand.space), operand.area,
-                        operand.range.first, operand.range.count, operand.range.of, now.fragment, static_cast<std::int64_t>(now.call)};
-  const auto last = resources_.find({Way::last, 0, {places_[at(now.rank)].at(Level::l3), 0}});  // of the reader: each passes it by itself
+  movement.read_with = {static_cast<std::int64_t>(which),
+                        part,
+                        owner,
+                        static_cast<std::int64_t>(operand.space),
+                        operand.area,
+                        operand.range.first,
+                        operand.range.count,
+                        operand.range.of,
+                        now.fragment,
+                        static_cast<std::int64_t>(now.call)};
+  const auto last =
+      resources_.find({Way::last, 0, {places_[at(now.rank)].at(Level::l3), 0}});  // of the reader: each passes it by itself
   for (const std::size_t resource : std::exchange(movement.resources, {}))
     (last != resources_.end() && resource == last->second ? movement.resources : movement.together.resources).push_back(resource);
   use(movement, Way::whole, which, {part, 0}, cache->read.all);
 }
 
 // Finds the group of a movement, when everything that it passes is known. What it also writes to, it has for itself.
-void Movements::group(Movement &movement) {
-  auto &shared = movement.together.resources;
-  std::erase_if(shared, [&](std::size_t resource) { return std::find(movement.resources.begin(), movement.resources.end(), resource) != movement.resources.end(); });
+void Movements::group(Movement& movement) {
+  auto& shared = movement.together.resources;
+  std::erase_if(shared, [&](std::size_t resource) {
+    return std::find(movement.resources.begin(), movement.resources.end(), resource) != movement.resources.end();
+  });
   if (shared.empty()) return;
   auto what = movement.read_with;
   what.insert(what.end(), shared.begin(), shared.end());  // a group has one list of these
@@ -147,13 +160,13 @@ void Movements::group(Movement &movement) {
 }
 
 // What does not stay in the second cache comes from the last one, which ranks share.
-void Movements::use_last(Movement &movement, int rank) {
+void Movements::use_last(Movement& movement, int rank) {
   if (beyond_ <= 0 || std::exchange(movement.through_last, true) || machine_.last->one >= movement.rate) return;
   movement.rate = 1 / ((1 - beyond_) / movement.rate + beyond_ / machine_.last->one);
   use(movement, Way::last, 0, {places_[at(rank)].at(Level::l3), 0}, machine_.last->all / beyond_);
 }
 
-void Movements::read(Movement &movement, const Operand &operand, const Moment &now, const Streams &streams) {
+void Movements::read(Movement& movement, const Operand& operand, const Moment& now, const Streams& streams) {
   const int rank = now.rank;
   int owner = owner_of(operand, rank);
   if (question_.unchanged && now.call > 0 && operand.space == Space::peer_input && beyond_ < 1) owner = rank;
@@ -167,7 +180,7 @@ void Movements::read(Movement &movement, const Operand &operand, const Moment &n
     movement.rate = std::min(movement.rate, machine_.own.one);
     return use_last(movement, rank);
   }
-  const Nearness &nearness = between(owner, rank);
+  const Nearness& nearness = between(owner, rank);
   // What lies in the line has come with its word. The slots of a peer that stays ahead are fetched as a stream is.
   const auto peer = streams.find(owner);
   const bool streamed = operand.space == Space::slot && peer != streams.end() && peer->second.streams;
@@ -180,21 +193,22 @@ void Movements::read(Movement &movement, const Operand &operand, const Moment &n
 }
 
 double Movements::write_rate(int rank) {
-  double &rate = write_rates_[at(rank)];
+  double& rate = write_rates_[at(rank)];
   if (rate > 0) return rate;
   rate = machine_.own.one;
   for (std::size_t other = 0; other < places_.size(); ++other)
-    if (static_cast<int>(other) != rank && !apart(rank, static_cast<int>(other))) rate = std::min(rate, between(rank, static_cast<int>(other)).write);
+    if (static_cast<int>(other) != rank && !apart(rank, static_cast<int>(other)))
+      rate = std::min(rate, between(rank, static_cast<int>(other)).write);
   return rate;
 }
 
-void Movements::write(Movement &movement, const Operand &operand, int rank) {
+void Movements::write(Movement& movement, const Operand& operand, int rank) {
   if (operand.space == Space::none) return;
   const int owner = owner_of(operand, rank);
   const bool to_memory = is_written_to_memory(operand);
   if (to_memory) use_memory(movement, owner);
   if (owner != rank) {
-    const Nearness &nearness = between(rank, owner);
+    const Nearness& nearness = between(rank, owner);
     movement.rate = std::min(movement.rate, nearness.write);
     movement.latency_ns += nearness.read.line_ns;
     if (movement.level > nearness.level) movement.level = nearness.level;
@@ -206,8 +220,8 @@ void Movements::write(Movement &movement, const Operand &operand, int rank) {
   if (!to_memory) movement.latency_ns += machine_.own.line_ns;
 }
 
-Movement Movements::of(const Moment &now, int kernel_copies, const Streams &streams) {
-  const plan::Step &step = *now.step;
+Movement Movements::of(const Moment& now, int kernel_copies, const Streams& streams) {
+  const plan::Step& step = *now.step;
   const bool reduces = step.kind == plan::Kind::reduce;
   Movement movement;
   movement.part = reduces ? Part::reductions : Part::copies;
@@ -237,8 +251,9 @@ Movement Movements::of(const Moment &now, int kernel_copies, const Streams &stre
   group(movement);
   const bool foreign = is_peers_buffer(step.a.space) || is_peers_buffer(step.b.space) || is_peers_buffer(step.dst.space);
   if (foreign && question_.reach == Reach::kernel) {
-    if (!machine_.kernel) throw std::invalid_argument(machine_.name + ": the machine's file does not say what the kernel's copy costs (\"kernel\")");
-    const KernelCopy &kernel = *machine_.kernel;
+    if (!machine_.kernel)
+      throw std::invalid_argument(machine_.name + ": the machine's file does not say what the kernel's copy costs (\"kernel\")");
+    const KernelCopy& kernel = *machine_.kernel;
     const double of_page = kernel.page_ns * (1 + kernel.contention * kernel_copies) / kPage;
     const double copied = 1 / (of_page + 1 / std::min(kernel.rate, movement.rate));
     movement.rate = reduces ? 1 / (1 / copied + 1 / movement.rate) : copied;  // through a buffer of its own

@@ -69,30 +69,30 @@ struct Parameters {
   bool measured = false;  // by `copse calibrate`; otherwise from publications
   topology::Machine machine;
   Steps steps;
-  std::vector<Nearness> nearness;        // from the inner levels to the outer ones, and for a level by distance
-  Stream own;                            // what a rank reads of its own caches
-  Stream memory;                         // of one region
-  std::optional<Stream> last;            // of the last cache: a copy whose buffers do not fit in the second one
+  std::vector<Nearness> nearness;  // from the inner levels to the outer ones, and for a level by distance
+  Stream own;  // what a rank reads of its own caches
+  Stream memory;  // of one region
+  std::optional<Stream> last;  // of the last cache: a copy whose buffers do not fit in the second one
   std::map<std::string, double> reduce;  // rates by "operator:type"; "" for all others
   std::optional<KernelCopy> kernel;
   std::optional<Network> network;
   std::map<std::string, double> spread;  // relative, by the place of a number: "levels[0].flag_ns"
 
   // Throws text::FileError if the document does not describe a machine.
-  static Parameters from(const text::Json &document);
+  static Parameters from(const text::Json& document);
 
-  [[nodiscard]] const Nearness &between(const topology::Place &a, const topology::Place &b) const;
-  [[nodiscard]] double reduction_rate(const std::string &operation, const std::string &type) const;
+  [[nodiscard]] const Nearness& between(const topology::Place& a, const topology::Place& b) const;
+  [[nodiscard]] double reduction_rate(const std::string& operation, const std::string& type) const;
 };
 
 // The machines that Copse knows. `text` is the JSON file.
 struct Recorded {
   std::string_view name, text;
 };
-[[nodiscard]] const std::vector<Recorded> &recorded();
+[[nodiscard]] const std::vector<Recorded>& recorded();
 
 // Reads a recorded machine by its name, or a file by its path (with a slash or ".json" in it). Throws std::invalid_argument if
 // there is no such machine, text::FileError if the file is wrong.
-[[nodiscard]] Parameters parameters_of(const std::string &name_or_file);
+[[nodiscard]] Parameters parameters_of(const std::string& name_or_file);
 
 }  // namespace copse::price

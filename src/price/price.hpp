@@ -19,15 +19,16 @@ inline constexpr double kTooLong = std::numeric_limits<double>::infinity();
 
 // Many fields: everything that the price of a call depends on, besides the machine.
 struct Question {
-  analysis::Variant variant;       // with its plans. Its places are those of the machine's processors.
-  std::size_t bytes = 0;           // of the message, or of each block
+  analysis::Variant variant;  // with its plans. Its places are those of the machine's processors.
+  std::size_t bytes = 0;  // of the message, or of each block
   std::size_t fragment_bytes = 0;  // of the fragments into which it is cut; 0: one
-  std::size_t element_bytes = 1;   // fragments hold whole elements
+  std::size_t element_bytes = 1;  // fragments hold whole elements
   Reach reach = Reach::loads;
   bool cold = false;  // inputs and outputs are in no cache
-  // Nobody writes the inputs between the calls. Then a peer's input is in the reader's own caches from the second call on, if it fits.
+  // Nobody writes the inputs between the calls. Then a peer's input is in the reader's own caches from the second call on, if it
+  // fits.
   bool unchanged = false;
-  int calls = 1;      // so many calls, back to back; the price is that of one after the first
+  int calls = 1;  // so many calls, back to back; the price is that of one after the first
   std::string operation = "sum", type = "double";
   double most = kTooLong;  // ns: the walk ends as soon as the calls take longer, and the price is then kTooLong
 };
@@ -35,22 +36,22 @@ struct Question {
 // What time is spent on.
 enum class Part : std::uint8_t { call, steps, turns, signals, copies, reductions, kernel, wire };
 inline constexpr int kParts = 8;
-[[nodiscard]] const char *name_of(Part part);
+[[nodiscard]] const char* name_of(Part part);
 
 // A stretch of time on the critical path: the chain of steps and waits that decides when the last rank returns.
 struct Stretch {
   int rank;
-  double from, to;         // ns from the start of the first call
+  double from, to;  // ns from the start of the first call
   Part part;
-  topology::Level level;   // of signals, copies and reductions: the innermost level that has giver and taker
-  std::string what;        // the step
+  topology::Level level;  // of signals, copies and reductions: the innermost level that has giver and taker
+  std::string what;  // the step
 };
 
 struct Price {
   double ns = 0;
   std::vector<Stretch> path;  // of all calls after the first, or of the only one
-  int calls = 1;              // how many these are
-  double overhead_ns = 0;     // what rank 0 itself does for a call: its time but for what it only waits
+  int calls = 1;  // how many these are
+  double overhead_ns = 0;  // what rank 0 itself does for a call: its time but for what it only waits
 
   // The time of a call on the critical path by part and level, without those that took none.
   struct Share {
@@ -62,6 +63,6 @@ struct Price {
 };
 
 // Throws std::invalid_argument if the machine's file lacks what the plans need (the kernel, a network).
-[[nodiscard]] Price price(const Question &question, const Parameters &machine);
+[[nodiscard]] Price price(const Question& question, const Parameters& machine);
 
 }  // namespace copse::price

@@ -16,9 +16,7 @@ namespace {
 
 using Members = std::vector<int>;
 
-const topology::Place& place_of(const Placement& placement, int rank) {
-  return placement[static_cast<std::size_t>(rank)];
-}
+const topology::Place& place_of(const Placement& placement, int rank) { return placement[static_cast<std::size_t>(rank)]; }
 
 std::size_t count_groups(const Placement& placement, const Members& members, Level level) {
   std::vector<std::int32_t> ids;
@@ -49,8 +47,7 @@ std::vector<Members> split(const Placement& placement, const Members& members, L
 
 class Composer {
  public:
-  Composer(Tree& tree, const Placement& placement, Arrangement inside)
-      : tree_(tree), placement_(placement), inside_(inside) {}
+  Composer(Tree& tree, const Placement& placement, Arrangement inside) : tree_(tree), placement_(placement), inside_(inside) {}
 
   // Links the members below `leader`. The members ascend, and `leader` is one of them.
   void link_group(const Members& members, int leader, std::vector<Hierarchy::Layer> layers) {
@@ -94,8 +91,7 @@ class Composer {
 
 Hierarchy numacol(Arrangement inside) {
   const Arrangement binomial{Form::k_nomial, 2};
-  return {{{Level::node, binomial}, {Level::board, binomial}, {Level::package, binomial}, {Level::numa, binomial}},
-          inside};
+  return {{{Level::node, binomial}, {Level::board, binomial}, {Level::package, binomial}, {Level::numa, binomial}}, inside};
 }
 
 Hierarchy every_level(Arrangement arrangement) {
@@ -127,9 +123,8 @@ int groups(const Placement& placement, Level level) {
 Boundaries::Boundaries(const Placement& placement) : placement_(placement) {
   std::array<int, topology::kLevels> count{};
   for (const Level level : kAllLevels) count[static_cast<std::size_t>(level)] = groups(placement, level);
-  std::stable_sort(coarsest_first_.begin(), coarsest_first_.end(), [&](Level a, Level b) {
-    return count[static_cast<std::size_t>(a)] < count[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(coarsest_first_.begin(), coarsest_first_.end(),
+                   [&](Level a, Level b) { return count[static_cast<std::size_t>(a)] < count[static_cast<std::size_t>(b)]; });
 }
 
 std::optional<Level> Boundaries::between(int a, int b) const {

@@ -29,9 +29,7 @@ class Linker {
 
   void chain(Interval interval) {
     for (std::size_t step = 1; step < interval.size(); ++step) {
-      const auto at = [&](std::size_t i) {
-        return interval.begin + (interval.root - interval.begin + i) % interval.size();
-      };
+      const auto at = [&](std::size_t i) { return interval.begin + (interval.root - interval.begin + i) % interval.size(); };
       edge(at(step - 1), at(step));
     }
   }
@@ -78,8 +76,7 @@ class Linker {
     const std::size_t left = interval.root - interval.begin;
     const std::size_t right = interval.end - interval.root - 1;
     std::size_t left_parts = 0;
-    if (left > 0)
-      left_parts = right == 0 ? radix : std::clamp<std::size_t>(radix * left / (left + right), 1, radix - 1);
+    if (left > 0) left_parts = right == 0 ? radix : std::clamp<std::size_t>(radix * left / (left + right), 1, radix - 1);
     k_ary_side(interval.root, interval.begin, interval.root, left_parts, radix);
     k_ary_side(interval.root, interval.root + 1, interval.end, radix - left_parts, radix);
   }
@@ -143,16 +140,11 @@ void link(Tree& tree, Arrangement arrangement, std::span<const int> members, std
   const Interval all{0, members.size(), root};
   const auto radix = static_cast<std::size_t>(arrangement.radix);
   switch (arrangement.form) {
-    case Form::flat:
-      return linker.flat(all);
-    case Form::chain:
-      return linker.chain(all);
-    case Form::k_nomial:
-      return linker.k_nomial(all, radix);
-    case Form::k_ary:
-      return linker.k_ary(all, radix);
-    case Form::bine:
-      return linker.bine(all);
+    case Form::flat: return linker.flat(all);
+    case Form::chain: return linker.chain(all);
+    case Form::k_nomial: return linker.k_nomial(all, radix);
+    case Form::k_ary: return linker.k_ary(all, radix);
+    case Form::bine: return linker.bine(all);
   }
 }
 
@@ -197,8 +189,7 @@ void order_children(Tree& tree) {
   const std::vector<int> order = top_down(tree);
   for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
     auto& children = tree.children[as_index(*rank)];
-    std::stable_sort(children.begin(), children.end(),
-                     [&](int a, int b) { return steps_of[as_index(a)] > steps_of[as_index(b)]; });
+    std::stable_sort(children.begin(), children.end(), [&](int a, int b) { return steps_of[as_index(a)] > steps_of[as_index(b)]; });
     steps_of[as_index(*rank)] = branch_steps(children, steps_of);
   }
 }

@@ -24,18 +24,18 @@ namespace {
 constexpr std::size_t kDeepest = 64, kMostMembers = 1000, kMostValues = 1'000'000, kLargestFile = std::size_t{64} << 20;
 
 // A file may hold whole books and control characters, which could do anything to a terminal. A message has none of these.
-std::string presentable(const std::string &message) {
+std::string presentable(const std::string& message) {
   constexpr std::size_t kLongest = 1000, kEnd = 200;
   std::string text = message;
   if (text.size() > kLongest) text = text.substr(0, kLongest - kEnd) + " [...] " + text.substr(text.size() - kEnd);
-  for (char &c : text)
+  for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   return text;
 }
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-const char *name_of(Json::Kind kind) {
+const char* name_of(Json::Kind kind) {
   switch (kind) {
     case Json::Kind::null: return "null";
     case Json::Kind::boolean: return "true or false";
@@ -71,10 +71,10 @@ class Lines {
   [[nodiscard]] bool at_end() const { return at_ == end_; }
 
   // Of the interface, for parsing in place, which nobody does.
-  static char *PutBegin() { return nullptr; }
+  static char* PutBegin() { return nullptr; }
   static void Put(char) {}
   static void Flush() {}
-  static std::size_t PutEnd(char *) { return 0; }
+  static std::size_t PutEnd(char*) { return 0; }
 
  private:
   const char *at_, *begin_, *end_;
@@ -83,24 +83,25 @@ class Lines {
 
 }  // namespace
 
-FileError::FileError(const std::string &message) : std::runtime_error(presentable(message)) {}
+FileError::FileError(const std::string& message) : std::runtime_error(presentable(message)) {}
 
 // Builds the document from RapidJSON's events.
 class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonReader> {
  public:
-  JsonReader(const Lines &lines, std::shared_ptr<const std::string> origin) : lines_(lines), origin_(std::move(origin)) {}
+  JsonReader(const Lines& lines, std::shared_ptr<const std::string> origin) : lines_(lines), origin_(std::move(origin)) {}
 
   bool Null() { return add(Json::Kind::null) != nullptr; }
   bool Bool(bool value) { return number(Json::Kind::boolean, value ? 1 : 0); }
   // Not RapidJSON's own numbers: in full precision, it asks for the first bit of zero where a file has 0e5.
-  bool RawNumber(const char *text, rapidjson::SizeType size, bool) {
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
     double value = 0;
     const auto [end, error] = std::from_chars(text, text + size, value);
-    if (error != std::errc{} || end != text + size) return fail("no number of a computer is as large or as small as " + std::string(text, size));
+    if (error != std::errc{} || end != text + size)
+      return fail("no number of a computer is as large or as small as " + std::string(text, size));
     return number(Json::Kind::number, value);
   }
-  bool String(const char *text, rapidjson::SizeType size, bool) {
-    Json *const value = add(Json::Kind::string);
+  bool String(const char* text, rapidjson::SizeType size, bool) {
+    Json* const value = add(Json::Kind::string);
     if (value == nullptr || !is_text(text, size)) return false;
     value->string_.assign(text, size);
     return true;
@@ -108,11 +109,12 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
   bool StartArray() { return open(Json::Kind::list); }
   bool EndArray(rapidjson::SizeType) { return close(); }
   bool StartObject() { return open(Json::Kind::object); }
-  bool Key(const char *text, rapidjson::SizeType size, bool) {
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
     std::string name(text, size);
     if (!is_text(text, size)) return false;
-    if (open_.back()->object_.size() == kMostMembers) return fail("an object has more than " + std::to_string(kMostMembers) + " members");
-    for (const auto &member : open_.back()->object_)
+    if (open_.back()->object_.size() == kMostMembers)
+      return fail("an object has more than " + std::to_string(kMostMembers) + " members");
+    for (const auto& member : open_.back()->object_)
       if (member.first == name) return fail("an object has the member " + quoted(name) + " twice");
     open_.back()->object_.emplace_back(std::move(name), Json());
     return true;
@@ -120,7 +122,7 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
   bool EndObject(rapidjson::SizeType) { return close(); }
 
   [[nodiscard]] Json take() { return std::move(document_); }
-  [[nodiscard]] const std::string &mistake() const { return mistake_; }
+  [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
  private:
   bool fail(std::string what) {
@@ -128,16 +130,16 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     return false;
   }
   // Others take texts as C strings, which would end too early.
-  bool is_text(const char *text, std::size_t size) {
+  bool is_text(const char* text, std::size_t size) {
     return std::string_view(text, size).find('\0') == std::string_view::npos || fail("a text holds the character \\u0000");
   }
   // Returns null if there are too many values.
-  Json *add(Json::Kind kind) {
+  Json* add(Json::Kind kind) {
     if (++values_ > kMostValues) {
       fail("the file has more than " + std::to_string(kMostValues) + " values");
       return nullptr;
     }
-    Json *value = &document_;
+    Json* value = &document_;
     if (!open_.empty() && open_.back()->kind_ == Json::Kind::list) value = &open_.back()->list_.emplace_back();
     if (!open_.empty() && open_.back()->kind_ == Json::Kind::object) value = &open_.back()->object_.back().second;
     value->kind_ = kind;
@@ -146,14 +148,14 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     return value;
   }
   bool number(Json::Kind kind, double number) {
-    Json *const value = add(kind);
+    Json* const value = add(kind);
     if (value == nullptr) return false;
     value->number_ = number;
     return true;
   }
   bool open(Json::Kind kind) {
     if (open_.size() == kDeepest) return fail("lists and objects nest deeper than " + std::to_string(kDeepest) + " levels");
-    Json *const value = add(kind);
+    Json* const value = add(kind);
     if (value == nullptr) return false;
     open_.push_back(value);
     return true;
@@ -163,10 +165,10 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     return true;
   }
 
-  const Lines &lines_;
+  const Lines& lines_;
   std::shared_ptr<const std::string> origin_;
   Json document_;
-  std::vector<Json *> open_;  // the last one gets the next value; a list does not grow while one of its values is open
+  std::vector<Json*> open_;  // the last one gets the next value; a list does not grow while one of its values is open
   std::size_t values_ = 0;
   std::string mistake_;
 };
@@ -175,7 +177,7 @@ Json Json::parse(std::string_view text, std::string_view origin) {
   Lines lines(text);
   JsonReader handler(lines, std::make_shared<const std::string>(origin));
   rapidjson::Reader reader;
-  const auto refuse = [&](const std::string &what) -> Json {
+  const auto refuse = [&](const std::string& what) -> Json {
     throw FileError(std::string(origin) + ":" + std::to_string(lines.line()) + ": " + what);
   };
   constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
@@ -187,11 +189,12 @@ Json Json::parse(std::string_view text, std::string_view origin) {
                   (lines.at_end() ? " The file ends here; it may be cut off." : ""));
   }
   while (!lines.at_end())
-    if (std::string_view(" \t\r\n").find(lines.Take()) == std::string_view::npos) return refuse("there is more after the end of the document");
+    if (std::string_view(" \t\r\n").find(lines.Take()) == std::string_view::npos)
+      return refuse("there is more after the end of the document");
   return handler.take();
 }
 
-std::string read_file(const std::string &file) {
+std::string read_file(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::string text;
   char part[65536];
@@ -200,12 +203,13 @@ std::string read_file(const std::string &file) {
     text.append(part, static_cast<std::size_t>(stream.gcount()));
   }
   if (!stream.eof() && text.empty()) throw FileError(file + ": the file cannot be read; is the name right, and may you read it?");
-  if (text.size() > kLargestFile) throw FileError(file + ": the file is larger than 64 MiB, so it cannot be what was expected here");
+  if (text.size() > kLargestFile)
+    throw FileError(file + ": the file is larger than 64 MiB, so it cannot be what was expected here");
   return text;
 }
 
-void write_file(const std::string &file, const std::string &text) {
-  const auto refuse = [&](const char *what) { throw FileError(file + ": " + what + ": " + std::strerror(errno)); };
+void write_file(const std::string& file, const std::string& text) {
+  const auto refuse = [&](const char* what) { throw FileError(file + ": " + what + ": " + std::strerror(errno)); };
   static std::atomic<int> written_here{0};
   const std::string made = file + "." + std::to_string(::getpid()) + "-" + std::to_string(++written_here);
   const int descriptor = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -241,9 +245,9 @@ std::string json_quoted(std::string_view text) {
   return out + "\"";
 }
 
-Json Json::read(const std::string &file) { return parse(read_file(file), file); }
+Json Json::read(const std::string& file) { return parse(read_file(file), file); }
 
-void Json::refuse(const std::string &what) const {
+void Json::refuse(const std::string& what) const {
   throw FileError((origin_ ? *origin_ : std::string()) + ":" + std::to_string(line_) + ": " + what);
 }
 
@@ -274,40 +278,40 @@ std::size_t Json::whole(std::size_t least, std::size_t most) const {
   return static_cast<std::size_t>(value);
 }
 
-const std::string &Json::string() const {
+const std::string& Json::string() const {
   expect(Kind::string);
   return string_;
 }
 
-const std::vector<Json> &Json::list() const {
+const std::vector<Json>& Json::list() const {
   expect(Kind::list);
   return list_;
 }
 
-const std::vector<std::pair<std::string, Json>> &Json::object() const {
+const std::vector<std::pair<std::string, Json>>& Json::object() const {
   expect(Kind::object);
   return object_;
 }
 
-Members::Members(const Json &object, std::string what) : object_(object), what_(std::move(what)) {
+Members::Members(const Json& object, std::string what) : object_(object), what_(std::move(what)) {
   static_cast<void>(object.object());
 }
 
-const Json *Members::find(std::string_view name) {
+const Json* Members::find(std::string_view name) {
   asked_.emplace_back(name);
-  for (const auto &[member, value] : object_.object())
+  for (const auto& [member, value] : object_.object())
     if (member == name) return &value;
   return nullptr;
 }
 
-const Json &Members::need(std::string_view name) {
-  const Json *const value = find(name);
+const Json& Members::need(std::string_view name) {
+  const Json* const value = find(name);
   if (value == nullptr) object_.refuse(what_ + " needs the member " + quoted(name));
   return *value;
 }
 
 void Members::end() const {
-  for (const auto &[name, value] : object_.object())
+  for (const auto& [name, value] : object_.object())
     if (std::find(asked_.begin(), asked_.end(), name) == asked_.end())
       value.refuse(what_ + " has no member " + quoted(name) + instead_of(name, asked_));
 }

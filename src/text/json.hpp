@@ -16,14 +16,14 @@ namespace copse::text {
 // the file.
 class FileError : public std::runtime_error {
  public:
-  explicit FileError(const std::string &message);
+  explicit FileError(const std::string& message);
 };
 
 // Reads a file as text. Throws FileError if it cannot be read, or is larger than 64 MiB.
-[[nodiscard]] std::string read_file(const std::string &file);
+[[nodiscard]] std::string read_file(const std::string& file);
 
 // Writes a file, which is there as a whole or not at all, whenever this is interrupted. Throws FileError if it cannot be written.
-void write_file(const std::string &file, const std::string &text);
+void write_file(const std::string& file, const std::string& text);
 
 // Returns a text as JSON writes it, in quotes.
 [[nodiscard]] std::string json_quoted(std::string_view text);
@@ -37,7 +37,7 @@ class Json {
   // or more than 1000 members, if it nests deeper than 64 levels, or if it has more than a million values.
   static Json parse(std::string_view text, std::string_view origin);
   // The same for a file (read_file).
-  static Json read(const std::string &file);
+  static Json read(const std::string& file);
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] int line() const { return line_; }
@@ -46,12 +46,12 @@ class Json {
   // A number that must lie between the two, both included.
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] std::size_t whole(std::size_t least, std::size_t most) const;
-  [[nodiscard]] const std::string &string() const;
-  [[nodiscard]] const std::vector<Json> &list() const;
-  [[nodiscard]] const std::vector<std::pair<std::string, Json>> &object() const;
+  [[nodiscard]] const std::string& string() const;
+  [[nodiscard]] const std::vector<Json>& list() const;
+  [[nodiscard]] const std::vector<std::pair<std::string, Json>>& object() const;
 
   // Throws FileError with this place.
-  [[noreturn]] void refuse(const std::string &what) const;
+  [[noreturn]] void refuse(const std::string& what) const;
 
  private:
   friend class JsonReader;
@@ -71,17 +71,17 @@ class Json {
 class Members {
  public:
   // `what` names the object in messages: "a level".
-  Members(const Json &object, std::string what);
+  Members(const Json& object, std::string what);
 
   // Returns a member, or null if the object has none of that name.
-  [[nodiscard]] const Json *find(std::string_view name);
+  [[nodiscard]] const Json* find(std::string_view name);
   // The same. Throws FileError if there is none.
-  [[nodiscard]] const Json &need(std::string_view name);
+  [[nodiscard]] const Json& need(std::string_view name);
   // Throws FileError if the object has a member that nobody has asked for.
   void end() const;
 
  private:
-  const Json &object_;
+  const Json& object_;
   std::string what_;
   std::vector<std::string> asked_;
 };

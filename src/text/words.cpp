@@ -22,10 +22,10 @@ std::optional<std::size_t> size_in(std::string_view text) {
   return *value << shift;
 }
 
-std::string nearest(std::string_view word, const std::vector<std::string> &known) {
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
   std::size_t least = word.size() / 2 + 1;  // a word that is more than half wrong is not a typing mistake
-  for (const std::string &candidate : known) {
+  for (const std::string& candidate : known) {
     if (word.size() >= candidate.size() + least) continue;  // each letter too many is a mistake; and the word may be a whole file
     std::vector<std::size_t> row(candidate.size() + 1);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
@@ -46,10 +46,10 @@ std::string nearest(std::string_view word, const std::vector<std::string> &known
   return best;
 }
 
-std::string instead_of(std::string_view word, const std::vector<std::string> &known) {
+std::string instead_of(std::string_view word, const std::vector<std::string>& known) {
   const std::string near = nearest(word, known);
   std::string text = near.empty() ? " (known:" : "; did you mean '" + near + "'? (known:";
-  for (const std::string &name : known) text += " " + name;
+  for (const std::string& name : known) text += " " + name;
   return text + ")";
 }
 

@@ -16,10 +16,10 @@ namespace copse::text {
 [[nodiscard]] std::optional<std::size_t> size_in(std::string_view text);
 
 // Returns the one of `known` that is nearest to `word`, for error messages. Returns an empty text if none is near.
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string> &known);
+[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
 // Returns the end of an error message about an unknown word: what may have been meant, and what is known. It begins with a
 // semicolon or a blank, so that it can follow the message.
-[[nodiscard]] std::string instead_of(std::string_view word, const std::vector<std::string> &known);
+[[nodiscard]] std::string instead_of(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace copse::text

@@ -123,8 +123,7 @@ CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_ra
 Binding bind_this_thread(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks) {
   const CpuSet wanted = processors_for(machine, policy, local_rank, local_ranks);
   if (!machine.is_this_machine()) {
-    return {false, "not bound: " + machine.name() + " is a description, not the machine that runs",
-            machine.place_of(wanted)};
+    return {false, "not bound: " + machine.name() + " is a description, not the machine that runs", machine.place_of(wanted)};
   }
   const auto left = [&](const std::string& why) { return Binding{false, "not bound: " + why, current_place(machine)}; };
   if (policy == BindingPolicy::none) return left("the policy is none");

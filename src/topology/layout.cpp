@@ -64,8 +64,7 @@ Placement place_block(const Machine& machine, int nodes, int ranks) {
 Placement place_cyclic(const Machine& machine, int nodes, int ranks) {
   check(nodes, ranks);
   std::vector<std::vector<Place>> regions(machine.regions().size());
-  for (const Place& core : core_places(machine))
-    regions[static_cast<std::size_t>(core.at(Level::numa))].push_back(core);
+  for (const Place& core : core_places(machine)) regions[static_cast<std::size_t>(core.at(Level::numa))].push_back(core);
   Placement placement;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto local = static_cast<std::size_t>(rank / nodes);

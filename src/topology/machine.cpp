@@ -27,8 +27,7 @@ using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destro
 
 Topology new_topology() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0)
-    throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
+  if (hwloc_topology_init(&raw) != 0) throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
   Topology topology(raw, &hwloc_topology_destroy);
   // Some of hwloc's back ends would move the calling thread from processor to processor during discovery.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
@@ -82,9 +81,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view text) {
   const auto machines = recorded_machines();
-  const auto nearest = std::min_element(machines.begin(), machines.end(), [&](const auto& a, const auto& b) {
-    return edits(text, a.name) < edits(text, b.name);
-  });
+  const auto nearest = std::min_element(machines.begin(), machines.end(),
+                                        [&](const auto& a, const auto& b) { return edits(text, a.name) < edits(text, b.name); });
   return std::string(nearest->name);
 }
 
@@ -106,7 +104,8 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
       "of " +
       known_names();
   if (text.size() > kLongestDescription)
-    throw Error(where, "the description has more than " + std::to_string(kLongestDescription) + " characters", expected, "describe the machine by levels");
+    throw Error(where, "the description has more than " + std::to_string(kLongestDescription) + " characters", expected,
+                "describe the machine by levels");
   const std::vector<std::string> pieces = pieces_of(text);
   if (pieces.empty()) throw Error(where, "the description is empty", expected, "unset it to use this machine as it is");
   std::uint64_t processors = 1;
@@ -125,9 +124,8 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
         hwloc_topology_set_synthetic(trial.get(), (so_far + " pu:1").c_str()) == 0) {
       continue;
     }
-    throw Error(
-        where, "hwloc does not understand '" + piece + "' in \"" + text + '"', expected,
-        pieces.size() == 1 ? "did you mean '" + nearest_name(text) + "'?" : "try it with: lstopo -i \"" + text + '"');
+    throw Error(where, "hwloc does not understand '" + piece + "' in \"" + text + '"', expected,
+                pieces.size() == 1 ? "did you mean '" + nearest_name(text) + "'?" : "try it with: lstopo -i \"" + text + '"');
   }
   throw Error(where, "\"" + text + "\" ends too early", expected, "end it with pu:1");
 }
@@ -217,9 +215,7 @@ class Reader {
  private:
   static std::size_t index(Level level) { return static_cast<std::size_t>(level); }
 
-  hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) {
-    return hwloc_get_next_obj_by_type(topology_, type, previous);
-  }
+  hwloc_obj_t next(hwloc_obj_type_t type, hwloc_obj_t previous) { return hwloc_get_next_obj_by_type(topology_, type, previous); }
 
   // Returns the id of an object within its level. Ids follow the order of first appearance.
   std::int32_t number(Level level, hwloc_obj_t object) {
@@ -262,9 +258,8 @@ class Reader {
     hwloc_obj_t board = nullptr;
     for (hwloc_obj_t object = pu; object != nullptr; object = object->parent) {
       if (object->type != HWLOC_OBJ_GROUP) continue;
-      const auto inside = std::count_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t node) {
-        return hwloc_bitmap_isincluded(node->cpuset, object->cpuset) != 0;
-      });
+      const auto inside = std::count_if(
+          nodes.begin(), nodes.end(), [&](hwloc_obj_t node) { return hwloc_bitmap_isincluded(node->cpuset, object->cpuset) != 0; });
       if (inside > 1 && static_cast<std::size_t>(inside) < nodes.size()) board = object;
     }
     return board;
@@ -302,8 +297,7 @@ class Reader {
   void read_distances() {
     unsigned found = 1;
     hwloc_distances_s* matrix = nullptr;
-    if (hwloc_distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
-                                    0) != 0 ||
+    if (hwloc_distances_get_by_type(topology_, HWLOC_OBJ_NUMANODE, &found, &matrix, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
         found == 0) {
       return;
     }
@@ -317,8 +311,7 @@ class Reader {
         if (row < 0 || column < 0) {
           complete = false;
         } else {
-          distances[from].push_back(
-              matrix->values[static_cast<unsigned>(row) * matrix->nbobjs + static_cast<unsigned>(column)]);
+          distances[from].push_back(matrix->values[static_cast<unsigned>(row) * matrix->nbobjs + static_cast<unsigned>(column)]);
         }
       }
     }
@@ -336,8 +329,8 @@ namespace {
 Topology this_machine() {
   Topology topology = new_topology();
   if (hwloc_topology_load(topology.get()) != 0) {
-    throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno),
-                "a readable /sys and /proc", "describe the machine with COPSE_TOPOLOGY");
+    throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno), "a readable /sys and /proc",
+                "describe the machine with COPSE_TOPOLOGY");
   }
   return topology;
 }
@@ -359,7 +352,7 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
   const Topology topology = new_topology();
   const RecordedMachine* recorded = find_recorded(text);
   const std::string given(text);
-  struct stat status {};
+  struct stat status{};
   const bool is_path = recorded == nullptr && (text.find('/') != std::string_view::npos || text.ends_with(".xml") ||
                                                (!text.empty() && stat(given.c_str(), &status) == 0));
   if (is_path) {
@@ -369,16 +362,15 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
     }
     // Reading a device or a pipe might never end.
     if (!S_ISREG(status.st_mode))
-      throw Error(where, "'" + given + "' is not a topology that hwloc can read, since it is no regular file", expected, "check the path");
+      throw Error(where, "'" + given + "' is not a topology that hwloc can read, since it is no regular file", expected,
+                  "check the path");
     if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
-      throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected,
-                  "write one with: lstopo machine.xml");
+      throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected, "write one with: lstopo machine.xml");
     }
   } else {
     describe(topology.get(), recorded != nullptr ? std::string(recorded->synthetic) : given, where);
     if (hwloc_topology_load(topology.get()) != 0) {
-      throw Error(where, "hwloc cannot build \"" + given + '"', "levels from the outermost to pu",
-                  "try it with lstopo -i");
+      throw Error(where, "hwloc cannot build \"" + given + '"', "levels from the outermost to pu", "try it with lstopo -i");
     }
   }
   Machine machine = Reader(topology.get()).read(recorded != nullptr ? std::string(recorded->name) : given);
@@ -439,8 +431,7 @@ std::string Machine::parts(bool with_memory) const {
   out += counted(count(Level::package), "package, ", "packages, ");
   out += counted(count(Level::numa), "NUMA region", "NUMA regions");
   if (with_memory && regions_.front().memory_bytes) {
-    out += std::string(" (") + (regions_.size() > 1 ? "the first " : "") + bytes_text(*regions_.front().memory_bytes) +
-           ')';
+    out += std::string(" (") + (regions_.size() > 1 ? "the first " : "") + bytes_text(*regions_.front().memory_bytes) + ')';
   }
   for (const Level level : {Level::l3, Level::l2}) {
     if (count(level) == 0) continue;
@@ -454,8 +445,7 @@ std::string Machine::parts(bool with_memory) const {
 std::string Machine::json() const {
   std::string out = "{\"name\": " + quoted(name_) + ", \"this_machine\": " + (is_this_machine_ ? "true" : "false");
   out += ", \"counts\": {" +
-         joined(kAllLevels, ", ",
-                [&](Level level) { return quoted(level_name(level)) + ": " + std::to_string(count(level)); }) +
+         joined(kAllLevels, ", ", [&](Level level) { return quoted(level_name(level)) + ": " + std::to_string(count(level)); }) +
          "}";
   out += ", \"cache_bytes\": {" +
          joined(std::array{Level::l3, Level::l2}, ", ",
@@ -467,13 +457,12 @@ std::string Machine::json() const {
   out += ", \"regions\": [" +
          joined(regions_, ", ",
                 [](const Region& region) {
-                  return "{\"memories\": [" + joined(region.memories, ", ", kNumber) + "], \"memory_bytes\": " +
-                         (region.memory_bytes ? std::to_string(*region.memory_bytes) : "null") + "}";
+                  return "{\"memories\": [" + joined(region.memories, ", ", kNumber) +
+                         "], \"memory_bytes\": " + (region.memory_bytes ? std::to_string(*region.memory_bytes) : "null") + "}";
                 }) +
          "]";
   out += ", \"distances\": [" +
-         joined(distances_, ", ",
-                [](const auto& row) { return std::string("[").append(joined(row, ", ", kNumber)).append("]"); }) +
+         joined(distances_, ", ", [](const auto& row) { return std::string("[").append(joined(row, ", ", kNumber)).append("]"); }) +
          "]";
   out += ", \"processors\": [" +
          joined(processors_, ", ",

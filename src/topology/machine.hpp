@@ -103,7 +103,8 @@ class Machine {
 };
 
 // Returns an hwloc synthetic description of this machine, which Machine::from reads. Where parts of the machine differ, so that
-// hwloc has no such description of it, the memory or everything but the processors is left out. Throws Error if hwloc finds nothing.
+// hwloc has no such description of it, the memory or everything but the processors is left out. Throws Error if hwloc finds
+// nothing.
 [[nodiscard]] std::string description_of_this_machine();
 
 }  // namespace copse::topology

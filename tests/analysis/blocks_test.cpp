@@ -139,7 +139,9 @@ TEST(Permutations, AreOnesAndDiffer) {
       EXPECT_EQ(permutation_number(number + all, ranks), permutation);
     }
     EXPECT_GE(found.size(), all - (ranks == 5 ? 4 : 0)) << ranks << " ranks";  // of five, random ones meet
-    if (ranks == 64) { EXPECT_GT(fixed, 64); }
+    if (ranks == 64) {
+      EXPECT_GT(fixed, 64);
+    }
   }
 }
 

@@ -58,8 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, Row, testing::ValuesIn(rows()), label);
 // The plans that UPC's collectives run without synchronisation, by every carrier that touches others' buffers.
 std::vector<Variant> relaxed_rows(int ranks, Modes modes) {
   std::vector<Variant> result;
-  const std::pair<Collective, const char*> names[] = {{Collective::broadcast, "flat"}, {Collective::scatter, "flat"},  {Collective::gather, "flat"},
-                                                      {Collective::allgather, "flat"}, {Collective::alltoall, "flat"}, {Collective::permute, "direct"}};
+  const std::pair<Collective, const char*> names[] = {{Collective::broadcast, "flat"}, {Collective::scatter, "flat"},
+                                                      {Collective::gather, "flat"},    {Collective::allgather, "flat"},
+                                                      {Collective::alltoall, "flat"},  {Collective::permute, "direct"}};
   for (const auto& [collective, name] : names) {
     const algorithms::Algorithm* const row = algorithms::find(collective, name);
     for (Variant& variant : Combinations(*row, ranks).at(0)) {
@@ -78,7 +79,8 @@ bool is_sync(const Step& step) { return step.kind != Kind::copy && step.kind != 
 
 std::size_t synchronisation_steps(const Variant& variant) {
   std::size_t count = 0;
-  for (const plan::Plan& plan : *variant.plans) count += static_cast<std::size_t>(std::count_if(plan.steps.begin(), plan.steps.end(), is_sync));
+  for (const plan::Plan& plan : *variant.plans)
+    count += static_cast<std::size_t>(std::count_if(plan.steps.begin(), plan.steps.end(), is_sync));
   return count;
 }
 
@@ -117,8 +119,8 @@ bool caught(const Variant& variant, const Mutant& mutant, Modes modes) {
   return false;
 }
 
-// A wait for an entry or for a return is missed where the mode asks for it. Waits for lines and slots belong to the ring of tickets,
-// which all modes share.
+// A wait for an entry or for a return is missed where the mode asks for it. Waits for lines and slots belong to the ring of
+// tickets, which all modes share.
 TEST(Modes, AMissingWaitIsFoundInTheModesThatNeedIt) {
   int entries = 0, returns = 0;
   for (const Variant& variant : relaxed_rows(3, kMysync)) {
@@ -152,7 +154,8 @@ TEST(Modes, ARelaxedPlanFailsUnderAStricterMode) {
             if (call.plans == variant.plans) call.modes = promised;
           fails |= !check(each.subject, 1).ok();
         }
-        const bool too_weak = (built.in == Sync::none && promised.in == Sync::mine) || (built.out == Sync::none && promised.out == Sync::mine);
+        const bool too_weak =
+            (built.in == Sync::none && promised.in == Sync::mine) || (built.out == Sync::none && promised.out == Sync::mine);
         EXPECT_EQ(fails, too_weak) << variant.name() << " where " << text_of(promised) << " is asked for";
       }
     }

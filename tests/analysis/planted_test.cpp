@@ -77,8 +77,7 @@ Plans tiled_plans(int ranks) {
     const Range mine{static_cast<std::uint32_t>(rank), 1, parts};
     std::vector<Operand> items;
     for (int from = 0; from < ranks; ++from) {
-      items.push_back(from == rank ? Builder::input(mine)
-                                   : builder.take(0, from, Builder::input(mine), builder.scratch(0, mine)));
+      items.push_back(from == rank ? Builder::input(mine) : builder.take(0, from, Builder::input(mine), builder.scratch(0, mine)));
     }
     builder.reduce(Builder::output(mine), items[0], items[1]);
     for (int from = 2; from < ranks; ++from)
@@ -141,8 +140,7 @@ void expect_found(const Plans& plans, const Setting& setting, Fault fault, const
   ASSERT_FALSE(verdict.ok()) << "nothing was found";
   EXPECT_EQ(verdict.findings[0].fault, fault) << text(verdict);
   for (const std::string& word : words)
-    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n"
-                                                                          << text(verdict);
+    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n" << text(verdict);
 }
 
 std::size_t index_of(const Plan& plan, Kind kind, int area = -1) {
@@ -259,8 +257,8 @@ Plans halves_plans() {
 TEST(Planted, PortionsOfOneValue) {
   const Plans sound = halves_plans();
   expect_sound(sound, {Collective::broadcast, 5, 2});
-  const auto acquires = std::count_if(sound[0].steps.begin(), sound[0].steps.end(),
-                                      [](const Step& step) { return step.kind == Kind::acquire; });
+  const auto acquires =
+      std::count_if(sound[0].steps.begin(), sound[0].steps.end(), [](const Step& step) { return step.kind == Kind::acquire; });
   EXPECT_EQ(acquires, 1) << "portions share their slot";
 
   Plans early = sound;
@@ -425,8 +423,7 @@ TEST(Planted, SourceOverwrittenBeforeItIsDrained) {
   auto& steps = plans[1].steps;  // the drain comes a step later
   const auto drain = index_of(plans[1], Kind::drain), reduce = index_of(plans[1], Kind::reduce);
   ASSERT_LT(drain, reduce);
-  std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain),
-              steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
+  std::rotate(steps.begin() + static_cast<std::ptrdiff_t>(drain), steps.begin() + static_cast<std::ptrdiff_t>(drain) + 1,
               steps.begin() + static_cast<std::ptrdiff_t>(reduce) + 1);
   expect_found(plans, setting, Fault::race, {"rank 1", "overwritten before it was drained"});
 }
@@ -507,16 +504,10 @@ TEST(Rules, WhatNoPlanMayContain) {
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).dst.space = Space::input; }, {}, "writes the input");
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 7; }, {}, "no rank: 7");
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.range = {2, 1, 2}; }, {}, "out of bounds");
-  expect_illegal(
-      [&](Plans& plans) {
-        copy_of(plans, 1).a = {Space::peer_input, 15, 0, {}};
-      },
-      {}, "has not awaited the addresses of rank 0");
-  expect_illegal(
-      [&](Plans& plans) {
-        copy_of(plans, 1).a = {Space::output, 0, -1, {}};
-      },
-      {Collective::reduce}, "this rank has no output");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).a = {Space::peer_input, 15, 0, {}}; }, {},
+                 "has not awaited the addresses of rank 0");
+  expect_illegal([&](Plans& plans) { copy_of(plans, 1).a = {Space::output, 0, -1, {}}; }, {Collective::reduce},
+                 "this rank has no output");
   expect_illegal([&](Plans& plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
   const Setting split{Collective::broadcast, 1, 4, false, {0, 0, 1}};
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");

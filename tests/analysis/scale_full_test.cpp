@@ -51,9 +51,8 @@ TEST_P(Many, AreBuiltAndWalkedInSeconds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, Many,
-                         testing::Values("flat", "hierarchical", "hierarchical_flat", "hierarchical_pipelined", "knomial",
-                                         "prop", "fixed", "tree", "tree_two_stage", "node_allreduce",
-                                         "reduce_broadcast_two_stage"),
+                         testing::Values("flat", "hierarchical", "hierarchical_flat", "hierarchical_pipelined", "knomial", "prop",
+                                         "fixed", "tree", "tree_two_stage", "node_allreduce", "reduce_broadcast_two_stage"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

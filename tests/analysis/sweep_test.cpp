@@ -31,8 +31,7 @@ TEST_P(Row, IsProvedOn1To17Ranks) {
     EXPECT_GT(tally.cases, 0u) << "no case covers " << ranks << " ranks";
     EXPECT_EQ(tally.spoiled, 0u) << ranks << " ranks: another algorithm fails";
     EXPECT_EQ(tally.failed, 0u) << ranks << " ranks";
-    for (const Failure& failure : tally.failures)
-      ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
+    for (const Failure& failure : tally.failures) ADD_FAILURE() << failure.name << "\n  " << to_text(failure.findings[0]);
     if (HasFailure()) return;
   }
 }
@@ -43,8 +42,7 @@ TEST_P(Row, PacksAsManyBlocksForEveryRoot) {
     for (const Variant& variant : variants(*GetParam(), ranks, kSample)) {
       Variant other = variant;
       other.root = (variant.root + 1 + ranks / 2) % ranks;
-      EXPECT_EQ(build_plans(other)->front().pack, variant.plans->front().pack)
-          << variant.name() << ", and root " << other.root;
+      EXPECT_EQ(build_plans(other)->front().pack, variant.plans->front().pack) << variant.name() << ", and root " << other.root;
     }
   }
 }

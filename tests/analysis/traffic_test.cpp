@@ -17,8 +17,7 @@ using plan::Carrier;
 using topology::Level;
 using topology::Machine;
 
-Variant variant_of(const Algorithm& row, Carrier carrier, const Machine& machine, int layout, int root = 0,
-                   int ranks = 0) {
+Variant variant_of(const Algorithm& row, Carrier carrier, const Machine& machine, int layout, int root = 0, int ranks = 0) {
   Variant variant;
   variant.row = &row;
   variant.ranks = ranks > 0 ? ranks : static_cast<int>(machine.cores().size());
@@ -128,8 +127,8 @@ TEST_P(SingleCopy, MovesEachByteOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Flat, SingleCopy,
-                         testing::Values(Collective::broadcast, Collective::gather, Collective::scatter,
-                                         Collective::allgather, Collective::alltoall),
+                         testing::Values(Collective::broadcast, Collective::gather, Collective::scatter, Collective::allgather,
+                                         Collective::alltoall),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 // KNEM V: each byte crosses each link between sockets once. A hierarchical tree enters each region and each package

@@ -16,12 +16,10 @@ namespace {
 using algorithms::Collective;
 
 // Makes a call, or starts it if there is a place for the request. The tables are destroyed when it returns.
-copse_status make(copse_comm *comm, const CallBuffers &call, const communicator::Arguments &a,
-                  copse_request **request) {
+copse_status make(copse_comm* comm, const CallBuffers& call, const communicator::Arguments& a, copse_request** request) {
   const auto ranks = static_cast<std::size_t>(call.call().ranks);
   std::vector<std::size_t> numbers[4];
-  const auto table = [&](const communicator::Block *blocks, std::vector<std::size_t> &sizes,
-                         std::vector<std::size_t> &places) {
+  const auto table = [&](const communicator::Block* blocks, std::vector<std::size_t>& sizes, std::vector<std::size_t>& places) {
     for (std::size_t i = 0; blocks != nullptr && i < ranks; ++i) {
       sizes.push_back(blocks[i].count);
       places.push_back(static_cast<std::size_t>(blocks[i].place));
@@ -34,21 +32,15 @@ copse_status make(copse_comm *comm, const CallBuffers &call, const communicator:
   const std::size_t *output_sizes = numbers_of(2), *output_places = numbers_of(3);
   const copse_type type = call.call().operation->type;
   const copse_op op = call.call().operation->op;
-#define CALL(name, ...) \
-  (request == nullptr ? copse_##name(comm, __VA_ARGS__) : copse_start_##name(comm, __VA_ARGS__, request))
+#define CALL(name, ...) (request == nullptr ? copse_##name(comm, __VA_ARGS__) : copse_start_##name(comm, __VA_ARGS__, request))
   switch (a.collective) {
-    case Collective::barrier:
-      return request == nullptr ? copse_barrier(comm) : copse_start_barrier(comm, request);
+    case Collective::barrier: return request == nullptr ? copse_barrier(comm) : copse_start_barrier(comm, request);
     case Collective::broadcast:
-      return CALL(broadcast, a.output != nullptr ? a.output : const_cast<void *>(a.input), a.count, a.root);
-    case Collective::reduce:
-      return CALL(reduce, a.input, a.output, a.count, type, op, a.root);
-    case Collective::allreduce:
-      return CALL(allreduce, a.input, a.output, a.count, type, op);
-    case Collective::scan:
-      return CALL(scan, a.input, a.output, a.count, type, op);
-    case Collective::exscan:
-      return CALL(exscan, a.input, a.output, a.count, type, op);
+      return CALL(broadcast, a.output != nullptr ? a.output : const_cast<void*>(a.input), a.count, a.root);
+    case Collective::reduce: return CALL(reduce, a.input, a.output, a.count, type, op, a.root);
+    case Collective::allreduce: return CALL(allreduce, a.input, a.output, a.count, type, op);
+    case Collective::scan: return CALL(scan, a.input, a.output, a.count, type, op);
+    case Collective::exscan: return CALL(exscan, a.input, a.output, a.count, type, op);
     case Collective::reduce_scatter:
       return a.ragged ? CALL(reduce_scatter, a.input, a.output, input_sizes, type, op)
                       : CALL(reduce_scatter_block, a.input, a.output, a.count, type, op);
@@ -75,27 +67,27 @@ copse_status make(copse_comm *comm, const CallBuffers &call, const communicator:
 
 struct UnderWay {
   CallBuffers buffers;
-  copse_request *request = nullptr;
+  copse_request* request = nullptr;
 };
 
-std::string judge(copse_status status, const CallBuffers &buffers, copse_comm *comm) {
+std::string judge(copse_status status, const CallBuffers& buffers, copse_comm* comm) {
   if (status != COPSE_OK) return buffers.call().text() + ": " + copse_comm_message(comm);
   return buffers.wrong_bytes();
 }
 
 // Finishes started calls, either the last one first or all at once, by waiting or by testing.
-std::string finish(std::deque<std::unique_ptr<UnderWay>> &started, copse_comm *comm, std::uint64_t dice) {
+std::string finish(std::deque<std::unique_ptr<UnderWay>>& started, copse_comm* comm, std::uint64_t dice) {
   if (dice % 3 == 0) {
-    std::vector<copse_request *> requests;
-    for (const auto &call : started) requests.push_back(call->request);
+    std::vector<copse_request*> requests;
+    for (const auto& call : started) requests.push_back(call->request);
     if (copse_wait_all(requests.size(), requests.data()) != COPSE_OK) return copse_comm_message(comm);
-    for (const auto &call : started) {
+    for (const auto& call : started) {
       if (std::string wrong = call->buffers.wrong_bytes(); !wrong.empty()) return wrong;
     }
     started.clear();
   }
   while (!started.empty()) {
-    UnderWay &call = *started.back();
+    UnderWay& call = *started.back();
     copse_status status = COPSE_OK;
     int done = 0;
     while (dice % 3 == 1 && status == COPSE_OK && done == 0) {
@@ -110,7 +102,7 @@ std::string finish(std::deque<std::unique_ptr<UnderWay>> &started, copse_comm *c
   return {};
 }
 
-std::string random_calls(copse_comm *comm, std::uint64_t seed, int calls) {
+std::string random_calls(copse_comm* comm, std::uint64_t seed, int calls) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
   std::mt19937_64 random(seed);
   std::deque<std::unique_ptr<UnderWay>> started;
@@ -141,18 +133,18 @@ TEST_P(Calls, EqualTheNaiveOnes) {
 #else
   constexpr int kCalls = 2500;
 #endif
-  const char *given = std::getenv("TEST_SEED");
+  const char* given = std::getenv("TEST_SEED");
   const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
   std::cout << "seed " << seed << '\n';
   for (const int ranks : {1, 2, 3, 5}) {
-    const auto body = [&](copse_comm *comm) { return random_calls(comm, seed, kCalls); };
+    const auto body = [&](copse_comm* comm) { return random_calls(comm, seed, kCalls); };
     ASSERT_EQ(GetParam() == Kind::threads ? with_threads(ranks, body) : with_processes(ranks, body), "")
         << ranks << " ranks; again: TEST_SEED=" << seed;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Calls, testing::Values(Kind::threads, Kind::processes),
-                         [](const auto &info) { return name_of(info.param); });
+                         [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace copse::test

@@ -17,10 +17,10 @@ namespace {
 class Thread {
  public:
   explicit Thread(std::function<void()> body) : body_(std::move(body)) {
-    pthread_create(&thread_, nullptr, [](void *self) -> void * { return static_cast<Thread *>(self)->body_(), nullptr; }, this);
+    pthread_create(&thread_, nullptr, [](void* self) -> void* { return static_cast<Thread*>(self)->body_(), nullptr; }, this);
   }
-  Thread(const Thread &) = delete;
-  Thread &operator=(const Thread &) = delete;
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
   ~Thread() { static_cast<void>(ended_by_cancellation()); }
 
   void cancel() { pthread_cancel(thread_); }
@@ -34,15 +34,15 @@ class Thread {
   std::function<void()> body_;
   pthread_t thread_{};
   bool joined_ = false;
-  void *result_ = nullptr;
+  void* result_ = nullptr;
 };
 
 // Sleeps long enough for a waiting thread to fall asleep, on a quiet machine.
 void let_it_nap() { std::this_thread::sleep_for(std::chrono::milliseconds(300)); }
 
 // Runs two ranks. Rank 0 is a thread that calls `waits`. Once it has been cancelled, rank 1 calls `then`.
-std::string cancel_first(copse_comm *comm, const std::function<void(copse_comm *)> &waits,
-                         const std::function<std::string(copse_comm *)> &then, std::atomic<bool> &cancelled) {
+std::string cancel_first(copse_comm* comm, const std::function<void(copse_comm*)>& waits,
+                         const std::function<std::string(copse_comm*)>& then, std::atomic<bool>& cancelled) {
   if (copse_comm_rank(comm) == 1) {
     while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return then(comm);
@@ -56,89 +56,93 @@ std::string cancel_first(copse_comm *comm, const std::function<void(copse_comm *
 }
 
 // The first of two barriers may end well, because rank 0 announced itself before it waited.
-std::string finds_rank_0_gone(copse_comm *comm) {
+std::string finds_rank_0_gone(copse_comm* comm) {
   copse_status status = copse_barrier(comm);
   if (status == COPSE_OK) status = copse_barrier(comm);
   return refused(status, COPSE_ERROR_LOST, {"barrier", "rank 0 has given up"}, comm);
 }
 
-void wait_in_a_barrier(copse_comm *comm) { copse_barrier(comm); }
+void wait_in_a_barrier(copse_comm* comm) { copse_barrier(comm); }
 
 TEST(Cancel, EndsACallThatWouldWaitForEver) {
   std::atomic<bool> cancelled{false};
-  const auto body = [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
+  const auto body = [&](copse_comm* comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
   EXPECT_EQ(with_threads(2, body), "");
 }
 
 TEST(Cancel, OtherProcessesLearnOfIt) {
-  void *const shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
-  auto &cancelled = *static_cast<std::atomic<bool> *>(shared);
-  const auto body = [&](copse_comm *comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
+  auto& cancelled = *static_cast<std::atomic<bool>*>(shared);
+  const auto body = [&](copse_comm* comm) { return cancel_first(comm, wait_in_a_barrier, finds_rank_0_gone, cancelled); };
   EXPECT_EQ(with_processes(2, body), "");
   munmap(shared, sizeof cancelled);
 }
 
 TEST(Cancel, CleanUpHandlersMayFreeTheCommunicator) {
   std::atomic<bool> cancelled{false};
-  EXPECT_EQ(with_meeting(2, [&](copse_meeting *meeting, int rank) -> std::string {
-              copse_comm *comm = nullptr;
-              if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) return copse_comm_message(nullptr);
-              if (rank == 1) {
-                while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                std::string wrong = finds_rank_0_gone(comm);
-                copse_comm_free(comm);
-                return wrong;
-              }
-              Thread thread([&] {
-                pthread_cleanup_push([](void *handle) { copse_comm_free(static_cast<copse_comm *>(handle)); }, comm);
-                copse_barrier(comm);
-                pthread_cleanup_pop(0);
-              });
-              let_it_nap();
-              thread.cancel();
-              const bool ended = thread.ended_by_cancellation();
-              cancelled = true;
-              return ended ? "" : "the thread has ended otherwise";
-            }), "");
+  EXPECT_EQ(with_meeting(2,
+                         [&](copse_meeting* meeting, int rank) -> std::string {
+                           copse_comm* comm = nullptr;
+                           if (copse_comm_create_threads(meeting, rank, &comm) != COPSE_OK) return copse_comm_message(nullptr);
+                           if (rank == 1) {
+                             while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                             std::string wrong = finds_rank_0_gone(comm);
+                             copse_comm_free(comm);
+                             return wrong;
+                           }
+                           Thread thread([&] {
+                             pthread_cleanup_push([](void* handle) { copse_comm_free(static_cast<copse_comm*>(handle)); }, comm);
+                             copse_barrier(comm);
+                             pthread_cleanup_pop(0);
+                           });
+                           let_it_nap();
+                           thread.cancel();
+                           const bool ended = thread.ended_by_cancellation();
+                           cancelled = true;
+                           return ended ? "" : "the thread has ended otherwise";
+                         }),
+            "");
 }
 
 TEST(Cancel, LeavesARequestThatWasWaitedFor) {
   std::atomic<bool> cancelled{false};
-  copse_request *request = nullptr;
-  const auto waits = [&](copse_comm *comm) {
+  copse_request* request = nullptr;
+  const auto waits = [&](copse_comm* comm) {
     if (copse_start_barrier(comm, &request) == COPSE_OK) copse_wait(&request);
   };
-  const auto then = [](copse_comm *comm) -> std::string {
-    return copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm);
-  };
-  EXPECT_EQ(with_threads(2, [&](copse_comm *comm) -> std::string {
-              std::string wrong = cancel_first(comm, waits, then, cancelled);
-              if (copse_comm_rank(comm) == 1 || !wrong.empty()) return wrong;
-              return copse_wait(&request) == COPSE_OK ? "" : copse_comm_message(comm);
-            }), "");
+  const auto then = [](copse_comm* comm) -> std::string { return copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm); };
+  EXPECT_EQ(with_threads(2,
+                         [&](copse_comm* comm) -> std::string {
+                           std::string wrong = cancel_first(comm, waits, then, cancelled);
+                           if (copse_comm_rank(comm) == 1 || !wrong.empty()) return wrong;
+                           return copse_wait(&request) == COPSE_OK ? "" : copse_comm_message(comm);
+                         }),
+            "");
 }
 
 // A cancellation that is already due takes effect only after the communicator has been made and freed.
 TEST(Cancel, SparesTheMakingAndFreeingOfACommunicator) {
-  EXPECT_EQ(with_meeting(2, [](copse_meeting *meeting, int rank) -> std::string {
-              std::string wrong = "has not freed it";
-              Thread thread([&] {
-                pthread_cancel(pthread_self());
-                copse_comm *comm = nullptr;
-                const copse_status status = copse_comm_create_threads(meeting, rank, &comm);
-                if (status == COPSE_OK) copse_comm_free(comm);
-                wrong = status == COPSE_OK ? "" : copse_comm_message(nullptr);
-                pthread_testcancel();
-              });
-              if (!thread.ended_by_cancellation()) return "the thread has ended otherwise";
-              return wrong;
-            }), "");
+  EXPECT_EQ(with_meeting(2,
+                         [](copse_meeting* meeting, int rank) -> std::string {
+                           std::string wrong = "has not freed it";
+                           Thread thread([&] {
+                             pthread_cancel(pthread_self());
+                             copse_comm* comm = nullptr;
+                             const copse_status status = copse_comm_create_threads(meeting, rank, &comm);
+                             if (status == COPSE_OK) copse_comm_free(comm);
+                             wrong = status == COPSE_OK ? "" : copse_comm_message(nullptr);
+                             pthread_testcancel();
+                           });
+                           if (!thread.ended_by_cancellation()) return "the thread has ended otherwise";
+                           return wrong;
+                         }),
+            "");
 }
 
 TEST(Cancel, IsForbiddenToThoseWhoDisableIt) {
   std::atomic<bool> cancelled{false};
-  const auto body = [&](copse_comm *comm) -> std::string {
+  const auto body = [&](copse_comm* comm) -> std::string {
     if (copse_comm_rank(comm) == 1) {
       while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return copse_barrier(comm) == COPSE_OK ? "" : copse_comm_message(comm);

@@ -21,15 +21,15 @@ bool maps_common_memory() {
   return false;
 }
 
-bool sums(copse_comm *comm) {
+bool sums(copse_comm* comm) {
   const std::vector<double> in(100'000, 1);
   std::vector<double> out(in.size());
   return copse_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM) == COPSE_OK &&
          out == std::vector<double>(in.size(), copse_comm_ranks(comm));
 }
 
-std::string fork_with_a_communicator(const std::string &name, int rank) {
-  copse_comm *comm = nullptr;
+std::string fork_with_a_communicator(const std::string& name, int rank) {
+  copse_comm* comm = nullptr;
   if (copse_comm_join(name.c_str(), rank, 2, 30, &comm) != COPSE_OK) return copse_comm_message(nullptr);
   if (!sums(comm) || !maps_common_memory()) return "no sum before the fork";
   const pid_t child = fork();

@@ -3,9 +3,9 @@
 
 int header_compiles_as_c11(void);
 int header_compiles_as_c11(void) {
-  copse_meeting *meeting = 0;
-  copse_comm *comm = 0;
-  copse_request *request = 0;
+  copse_meeting* meeting = 0;
+  copse_comm* comm = 0;
+  copse_request* request = 0;
   int in = 2, out = 0;
   copse_status status = copse_meeting_create(1, &meeting);
   if (status == COPSE_OK) status = copse_comm_create_threads(meeting, 0, &comm);

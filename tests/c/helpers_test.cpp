@@ -14,34 +14,35 @@ namespace {
 constexpr int kCommunicators = 2;
 
 // Runs `body` in `ranks` threads, which have as many communicators, and lets `helpers` more serve them.
-std::string with_helpers(int ranks, int helpers, const std::function<std::string(copse_comm *)> &body) {
-  copse_meeting *meeting = nullptr;
+std::string with_helpers(int ranks, int helpers, const std::function<std::string(copse_comm*)>& body) {
+  copse_meeting* meeting = nullptr;
   if (copse_meeting_create_with_helpers(ranks, helpers, &meeting) != COPSE_OK) return "no meeting";
   std::vector<std::string> wrong(static_cast<std::size_t>(ranks + helpers));
   std::vector<std::thread> threads;
   for (int number = 0; number < ranks + helpers; ++number)
     threads.emplace_back([&, number] {
       for (int turn = 0; turn < kCommunicators; ++turn) {
-        copse_comm *comm = nullptr;
-        const copse_status status = number < ranks ? copse_comm_create_threads(meeting, number, &comm) : copse_help_threads(meeting, number - ranks);
-        std::string &said = wrong[static_cast<std::size_t>(number)];
+        copse_comm* comm = nullptr;
+        const copse_status status =
+            number < ranks ? copse_comm_create_threads(meeting, number, &comm) : copse_help_threads(meeting, number - ranks);
+        std::string& said = wrong[static_cast<std::size_t>(number)];
         if (status != COPSE_OK) said += copse_comm_message(nullptr);
         if (comm != nullptr) said += body(comm);
         copse_comm_free(comm);
       }
     });
-  for (std::thread &thread : threads) thread.join();
+  for (std::thread& thread : threads) thread.join();
   copse_meeting_free(meeting);
   return all_well(wrong);
 }
 
-std::string start_and_run(copse_comm *comm) {
+std::string start_and_run(copse_comm* comm) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
   std::string wrong;
   for (int turn = 0; turn < 50; ++turn) {
     const std::size_t count = turn % 10 == 9 ? 50000 : 3;
     std::vector<double> in(count, rank + turn), sum(count), given(count, rank == turn % ranks ? turn : -1);
-    copse_request *requests[3] = {};
+    copse_request* requests[3] = {};
     int blocking = rank, total = 0;
     if (copse_start_allreduce(comm, in.data(), sum.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[0]) != COPSE_OK ||
         copse_start_broadcast(comm, given.data(), count * sizeof(double), turn % ranks, &requests[1]) != COPSE_OK ||
@@ -50,20 +51,21 @@ std::string start_and_run(copse_comm *comm) {
     // A blocking call among them is made by the ranks themselves, and so is a started call that helpers cannot make.
     if (copse_allreduce(comm, &blocking, &total, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
     std::vector<int> all(static_cast<std::size_t>(ranks));
-    copse_request *gathered = nullptr;
+    copse_request* gathered = nullptr;
     if (copse_start_allgather(comm, &rank, sizeof rank, all.data(), &gathered) != COPSE_OK) return copse_comm_message(comm);
-    for (copse_request *&request : requests)
+    for (copse_request*& request : requests)
       if (copse_wait(&request) != COPSE_OK) return copse_comm_message(comm);
     if (copse_wait(&gathered) != COPSE_OK) return copse_comm_message(comm);
     const double expected = ranks * (ranks - 1) / 2.0 + ranks * turn;
-    if (sum.front() != expected || sum.back() != expected || given.back() != turn || total != ranks * (ranks - 1) / 2 || all.back() != ranks - 1)
+    if (sum.front() != expected || sum.back() != expected || given.back() != turn || total != ranks * (ranks - 1) / 2 ||
+        all.back() != ranks - 1)
       wrong = "turn " + std::to_string(turn) + ": wrong";
   }
   return wrong;
 }
 
 TEST(Helpers, ServeStartedCalls) {
-  for (const auto &[ranks, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{3, 2}, std::pair{2, 3}})
+  for (const auto& [ranks, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{3, 2}, std::pair{2, 3}})
     EXPECT_EQ(with_helpers(ranks, helpers, start_and_run), "") << ranks << " ranks, " << helpers << " helpers";
 }
 
@@ -71,11 +73,12 @@ TEST(Helpers, ServeStartedCalls) {
 TEST(Helpers, MakeProgressWithoutACall) {
   std::array<std::atomic<bool>, kCommunicators> has_result{};
   std::atomic<int> turn{0};
-  const auto body = [&](copse_comm *comm) -> std::string {
+  const auto body = [&](copse_comm* comm) -> std::string {
     std::vector<double> in(100000, 1), out(in.size());
-    copse_request *request = nullptr;
-    if (copse_start_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM, &request) != COPSE_OK) return copse_comm_message(comm);
-    auto &result = has_result[static_cast<std::size_t>(turn.load())];
+    copse_request* request = nullptr;
+    if (copse_start_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM, &request) != COPSE_OK)
+      return copse_comm_message(comm);
+    auto& result = has_result[static_cast<std::size_t>(turn.load())];
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (copse_comm_rank(comm) == 1 && !result.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     const bool came = copse_comm_rank(comm) == 0 || result.load();
@@ -89,7 +92,7 @@ TEST(Helpers, MakeProgressWithoutACall) {
 }
 
 TEST(Helpers, MistakesAreTold) {
-  copse_meeting *meeting = nullptr;
+  copse_meeting* meeting = nullptr;
   EXPECT_EQ(refused(copse_meeting_create_with_helpers(2, 0, &meeting), COPSE_ERROR_ARGUMENT, {"1 helper"}, nullptr), "");
   ASSERT_EQ(copse_meeting_create(2, &meeting), COPSE_OK);
   EXPECT_EQ(refused(copse_help_threads(meeting, 0), COPSE_ERROR_ARGUMENT, {"without helpers"}, nullptr), "");

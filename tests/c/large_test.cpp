@@ -24,22 +24,21 @@ constexpr std::size_t kPage = 4096;
 class Memory {
  public:
   explicit Memory(int fd = -1) {
-    void *base =
-        mmap(nullptr, kTotal + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* base = mmap(nullptr, kTotal + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return;
-    base_ = static_cast<unsigned char *>(base);
+    base_ = static_cast<unsigned char*>(base);
     for (std::size_t at = 0; fd >= 0 && at < kTotal; at += kPiece)
       if (mmap(base_ + at, std::min(kPiece, (kTotal - at + kPage - 1) / kPage * kPage), PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         usable_ = false;
   }
-  Memory(const Memory &) = delete;
-  Memory &operator=(const Memory &) = delete;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
   ~Memory() {
     if (base_ != nullptr) munmap(base_, kTotal + kPage);
   }
   [[nodiscard]] bool usable() const { return base_ != nullptr && usable_; }
-  [[nodiscard]] unsigned char *at(std::size_t offset) const { return base_ + offset; }
+  [[nodiscard]] unsigned char* at(std::size_t offset) const { return base_ + offset; }
   // Gives these bytes their own pages.
   void keep(std::size_t first, std::size_t end) {
     const std::size_t begin = first / kPage * kPage;
@@ -51,7 +50,7 @@ class Memory {
   static constexpr std::size_t kPiece = std::size_t{4} << 20;
 
  private:
-  unsigned char *base_ = nullptr;
+  unsigned char* base_ = nullptr;
   bool usable_ = true;
 };
 
@@ -61,37 +60,35 @@ unsigned char stamp(int rank, std::size_t offset) {  // never zero
 
 // Where the blocks lie: block `from` -> `to` begins at input_at of `from` and at output_at of `to`.
 struct Shape {
-  const char *name;
+  const char* name;
   bool input_blocks, output_blocks;  // the buffer holds a block for each rank
   bool from_root, to_root;
-  copse_status (*call)(copse_comm *, const unsigned char *input, unsigned char *output, bool ragged);
+  copse_status (*call)(copse_comm*, const unsigned char* input, unsigned char* output, bool ragged);
 };
 
 const std::size_t kSizes[] = {kBlock, kBlock}, kPlaces[] = {0, kBlock + kGap};
 
 const Shape kShapes[] = {
     {"broadcast", false, false, true, false,
-     [](copse_comm *comm, const unsigned char *input, unsigned char *output, bool) {
-       return copse_broadcast(comm, copse_comm_rank(comm) == kRoot ? const_cast<unsigned char *>(input) : output,
-                              kBlock, kRoot);
+     [](copse_comm* comm, const unsigned char* input, unsigned char* output, bool) {
+       return copse_broadcast(comm, copse_comm_rank(comm) == kRoot ? const_cast<unsigned char*>(input) : output, kBlock, kRoot);
      }},
     {"gather", false, true, false, true,
-     [](copse_comm *comm, const unsigned char *input, unsigned char *output, bool ragged) {
+     [](copse_comm* comm, const unsigned char* input, unsigned char* output, bool ragged) {
        return ragged ? copse_gatherv(comm, input, kBlock, output, kSizes, kPlaces, kRoot)
                      : copse_gather(comm, input, kBlock, output, kRoot);
      }},
     {"scatter", true, false, true, false,
-     [](copse_comm *comm, const unsigned char *input, unsigned char *output, bool ragged) {
+     [](copse_comm* comm, const unsigned char* input, unsigned char* output, bool ragged) {
        return ragged ? copse_scatterv(comm, input, kSizes, kPlaces, output, kBlock, kRoot)
                      : copse_scatter(comm, input, output, kBlock, kRoot);
      }},
     {"allgather", false, true, false, false,
-     [](copse_comm *comm, const unsigned char *input, unsigned char *output, bool ragged) {
-       return ragged ? copse_allgatherv(comm, input, output, kSizes, kPlaces)
-                     : copse_allgather(comm, input, kBlock, output);
+     [](copse_comm* comm, const unsigned char* input, unsigned char* output, bool ragged) {
+       return ragged ? copse_allgatherv(comm, input, output, kSizes, kPlaces) : copse_allgather(comm, input, kBlock, output);
      }},
     {"alltoall", true, true, false, false,
-     [](copse_comm *comm, const unsigned char *input, unsigned char *output, bool ragged) {
+     [](copse_comm* comm, const unsigned char* input, unsigned char* output, bool ragged) {
        return ragged ? copse_alltoallv(comm, input, kSizes, kPlaces, output, kSizes, kPlaces)
                      : copse_alltoall(comm, input, output, kBlock);
      }},
@@ -99,7 +96,7 @@ const Shape kShapes[] = {
 
 // Calls visit(from, input offset, output offset, bytes) for every checked piece that `rank` gives or gets.
 template <class Visit>
-void each_piece(const Shape &shape, bool ragged, int rank, bool gets, Visit &&visit) {
+void each_piece(const Shape& shape, bool ragged, int rank, bool gets, Visit&& visit) {
   constexpr std::size_t kAround = 2 * kPage;
   const std::size_t stride = kBlock + (ragged ? kGap : 0);
   for (int other = 0; other < kRanks; ++other) {
@@ -119,7 +116,7 @@ void each_piece(const Shape &shape, bool ragged, int rank, bool gets, Visit &&vi
   }
 }
 
-std::string one_call(copse_comm *comm, const Shape &shape, bool ragged) {
+std::string one_call(copse_comm* comm, const Shape& shape, bool ragged) {
   const int rank = copse_comm_rank(comm);
   const int fd = memfd_create("large_test", 0);
   if (fd < 0 || ftruncate(fd, Memory::kPiece) != 0) return "no memfd";
@@ -138,8 +135,8 @@ std::string one_call(copse_comm *comm, const Shape &shape, bool ragged) {
   each_piece(shape, ragged, rank, true, [&](int from, std::size_t source, std::size_t first, std::size_t bytes) {
     for (std::size_t i = 0; wrong.empty() && i < bytes; ++i, ++seen)
       if (*output.at(first + i) != stamp(from, source + i))
-        wrong = "byte " + std::to_string(first + i) + " is not byte " + std::to_string(source + i) + " of rank " +
-                std::to_string(from);
+        wrong =
+            "byte " + std::to_string(first + i) + " is not byte " + std::to_string(source + i) + " of rank " + std::to_string(from);
   });
   const bool gets = (!shape.to_root || rank == kRoot) && (shape.input_blocks || shape.output_blocks || rank != kRoot);
   if (wrong.empty() && gets != (seen > 0)) wrong = "nothing was looked at";
@@ -151,14 +148,14 @@ struct Case {
   Shape shape;
   Kind kind;
   bool ragged;
-  const char *reach;
+  const char* reach;
 };
-void PrintTo(const Case &c, std::ostream *out) { *out << c.shape.name; }
+void PrintTo(const Case& c, std::ostream* out) { *out << c.shape.name; }
 
 // Returns each shape and each reach, but not every pair, because a case copies gigabytes.
 std::vector<Case> cases() {
   std::vector<Case> result;
-  for (const Shape &shape : kShapes) {
+  for (const Shape& shape : kShapes) {
     result.push_back({shape, Kind::processes, false, "staged"});
     result.push_back({shape, Kind::threads, false, "direct"});
     const bool blocks = shape.input_blocks || shape.output_blocks;
@@ -170,13 +167,13 @@ std::vector<Case> cases() {
 class Large : public testing::TestWithParam<Case> {};
 
 TEST_P(Large, PassesBothPowers) {
-  const Case &c = GetParam();
+  const Case& c = GetParam();
   const Variable reach("COPSE_REACH", c.reach);
-  const auto body = [&](copse_comm *comm) { return one_call(comm, c.shape, c.ragged); };
+  const auto body = [&](copse_comm* comm) { return one_call(comm, c.shape, c.ragged); };
   EXPECT_EQ(c.kind == Kind::threads ? with_threads(kRanks, body) : with_processes(kRanks, body), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, Large, testing::ValuesIn(cases()), [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(Calls, Large, testing::ValuesIn(cases()), [](const auto& info) {
   return std::string(info.param.shape.name) + (info.param.ragged ? "v_" : "_") + info.param.reach;
 });
 

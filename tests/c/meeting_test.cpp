@@ -1,7 +1,7 @@
 // Ranks meet by name among strangers. Whoever else owns the name or calls under it, the ranks meet, or learn in time
 // why they do not.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -37,16 +37,16 @@ double seconds_since(Steady::time_point begin) { return std::chrono::duration<do
 void sleep_ms(int time) { std::this_thread::sleep_for(std::chrono::milliseconds(time)); }
 
 // Returns what is wrong if the ranks that have met do not add up.
-std::string add_up(copse_comm *comm) {
+std::string add_up(copse_comm* comm) {
   const int ranks = copse_comm_ranks(comm), mine = copse_comm_rank(comm) + 1;
   int sum = 0;
   if (copse_allreduce(comm, &mine, &sum, 1, COPSE_INT32, COPSE_SUM) != COPSE_OK) return copse_comm_message(comm);
   return sum == ranks * (ranks + 1) / 2 ? "" : "a wrong sum";
 }
 
-std::string join_and_add(const std::string &name, int rank, int ranks, double timeout = 20) {
+std::string join_and_add(const std::string& name, int rank, int ranks, double timeout = 20) {
   alarm(kHung);
-  copse_comm *comm = nullptr;
+  copse_comm* comm = nullptr;
   if (copse_comm_join(name.c_str(), rank, ranks, timeout, &comm) != COPSE_OK) return copse_comm_message(nullptr);
   std::string wrong = add_up(comm);
   copse_comm_free(comm);
@@ -54,13 +54,12 @@ std::string join_and_add(const std::string &name, int rank, int ranks, double ti
 }
 
 // Returns what is wrong if this rank is not told these words by shortly after its timeout.
-std::string join_and_be_refused(const std::string &name, int rank, int ranks, double timeout,
-                                std::initializer_list<const char *> words) {
+std::string join_and_be_refused(const std::string& name, int rank, int ranks, double timeout,
+                                std::initializer_list<const char*> words) {
   alarm(kHung);
-  copse_comm *comm = nullptr;
+  copse_comm* comm = nullptr;
   const auto begin = Steady::now();
-  std::string wrong =
-      refused(copse_comm_join(name.c_str(), rank, ranks, timeout, &comm), COPSE_ERROR_UNREACHABLE, words);
+  std::string wrong = refused(copse_comm_join(name.c_str(), rank, ranks, timeout, &comm), COPSE_ERROR_UNREACHABLE, words);
   if (seconds_since(begin) > timeout + 8) wrong += "; and that took " + std::to_string(seconds_since(begin)) + " s";
   return wrong;
 }
@@ -68,27 +67,27 @@ std::string join_and_be_refused(const std::string &name, int rank, int ranks, do
 // Sockets of strangers.
 class Stranger {
  public:
-  explicit Stranger(const std::string &name) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Stranger(const std::string& name) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     address_.sun_family = AF_UNIX;
     const std::string path = "copse-" + name;
     std::memcpy(address_.sun_path + 1, path.data(), path.size());
     length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
   }
-  Stranger(const Stranger &) = delete;
-  Stranger &operator=(const Stranger &) = delete;
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
   ~Stranger() { close(socket_); }
   bool own_the_name(int backlog) {
-    return bind(socket_, reinterpret_cast<sockaddr *>(&address_), length_) == 0 && listen(socket_, backlog) == 0;
+    return bind(socket_, reinterpret_cast<sockaddr*>(&address_), length_) == 0 && listen(socket_, backlog) == 0;
   }
   bool call() {
     for (int i = 0; i < 2000; ++i) {
-      if (connect(socket_, reinterpret_cast<sockaddr *>(&address_), length_) == 0) return true;
+      if (connect(socket_, reinterpret_cast<sockaddr*>(&address_), length_) == 0) return true;
       sleep_ms(5);
     }
     return false;
   }
   [[nodiscard]] int take_in() const { return accept(socket_, nullptr, nullptr); }
-  void say(const std::string &words) const { static_cast<void>(send(socket_, words.data(), words.size(), MSG_NOSIGNAL)); }
+  void say(const std::string& words) const { static_cast<void>(send(socket_, words.data(), words.size(), MSG_NOSIGNAL)); }
 
  private:
   sockaddr_un address_{};
@@ -100,7 +99,7 @@ class Stranger {
 class Bystander {
  public:
   template <class Body>
-  explicit Bystander(Body &&body) : Bystander() {
+  explicit Bystander(Body&& body) : Bystander() {
     pid_ = fork();
     if (pid_ == 0) {
       alarm(2 * kHung);
@@ -109,8 +108,8 @@ class Bystander {
     }
     for (int i = 0; i < 4000 && ready_->load() == 0; ++i) sleep_ms(5);
   }
-  Bystander(const Bystander &) = delete;
-  Bystander &operator=(const Bystander &) = delete;
+  Bystander(const Bystander&) = delete;
+  Bystander& operator=(const Bystander&) = delete;
   ~Bystander() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
@@ -120,9 +119,9 @@ class Bystander {
 
  private:
   Bystander()
-      : ready_(new (mmap(nullptr, sizeof *ready_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-                   std::atomic<int>(0)) {}
-  std::atomic<int> *ready_;
+      : ready_(new (mmap(nullptr, sizeof *ready_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<int>(0)) {
+  }
+  std::atomic<int>* ready_;
   pid_t pid_ = -1;
 };
 
@@ -146,12 +145,13 @@ TEST(Strangers, AnotherUserOwnsTheName) {
     return true;
   });
   ASSERT_TRUE(squatter.ready());
-  EXPECT_EQ(all_well(in_processes(2,
-                                  [&](int rank) {
-                                    if (rank == 0)
-                                      return join_and_be_refused(name, 0, 2, 1, {"in use by process", "user id 65534", "choose another"});
-                                    return join_and_be_refused(name, 1, 2, 1, {"rank 0 did not come in time", "owned by process", "user id 65534"});
-                                  })),
+  EXPECT_EQ(all_well(in_processes(
+                2,
+                [&](int rank) {
+                  if (rank == 0)
+                    return join_and_be_refused(name, 0, 2, 1, {"in use by process", "user id 65534", "choose another"});
+                  return join_and_be_refused(name, 1, 2, 1, {"rank 0 did not come in time", "owned by process", "user id 65534"});
+                })),
             "");
 }
 
@@ -185,8 +185,8 @@ TEST(Strangers, TheOwnerOfTheNameSaysFourBytesAndStops) {
     return true;
   });
   ASSERT_TRUE(squatter.ready());
-  const std::vector<std::string> complaints =
-      in_processes(1, [&](int) { return join_and_be_refused(name, 1, 2, 0.5, {"rank 0 did not come in time", "owned by process"}); });
+  const std::vector<std::string> complaints = in_processes(
+      1, [&](int) { return join_and_be_refused(name, 1, 2, 0.5, {"rank 0 did not come in time", "owned by process"}); });
   EXPECT_EQ(complaints[0], "");
 }
 
@@ -205,7 +205,7 @@ TEST(Strangers, TheOwnerOfTheNameTakesNobodyIn) {
 
 // All of them call before rank 1 does, and most keep their connection.
 TEST(Strangers, TheyCallAndUseUpNoInvitation) {
-  for (const std::string &words : {std::string(), std::string("\1\0\0\0", 4), std::string("copse"), std::string(5000, 'x'),
+  for (const std::string& words : {std::string(), std::string("\1\0\0\0", 4), std::string("copse"), std::string(5000, 'x'),
                                    std::string("copse\x1bmt\1\0\0\0\xff\xff\xff\xff", 16)}) {
     const std::string name = fresh_name();
     EXPECT_EQ(all_well(in_processes(2,
@@ -311,14 +311,15 @@ TEST(Ranks, OneDiesBeforeAllHaveComeAndIsStartedAgain) {
 }
 
 TEST(Ranks, OfAnotherJob) {
-  for (const char *variable : {"COPSE_JOB", "SLURM_JOB_ID", "PMIX_NAMESPACE"}) {
+  for (const char* variable : {"COPSE_JOB", "SLURM_JOB_ID", "PMIX_NAMESPACE"}) {
     const std::string name = fresh_name(), mine = std::string(variable) + "=morning", other = std::string(variable) + "=evening";
     EXPECT_EQ(all_well(in_processes(3,
                                     [&](int who) -> std::string {
                                       setenv(variable, who == 1 ? "evening" : "morning", 1);
                                       if (who == 2) sleep_ms(500);
                                       if (who != 1) return join_and_add(name, who / 2, 2);
-                                      return join_and_be_refused(name, 1, 2, 10, {"another job", mine.c_str(), other.c_str(), "COPSE_JOB"});
+                                      return join_and_be_refused(name, 1, 2, 10,
+                                                                 {"another job", mine.c_str(), other.c_str(), "COPSE_JOB"});
                                     })),
               "");
   }
@@ -357,10 +358,12 @@ TEST(Ranks, OfAnotherPidNamespace) {
 // Timeouts ------------------------------------------------------------------------------------------------------
 
 TEST(Timeouts, ThatAreNone) {
-  copse_comm *comm = nullptr;
+  copse_comm* comm = nullptr;
   for (const double timeout : {std::nan(""), -1.0, -std::numeric_limits<double>::infinity()})
     for (const int rank : {0, 1})
-      EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), rank, 2, timeout, &comm), COPSE_ERROR_ARGUMENT, {"timeout", "0 or more"}), "")
+      EXPECT_EQ(
+          refused(copse_comm_join(fresh_name().c_str(), rank, 2, timeout, &comm), COPSE_ERROR_ARGUMENT, {"timeout", "0 or more"}),
+          "")
           << timeout;
   for (const int rank : {0, 1})
     EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), rank, 2, 0, &comm), COPSE_ERROR_UNREACHABLE, {"in time"}), "");

@@ -32,13 +32,13 @@ class Ended {
 };
 
 // The other ranks start a call and compute until rank 0, which waits for the call, has its result.
-std::string while_others_compute(copse_comm *comm, Ended &ended) {
+std::string while_others_compute(copse_comm* comm, Ended& ended) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
   for (int turn = 0; turn < 30; ++turn) {
     const std::size_t count = turn % 3 == 0 ? 1 : turn % 3 == 1 ? 1000 : 100'000;
     std::vector<double> in(count), out(count, -1);
     std::iota(in.begin(), in.end(), rank + turn);
-    copse_request *requests[3] = {};
+    copse_request* requests[3] = {};
     copse_start_barrier(comm, &requests[0]);
     copse_start_allreduce(comm, in.data(), out.data(), count, COPSE_DOUBLE, COPSE_SUM, &requests[1]);
     copse_start_barrier(comm, &requests[2]);
@@ -56,12 +56,12 @@ std::string while_others_compute(copse_comm *comm, Ended &ended) {
 TEST(ProgressThread, MovesCallsOnWhileRanksCompute) {
   const Variable thread("COPSE_PROGRESS", "thread");
   Ended ended;
-  EXPECT_EQ(with_threads(3, [&](copse_comm *comm) { return while_others_compute(comm, ended); }), "");
+  EXPECT_EQ(with_threads(3, [&](copse_comm* comm) { return while_others_compute(comm, ended); }), "");
 }
 
 TEST(ProgressThread, IsRefusedWhereItsNameIsWrong) {
   const Variable thread("COPSE_PROGRESS", "threads");
-  copse_comm *comm = nullptr;
+  copse_comm* comm = nullptr;
   EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &comm), COPSE_ERROR_VARIABLE,
                     {"COPSE_PROGRESS=threads", "did you mean 'thread'?"}),
             "");
@@ -73,8 +73,8 @@ TEST(ProgressThread, IsRefusedWhereItsNameIsWrong) {
 TEST(ProgressThread, ComesAnewInAForkedChild) {
   const Variable thread("COPSE_PROGRESS", "thread");
   Ended before;
-  ASSERT_EQ(with_threads(2, [&](copse_comm *comm) { return while_others_compute(comm, before); }), "");
-  copse_comm *kept = nullptr;  // so that the parent has its thread when it forks
+  ASSERT_EQ(with_threads(2, [&](copse_comm* comm) { return while_others_compute(comm, before); }), "");
+  copse_comm* kept = nullptr;  // so that the parent has its thread when it forks
   ASSERT_EQ(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &kept), COPSE_OK);
   const std::string name = fresh_name();
   int told[2];
@@ -82,8 +82,8 @@ TEST(ProgressThread, ComesAnewInAForkedChild) {
   const pid_t child = fork();
   const int rank = child == 0;
   std::vector<double> in(100'000, rank + 1), out(in.size());
-  copse_comm *comm = nullptr;
-  copse_request *request = nullptr;
+  copse_comm* comm = nullptr;
+  copse_request* request = nullptr;
   bool right = copse_comm_join(name.c_str(), rank, 2, 20, &comm) == COPSE_OK &&
                copse_start_allreduce(comm, in.data(), out.data(), in.size(), COPSE_DOUBLE, COPSE_SUM, &request) == COPSE_OK;
   char byte = 0;

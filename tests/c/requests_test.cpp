@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kHuge = SIZE_MAX - 3;  // what -4 looks like
 
 TEST(Mistakes, AreToldBeforeAnythingIsDone) {
-  const auto body = [](copse_comm *comm) -> std::string {
+  const auto body = [](copse_comm* comm) -> std::string {
     const int rank = copse_comm_rank(comm);
     const auto me = static_cast<std::size_t>(rank);
     char in[64]{}, out[64]{};
@@ -26,7 +26,7 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     const std::size_t huge[] = {1, kHuge};
     const int swap[] = {1, 0};
     std::string all;
-    const auto wrong = [&](copse_status status, std::initializer_list<const char *> words) {
+    const auto wrong = [&](copse_status status, std::initializer_list<const char*> words) {
       all += refused(status, COPSE_ERROR_ARGUMENT, words, comm);
     };
     // Roots.
@@ -42,21 +42,18 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     wrong(copse_alltoall(comm, nullptr, out, 8), {"input is null"});
     wrong(copse_scan(comm, numbers, nullptr, 2, COPSE_DOUBLE, COPSE_SUM), {"output is null; expected 16 bytes"});
     wrong(copse_exscan(comm, nullptr, sums, 2, COPSE_DOUBLE, COPSE_SUM), {"input is null"});
-    wrong(copse_gatherv(comm, in, 8, out, nullptr, places, rank),
-          {"sizes of the blocks of output are null", "2 ranks"});
+    wrong(copse_gatherv(comm, in, 8, out, nullptr, places, rank), {"sizes of the blocks of output are null", "2 ranks"});
     wrong(copse_scatterv(comm, in, nullptr, nullptr, out, 8, rank), {"sizes of the blocks of input are null"});
     wrong(copse_allgatherv(comm, in, out, nullptr, nullptr), {"sizes of the blocks of output are null"});
     wrong(copse_alltoallv(comm, in, nullptr, nullptr, out, sizes, nullptr), {"sizes of the blocks of input"});
     wrong(copse_alltoallv(comm, in, sizes, nullptr, out, nullptr, nullptr), {"sizes of the blocks of output"});
-    wrong(copse_reduce_scatter(comm, numbers, sums, nullptr, COPSE_DOUBLE, COPSE_SUM),
-          {"copse_reduce_scatter", "input"});
+    wrong(copse_reduce_scatter(comm, numbers, sums, nullptr, COPSE_DOUBLE, COPSE_SUM), {"copse_reduce_scatter", "input"});
     // Sizes that are negative, or whose sum overflows.
     wrong(copse_broadcast(comm, in, kHuge, 0), {"buffer is too large", "18446744073709551612", "negative"});
     wrong(copse_gather(comm, in, SIZE_MAX / 3, out, rank), {"output is too large", "from each of 2 ranks"});
     wrong(copse_allgatherv(comm, in, out, huge, nullptr), {"block 1 of output is too large"});
     wrong(copse_scatterv(comm, in, sizes, far, out, 8, rank), {"block 1 of input is too large", "from byte 92233"});
-    wrong(copse_reduce_scatter_block(comm, numbers, sums, SIZE_MAX / 12, COPSE_DOUBLE, COPSE_SUM),
-          {"input is too large"});
+    wrong(copse_reduce_scatter_block(comm, numbers, sums, SIZE_MAX / 12, COPSE_DOUBLE, COPSE_SUM), {"input is too large"});
     // Overlap.
     wrong(copse_allreduce(comm, numbers, numbers + 1, 4, COPSE_DOUBLE, COPSE_SUM), {"overlap by 24 bytes", "in place"});
     wrong(copse_gather(comm, out + 1 + 8 * me, 8, out, rank), {"overlap by "});
@@ -77,7 +74,7 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
     wrong(copse_scan(comm, numbers, sums, 2, COPSE_DOUBLE, COPSE_BXOR), {"BXOR is not defined for type DOUBLE"});
     wrong(copse_reduce_scatter(comm, numbers, sums, sizes, COPSE_TYPE_COUNT, COPSE_SUM), {"not defined"});
     // Started calls.
-    copse_request *request = reinterpret_cast<copse_request *>(8);
+    copse_request* request = reinterpret_cast<copse_request*>(8);
     wrong(copse_start_gather(comm, in, 8, out, 2, &request), {"copse_gather", "root is 2"});
     if (request != nullptr) all += "a refused call leaves a request";
     wrong(copse_start_barrier(comm, nullptr), {"place for the request is null"});
@@ -87,7 +84,7 @@ TEST(Mistakes, AreToldBeforeAnythingIsDone) {
 }
 
 TEST(Mistakes, AreNot) {
-  const auto body = [](copse_comm *comm) -> std::string {
+  const auto body = [](copse_comm* comm) -> std::string {
     const int rank = copse_comm_rank(comm);
     // Blocks that are read may overlap, and the input may lie between the blocks of the output.
     char buffer[24] = "0123456789abcdefghijklm", from[] = "xyz";
@@ -104,8 +101,7 @@ TEST(Mistakes, AreNot) {
     if (numbers[1] != 2) return "exscan wrote on rank 0";
     // No data needs no buffer.
     const std::size_t none[] = {0, 0};
-    if (copse_alltoallv(comm, nullptr, none, nullptr, nullptr, none, nullptr) != COPSE_OK)
-      return "alltoallv of nothing";
+    if (copse_alltoallv(comm, nullptr, none, nullptr, nullptr, none, nullptr) != COPSE_OK) return "alltoallv of nothing";
     if (copse_gatherv(comm, nullptr, 0, nullptr, rank == 1 ? none : nullptr, nullptr, 1) != COPSE_OK) return "gatherv";
     if (copse_gather(comm, from, 3, rank == 1 ? buffer : nullptr, 1) != COPSE_OK) return copse_comm_message(comm);
     if (rank == 1 && std::memcmp(buffer, "xyzxyz", 6) != 0) return std::string("after gather: ") + buffer;
@@ -115,27 +111,27 @@ TEST(Mistakes, AreNot) {
 }
 
 // Rank `ranks - 1` sends twice what the other side has room for.
-std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
+std::string cut_off(copse_comm* comm, std::size_t bytes, bool start) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm), last = ranks - 1;
   const auto count = static_cast<std::size_t>(ranks);
   std::vector<std::size_t> sizes(count, bytes), places(count);
   for (std::size_t i = 0; i < count; ++i) places[i] = 3 * bytes * i;
   std::vector<char> in(2 * bytes, static_cast<char>('a' + rank)), all(3 * bytes * count, '.');
-  copse_request *request = nullptr;
+  copse_request* request = nullptr;
   const auto ended = [&](copse_status status) { return start && status == COPSE_OK ? copse_wait(&request) : status; };
   const std::size_t mine = rank == last ? 2 * bytes : bytes;
   const std::string to_root = "rank " + std::to_string(last) + " gives " + std::to_string(2 * bytes) +
                               " bytes to rank 0, which has room for " + std::to_string(bytes);
   const std::string from_root = "rank 0 gives " + std::to_string(2 * bytes) + " bytes to rank " + std::to_string(last) +
                                 ", which has room for " + std::to_string(bytes);
-  const auto judge = [&](copse_status status, const std::string &words) {
+  const auto judge = [&](copse_status status, const std::string& words) {
     if (rank == 0) return refused(status, COPSE_ERROR_TRUNCATED, {words.c_str()}, comm);
     return status == COPSE_OK ? std::string() : copse_comm_message(comm);
   };
-  std::string wrong = judge(
-      ended(start ? copse_start_gatherv(comm, in.data(), mine, all.data(), sizes.data(), places.data(), 0, &request)
-                  : copse_gatherv(comm, in.data(), mine, all.data(), sizes.data(), places.data(), 0)),
-      to_root);
+  std::string wrong =
+      judge(ended(start ? copse_start_gatherv(comm, in.data(), mine, all.data(), sizes.data(), places.data(), 0, &request)
+                        : copse_gatherv(comm, in.data(), mine, all.data(), sizes.data(), places.data(), 0)),
+            to_root);
   for (std::size_t i = 0; rank == 0 && i < all.size(); ++i) {
     const std::size_t block = i / (3 * bytes);
     const char expected = i % (3 * bytes) < bytes ? static_cast<char>('a' + block) : '.';
@@ -164,7 +160,7 @@ std::string cut_off(copse_comm *comm, std::size_t bytes, bool start) {
 }
 
 // In an alltoallv, the last rank sends rank 0 twice what it has room for, and rank 0 sends the last rank half of that.
-std::string cut_off_pair(copse_comm *comm, std::size_t bytes, bool start) {
+std::string cut_off_pair(copse_comm* comm, std::size_t bytes, bool start) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm), last = ranks - 1;
   const auto count = static_cast<std::size_t>(ranks);
   std::vector<std::size_t> gives(count, bytes), takes(count, bytes), places(count);
@@ -176,11 +172,10 @@ std::string cut_off_pair(copse_comm *comm, std::size_t bytes, bool start) {
   for (std::size_t i = 0; i < count; ++i)
     std::fill_n(want.begin() + static_cast<std::ptrdiff_t>(places[i]), i == 0 && rank == last && last > 0 ? bytes / 2 : bytes,
                 static_cast<char>('a' + i));
-  copse_request *request = nullptr;
-  copse_status status = start ? copse_start_alltoallv(comm, in.data(), gives.data(), places.data(), out.data(),
-                                                      takes.data(), places.data(), &request)
-                              : copse_alltoallv(comm, in.data(), gives.data(), places.data(), out.data(), takes.data(),
-                                                places.data());
+  copse_request* request = nullptr;
+  copse_status status =
+      start ? copse_start_alltoallv(comm, in.data(), gives.data(), places.data(), out.data(), takes.data(), places.data(), &request)
+            : copse_alltoallv(comm, in.data(), gives.data(), places.data(), out.data(), takes.data(), places.data());
   if (start && status == COPSE_OK) status = copse_wait(&request);
   const std::string words = "rank " + std::to_string(last) + " gives " + std::to_string(2 * bytes) +
                             " bytes to rank 0, which has room for " + std::to_string(bytes);
@@ -203,7 +198,7 @@ std::string cut_off_pair(copse_comm *comm, std::size_t bytes, bool start) {
 TEST(Truncation, IsToldAndHarmsNobody) {
   for (const std::size_t bytes : {8, 30, 100, 1000, 200000}) {
     for (const bool start : {false, true}) {
-      const auto body = [=](copse_comm *comm) {
+      const auto body = [=](copse_comm* comm) {
         const std::string wrong = cut_off(comm, bytes, start);
         return wrong.empty() ? cut_off_pair(comm, bytes, start) : wrong;
       };
@@ -218,16 +213,15 @@ TEST(Truncation, IsToldAndHarmsNobody) {
 
 TEST(Requests, SeveralCommunicatorsInAnyOrder) {
   const std::string name = fresh_name();
-  const auto body = [&](copse_comm *one) -> std::string {
+  const auto body = [&](copse_comm* one) -> std::string {
     const int rank = copse_comm_rank(one), ranks = copse_comm_ranks(one);
-    copse_comm *two = nullptr;
+    copse_comm* two = nullptr;
     if (copse_comm_join(name.c_str(), rank, ranks, 30, &two) != COPSE_OK) return copse_comm_message(nullptr);
     std::int64_t mine = rank + 1, sum[4] = {}, total = ranks * (ranks + 1) / 2;
     for (int turn = 0; turn < 100; ++turn) {
-      copse_request *requests[5] = {};
+      copse_request* requests[5] = {};
       for (std::size_t i = 0; i < 4; ++i)
-        if (copse_start_allreduce(i % 2 == 0 ? one : two, &mine, &sum[i], 1, COPSE_INT64, COPSE_SUM, &requests[i]) !=
-            COPSE_OK)
+        if (copse_start_allreduce(i % 2 == 0 ? one : two, &mine, &sum[i], 1, COPSE_INT64, COPSE_SUM, &requests[i]) != COPSE_OK)
           return "start";
       if (rank % 2 == 1) std::reverse(requests, requests + 5);  // every other rank waits in the opposite order
       if (copse_wait_all(5, requests) != COPSE_OK) return "wait";
@@ -242,7 +236,7 @@ TEST(Requests, SeveralCommunicatorsInAnyOrder) {
 }
 
 TEST(Requests, OfNothing) {
-  copse_request *none = nullptr;
+  copse_request* none = nullptr;
   int done = 0;
   EXPECT_EQ(copse_wait(&none), COPSE_OK);
   EXPECT_EQ(copse_test(&none, &done), COPSE_OK);
@@ -255,12 +249,12 @@ TEST(Requests, OfNothing) {
 }
 
 TEST(Requests, OutliveTheirCommunicator) {
-  copse_meeting *meeting = nullptr;
-  copse_comm *comm = nullptr;
+  copse_meeting* meeting = nullptr;
+  copse_comm* comm = nullptr;
   ASSERT_EQ(copse_meeting_create(1, &meeting), COPSE_OK);
   ASSERT_EQ(copse_comm_create_threads(meeting, 0, &comm), COPSE_OK);
   copse_meeting_free(meeting);
-  copse_request *request = nullptr;
+  copse_request* request = nullptr;
   ASSERT_EQ(copse_start_barrier(comm, &request), COPSE_OK);
   copse_comm_free(comm);
   EXPECT_EQ(refused(copse_wait(&request), COPSE_ERROR_ARGUMENT, {"communicator has been freed"}), "");
@@ -270,17 +264,16 @@ TEST(Requests, OutliveTheirCommunicator) {
 TEST(Requests, AllEndWhenARankDoes) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(3, [&](int rank) -> std::string {
-    copse_comm *comm = nullptr;
+    copse_comm* comm = nullptr;
     if (copse_comm_join(name.c_str(), rank, 3, 30, &comm) != COPSE_OK) return copse_comm_message(nullptr);
     if (copse_barrier(comm) != COPSE_OK) return "barrier";
     if (rank == 2) kill(getpid(), SIGKILL);
     std::int64_t mine = rank, sums[3] = {};
-    copse_request *requests[3] = {};
+    copse_request* requests[3] = {};
     std::string wrong;
     for (std::size_t i = 0; i < 3; ++i)
-      if (copse_start_allreduce(comm, &mine, &sums[i], 1, COPSE_INT64, COPSE_SUM, &requests[i]) != COPSE_OK)
-        wrong = "start; ";
-    for (auto &request : requests)
+      if (copse_start_allreduce(comm, &mine, &sums[i], 1, COPSE_INT64, COPSE_SUM, &requests[i]) != COPSE_OK) wrong = "start; ";
+    for (auto& request : requests)
       wrong += refused(copse_wait(&request), COPSE_ERROR_LOST, {"allreduce", "rank 2 (process", "has ended"}, comm);
     wrong += refused(copse_barrier(comm), COPSE_ERROR_LOST, {"rank 2"}, comm);
     wrong += refused(copse_start_barrier(comm, &requests[0]), COPSE_ERROR_LOST, {"rank 2"}, comm);
@@ -292,12 +285,12 @@ TEST(Requests, AllEndWhenARankDoes) {
 
 // All permutations of five ranks, more than a communicator keeps programs for: all started at once, and then each by itself.
 TEST(Permute, TakesAnyNumberOfPermutations) {
-  const auto body = [](copse_comm *comm) -> std::string {
+  const auto body = [](copse_comm* comm) -> std::string {
     constexpr int kRanks = 5;
     const int rank = copse_comm_rank(comm);
     std::vector<std::vector<int>> all{{0, 1, 2, 3, 4}};
     for (auto next = all.front(); std::next_permutation(next.begin(), next.end());) all.push_back(next);
-    std::vector<copse_request *> requests(all.size());
+    std::vector<copse_request*> requests(all.size());
     std::vector<std::array<std::size_t, 2>> in(all.size()), out(all.size());
     const auto wrong = [&](std::size_t i) -> std::string {
       const auto giver = static_cast<std::size_t>(std::find(all[i].begin(), all[i].end(), rank) - all[i].begin());
@@ -318,7 +311,8 @@ TEST(Permute, TakesAnyNumberOfPermutations) {
       if (std::string what = wrong(i); !what.empty()) return "started: " + what;
     for (int turn = 0; turn < 2; ++turn) {
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (copse_permute(comm, in[i].data(), out[i].data(), all[i].data(), sizeof in[i]) != COPSE_OK) return copse_comm_message(comm);
+        if (copse_permute(comm, in[i].data(), out[i].data(), all[i].data(), sizeof in[i]) != COPSE_OK)
+          return copse_comm_message(comm);
         if (std::string what = wrong(i); !what.empty()) return what;
       }
     }
@@ -329,11 +323,11 @@ TEST(Permute, TakesAnyNumberOfPermutations) {
 
 // The round in which ranks whose sizes differ compare them is an alltoall, too: a forced algorithm must run it.
 TEST(Requests, SizesThatDifferAreComparedByAForcedAlgorithm) {
-  for (const char *algorithm : {"alltoall=letters", "alltoall=flat", "alltoall=pairwise"}) {
+  for (const char* algorithm : {"alltoall=letters", "alltoall=flat", "alltoall=pairwise"}) {
     setenv("COPSE_ALGORITHM", algorithm, 1);
     for (const bool start : {false, true})
       for (const std::size_t bytes : {std::size_t{8}, std::size_t{3000}, std::size_t{100000}})
-        EXPECT_EQ(with_processes(3, [=](copse_comm *comm) { return cut_off_pair(comm, bytes, start); }), "")
+        EXPECT_EQ(with_processes(3, [=](copse_comm* comm) { return cut_off_pair(comm, bytes, start); }), "")
             << algorithm << ", " << bytes << " bytes" << (start ? ", started" : "");
     unsetenv("COPSE_ALGORITHM");
   }
@@ -345,20 +339,18 @@ TEST(Requests, AllEndWhenARankHasNoMemory) {
   GTEST_SKIP() << "a sanitizer's shadow is larger than any limit";
 #endif
   for (const bool start : {false, true}) {
-    const auto body = [=](copse_comm *comm) -> std::string {
+    const auto body = [=](copse_comm* comm) -> std::string {
       const int rank = copse_comm_rank(comm);
       constexpr std::size_t kBytes = std::size_t{1} << 30;
-      void *buffer =
-          mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* buffer = mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (buffer == MAP_FAILED) return "mmap";
       const rlimit limit{rank == 1 ? 3 * kBytes : RLIM_INFINITY, RLIM_INFINITY};
       if (setrlimit(RLIMIT_AS, &limit) != 0) return "setrlimit";
       // In this ragged call rank 1 alone has much data. The other rank must not need memory for it.
       const std::size_t much[] = {0, kBytes}, little[] = {0, 0}, *const sizes = rank == 1 ? much : little;
-      copse_request *request = nullptr;
-      copse_status status = start
-                                ? copse_start_alltoallv(comm, buffer, sizes, nullptr, buffer, sizes, nullptr, &request)
-                                : copse_alltoallv(comm, buffer, sizes, nullptr, buffer, sizes, nullptr);
+      copse_request* request = nullptr;
+      copse_status status = start ? copse_start_alltoallv(comm, buffer, sizes, nullptr, buffer, sizes, nullptr, &request)
+                                  : copse_alltoallv(comm, buffer, sizes, nullptr, buffer, sizes, nullptr);
       if (start && status == COPSE_OK) status = copse_wait(&request);
       std::string wrong;
       if (rank == 1) wrong = refused(status, COPSE_ERROR_MEMORY, {"alltoall", "no memory"}, comm);
@@ -373,37 +365,37 @@ TEST(Requests, AllEndWhenARankHasNoMemory) {
 // COPSE_CHECK ---------------------------------------------------------------------------------------------------
 
 struct Mismatch {
-  const char *what;
-  copse_status (*call)(copse_comm *, int rank);  // in it rank 1 of three makes a different call
-  std::initializer_list<const char *> words;
+  const char* what;
+  copse_status (*call)(copse_comm*, int rank);  // in it rank 1 of three makes a different call
+  std::initializer_list<const char*> words;
   copse_status on_rank_1 = COPSE_ERROR_MISMATCH;
 };
-void PrintTo(const Mismatch &mismatch, std::ostream *out) { *out << mismatch.what; }
+void PrintTo(const Mismatch& mismatch, std::ostream* out) { *out << mismatch.what; }
 
 char in[256], out[256];
 double numbers[32], sums[32];
 
 const Mismatch kMismatches[] = {
     {"gatherv_with_another_size",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t sizes[] = {4, 4, 4};
        return copse_gatherv(comm, in, rank == 1 ? 6 : 4, out, sizes, nullptr, 2);
      },
      {"the blocks of gather", "rank 1 gives 6 bytes to rank 2, which expects 4"}},
     {"scatterv_with_another_size",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t sizes[] = {4, 4, 4};
        return copse_scatterv(comm, in, sizes, nullptr, out, rank == 1 ? 3 : 4, 0);
      },
      {"the blocks of scatter", "rank 0 gives 4 bytes to rank 1, which expects 3"}},
     {"allgatherv_with_another_table",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t sizes[] = {4, 4, rank == 1 ? std::size_t{5} : 4};
        return copse_allgatherv(comm, in, out, sizes, nullptr);
      },
      {"the blocks of allgather", "block 2 has 4 bytes for rank 0, but 5 for rank 1"}},
     {"alltoallv_with_another_table",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t gives[] = {1, 2, rank == 1 ? std::size_t{9} : 3};
        const auto each = static_cast<std::size_t>(rank + 1);
        const std::size_t expects[] = {each, each, each};
@@ -411,37 +403,37 @@ const Mismatch kMismatches[] = {
      },
      {"the blocks of alltoall", "rank 1 gives 9 bytes to rank 2, which expects 3"}},
     {"reduce_scatter_with_other_counts",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t counts[] = {2, rank == 1 ? std::size_t{3} : 2, 2};
        return copse_reduce_scatter(comm, numbers, sums, counts, COPSE_DOUBLE, COPSE_SUM);
      },
      {"the blocks of reduce_scatter", "block 1 has 2 elements for rank 0, but 3 for rank 1"}},
     {"permute_by_another_permutation",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const int permutation[] = {rank == 1 ? 2 : 1, rank == 1 ? 1 : 2, 0};
        return copse_permute(comm, in, out, permutation, 4);
      },
      {"permutation of permute of 4 bytes", "permutation[0] is 1 on rank 0, but 2 on rank 1"}},
     {"gather_and_gatherv",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        const std::size_t sizes[] = {4, 4, 4};
        return rank == 1 ? copse_gather(comm, in, 4, out, 1) : copse_gatherv(comm, in, 4, out, sizes, nullptr, 1);
      },
      {"rank 0 calls gather (blocks of different sizes)", "rank 1 calls gather of 4 bytes"}},
     {"scan_and_exscan",
-     [](copse_comm *comm, int rank) {
+     [](copse_comm* comm, int rank) {
        return rank == 1 ? copse_scan(comm, numbers, sums, 3, COPSE_DOUBLE, COPSE_SUM)
                         : copse_exscan(comm, numbers, sums, 3, COPSE_DOUBLE, COPSE_SUM);
      },
      {"rank 0 calls exscan of 3 elements", "rank 1 calls scan of 3 elements", "SUM of DOUBLE"}},
     {"started_with_another_count",
-     [](copse_comm *comm, int rank) {
-       copse_request *request = nullptr;
+     [](copse_comm* comm, int rank) {
+       copse_request* request = nullptr;
        return copse_start_alltoall(comm, in, out, rank == 1 ? 7 : 8, &request);
      },
      {"rank 0 calls alltoall of 8 bytes", "rank 1 calls alltoall of 7 bytes"}},
     {"refused_on_one_rank",
-     [](copse_comm *comm, int rank) { return copse_alltoall(comm, rank == 1 ? nullptr : in, out, 8); },
+     [](copse_comm* comm, int rank) { return copse_alltoall(comm, rank == 1 ? nullptr : in, out, 8); },
      {"input is null"},
      COPSE_ERROR_ARGUMENT},
 };
@@ -449,14 +441,13 @@ const Mismatch kMismatches[] = {
 class Check : public testing::TestWithParam<Mismatch> {};
 
 TEST_P(Check, ExplainsAMismatch) {
-  const Mismatch &mismatch = GetParam();
+  const Mismatch& mismatch = GetParam();
   const Variable check("COPSE_CHECK", "1");
-  const auto body = [&](copse_comm *comm) -> std::string {
+  const auto body = [&](copse_comm* comm) -> std::string {
     const int rank = copse_comm_rank(comm);
     const copse_status expected = rank == 1 ? mismatch.on_rank_1 : COPSE_ERROR_MISMATCH;
     std::string wrong = refused(mismatch.call(comm, rank), expected, mismatch.words, comm);
-    if (expected != mismatch.on_rank_1)
-      wrong += refused(COPSE_OK, COPSE_OK, {"rank 1 was refused", "alltoall of 8"}, comm);
+    if (expected != mismatch.on_rank_1) wrong += refused(COPSE_OK, COPSE_OK, {"rank 1 was refused", "alltoall of 8"}, comm);
     if (copse_barrier(comm) != COPSE_OK) wrong += "; nothing works afterwards";
     return wrong;
   };
@@ -464,7 +455,7 @@ TEST_P(Check, ExplainsAMismatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, Check, testing::ValuesIn(kMismatches),
-                         [](const auto &info) { return std::string(info.param.what); });
+                         [](const auto& info) { return std::string(info.param.what); });
 
 }  // namespace
 }  // namespace copse::test

@@ -1,7 +1,7 @@
 // Process ids and descriptors whose numbers have been reused. Nobody is mistaken for somebody else, and nothing that
 // belongs to others is touched.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -22,8 +22,8 @@
 #include <thread>
 #include <vector>
 
-#include "c_ranks.hpp"
 #include "../communicator/refusal.hpp"
+#include "c_ranks.hpp"
 
 namespace copse::test {
 namespace {
@@ -45,11 +45,11 @@ struct Common {
 };
 
 // Rank 0 of two, after rank 1 has ended and another process has its id. Returns a complaint.
-using Survivor = std::string (*)(copse_comm *);
+using Survivor = std::string (*)(copse_comm*);
 // Rank 1. It ends by _exit or is killed.
-using Victim = void (*)(copse_comm *, Common &);
+using Victim = void (*)(copse_comm*, Common&);
 
-void leave(copse_comm *, Common &common) {
+void leave(copse_comm*, Common& common) {
   common.stage.store(1);
   common.wait_for(2);
   _exit(0);
@@ -73,14 +73,14 @@ std::string with_reused_id(Victim victim, Survivor survivor) {
     return in_processes(1, [&](int) -> std::string {
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || mount("proc", "/proc", "proc", 0, nullptr) != 0)
         return "skip";
-      void *memory = mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-      Common &common = *new (memory) Common;
+      void* memory = mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      Common& common = *new (memory) Common;
       pid_t ranks[2];
       for (int rank = 0; rank < 2; ++rank) {
         ranks[rank] = fork();
         if (ranks[rank] != 0) continue;
         alarm(kHung);
-        copse_comm *comm = nullptr;
+        copse_comm* comm = nullptr;
         if (copse_comm_join(name.c_str(), rank, 2, 20, &comm) != COPSE_OK) _exit(1);
         if (rank == 1) victim(comm, common);
         common.wait_for(3);
@@ -120,7 +120,7 @@ std::string with_reused_id(Victim victim, Survivor survivor) {
   })[0];
 }
 
-std::string told_at_barrier(copse_comm *comm) {
+std::string told_at_barrier(copse_comm* comm) {
   return refused(copse_barrier(comm), COPSE_ERROR_LOST, {"rank 1 (process", "has ended"}, comm);
 }
 
@@ -131,7 +131,7 @@ TEST(Reused, AWaitForTheRankThatHadTheId) {
 }
 
 TEST(Reused, WithoutPidfds) {
-  const std::string wrong = with_reused_id(leave, [](copse_comm *comm) -> std::string {
+  const std::string wrong = with_reused_id(leave, [](copse_comm* comm) -> std::string {
     if (!refuse(SYS_pidfd_open)) return "skip";
     for (int fd = 3; fd < 1024; ++fd) close(fd);  // all descriptors that were open before
     return told_at_barrier(comm);
@@ -143,12 +143,12 @@ TEST(Reused, WithoutPidfds) {
 // Rank 1 has said where its buffer lies before it ends. Rank 0 writes there as soon as it makes a call.
 TEST(Reused, NothingIsCopiedToTheStranger) {
   const Variable reach("COPSE_REACH", "kernel"), put("COPSE_ALGORITHM", "bcast=knomial:put");
-  const Victim victim = [](copse_comm *comm, Common &common) {
+  const Victim victim = [](copse_comm* comm, Common& common) {
     common.stage.store(1);
     copse_broadcast(comm, buffer, kBytes, 0);
     _exit(0);
   };
-  const std::string wrong = with_reused_id(victim, [](copse_comm *comm) {
+  const std::string wrong = with_reused_id(victim, [](copse_comm* comm) {
     static std::vector<std::byte> given(kBytes, std::byte{7});
     return refused(copse_broadcast(comm, given.data(), kBytes, 0), COPSE_ERROR_LOST, {"rank 1 (process", "has ended"}, comm);
   });
@@ -174,8 +174,9 @@ struct Daemon {
   [[nodiscard]] std::string complaint() const {
     std::string wrong;
     for (std::size_t i = 0; i < own.size(); ++i) {
-      struct stat now {};
-      if (fstat(own[i], &now) != 0 || now.st_ino != files[i].st_ino) wrong += "descriptor " + std::to_string(own[i]) + " has gone; ";
+      struct stat now{};
+      if (fstat(own[i], &now) != 0 || now.st_ino != files[i].st_ino)
+        wrong += "descriptor " + std::to_string(own[i]) + " has gone; ";
     }
     return wrong;
   }
@@ -183,7 +184,7 @@ struct Daemon {
 
 TEST(Closed, TheOthersAreStillKnownToLive) {
   for (const bool readable : {false, true}) {
-    const std::string wrong = with_processes(2, [&](copse_comm *comm) -> std::string {
+    const std::string wrong = with_processes(2, [&](copse_comm* comm) -> std::string {
       alarm(kHung);
       if (copse_comm_rank(comm) == 1) {
         sleep_ms(300);  // rank 0 checks several times
@@ -202,7 +203,7 @@ TEST(Closed, TheOthersAreStillKnownToHaveEnded) {
     const std::string name = fresh_name();
     const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
       alarm(kHung);
-      copse_comm *comm = nullptr;
+      copse_comm* comm = nullptr;
       if (copse_comm_join(name.c_str(), rank, 2, 20, &comm) != COPSE_OK) return copse_comm_message(nullptr);
       if (rank == 1) kill(getpid(), SIGKILL);
       const Daemon daemon(readable);
@@ -219,7 +220,7 @@ TEST(Closed, NoDescriptorsLeft) {
   const std::string name = fresh_name();
   const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
     alarm(kHung);
-    copse_comm *comm = nullptr;
+    copse_comm* comm = nullptr;
     if (copse_comm_join(name.c_str(), rank, 2, 20, &comm) != COPSE_OK) return copse_comm_message(nullptr);
     if (rank == 1) kill(getpid(), SIGKILL);
     const rlimit few{100, 100};
@@ -245,14 +246,14 @@ TEST(Closed, DescriptorsAreFew) {
                                     alarm(kHung);
                                     const int before = open_descriptors(), next = dup(0);
                                     close(next);
-                                    copse_comm *comms[3];
+                                    copse_comm* comms[3];
                                     for (int i = 0; i < 3; ++i)
                                       if (copse_comm_join((name + std::to_string(i)).c_str(), rank, 4, 20, &comms[i]) != COPSE_OK)
                                         return copse_comm_message(nullptr);
                                     const int during = open_descriptors(), then = dup(0);
                                     close(then);
-                                    for (copse_comm *comm : comms) copse_barrier(comm);
-                                    for (copse_comm *comm : comms) copse_comm_free(comm);
+                                    for (copse_comm* comm : comms) copse_barrier(comm);
+                                    for (copse_comm* comm : comms) copse_comm_free(comm);
                                     std::string wrong;
                                     if (during > before + 3) wrong += std::to_string(during - before) + " descriptors; ";
                                     if (then != next) wrong += "a small number is used; ";

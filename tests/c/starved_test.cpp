@@ -18,10 +18,10 @@
 #include "c_ranks.hpp"
 
 extern "C" {
-void *__libc_malloc(std::size_t);
-void *__libc_calloc(std::size_t, std::size_t);
-void *__libc_realloc(void *, std::size_t);
-void *__libc_memalign(std::size_t, std::size_t);
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
 }
 
 namespace {
@@ -41,12 +41,12 @@ bool starved() {
 }  // namespace
 
 extern "C" {
-void *malloc(std::size_t bytes) { return starved() ? nullptr : __libc_malloc(bytes); }
-void *calloc(std::size_t count, std::size_t bytes) { return starved() ? nullptr : __libc_calloc(count, bytes); }
-void *realloc(void *old, std::size_t bytes) { return starved() ? nullptr : __libc_realloc(old, bytes); }
-void *aligned_alloc(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
-void *memalign(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
-int posix_memalign(void **out, std::size_t align, std::size_t bytes) {
+void* malloc(std::size_t bytes) { return starved() ? nullptr : __libc_malloc(bytes); }
+void* calloc(std::size_t count, std::size_t bytes) { return starved() ? nullptr : __libc_calloc(count, bytes); }
+void* realloc(void* old, std::size_t bytes) { return starved() ? nullptr : __libc_realloc(old, bytes); }
+void* aligned_alloc(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
+void* memalign(std::size_t align, std::size_t bytes) { return starved() ? nullptr : __libc_memalign(align, bytes); }
+int posix_memalign(void** out, std::size_t align, std::size_t bytes) {
   *out = starved() ? nullptr : __libc_memalign(align, bytes);
   return *out == nullptr ? ENOMEM : 0;
 }
@@ -72,13 +72,13 @@ struct Common {
   End ends[kRanks];
 };
 
-copse_status make_calls(copse_comm *comm, std::vector<double> &in, std::vector<double> &out) {
+copse_status make_calls(copse_comm* comm, std::vector<double>& in, std::vector<double>& out) {
   const int root = 1;
   const std::size_t sizes[kRanks] = {8, 800, 80}, counts[kRanks] = {1, 100, 10}, places[kRanks] = {0, 1000, 5000};
   const std::size_t me = static_cast<std::size_t>(copse_comm_rank(comm));
   for (const std::size_t n : {std::size_t{1}, std::size_t{300}, in.size() / kRanks}) {
     const std::size_t bytes = n * sizeof(double);
-    copse_request *requests[2] = {};
+    copse_request* requests[2] = {};
     for (const copse_status status :
          {copse_barrier(comm), copse_broadcast(comm, in.data(), bytes, root),
           copse_reduce(comm, in.data(), out.data(), n, COPSE_DOUBLE, COPSE_SUM, root),
@@ -96,14 +96,14 @@ copse_status make_calls(copse_comm *comm, std::vector<double> &in, std::vector<d
 }
 
 // Runs rank 1 with memory for `allocations` allocations.
-std::string starve(Common &common, long allocations, bool later_too) {
+std::string starve(Common& common, long allocations, bool later_too) {
   const std::string name = fresh_name();
-  for (End &end : common.ends) end.over = false;
+  for (End& end : common.ends) end.over = false;
   std::string wrong = all_well(in_processes(kRanks, [&](int rank) -> std::string {
     alarm(20);
-    End &mine = common.ends[rank];
+    End& mine = common.ends[rank];
     std::vector<double> in(9000), out(9000);
-    copse_comm *comm = nullptr;
+    copse_comm* comm = nullptr;
     const auto begin = Steady::now();
     if (rank == 1) {
       for_good = later_too;
@@ -115,13 +115,13 @@ std::string starve(Common &common, long allocations, bool later_too) {
     mine.allocations = allocations - left.exchange(kPlenty);
     mine.seconds = std::chrono::duration<double>(Steady::now() - begin).count();
     mine.over = true;
-    for (const End &other : common.ends)
+    for (const End& other : common.ends)
       while (!other.over) usleep(1000);
     copse_comm_free(comm);
     return {};
   }));
   bool all = true, some = false;
-  for (const End &end : common.ends) {
+  for (const End& end : common.ends) {
     all &= end.status == COPSE_OK;
     some |= end.status == COPSE_OK;
     if (end.seconds > kSeconds) wrong += "a rank ended after " + std::to_string(end.seconds) + " s; ";
@@ -131,10 +131,10 @@ std::string starve(Common &common, long allocations, bool later_too) {
 }
 
 TEST(Starved, AtEveryAllocation) {
-  void *memory = mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory = mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
-  Common &common = *new (memory) Common;
-  copse_comm *alone = nullptr;
+  Common& common = *new (memory) Common;
+  copse_comm* alone = nullptr;
   ASSERT_EQ(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &alone), COPSE_OK);
   copse_comm_free(alone);
   ASSERT_EQ(starve(common, kPlenty / 2, false), "");

@@ -15,7 +15,7 @@ using plan::Carrier;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr CopyCosts kDearKernel{0.07F, 0.03F, 0.19F}, kDearSlots{0.2F, 0.09F, 0.13F};
 
-choose::Decision decide(Collective collective, const CopyCosts &costs, int ranks = 2) {
+choose::Decision decide(Collective collective, const CopyCosts& costs, int ranks = 2) {
   choose::Situation situation;
   situation.ranks = ranks;
   situation.addressable = situation.anywhere = true;

@@ -29,7 +29,7 @@ std::vector<std::size_t> sizes() {
 
 // How buffers are reached, and what a copy by the kernel costs.
 struct Reach {
-  const char *name;
+  const char* name;
   bool addressable, direct;
   choose::CopyCosts costs;
 };
@@ -48,7 +48,7 @@ struct Point {
 };
 
 // Returns the algorithm for blocks or messages of `bytes`.
-std::string decide(const Point &point, std::size_t bytes) {
+std::string decide(const Point& point, std::size_t bytes) {
   const choose::Settings settings;
   const choose::Decision d = choose::choose(settings, point.situation, point.collective, bytes, {point.strict, point.wide});
   std::string text = std::string(d.algorithm->name) + ":" + plan::name_of(d.carrier);
@@ -59,7 +59,7 @@ std::string decide(const Point &point, std::size_t bytes) {
 }
 
 // Returns the decisions for all sizes, each with the size from which it applies.
-std::string profile_of(const Point &point) {
+std::string profile_of(const Point& point) {
   std::string profile, last;
   for (const std::size_t bytes : sizes()) {
     if (point.collective == Collective::barrier && bytes > 0) break;
@@ -73,16 +73,16 @@ std::string profile_of(const Point &point) {
 
 using Names = std::vector<std::string>;
 
-std::string joined(const Names &names, const char *between) {
+std::string joined(const Names& names, const char* between) {
   std::string text;
-  for (const std::string &name : names) text += (text.empty() ? "" : between) + name;
+  for (const std::string& name : names) text += (text.empty() ? "" : between) + name;
   return text;
 }
 
 // Writes a line for each profile. Below it stand the situations that have it: numbers of ranks, reaches, and other
 // facts.
 std::string decisions_of(Collective collective) {
-  const algorithms::Traits &traits = algorithms::traits_of(collective);
+  const algorithms::Traits& traits = algorithms::traits_of(collective);
   std::map<std::string, std::map<std::string, std::map<std::string, Names>>> found;  // [profile][ranks; flags][reaches]
   for (unsigned flags = 0; flags < 32; ++flags) {
     const bool strict = flags & 8U, wide = flags & 16U;
@@ -92,7 +92,7 @@ std::string decisions_of(Collective collective) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if ((flags >> i & 1U) != 0) name += (name.empty() ? "" : "+") + std::string(names[i]);
     std::map<std::string, std::map<std::string, Names>> here;  // [profile][reach]
-    for (const Reach &reach : kReaches) {
+    for (const Reach& reach : kReaches) {
       for (const int ranks : kRanks) {
         Point point{collective, {}, strict, wide};
         point.situation.ranks = ranks;
@@ -105,18 +105,19 @@ std::string decisions_of(Collective collective) {
         here[profile_of(point)][reach.name].push_back(std::to_string(ranks));
       }
     }
-    for (const auto &[profile, reaches] : here) {
+    for (const auto& [profile, reaches] : here) {
       std::map<std::string, Names> by_ranks;
-      for (const Reach &reach : kReaches)
-        if (const auto at = reaches.find(reach.name); at != reaches.end()) by_ranks[joined(at->second, " ")].emplace_back(reach.name);
-      for (const auto &[ranks, of] : by_ranks) found[profile][ranks][joined(of, " ")].push_back(name.empty() ? "plain" : name);
+      for (const Reach& reach : kReaches)
+        if (const auto at = reaches.find(reach.name); at != reaches.end())
+          by_ranks[joined(at->second, " ")].emplace_back(reach.name);
+      for (const auto& [ranks, of] : by_ranks) found[profile][ranks][joined(of, " ")].push_back(name.empty() ? "plain" : name);
     }
   }
   std::string text;
-  for (const auto &[profile, places] : found) {
+  for (const auto& [profile, places] : found) {
     text += std::string(algorithms::name_of(collective)) + " " + profile + "\n";
-    for (const auto &[ranks, reaches] : places)
-      for (const auto &[reach, flags] : reaches) text += "  " + ranks + "; " + reach + "; " + joined(flags, " ") + "\n";
+    for (const auto& [ranks, reaches] : places)
+      for (const auto& [reach, flags] : reaches) text += "  " + ranks + "; " + reach + "; " + joined(flags, " ") + "\n";
   }
   return text;
 }

@@ -13,7 +13,7 @@ namespace copse::test {
 namespace {
 
 // Joins random pieces of the languages' words, with some bytes that belong to no word.
-std::string scramble(std::mt19937_64 &random, const std::vector<std::string> &words) {
+std::string scramble(std::mt19937_64& random, const std::vector<std::string>& words) {
   std::string text;
   for (std::uint64_t n = random() % 12; n > 0; --n) {
     switch (random() % 4) {
@@ -28,8 +28,8 @@ std::string scramble(std::mt19937_64 &random, const std::vector<std::string> &wo
 
 TEST(Parse, SettingsFromAnyBytes) {
   std::mt19937_64 random(1);
-  const std::vector<std::string> words{"bcast", "broadcast", "allreduce", "barrier",  "=",    ";",   ":",  "tiled",
-                                       "flat",  "knomial",   "put",       "get",      "slot", "4",   "0",  "1",
+  const std::vector<std::string> words{"bcast", "broadcast", "allreduce", "barrier",  "=",    ";",    ":", "tiled",
+                                       "flat",  "knomial",   "put",       "get",      "slot", "4",    "0", "1",
                                        "none",  "halves",    "32K",       "9999999M", "core", "numa", "-", "any"};
   for (int i = 0; i < 3000; ++i) {
     const std::string text = scramble(random, words);
@@ -39,7 +39,7 @@ TEST(Parse, SettingsFromAnyBytes) {
 
 TEST(Parse, MachinesFromAnyBytes) {
   std::mt19937_64 random(2);
-  const std::vector<std::string> words{"package:2", "core:4", "pu:1", "pu:", "l3:2", "l2:1", "numa:2", " ",      ":",
+  const std::vector<std::string> words{"package:2", "core:4", "pu:1", "pu:", "l3:2", "l2:1",   "numa:2",  " ",       ":",
                                        "ig",        "zoot",   "/",    "(",   "=",    "[numa]", "group:3", "pu:70000"};
   for (int i = 0; i < 200; ++i) {
     const std::string text = scramble(random, words);
@@ -48,8 +48,8 @@ TEST(Parse, MachinesFromAnyBytes) {
 }
 
 TEST(Parse, TheFirstMistakeIsNamedAndTheNearestWord) {
-  const auto error_of = [](const char *entry) {
-    const char *const environment[] = {entry, nullptr};
+  const auto error_of = [](const char* entry) {
+    const char* const environment[] = {entry, nullptr};
     std::string error;
     EXPECT_FALSE(choose::read_settings(environment, error)) << entry;
     return error;
@@ -60,7 +60,7 @@ TEST(Parse, TheFirstMistakeIsNamedAndTheNearestWord) {
 }
 
 TEST(Parse, SettingsThatDifferHaveOtherFingerprints) {
-  const auto fingerprint = [](std::vector<const char *> entries) {
+  const auto fingerprint = [](std::vector<const char*> entries) {
     entries.push_back(nullptr);
     std::string error;
     const auto settings = choose::read_settings(entries.data(), error);

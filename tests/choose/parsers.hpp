@@ -6,9 +6,9 @@
 namespace copse::test {
 
 // Reads NAME=`value` for every variable, and `value` itself as an entry. Returns any broken promise.
-std::string read_as_settings(const std::string &value);
+std::string read_as_settings(const std::string& value);
 
 // Reads `text` as a machine. Returns any broken promise.
-std::string read_as_machine(const std::string &text);
+std::string read_as_machine(const std::string& text);
 
 }  // namespace copse::test

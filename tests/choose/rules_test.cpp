@@ -19,12 +19,13 @@ using choose::Bounds;
 using choose::Facts;
 using choose::Rule;
 
-std::string name_of(const Rule &rule) {
-  return "rules.def:" + std::to_string(rule.line) + ": " + std::string(algorithms::name_of(rule.collective)) + ", " + choose::case_of(rule);
+std::string name_of(const Rule& rule) {
+  return "rules.def:" + std::to_string(rule.line) + ": " + std::string(algorithms::name_of(rule.collective)) + ", " +
+         choose::case_of(rule);
 }
 
 // Adds the values on both sides of every bound.
-void add_sides(std::set<std::size_t> &values, const Bounds &bounds) {
+void add_sides(std::set<std::size_t>& values, const Bounds& bounds) {
   if (bounds.from > 0) values.insert({bounds.from - 1, bounds.from});
   if (bounds.to < Bounds{}.to) values.insert({bounds.to, bounds.to + 1});
 }
@@ -40,20 +41,20 @@ bool is_possible(Facts facts) {
 // A row has no effect if earlier rows take all its cases, or if in each case the next row says the same.
 TEST(Rules, NoneIsInVain) {
   std::set<std::size_t> numbers{2, 1000000};
-  for (const Rule &rule : choose::rules()) add_sides(numbers, rule.ranks);
+  for (const Rule& rule : choose::rules()) add_sides(numbers, rule.ranks);
   std::set<int> decide, differ;
   for (const std::size_t ranks : numbers) {
     if (ranks < 2) continue;
     std::set<std::size_t> sizes{0};
-    for (const Rule &rule : choose::rules()) add_sides(sizes, rule.bytes.of_one(static_cast<int>(ranks)));
+    for (const Rule& rule : choose::rules()) add_sides(sizes, rule.bytes.of_one(static_cast<int>(ranks)));
     for (unsigned facts = 0; facts < 1U << choose::kFacts; ++facts) {
       if (!is_possible(static_cast<Facts>(facts))) continue;
       for (int c = 0; c < algorithms::kCollectives; ++c) {
-        std::vector<const Rule *> rules;
-        for (const Rule &rule : choose::rules())
+        std::vector<const Rule*> rules;
+        for (const Rule& rule : choose::rules())
           if (rule.applies(static_cast<Collective>(c), static_cast<int>(ranks), static_cast<Facts>(facts))) rules.push_back(&rule);
         for (const std::size_t bytes : sizes) {
-          const auto holds = [&](const Rule *rule) { return rule->bytes.of_one(static_cast<int>(ranks)).hold(bytes); };
+          const auto holds = [&](const Rule* rule) { return rule->bytes.of_one(static_cast<int>(ranks)).hold(bytes); };
           const auto first = std::find_if(rules.begin(), rules.end(), holds);
           ASSERT_NE(first, rules.end());
           decide.insert((*first)->line);
@@ -65,7 +66,7 @@ TEST(Rules, NoneIsInVain) {
       }
     }
   }
-  for (const Rule &rule : choose::rules()) {
+  for (const Rule& rule : choose::rules()) {
     EXPECT_TRUE(decide.contains(rule.line)) << name_of(rule) << ": is never reached";
     EXPECT_TRUE(differ.contains(rule.line)) << name_of(rule) << ": says what other rows say without it";
   }
@@ -88,7 +89,7 @@ std::vector<choose::Situation> situations() {
   return result;
 }
 
-bool same(const choose::Decision &one, const choose::Decision &other) {
+bool same(const choose::Decision& one, const choose::Decision& other) {
   return one.algorithm == other.algorithm && one.carrier == other.carrier && one.radix == other.radix &&
          one.fragment_bytes == other.fragment_bytes && one.from == other.from && one.to == other.to && one.rule == other.rule;
 }
@@ -100,8 +101,8 @@ TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
   forced.forced.push_back({Collective::gather, algorithms::find(Collective::gather, "token_ring"), {}, {}});
   forced.forced.push_back({Collective::scatter, algorithms::find(Collective::scatter, "token_ring"), {}, {}});
   forced.forced.push_back({Collective::allreduce, algorithms::find(Collective::allreduce, "ring"), plan::Carrier::line, {}});
-  for (const choose::Settings &settings : {choose::Settings{}, forced}) {
-    for (const choose::Situation &situation : situations()) {
+  for (const choose::Settings& settings : {choose::Settings{}, forced}) {
+    for (const choose::Situation& situation : situations()) {
       for (int c = 0; c < algorithms::kCollectives; ++c) {
         const auto collective = static_cast<Collective>(c);
         for (std::size_t bytes = 0;;) {
@@ -126,8 +127,8 @@ TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
 
 // A message that is cut fits in a slot, for elements of any size.
 TEST(Rules, WhatIsCutFits) {
-  for (const choose::Situation &situation : situations()) {
-    for (const algorithms::Algorithm &row : algorithms::all()) {
+  for (const choose::Situation& situation : situations()) {
+    for (const algorithms::Algorithm& row : algorithms::all()) {
       for (const bool by_user : {false, true}) {
         choose::Settings settings;
         if (by_user) settings.forced.push_back({row.collective, &row, plan::Carrier::slot, {}});
@@ -150,16 +151,17 @@ TEST(Rules, WhatIsCutFits) {
 topology::Placement placement(int ranks, int nodes, int regions) {
   topology::Placement places(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    topology::Place &place = places[static_cast<std::size_t>(rank)];
+    topology::Place& place = places[static_cast<std::size_t>(rank)];
     for (const topology::Level level : topology::kAllLevels) place.at(level) = rank;
     for (const topology::Level level : {topology::Level::node, topology::Level::board}) place.at(level) = rank % nodes;
-    for (const topology::Level level : {topology::Level::package, topology::Level::numa}) place.at(level) = rank % (nodes * regions);
+    for (const topology::Level level : {topology::Level::package, topology::Level::numa})
+      place.at(level) = rank % (nodes * regions);
   }
   return places;
 }
 
 TEST(Footprint, IsThatOfThePlans) {
-  for (const algorithms::Algorithm &row : algorithms::all()) {
+  for (const algorithms::Algorithm& row : algorithms::all()) {
     for (const int ranks : {2, 3, 4, 7, 8, 13, 16, 33}) {
       for (const int nodes : {1, 2, 3}) {
         const topology::Placement places = placement(ranks, nodes, 2);
@@ -187,7 +189,9 @@ TEST(Footprint, IsThatOfThePlans) {
                 };
                 ASSERT_EQ(footprint.pack, plan.pack) << where();
                 ASSERT_EQ(footprint.slots, plan.slots) << where();
-                if (row.fragments) { ASSERT_EQ(request.carrier == plan::Carrier::line, plan.one_fragment) << where(); }
+                if (row.fragments) {
+                  ASSERT_EQ(request.carrier == plan::Carrier::line, plan.one_fragment) << where();
+                }
               }
             }
           }

@@ -15,9 +15,11 @@ namespace {
 using algorithms::Collective;
 using plan::Carrier;
 
-std::string with_rows(const std::string &rows) { return "{\"schema\": \"copse-tuning/1\",\n\"machine\": \"any\",\n\"rows\": [\n" + rows + "\n]}"; }
+std::string with_rows(const std::string& rows) {
+  return "{\"schema\": \"copse-tuning/1\",\n\"machine\": \"any\",\n\"rows\": [\n" + rows + "\n]}";
+}
 
-Settings settings_with(const std::string &rows) {
+Settings settings_with(const std::string& rows) {
   Settings settings;
   auto table = std::make_shared<Table>();
   table->read(text::Json::parse(with_rows(rows), "t.json"), "t.json");
@@ -25,12 +27,12 @@ Settings settings_with(const std::string &rows) {
   return settings;
 }
 
-std::string mistake_in(const std::string &document) {
+std::string mistake_in(const std::string& document) {
   try {
     Table table;
     table.read(text::Json::parse(document, "t.json"), "t.json");
     return {};
-  } catch (const text::FileError &error) {
+  } catch (const text::FileError& error) {
     return error.what();
   }
 }
@@ -42,14 +44,15 @@ Situation two_ranks(bool addressable = true) {
   return situation;
 }
 
-std::string chosen(const Settings &settings, const Situation &situation, Collective collective, std::size_t bytes, Needs needs = {}) {
+std::string chosen(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes,
+                   Needs needs = {}) {
   const Decision decision = choose(settings, situation, collective, bytes, needs);
   EXPECT_TRUE(decision.from <= bytes && bytes <= decision.to);
-  return std::string(decision.outside ? "mpi " : "") + std::string(decision.algorithm->name) + ":" + plan::name_of(decision.carrier) + " " +
-         std::to_string(decision.fragment_bytes);
+  return std::string(decision.outside ? "mpi " : "") + std::string(decision.algorithm->name) + ":" +
+         plan::name_of(decision.carrier) + " " + std::to_string(decision.fragment_bytes);
 }
 
-std::string written(const std::string &file) { return text::read_file(file); }
+std::string written(const std::string& file) { return text::read_file(file); }
 
 TEST(Table, WhatWasLearnedIsAddedToAFile) {
   const std::string file = testing::TempDir() + "learned-" + std::to_string(getpid()) + ".json";
@@ -76,7 +79,7 @@ TEST(Table, WhatWasLearnedIsAddedToAFile) {
   EXPECT_EQ(table->machine, "here");
   EXPECT_EQ(table->reasons, (std::vector<std::string>{"second", "", "first \"time\""}));
   situation.mpi = true;
-  for (const Decision &way : {broadcast, allreduce}) {
+  for (const Decision& way : {broadcast, allreduce}) {
     const Decision now = choose(settings, situation, way.algorithm->collective, 100'000, {});
     EXPECT_EQ(now.algorithm, way.algorithm);
     EXPECT_EQ(now.carrier, way.carrier);
@@ -122,7 +125,8 @@ TEST(Table, ARowComesBeforeTheRules) {
   }
   Situation three = two_ranks();
   three.ranks = 3;
-  EXPECT_EQ(chosen(settings, three, Collective::broadcast, 1500), chosen(none, three, Collective::broadcast, 1500)) << "not for three ranks";
+  EXPECT_EQ(chosen(settings, three, Collective::broadcast, 1500), chosen(none, three, Collective::broadcast, 1500))
+      << "not for three ranks";
 }
 
 TEST(Table, TheFirstRowThatCanRunDecides) {
@@ -137,7 +141,8 @@ TEST(Table, TheFirstRowThatCanRunDecides) {
   turns.oversubscribed = true;
   EXPECT_EQ(chosen(settings, turns, Collective::allreduce, 121), chosen(none, turns, Collective::allreduce, 121));
   const Needs strict{true, false};
-  EXPECT_EQ(chosen(settings, two_ranks(false), Collective::allreduce, 121, strict), chosen(none, two_ranks(false), Collective::allreduce, 121, strict))
+  EXPECT_EQ(chosen(settings, two_ranks(false), Collective::allreduce, 121, strict),
+            chosen(none, two_ranks(false), Collective::allreduce, 121, strict))
       << "a ring does not keep the order";
 }
 
@@ -161,10 +166,12 @@ TEST(Table, TheMpiRunsWhatItRunsBest) {
 }
 
 TEST(Table, MistakesHaveALine) {
-  const auto row = [](const std::string &text) { return mistake_in(with_rows(text)); };
+  const auto row = [](const std::string& text) { return mistake_in(with_rows(text)); };
   EXPECT_EQ(row(""), "");
   EXPECT_EQ(row("{}"), "t.json:4: a row needs the member 'collective'");
-  EXPECT_NE(row(R"({"collective": "broadcst", "run": "mpi"})").find("t.json:4: no collective is called 'broadcst'; did you mean 'broadcast'?"), std::string::npos);
+  EXPECT_NE(row(R"({"collective": "broadcst", "run": "mpi"})")
+                .find("t.json:4: no collective is called 'broadcst'; did you mean 'broadcast'?"),
+            std::string::npos);
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "knomal:get"})").find("did you mean 'knomial'?"), std::string::npos);
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "flat"})").find("expected an algorithm and a carrier"), std::string::npos);
   EXPECT_NE(row(R"({"collective": "gather", "run": "flat:xy"})").find("no carrier of flat is called 'xy'"), std::string::npos);
@@ -173,25 +180,30 @@ TEST(Table, MistakesHaveALine) {
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "mpi", "bytes": [5]})").find("expected two numbers"), std::string::npos);
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "mpi", "fragment": 5})").find("the MPI decides"), std::string::npos);
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "flat:line", "fragment": 5})").find("is not cut"), std::string::npos);
-  EXPECT_NE(row(R"({"collective": "broadcast", "run": "flat:get", "reach": "dirct"})").find("did you mean 'direct'?"), std::string::npos);
+  EXPECT_NE(row(R"({"collective": "broadcast", "run": "flat:get", "reach": "dirct"})").find("did you mean 'direct'?"),
+            std::string::npos);
   EXPECT_NE(row(R"({"collective": "broadcast", "run": "flat:get", "rank": 2})").find("did you mean 'ranks'?"), std::string::npos);
   EXPECT_NE(mistake_in("{\"schema\": \"copse-tuning/0\"}").find("make the table anew"), std::string::npos);
 }
 
 TEST(Table, TheVariableNamesTheFile) {
-  const char *const environment[] = {"COPSE_TUNING=/nowhere/t.json", nullptr};
+  const char* const environment[] = {"COPSE_TUNING=/nowhere/t.json", nullptr};
   std::string error;
   EXPECT_FALSE(read_settings(environment, error));
-  EXPECT_EQ(error, "COPSE_TUNING=/nowhere/t.json: /nowhere/t.json: the file cannot be read; is the name right, and may you read it?");
+  EXPECT_EQ(error,
+            "COPSE_TUNING=/nowhere/t.json: /nowhere/t.json: the file cannot be read; is the name right, and may you read it?");
 }
 
 // A table of garbled rows is refused with a line, or it can be used.
 TEST(Table, GarbledTablesDoNoHarm) {
-  const std::string good = with_rows(R"({"collective": "broadcast", "bytes": [121, 65536], "ranks": [2, 8], "reach": "kernel", "turns": false, "run": "knomial:get:4", "fragment": 16384},
+  const std::string good = with_rows(
+      R"({"collective": "broadcast", "bytes": [121, 65536], "ranks": [2, 8], "reach": "kernel", "turns": false,
+     "run": "knomial:get:4", "fragment": 16384},
     {"collective": "allreduce", "bytes": [0, null], "nodes": false, "regions": true, "run": "tiled:put"},
     {"collective": "alltoall", "run": "mpi", "because": "x"})");
   ASSERT_EQ(mistake_in(good), "");
-  const std::string words[] = {"\"flat:line\"", "\"slot\"", "4294967296", "null", "[]", "\"exchange:slot\"", "\"reduce\"", "-1", "1e300", "true"};
+  const std::string words[] = {"\"flat:line\"",     "\"slot\"",   "4294967296", "null",  "[]",
+                               "\"exchange:slot\"", "\"reduce\"", "-1",         "1e300", "true"};
   std::mt19937 random(11);  // NOLINT: the same every time
   int used = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -208,7 +220,7 @@ TEST(Table, GarbledTablesDoNoHarm) {
     auto table = std::make_shared<Table>();
     try {
       table->read(text::Json::parse(text, "t.json"), "t.json");
-    } catch (const text::FileError &error) {
+    } catch (const text::FileError& error) {
       ASSERT_EQ(std::string(error.what()).find("t.json:"), 0U) << error.what();
       continue;
     }
@@ -219,7 +231,8 @@ TEST(Table, GarbledTablesDoNoHarm) {
     for (const Collective collective : {Collective::broadcast, Collective::allreduce, Collective::alltoall})
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{4096}, std::size_t{1} << 30}) {
         const Decision decision = choose(settings, situation, collective, bytes, {});
-        ASSERT_TRUE(decision.algorithm != nullptr && decision.algorithm->carries(decision.carrier) && decision.from <= bytes && bytes <= decision.to);
+        ASSERT_TRUE(decision.algorithm != nullptr && decision.algorithm->carries(decision.carrier) && decision.from <= bytes &&
+                    bytes <= decision.to);
       }
   }
   EXPECT_GT(used, 50);
@@ -234,13 +247,13 @@ TEST(Ways, CanAllRunTheSameSizes) {
         situation.ranks = ranks;
         situation.mpi = true;
         std::size_t next = 0;
-        for (const Decision &chosen : by_size_class({}, situation, static_cast<Collective>(c), {})) {
+        for (const Decision& chosen : by_size_class({}, situation, static_cast<Collective>(c), {})) {
           EXPECT_EQ(chosen.from, next);
           next = chosen.to + 1;
           const auto all = ways(situation, chosen, {}, same_bits);
           ASSERT_FALSE(all.empty());
           several += all.size() > 1 ? 1 : 0;
-          for (const Decision &way : all) {
+          for (const Decision& way : all) {
             EXPECT_TRUE(way.from == chosen.from && way.to == chosen.to);
             const bool in_order = ranks == 2 && way.algorithm->strict() && chosen.algorithm->strict();
             EXPECT_TRUE(!same_bits || ((way.algorithm == chosen.algorithm || in_order) && !way.outside));

@@ -13,27 +13,28 @@ namespace {
 
 // Returns before which call the ranks begin, or 0 if they do not within `calls`. `seconds` says what a call takes on a rank.
 // Every tenth call is a started one, which is counted and neither timed nor a chance to look.
-std::uint64_t begin(int ranks, std::uint64_t calls, double start, const std::function<double(int, std::uint64_t)> &seconds) {
+std::uint64_t begin(int ranks, std::uint64_t calls, double start, const std::function<double(int, std::uint64_t)>& seconds) {
   std::vector<Early> all(static_cast<std::size_t>(ranks));
-  for (Early &each : all) each.begin(Early::kFirstLook);
+  for (Early& each : all) each.begin(Early::kFirstLook);
   for (std::uint64_t number = 1; number <= calls; ++number) {
     Early::Words least;
     least.fill(std::numeric_limits<long long>::max());
-    for (Early &each : all) each.count();
+    for (Early& each : all) each.count();
     if (number % 10 == 0) continue;
     if (all[0].must_look()) {
-      for (const Early &each : all) {
+      for (const Early& each : all) {
         EXPECT_TRUE(each.must_look());
         const Early::Words mine = each.words(start);
-        std::transform(mine.begin(), mine.end(), least.begin(), least.begin(), [](long long a, long long b) { return std::min(a, b); });
+        std::transform(mine.begin(), mine.end(), least.begin(), least.begin(),
+                       [](long long a, long long b) { return std::min(a, b); });
       }
       int ready = 0;
-      for (Early &each : all) ready += each.pays(least) ? 1 : 0;
+      for (Early& each : all) ready += each.pays(least) ? 1 : 0;
       EXPECT_TRUE(ready == 0 || ready == ranks);
       if (ready == ranks) return number;
     }
     for (int rank = 0; rank < ranks; ++rank) {
-      Early &each = all[static_cast<std::size_t>(rank)];
+      Early& each = all[static_cast<std::size_t>(rank)];
       if (each.is_timed()) each.add(seconds(rank, number));
     }
   }

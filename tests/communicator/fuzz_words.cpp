@@ -5,11 +5,12 @@
 
 #include "hostile.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace copse::test;
-  constexpr std::string (*kReaders[])(std::string_view) = {read_as_handshake, make_with_words, compare_with_words, gather_on_boards};
+  constexpr std::string (*kReaders[])(std::string_view) = {read_as_handshake, make_with_words, compare_with_words,
+                                                           gather_on_boards};
   if (size == 0) return 0;
-  const std::string_view bytes(reinterpret_cast<const char *>(data) + 1, size - 1);
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (const std::string wrong = kReaders[data[0] % 4](bytes); !wrong.empty()) {
     std::fprintf(stderr, "%s\n", wrong.c_str());
     std::abort();

@@ -21,15 +21,15 @@ class Hostile final : public Bootstrap {
   Hostile(std::string_view changes, int rank, int quiet_rounds) : changes_(changes), rank_(rank), round_(-quiet_rounds) {}
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return 2; }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
-    auto *const words = static_cast<std::byte *>(all);
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
+    auto* const words = static_cast<std::byte*>(all);
     for (int rank = 0; rank < 2; ++rank) std::memcpy(words + static_cast<std::size_t>(rank) * bytes, mine, bytes);
     if (round_++ >= 0) change(words + static_cast<std::size_t>(1 - rank_) * bytes, bytes);
     return true;
   }
 
  private:
-  void change(std::byte *words, std::size_t bytes) const {
+  void change(std::byte* words, std::size_t bytes) const {
     std::string_view left = changes_;
     const auto number = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(left[i])); };
     while (left.size() > 4) {
@@ -46,7 +46,7 @@ class Hostile final : public Bootstrap {
 
 constexpr int kRoundsOfMaking = 3;  // in the rounds before, the other rank says what it should
 
-bool one_line(const std::string &text) {
+bool one_line(const std::string& text) {
   return std::none_of(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
 }
 
@@ -119,7 +119,7 @@ std::string compare_with_words(std::string_view bytes) {
 std::string gather_on_boards(std::string_view bytes) {
   constexpr int kRanks = 3;
   std::vector<std::uint64_t> memory(board_bytes(kRanks) / 8 + 16);
-  void *boards = memory.data();
+  void* boards = memory.data();
   std::size_t room = memory.size() * 8;
   boards = std::align(64, board_bytes(kRanks), boards, room);
   std::memcpy(boards, bytes.data(), std::min(bytes.size(), board_bytes(kRanks)));
@@ -130,10 +130,11 @@ std::string gather_on_boards(std::string_view bytes) {
 }
 
 std::vector<std::string> hostile_seeds() {
-  const auto bytes_of = [](const auto &value) { return std::string(reinterpret_cast<const char *>(&value), sizeof value); };
+  const auto bytes_of = [](const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
   std::vector<std::string> seeds{bytes_of(make_hello(1, 4)), bytes_of(make_answer("")), bytes_of(make_answer("no")), ""};
   // Changes each eight bytes of a card, and of what follows it, to values that may do harm.
-  for (const std::uint64_t word : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}, std::uint64_t{0x7ff8000000000001}})
+  for (const std::uint64_t word :
+       {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}, std::uint64_t{0x7ff8000000000001}})
     for (const char round : {0, 1, 2})
       for (std::size_t place = 0; place < std::min<std::size_t>(sizeof(Card), 192); place += 8)
         seeds.push_back(std::string{round, static_cast<char>(place >> 8), static_cast<char>(place), 7} + bytes_of(word));

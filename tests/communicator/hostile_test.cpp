@@ -11,11 +11,11 @@ namespace {
 
 // Takes each seed unchanged, and then with bytes changed, removed and added, at random but always in the same way.
 void try_all(std::string (*read)(std::string_view), int turns) {
-  const char *const sweep = std::getenv("TEST_SWEEP");
+  const char* const sweep = std::getenv("TEST_SWEEP");
   if (sweep != nullptr && std::string_view(sweep) == "full") turns *= 50;
   std::mt19937 random(1);
   const std::vector<std::string> seeds = hostile_seeds();
-  for (const std::string &seed : seeds) ASSERT_EQ(read(seed), "");
+  for (const std::string& seed : seeds) ASSERT_EQ(read(seed), "");
   for (int turn = 0; turn < turns; ++turn) {
     std::string bytes = seeds[random() % seeds.size()];
     if (random() % 2 == 0) bytes += seeds[random() % seeds.size()];
@@ -31,7 +31,8 @@ TEST(Hostile, CardsAndOffers) { try_all(make_with_words, 300); }
 TEST(Hostile, Announcements) { try_all(compare_with_words, 300); }
 TEST(Hostile, ACollectiveThatIsNone) {
   for (const char byte : {'\xff', '\x7f'})
-    EXPECT_NE(difference_from_words(std::string{0, 0, 0, 3} + std::string(4, byte)).find("rank 1 calls something that this rank does not know"),
+    EXPECT_NE(difference_from_words(std::string{0, 0, 0, 3} + std::string(4, byte))
+                  .find("rank 1 calls something that this rank does not know"),
               std::string::npos);
 }
 TEST(Hostile, Boards) { try_all(gather_on_boards, 2000); }

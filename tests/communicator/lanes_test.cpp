@@ -22,8 +22,11 @@ using engine::Outcome;
 // A call on its own lane: each time another sum or another broadcast.
 class Stream {
  public:
-  Stream(Communicator &comm, int number, std::string &why)
-      : comm_(comm), number_(number), count_(number % 3 == 0 ? 1 : number % 3 == 1 ? 200 : 60000), in_(count_), out_(count_) {
+  Stream(Communicator& comm, int number, std::string& why)
+      : comm_(comm), number_(number), count_(number % 3 == 0   ? 1
+                                             : number % 3 == 1 ? 200
+                                                               : 60000),
+        in_(count_), out_(count_) {
     combine_.kernel = kernels::reduce_kernel(COPSE_SUM, COPSE_INT32);
     lane_ = comm.lane(why);
   }
@@ -32,11 +35,16 @@ class Stream {
   void start(int turn) {
     turn_ = turn;
     std::iota(in_.begin(), in_.end(), 10 * turn + comm_.rank());
-    Arguments arguments{.collective = Collective::allreduce, .input = in_.data(), .output = out_.data(), .count = count_,
-                        .element_bytes = 4, .combine = &combine_};
+    Arguments arguments{.collective = Collective::allreduce,
+                        .input = in_.data(),
+                        .output = out_.data(),
+                        .count = count_,
+                        .element_bytes = 4,
+                        .combine = &combine_};
     if (broadcasts()) {
       std::iota(out_.begin(), out_.end(), comm_.rank() == root() ? turn : -1000000);
-      arguments = {.collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 4 * count_, .root = root()};
+      arguments = {
+          .collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 4 * count_, .root = root()};
     }
     lane_->start(job_, arguments);
   }
@@ -57,7 +65,7 @@ class Stream {
   [[nodiscard]] bool broadcasts() const { return number_ % 2 == 1; }
   [[nodiscard]] int root() const { return number_ % comm_.ranks(); }
 
-  Communicator &comm_;
+  Communicator& comm_;
   int number_, turn_ = 0;
   std::size_t count_;
   std::vector<std::int32_t> in_, out_;
@@ -66,7 +74,7 @@ class Stream {
   std::shared_ptr<communicator::Job> job_ = Communicator::make_job();
 };
 
-std::string start_in_own_orders(Communicator &comm) {
+std::string start_in_own_orders(Communicator& comm) {
   std::mt19937 own(static_cast<unsigned>(comm.rank()));
   std::vector<std::unique_ptr<Stream>> streams;
   std::string why;
@@ -116,12 +124,12 @@ std::size_t mapped() {
 }
 
 TEST(Lanes, ComeAndGoInTheSameMemory) {
-  const auto body = [](Communicator &comm) -> std::string {
+  const auto body = [](Communicator& comm) -> std::string {
     std::string why;
     std::vector<std::unique_ptr<Stream>> kept(20);
     std::size_t most = 0;
     for (int turn = 0; turn < 2000; ++turn) {
-      auto &place = kept[static_cast<std::size_t>(turn * 7) % kept.size()];
+      auto& place = kept[static_cast<std::size_t>(turn * 7) % kept.size()];
       place.reset();
       place = std::make_unique<Stream>(comm, 3 * (turn % 5), why);
       if (!place->has_lane()) return why;
@@ -187,7 +195,7 @@ TEST(Lanes, NoneWhereThereIsNoMemory) {
     return third.has_lane() ? "" : "a lane that was given back is not to be had: " + why;
   });
   if (complaints[0] == "skip") GTEST_SKIP() << "no seccomp here";
-  for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ class Program {
       });
     }
   }
-  Program(const Program &) = delete;
-  Program &operator=(const Program &) = delete;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   // From now on, so long it takes to make the ways of a kind, and what a way needs when it first runs.
   void set_making(double ns) { making_ns_ = ns; }
@@ -65,7 +65,8 @@ class Program {
 
   [[nodiscard]] double best(Kind kind) const {
     double least = 1e18;
-    for (int way = 0; way < static_cast<int>(learners_[0].subjects().contains(kind) ? learners_[0].subjects().at(kind).ways.size() : 1); ++way)
+    for (int way = 0;
+         way < static_cast<int>(learners_[0].subjects().contains(kind) ? learners_[0].subjects().at(kind).ways.size() : 1); ++way)
       least = std::min(least, time_(number_, kind, way));
     return least * 1.1;
   }
@@ -89,7 +90,7 @@ class Program {
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], words[i]);
       spent_[rank].clear();
     }
-    for (Learner &learner : learners_) learner.agreed(all, number_);
+    for (Learner& learner : learners_) learner.agreed(all, number_);
     last_ns_ = kAgreement + std::exchange(made_ns_, 0);
     elapsed_ += last_ns_;
     ++agreements_;
@@ -162,7 +163,8 @@ TEST(Learner, FollowsAChangeSoon) {
   // All ways lost to the first one long ago and are left alone for many calls. Then the first one becomes slow.
   for (const double ns : {300.0, 10000.0, 500000.0}) {
     constexpr std::uint64_t kMiddle = 200000;
-    Program program(4, {}, 6, [&](std::uint64_t number, Kind, int way) { return way == 0 && number > kMiddle ? 8 * ns : ns * (1 + way); });
+    Program program(4, {}, 6,
+                    [&](std::uint64_t number, Kind, int way) { return way == 0 && number > kMiddle ? 8 * ns : ns * (1 + way); });
     for (std::uint64_t i = 0; i < kMiddle; ++i) program.call(7);
     EXPECT_EQ(program.current(7), 0) << ns;
     int calls = 0;
@@ -175,7 +177,8 @@ TEST(Learner, FollowsAChangeSoon) {
 }
 
 TEST(Learner, SeveralKindsAreLearned) {
-  Program program(3, {}, 4, [](std::uint64_t, Kind kind, int way) { return (kind == 9 ? 20000.0 : 2000.0) * (way == kind % 4 ? 1 : 1.7); });
+  Program program(3, {}, 4,
+                  [](std::uint64_t, Kind kind, int way) { return (kind == 9 ? 20000.0 : 2000.0) * (way == kind % 4 ? 1 : 1.7); });
   for (int i = 0; i < 150000; ++i) program.call(i % 3 == 0 ? 9 : i % 2 == 0 ? 6 : 7);
   EXPECT_EQ(program.current(9), 1);
   EXPECT_EQ(program.current(6), 2);
@@ -192,7 +195,8 @@ TEST(Learner, CallsOfOneParityAreSampledToo) {
 TEST(Learner, ARankThatRefusesCallsStaysInStep) {
   std::mt19937 random(3);  // NOLINT: the same every time
   Program program(4, {50, 8, 0.2}, 4, [](std::uint64_t, Kind, int way) { return way == 2 ? 1000.0 : 1700.0; });
-  for (int i = 0; i < 50000; ++i) program.call(static_cast<Kind>(random() % 2), random() % 50 == 0 ? static_cast<int>(random() % 4) : -1);
+  for (int i = 0; i < 50000; ++i)
+    program.call(static_cast<Kind>(random() % 2), random() % 50 == 0 ? static_cast<int>(random() % 4) : -1);
   EXPECT_EQ(program.current(0), 2);
   EXPECT_EQ(program.current(1), 2);
 }

@@ -1,6 +1,6 @@
 // The ranks agree on what to do when only one of them cannot do what the others can.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,11 +26,10 @@ TEST(Reach, ProcessVmRefusedOnOneRank) {
     if (!bootstrap) return why;
     const auto comm = communicator::Communicator::create(std::move(bootstrap), nullptr, {}, why);
     if (!comm) return why;
-    const communicator::Capabilities &can = comm->capabilities();
+    const communicator::Capabilities& can = comm->capabilities();
     if (can.kernel) return "kernel reach is taken to work";
     if (can.kernel_why_not.find("rank 1") == std::string::npos) return "why not: " + can.kernel_why_not;
-    if (rank == 1 && can.kernel_why_not.find("not permitted") == std::string::npos)
-      return "why not: " + can.kernel_why_not;
+    if (rank == 1 && can.kernel_why_not.find("not permitted") == std::string::npos) return "why not: " + can.kernel_why_not;
     engine::Combine combine;
     combine.kernel = kernels::reduce_kernel(COPSE_SUM, COPSE_INT32);
     for (const std::size_t count : {1, 1000, 300000}) {
@@ -44,7 +43,7 @@ TEST(Reach, ProcessVmRefusedOnOneRank) {
     return {};
   });
   if (complaints[1] == "skip") GTEST_SKIP() << "no seccomp here";
-  for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
 }
 
 TEST(Reach, TheUsersWordLimitsIt) {
@@ -52,8 +51,8 @@ TEST(Reach, TheUsersWordLimitsIt) {
     choose::Settings settings;
     settings.reach = limit;
     EXPECT_EQ(run_ranks(Kind::processes, 2, settings,
-                        [limit](communicator::Communicator &comm) -> std::string {
-                          const communicator::Capabilities &can = comm.capabilities();
+                        [limit](communicator::Communicator& comm) -> std::string {
+                          const communicator::Capabilities& can = comm.capabilities();
                           if (can.kernel == (limit == choose::ReachLimit::kernel)) return {};
                           return "kernel reach: " + can.kernel_why_not;
                         }),
@@ -80,8 +79,8 @@ class Watched {
     watch_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     inotify_add_watch(watch_, path_.c_str(), IN_OPEN | IN_MODIFY);
   }
-  Watched(const Watched &) = delete;
-  Watched &operator=(const Watched &) = delete;
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
   ~Watched() {
     close(fd_);
     close(watch_);
@@ -90,7 +89,7 @@ class Watched {
   }
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] std::string complaint() const {
-    struct stat status {};
+    struct stat status{};
     fstat(fd_, &status);
     char events[512];
     std::string wrong = read(watch_, events, sizeof events) > 0 ? "somebody has opened the user's file; " : "";
@@ -107,12 +106,12 @@ class Watched {
 // Changes what this rank says in one of the rounds. The first round has the number 1.
 class Saying final : public communicator::Bootstrap {
  public:
-  using Change = std::function<void(std::byte *)>;
+  using Change = std::function<void(std::byte*)>;
   Saying(std::unique_ptr<Bootstrap> inner, int round, Change change)
       : inner_(std::move(inner)), round_(round), change_(std::move(change)) {}
   [[nodiscard]] int rank() const override { return inner_->rank(); }
   [[nodiscard]] int ranks() const override { return inner_->ranks(); }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
     std::vector<std::byte> said(bytes);
     std::memcpy(said.data(), mine, bytes);
     if (++at_ == round_) change_(said.data());
@@ -128,11 +127,12 @@ class Saying final : public communicator::Bootstrap {
   Change change_;
 };
 
-std::unique_ptr<communicator::Communicator> join_saying(const std::string &name, int rank, int ranks, int round, Saying::Change change,
-                                                        std::string &why) {
+std::unique_ptr<communicator::Communicator> join_saying(const std::string& name, int rank, int ranks, int round,
+                                                        Saying::Change change, std::string& why) {
   auto bootstrap = communicator::meet_by_name(name, rank, ranks, communicator::Deadline::after(20), why);
   if (!bootstrap) return nullptr;
-  return communicator::Communicator::create(std::make_unique<Saying>(std::move(bootstrap), round, std::move(change)), nullptr, {}, why);
+  return communicator::Communicator::create(std::make_unique<Saying>(std::move(bootstrap), round, std::move(change)), nullptr, {},
+                                            why);
 }
 
 // Between the making and the use of the common memory, the program closes its descriptor and opens a file.
@@ -142,14 +142,17 @@ TEST(AnotherFile, InsteadOfTheCommonMemory) {
     const std::string name = "another-" + std::to_string(getpid()) + "-" + std::to_string(static_cast<int>(kind));
     const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
       std::string why;
-      const auto comm = join_saying(name, rank, 2, 2, [&](std::byte *offer) {
-        const std::int32_t number = users.fd();
-        if (rank == 0) std::memcpy(offer, &number, sizeof number);
-      }, why);
+      const auto comm = join_saying(
+          name, rank, 2, 2,
+          [&](std::byte* offer) {
+            const std::int32_t number = users.fd();
+            if (rank == 0) std::memcpy(offer, &number, sizeof number);
+          },
+          why);
       if (comm) return "there is a communicator";
       return why.find(rank == 0 ? "is another file by now" : "rank 0 could not open or map") == std::string::npos ? why : "";
     });
-    for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+    for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
     EXPECT_EQ(users.complaint(), "");
   }
 }
@@ -164,21 +167,24 @@ TEST(AnotherFile, InsteadOfTheHeap) {
       const int memory = memfd_create("heap", MFD_CLOEXEC);
       if (ftruncate(memory, kBytes) != 0) return "no memory";
       std::string why;
-      const auto comm = join_saying(name, rank, 2, 1, [&](std::byte *said) {
-        communicator::Card card;
-        std::memcpy(&card, said, sizeof card);
-        card.heap_base = 1 << 30;
-        card.heap_bytes = kBytes;
-        card.heap_file = engine::file_id(memory);
-        card.heap_fd = closed && rank == 1 ? users.fd() : memory;
-        std::memcpy(said, &card, sizeof card);
-      }, why);
+      const auto comm = join_saying(
+          name, rank, 2, 1,
+          [&](std::byte* said) {
+            communicator::Card card;
+            std::memcpy(&card, said, sizeof card);
+            card.heap_base = 1 << 30;
+            card.heap_bytes = kBytes;
+            card.heap_file = engine::file_id(memory);
+            card.heap_fd = closed && rank == 1 ? users.fd() : memory;
+            std::memcpy(said, &card, sizeof card);
+          },
+          why);
       if (!comm) return why;
-      const communicator::Capabilities &can = comm->capabilities();
+      const communicator::Capabilities& can = comm->capabilities();
       if (can.heap == closed) return "heap: " + can.heap_why_not;
       return closed && rank == 0 && can.heap_why_not.find("is another file by now") == std::string::npos ? can.heap_why_not : "";
     });
-    for (const std::string &complaint : complaints) EXPECT_EQ(complaint, "");
+    for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
     EXPECT_EQ(users.complaint(), "");
   }
 }

@@ -22,7 +22,7 @@ using communicator::Arguments;
 using communicator::Communicator;
 using engine::Outcome;
 
-inline std::string help(Communicator &comm) {
+inline std::string help(Communicator& comm) {
   const auto job = Communicator::make_job();
   for (Communicator::Served served{}; served != Communicator::Served::ended;) {
     served = comm.serve(job);
@@ -34,10 +34,11 @@ inline std::string help(Communicator &comm) {
 // One call of a caller, with operands that say to which call they belong. In some calls, some callers refuse to take part.
 class Subject {
  public:
-  Subject(Communicator &comm, int callers, int number, std::mt19937 &common, std::size_t longest, bool refusing)
+  Subject(Communicator& comm, int callers, int number, std::mt19937& common, std::size_t longest, bool refusing)
       : comm_(comm), callers_(callers), number_(number), kind_(static_cast<int>(common() % 4)),
-        count_(std::min<std::size_t>(longest, std::array{1U, 7U, 15U, 500U, 3000U, 70000U}[common() % 6])), root_(static_cast<int>(common() % callers)),
-        in_place_(common() % 2 == 0), refusers_(refusing && common() % 40 == 0 ? common() % (1U << callers) : 0), in_(count_), out_(count_, -1) {
+        count_(std::min<std::size_t>(longest, std::array{1U, 7U, 15U, 500U, 3000U, 70000U}[common() % 6])),
+        root_(static_cast<int>(common() % callers)), in_place_(common() % 2 == 0),
+        refusers_(refusing && common() % 40 == 0 ? common() % (1U << callers) : 0), in_(count_), out_(count_, -1) {
     if (refuses()) {
       comm_.refuse(comm_.pass(false));
       return;
@@ -47,12 +48,17 @@ class Subject {
     Arguments arguments{.collective = Collective::barrier, .element_bytes = 0};
     if (kind_ == 1) {
       if (comm_.rank() == root_) out_ = in_;
-      arguments = {.collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 8 * count_, .root = root_};
+      arguments = {
+          .collective = Collective::broadcast, .input = out_.data(), .output = out_.data(), .count = 8 * count_, .root = root_};
     } else if (kind_ >= 2) {
       if (in_place_) out_ = in_;
       arguments = {.collective = kind_ == 2 ? Collective::reduce : Collective::allreduce,
-                   .input = in_place_ ? out_.data() : in_.data(), .output = out_.data(), .count = count_, .element_bytes = 8,
-                   .combine = &combine_, .root = kind_ == 2 ? root_ : 0};
+                   .input = in_place_ ? out_.data() : in_.data(),
+                   .output = out_.data(),
+                   .count = count_,
+                   .element_bytes = 8,
+                   .combine = &combine_,
+                   .root = kind_ == 2 ? root_ : 0};
     }
     EXPECT_TRUE(Communicator::can_serve(arguments));
     comm_.start(job_, arguments);
@@ -69,9 +75,9 @@ class Subject {
       std::int64_t expected = value(root_, i);
       for (int rank = 0; kind_ >= 2 && rank < callers_; ++rank) expected = (rank == 0 ? 0 : expected) + value(rank, i);
       if (out_[i] != expected)
-        return "call " + std::to_string(number_) + " of kind " + std::to_string(kind_) + ", " + std::to_string(count_) + " elements, root " +
-               std::to_string(root_) + ", rank " + std::to_string(comm_.rank()) + ": element " + std::to_string(i) + " is " +
-               std::to_string(out_[i]) + " instead of " + std::to_string(expected);
+        return "call " + std::to_string(number_) + " of kind " + std::to_string(kind_) + ", " + std::to_string(count_) +
+               " elements, root " + std::to_string(root_) + ", rank " + std::to_string(comm_.rank()) + ": element " +
+               std::to_string(i) + " is " + std::to_string(out_[i]) + " instead of " + std::to_string(expected);
     }
     return {};
   }
@@ -82,7 +88,7 @@ class Subject {
     return static_cast<std::int64_t>(i) * 7 + 1000 * number_ + (1 << 20) * (rank + 1);
   }
 
-  Communicator &comm_;
+  Communicator& comm_;
   int callers_, number_, kind_;
   std::size_t count_;
   int root_;
@@ -94,7 +100,8 @@ class Subject {
 };
 
 // Starts calls at random and ends them in their order, with some of them under way at a time.
-inline std::string call_at_random(Communicator &comm, int callers, int calls, unsigned seed, std::size_t longest = 70000, bool refusing = true) {
+inline std::string call_at_random(Communicator& comm, int callers, int calls, unsigned seed, std::size_t longest = 70000,
+                                  bool refusing = true) {
   std::mt19937 common(seed), own(seed + static_cast<unsigned>(comm.rank()));
   std::deque<std::unique_ptr<Subject>> started;
   std::string wrong;

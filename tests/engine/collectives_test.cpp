@@ -21,28 +21,27 @@ using algorithms::Collective;
 using communicator::Communicator;
 
 struct Case {
-  const Algorithm *algorithm;
+  const Algorithm* algorithm;
   plan::Carrier carrier;
   Kind kind;
   int number;  // neighbours differ by one in algorithm, carrier and kind
   int nodes = 1;
 };
 
-std::string name_of(const testing::TestParamInfo<Case> &info) {
-  return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" +
-         std::string(info.param.algorithm->name) + "_" + plan::name_of(info.param.carrier) + "_" +
-         (info.param.nodes > 1 ? "nodes_" : "") + name_of(info.param.kind);
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  return std::string(algorithms::name_of(info.param.algorithm->collective)) + "_" + std::string(info.param.algorithm->name) + "_" +
+         plan::name_of(info.param.carrier) + "_" + (info.param.nodes > 1 ? "nodes_" : "") + name_of(info.param.kind);
 }
 
 // With TEST_SWEEP=full there are more ranks, sizes and fragmentations, and threads within processes.
 bool full_sweep() {
-  const char *sweep = std::getenv("TEST_SWEEP");
+  const char* sweep = std::getenv("TEST_SWEEP");
   return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Algorithm &algorithm : algorithms::all())
+  for (const Algorithm& algorithm : algorithms::all())
     for (int c = 0; c < plan::kCarriers; ++c)
       if (algorithm.carries(static_cast<plan::Carrier>(c)))
         for (Kind kind : kKinds) {
@@ -73,7 +72,7 @@ std::string machine_for(int ranks) {
   return ranks == 8 || ranks == 24 ? "package:2 numa:2 core:3 pu:1" : "";
 }
 
-std::vector<choose::Fragmentation> fragmentations(const Algorithm &algorithm, plan::Carrier carrier) {
+std::vector<choose::Fragmentation> fragmentations(const Algorithm& algorithm, plan::Carrier carrier) {
   using Mode = choose::Fragmentation::Mode;
   if (!algorithm.fragments || carrier == plan::Carrier::line) return {{}};
   if (!full_sweep()) return {{Mode::none, 0}, {Mode::fixed, 512}};
@@ -81,8 +80,7 @@ std::vector<choose::Fragmentation> fragmentations(const Algorithm &algorithm, pl
 }
 
 // Sizes in elements of 8 bytes: around zero, a line's payload, the test's fragment, the classes of slots, and more.
-std::vector<std::size_t> counts_for(const Algorithm &algorithm, plan::Carrier carrier, int ranks, int nodes,
-                                    bool tiny_fragments) {
+std::vector<std::size_t> counts_for(const Algorithm& algorithm, plan::Carrier carrier, int ranks, int nodes, bool tiny_fragments) {
   if (algorithm.collective == Collective::barrier) return {0, 0, 0, 0};
   if (nodes > 1) return {0, 2, 15, carrier == plan::Carrier::line ? std::size_t{1} : std::size_t{513}};
   std::vector<std::size_t> counts{0, 1, 2, 14, 15};
@@ -115,7 +113,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
       settings.nodes = nodes;
       settings.slots = ranks % 2 == 0 ? choose::Stores::streamed : choose::Stores::cached;
       if (test_reach() == "heap_only") settings.reach = choose::ReachLimit::direct;
-      const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator &comm) {
+      const std::string wrong = run_ranks(kind, ranks, settings, [&, a = algorithm](Communicator& comm) {
         if (test_reach() != "" && !comm.capabilities().heap) return "no shared heap: " + comm.capabilities().heap_why_not;
         int call = 0;
         const bool reduces = algorithms::traits_of(a->collective).reduces;
@@ -126,8 +124,14 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
             const bool in_place = turn % 2 == 1;
             const bool ordered = a->keeps_order && turn >= 2;
             const std::size_t bytes = count * 8 - (reduces || count == 0 ? 0 : static_cast<std::size_t>(call) % 8);
-            const ModelCall model{a->collective, ranks,    root,     &operation(ordered ? kOperations - 1 : 0),
-                                  reduces ? count : bytes, ragged && turn >= 2, in_place, static_cast<std::uint64_t>(++call)};
+            const ModelCall model{a->collective,
+                                  ranks,
+                                  root,
+                                  &operation(ordered ? kOperations - 1 : 0),
+                                  reduces ? count : bytes,
+                                  ragged && turn >= 2,
+                                  in_place,
+                                  static_cast<std::uint64_t>(++call)};
             const std::string wrong = CallUnderTest(comm, model).run();
             if (!wrong.empty()) return wrong;
           }
@@ -150,7 +154,7 @@ TEST_P(Harness, EndsRanksThatWait) {
   for (const bool throws : {false, true}) {
     choose::Settings settings;
     settings.nodes = GetParam() == Kind::threads && throws ? 2 : 1;
-    const std::string wrong = run_ranks(GetParam(), 4, settings, [&](Communicator &comm) -> std::string {
+    const std::string wrong = run_ranks(GetParam(), 4, settings, [&](Communicator& comm) -> std::string {
       const bool planted = comm.rank() == 2;
       if (planted && throws) throw std::runtime_error("planted");
       if (planted) return "planted";
@@ -161,18 +165,18 @@ TEST_P(Harness, EndsRanksThatWait) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Harness, testing::ValuesIn(kKinds),
-                         [](const auto &info) { return std::string("of_") + name_of(info.param); });
+                         [](const auto& info) { return std::string("of_") + name_of(info.param); });
 
 // All data that one node has for another crosses the wire in one message, packed or not.
 TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
   constexpr int kRanks = 6;
   for (const plan::Carrier carrier : {plan::Carrier::line, plan::Carrier::slot, plan::Carrier::get}) {
     choose::Settings settings;
-    const auto *row = algorithms::find(Collective::alltoall, "hierarchical");
+    const auto* row = algorithms::find(Collective::alltoall, "hierarchical");
     settings.forced.push_back({Collective::alltoall, row, carrier, {}});
     settings.nodes = 2;
     const std::uint64_t before = messages_sent.load();
-    const std::string wrong = run_ranks(Kind::threads, kRanks, settings, [](Communicator &comm) {
+    const std::string wrong = run_ranks(Kind::threads, kRanks, settings, [](Communicator& comm) {
       return CallUnderTest(comm, {Collective::alltoall, kRanks, 0, &operation(0), 3, false, false, 1}).run();
     });
     EXPECT_EQ(wrong, "") << plan::name_of(carrier);
@@ -184,30 +188,30 @@ TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
 // one by one. Runs the chosen algorithm, a forced one that needs no more room, and a forced one that does.
 constexpr std::size_t kWide = 5000;  // times 8 bytes
 
-void keep_left(void *, const void *in, void *inout, std::size_t count) {  // associative, but does not commute
+void keep_left(void*, const void* in, void* inout, std::size_t count) {  // associative, but does not commute
   std::memcpy(inout, in, count * 8);
 }
-void add(void *, const void *in, void *inout, std::size_t count) {
+void add(void*, const void* in, void* inout, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t a, b;
-    std::memcpy(&a, static_cast<const std::byte *>(in) + i * 8, 8);
-    std::memcpy(&b, static_cast<std::byte *>(inout) + i * 8, 8);
+    std::memcpy(&a, static_cast<const std::byte*>(in) + i * 8, 8);
+    std::memcpy(&b, static_cast<std::byte*>(inout) + i * 8, 8);
     b += a;
-    std::memcpy(static_cast<std::byte *>(inout) + i * 8, &b, 8);
+    std::memcpy(static_cast<std::byte*>(inout) + i * 8, &b, 8);
   }
 }
 template <auto combine>
-void wide(void *context, const void *in, void *inout, std::size_t count) {
+void wide(void* context, const void* in, void* inout, std::size_t count) {
   combine(context, in, inout, count * kWide);
 }
 
 TEST(WideElements, AreReducedLikeNarrowOnes) {
   for (const Kind kind : {Kind::threads, Kind::processes}) {
-    for (const char *name : {"", "ring", "tiled"}) {
+    for (const char* name : {"", "ring", "tiled"}) {
       choose::Settings settings;
-      if (const auto *row = algorithms::find(Collective::reduce_scatter, name))
+      if (const auto* row = algorithms::find(Collective::reduce_scatter, name))
         settings.forced.push_back({Collective::reduce_scatter, row, plan::Carrier::slot, {}});
-      const std::string wrong = run_ranks(kind, 5, settings, [](Communicator &comm) -> std::string {
+      const std::string wrong = run_ranks(kind, 5, settings, [](Communicator& comm) -> std::string {
         for (const bool ordered : {false, true}) {
           constexpr std::size_t kCount = 3;
           std::vector<std::uint64_t> input(5 * kCount * kWide), one(kCount * kWide, 1), other(kCount * kWide, 2);
@@ -215,8 +219,7 @@ TEST(WideElements, AreReducedLikeNarrowOnes) {
           engine::Combine combine;
           combine.commutative = !ordered;
           combine.user = ordered ? &keep_left : &add;
-          communicator::Arguments arguments{Collective::reduce_scatter, input.data(), one.data(), kCount * kWide, 8,
-                                            &combine};
+          communicator::Arguments arguments{Collective::reduce_scatter, input.data(), one.data(), kCount * kWide, 8, &combine};
           if (comm.run(arguments) != communicator::Outcome::done) return "narrow elements";
           combine.user = ordered ? &wide<keep_left> : &wide<add>;
           arguments.output = other.data();

@@ -30,26 +30,26 @@ constexpr std::size_t kAtOnce = 6;        // groups of ranks
 constexpr unsigned kSecondsToNotice = 60;  // on a busy machine; on a quiet one it takes 50 ms
 
 struct Death {
-  const Algorithm *algorithm;
+  const Algorithm* algorithm;
   plan::Carrier carrier;
   int ranks, victim;
   std::size_t step;  // the first step that is not taken
 
   [[nodiscard]] std::string text() const {
     return std::string(algorithms::name_of(algorithm->collective)) + " " + std::string(algorithm->name) + " by " +
-           plan::name_of(carrier) + ", rank " + std::to_string(victim) + " of " + std::to_string(ranks) +
-           " dies before step " + std::to_string(step);
+           plan::name_of(carrier) + ", rank " + std::to_string(victim) + " of " + std::to_string(ranks) + " dies before step " +
+           std::to_string(step);
   }
 };
 
-std::size_t steps_of(const engine::Program &program) {
+std::size_t steps_of(const engine::Program& program) {
   std::size_t steps = 0;
-  for (const auto &section : program.sections) steps += section.ops.size();
+  for (const auto& section : program.sections) steps += section.ops.size();
   return steps;
 }
 
-void cut_off(engine::Program &program, std::size_t left) {
-  for (auto &section : program.sections) {
+void cut_off(engine::Program& program, std::size_t left) {
+  for (auto& section : program.sections) {
     const std::size_t kept = std::min(left, section.ops.size());
     section.ops.resize(kept);
     left -= kept;
@@ -65,7 +65,7 @@ std::vector<int> permutation_of(int ranks) {
   return call.permutation();
 }
 
-const topology::Placement &places_of(int ranks) {
+const topology::Placement& places_of(int ranks) {
   static const topology::Machine machine = topology::Machine::from("numa:2 core:2 pu:1");
   static topology::Placement places;
   if (places.size() != static_cast<std::size_t>(ranks)) places = topology::place_block(machine, 1, ranks);
@@ -75,18 +75,17 @@ const topology::Placement &places_of(int ranks) {
 // Processes over one segment. A rank reports by its exit code.
 class Group {
  public:
-  explicit Group(const Death &death)
-      : death_(death),
-        bytes_(kHead + engine::Segment::bytes(geometry_, death.ranks)),
-        memory_(static_cast<std::byte *>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+  explicit Group(const Death& death)
+      : death_(death), bytes_(kHead + engine::Segment::bytes(geometry_, death.ranks)),
+        memory_(static_cast<std::byte*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
     for (int rank = 0; rank < death.ranks; ++rank) {
       const pid_t child = fork();
       if (child == 0) _exit(run(rank));
       children_.push_back(child);
     }
   }
-  Group(const Group &) = delete;
-  Group &operator=(const Group &) = delete;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
   ~Group() { munmap(memory_, bytes_); }
 
   // Returns what is wrong, or an empty text.
@@ -108,9 +107,7 @@ class Group {
   static constexpr std::size_t kHead = 4096;
   static constexpr int kLost = 100, kAnother = 101, kNotLost = 110;
 
-  std::atomic<pid_t> &process(int rank) const {
-    return reinterpret_cast<std::atomic<pid_t> *>(memory_)[rank];
-  }
+  std::atomic<pid_t>& process(int rank) const { return reinterpret_cast<std::atomic<pid_t>*>(memory_)[rank]; }
 
   int run(int rank) {
     alarm(kSecondsToNotice);
@@ -166,12 +163,12 @@ class Group {
   Death death_;
   engine::Geometry geometry_{};
   std::size_t bytes_;
-  std::byte *memory_;
+  std::byte* memory_;
   std::vector<pid_t> children_;
 };
 
 // Returns the steps of a rank's plan, as the engine takes them.
-std::size_t steps_of(const Death &death) {
+std::size_t steps_of(const Death& death) {
   algorithms::Request request;
   request.rank = death.victim;
   request.ranks = death.ranks;
@@ -182,7 +179,7 @@ std::size_t steps_of(const Death &death) {
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
   static engine::Line nowhere;  // only addresses are computed from it
-  const engine::Segment segment(reinterpret_cast<std::byte *>(&nowhere), {});
+  const engine::Segment segment(reinterpret_cast<std::byte*>(&nowhere), {});
   return steps_of(engine::compile(death.algorithm->plan(request), segment, peers));
 }
 
@@ -192,7 +189,7 @@ std::vector<Death> deaths() {
   const bool full = std::getenv("TEST_SWEEP") != nullptr;
   std::vector<Death> result;
   std::size_t number = 0;
-  for (const Algorithm &algorithm : algorithms::all())
+  for (const Algorithm& algorithm : algorithms::all())
     for (int c = 0; c < plan::kCarriers; ++c) {
       const auto carrier = static_cast<plan::Carrier>(c);
       if (!algorithm.carries(carrier)) continue;
@@ -215,9 +212,8 @@ TEST(Death, IsNoticedAtEveryStep) {
   const std::vector<Death> all = deaths();
   for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
     std::vector<std::unique_ptr<Group>> groups;
-    for (std::size_t i = first; i < std::min(all.size(), first + kAtOnce); ++i)
-      groups.push_back(std::make_unique<Group>(all[i]));
-    for (const auto &group : groups) EXPECT_EQ(group->wait(), "");
+    for (std::size_t i = first; i < std::min(all.size(), first + kAtOnce); ++i) groups.push_back(std::make_unique<Group>(all[i]));
+    for (const auto& group : groups) EXPECT_EQ(group->wait(), "");
   }
 }
 

@@ -30,7 +30,7 @@ struct World {
   std::array<Clock, kActorsMost> knows{};
 
   void tick() { ++knows[static_cast<std::size_t>(running)][static_cast<std::size_t>(running)]; }
-  Clock &mine() { return knows[static_cast<std::size_t>(running)]; }
+  Clock& mine() { return knows[static_cast<std::size_t>(running)]; }
 };
 World world;
 
@@ -61,8 +61,8 @@ enum class Planted { nothing, acquire_early, post_before_write, await_early, don
 
 constexpr std::uint64_t kDepth = 2;
 // The first tickets. In the middle of the run, words wrap or begin to use their highest bit, or tickets wrap.
-constexpr std::uint64_t kFirsts[] = {0, (std::uint64_t{1} << 47) - 2, (std::uint64_t{1} << 48) - 2,
-                                     (std::uint64_t{1} << 63) - 2, UINT64_MAX - 1};
+constexpr std::uint64_t kFirsts[] = {0, (std::uint64_t{1} << 47) - 2, (std::uint64_t{1} << 48) - 2, (std::uint64_t{1} << 63) - 2,
+                                     UINT64_MAX - 1};
 
 // A writer posts `tickets` values, and every reader reads each of them. Returns what went wrong in this order of steps.
 template <template <class> class Atomic>
@@ -70,7 +70,7 @@ class Ring {
  public:
   Ring(int readers, int tickets, Planted planted, std::uint64_t first)
       : tickets_(tickets), planted_(planted), first_(first), actors_(static_cast<std::size_t>(readers) + 1) {
-    for (auto &line : progress_) line.word.value = first;
+    for (auto& line : progress_) line.word.value = first;
     world = {};
   }
 
@@ -81,17 +81,17 @@ class Ring {
     return result;
   }
   [[nodiscard]] bool finished() const {
-    return std::all_of(actors_.begin(), actors_.end(), [&](const Actor &a) { return a.turn == tickets_; });
+    return std::all_of(actors_.begin(), actors_.end(), [&](const Actor& a) { return a.turn == tickets_; });
   }
 
   // Takes one step of an actor that can take one. Returns an empty text if nothing is wrong.
   std::string step(int who) {
     world.running = who;
     world.tick();
-    Actor &actor = actors_[static_cast<std::size_t>(who)];
+    Actor& actor = actors_[static_cast<std::size_t>(who)];
     const std::uint64_t ticket = first_ + static_cast<std::uint64_t>(actor.turn);
-    BasicLine<Atomic> &line = ring_[ticket & (kDepth - 1)];
-    Access &access = accesses_[ticket & (kDepth - 1)];
+    BasicLine<Atomic>& line = ring_[ticket & (kDepth - 1)];
+    Access& access = accesses_[ticket & (kDepth - 1)];
     std::string wrong;
     enum class Does { wait, touch, signal };
     static constexpr Does kRight[] = {Does::wait, Does::touch, Does::signal};
@@ -139,18 +139,18 @@ class Ring {
   };
 
   [[nodiscard]] bool ready(int who) {
-    const Actor &actor = actors_[static_cast<std::size_t>(who)];
+    const Actor& actor = actors_[static_cast<std::size_t>(who)];
     const std::uint64_t ticket = first_ + static_cast<std::uint64_t>(actor.turn);
     if (who == 0) {  // acquire: one reader after the other
       const std::uint64_t early = planted_ == Planted::acquire_early ? 1 : 0;
       return progress_[static_cast<std::size_t>(actor.waited) + 1].passed(ticket - kDepth - early);
     }
     const std::uint64_t early = planted_ == Planted::await_early ? 1 : 0;
-    const auto &line = ring_[ticket & (kDepth - 1)];
+    const auto& line = ring_[ticket & (kDepth - 1)];
     return line.reached(ticket) || (early != 0 && (line.word.value == 0 || line.reached(ticket - kDepth)));
   }
   [[nodiscard]] bool can_step(int who) {
-    const Actor &actor = actors_[static_cast<std::size_t>(who)];
+    const Actor& actor = actors_[static_cast<std::size_t>(who)];
     if (actor.turn == tickets_) return false;
     if (actor.stage != 0) return true;
     const World before = world;  // looking must not change the world
@@ -177,7 +177,7 @@ struct Explored {
 // Runs one order of steps: choices[i] picks among the runnable actors at step i, and 0 beyond the end. Reports how many
 // there were.
 template <template <class> class Atomic, class Choose>
-std::string run_order(int readers, int tickets, Planted planted, std::uint64_t first, Choose &&choose) {
+std::string run_order(int readers, int tickets, Planted planted, std::uint64_t first, Choose&& choose) {
   Ring<Atomic> ring(readers, tickets, planted, first);
   std::string order;
   while (!ring.finished()) {
@@ -216,8 +216,7 @@ Explored every_order(int readers, int tickets, Planted planted, std::uint64_t fi
 }
 
 template <template <class> class Atomic>
-Explored random_orders(int readers, int tickets, Planted planted, std::uint64_t orders,
-                       std::uint64_t first = kFirsts[0]) {
+Explored random_orders(int readers, int tickets, Planted planted, std::uint64_t orders, std::uint64_t first = kFirsts[0]) {
   Explored result;
   std::mt19937_64 random(1);
   while (result.orders < orders && !result.wrong) {
@@ -245,8 +244,7 @@ TEST(Lines, CarryTheRightPayloadToSeveralReaders) {
 }
 
 TEST(Lines, PlantedFaultsAreFound) {
-  for (Planted planted :
-       {Planted::acquire_early, Planted::post_before_write, Planted::await_early, Planted::done_before_read}) {
+  for (Planted planted : {Planted::acquire_early, Planted::post_before_write, Planted::await_early, Planted::done_before_read}) {
     EXPECT_TRUE(every_order<WatchedAtomic>(1, 5, planted).wrong) << static_cast<int>(planted);
     EXPECT_TRUE(random_orders<WatchedAtomic>(3, 12, planted, 5000).wrong) << static_cast<int>(planted);
   }

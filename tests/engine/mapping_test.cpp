@@ -20,19 +20,19 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{256} << 20;
 
-std::size_t charged(const Descriptor &memory) {
-  struct stat status {};
+std::size_t charged(const Descriptor& memory) {
+  struct stat status{};
   EXPECT_EQ(fstat(memory.get(), &status), 0);
   return static_cast<std::size_t>(status.st_blocks) * 512;
 }
 
-bool mapped(const void *address) {
+bool mapped(const void* address) {
   unsigned char resident = 0;
-  return mincore(const_cast<void *>(address), 1, &resident) == 0;
+  return mincore(const_cast<void*>(address), 1, &resident) == 0;
 }
 
 // Returns the kernel's flags of the mapping at `address` (man proc_pid_smaps).
-std::string flags_of(const void *address) {
+std::string flags_of(const void* address) {
   std::ostringstream start;
   start << std::hex << reinterpret_cast<std::uintptr_t>(address) << '-';
   std::ifstream file("/proc/self/smaps");
@@ -44,7 +44,7 @@ std::string flags_of(const void *address) {
   return {};
 }
 
-int in_child(const std::function<bool()> &body) {
+int in_child(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body() ? 0 : 1);
   int status = -1;
@@ -65,12 +65,12 @@ TEST(Mapping, IsNotInherited) {
   const Descriptor memory = make_shared_memory("copse-test", kBytes);
   std::optional<Mapping> mapping(std::in_place, memory.get(), kBytes);
   ASSERT_TRUE(*mapping);
-  std::byte *const base = mapping->base();
+  std::byte* const base = mapping->base();
   base[0] = std::byte{7};
   EXPECT_EQ(in_child([&] {
               if (mapped(base)) return false;
               // What the child maps there is its own, and stays when the inherited mapping goes.
-              void *mine = mmap(base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+              void* mine = mmap(base, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
               mapping.reset();
               return mine == base && mapped(base);
             }),

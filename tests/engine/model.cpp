@@ -18,17 +18,17 @@ using plan::Extent;
 namespace {
 
 // Multiplies 2x2 matrices over 16-bit integers, which is associative but does not commute.
-void multiply(void *, const void *in, void *inout, std::size_t count) {
+void multiply(void*, const void* in, void* inout, std::size_t count) {
   using Matrix = std::array<std::uint16_t, 4>;
   for (std::size_t i = 0; i < count; ++i) {
     Matrix a, b;
-    std::memcpy(&a, static_cast<const std::byte *>(in) + i * sizeof a, sizeof a);
-    std::memcpy(&b, static_cast<std::byte *>(inout) + i * sizeof b, sizeof b);
+    std::memcpy(&a, static_cast<const std::byte*>(in) + i * sizeof a, sizeof a);
+    std::memcpy(&b, static_cast<std::byte*>(inout) + i * sizeof b, sizeof b);
     const auto entry = [&](std::size_t row, std::size_t column) {  // unsigned: two 16-bit factors overflow an int
       return static_cast<std::uint16_t>(1U * a[2 * row] * b[column] + 1U * a[2 * row + 1] * b[2 + column]);
     };
     const Matrix c{entry(0, 0), entry(0, 1), entry(1, 0), entry(1, 1)};
-    std::memcpy(static_cast<std::byte *>(inout) + i * sizeof c, &c, sizeof c);
+    std::memcpy(static_cast<std::byte*>(inout) + i * sizeof c, &c, sizeof c);
   }
 }
 
@@ -39,7 +39,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31);
 }
 
-engine::Combine combine_of(const Operation &operation) {
+engine::Combine combine_of(const Operation& operation) {
   engine::Combine combine;
   if (operation.ordered) {
     combine.user = multiply;
@@ -52,7 +52,7 @@ engine::Combine combine_of(const Operation &operation) {
 }
 
 // Returns the elements of a block. A message without blocks has only block 0.
-std::size_t size_of(const ModelCall &call, std::uint32_t block) {
+std::size_t size_of(const ModelCall& call, std::uint32_t block) {
   if (!call.ragged || call.count == 0) return call.count;
   if (call.collective == Collective::alltoall && call.in_place) {  // data in both directions shares a place
     const auto ranks = static_cast<std::uint32_t>(call.ranks), from = block / ranks, to = block % ranks;
@@ -65,7 +65,7 @@ std::size_t size_of(const ModelCall &call, std::uint32_t block) {
 }
 
 // Returns what `rank` contributes to a block.
-std::vector<std::byte> contribution(const ModelCall &call, int rank, std::uint32_t block) {
+std::vector<std::byte> contribution(const ModelCall& call, int rank, std::uint32_t block) {
   std::vector<std::byte> data(size_of(call, block) * call.element_bytes());
   std::uint64_t state = mix(call.seed + block * 7919, static_cast<std::uint64_t>(rank) + 1);
   const bool whole = algorithms::traits_of(call.collective).reduces && call.operation->whole_numbers;
@@ -82,7 +82,7 @@ std::vector<std::byte> contribution(const ModelCall &call, int rank, std::uint32
 }
 
 // Returns what a block must be on `rank` afterwards. Sets `defined` to false if MPI leaves that undefined.
-std::vector<std::byte> expected(const ModelCall &call, int rank, std::uint32_t block, bool &defined) {
+std::vector<std::byte> expected(const ModelCall& call, int rank, std::uint32_t block, bool& defined) {
   int last = call.ranks - 1;
   switch (call.collective) {
     case Collective::barrier: return {};
@@ -93,7 +93,8 @@ std::vector<std::byte> expected(const ModelCall &call, int rank, std::uint32_t b
     case Collective::alltoall: return contribution(call, static_cast<int>(block) / call.ranks, block);
     case Collective::permute: {
       const auto permutation = call.permutation();
-      return contribution(call, static_cast<int>(std::find(permutation.begin(), permutation.end(), rank) - permutation.begin()), block);
+      return contribution(call, static_cast<int>(std::find(permutation.begin(), permutation.end(), rank) - permutation.begin()),
+                          block);
     }
     case Collective::scan: last = rank; break;
     case Collective::exscan: last = rank - 1; break;
@@ -113,7 +114,7 @@ std::vector<std::byte> expected(const ModelCall &call, int rank, std::uint32_t b
 
 }  // namespace
 
-const Operation &operation(int number) {
+const Operation& operation(int number) {
   static const Operation kTable[kOperations] = {
       {"SUM of INT64", 8, COPSE_SUM, COPSE_INT64, false, false},
       {"PROD of INT32", 4, COPSE_PROD, COPSE_INT32, false, false},
@@ -128,9 +129,7 @@ const Operation &operation(int number) {
   return kTable[number];
 }
 
-std::size_t ModelCall::element_bytes() const {
-  return algorithms::traits_of(collective).reduces ? operation->element_bytes : 1;
-}
+std::size_t ModelCall::element_bytes() const { return algorithms::traits_of(collective).reduces ? operation->element_bytes : 1; }
 
 std::vector<int> ModelCall::permutation() const {
   std::vector<int> result(static_cast<std::size_t>(ranks));
@@ -143,15 +142,15 @@ std::vector<int> ModelCall::permutation() const {
 
 std::string ModelCall::text() const {
   std::ostringstream text;
-  text << algorithms::name_of(collective) << " of " << (ragged ? "up to " : "") << count << " elements of "
-       << element_bytes() << " bytes";
+  text << algorithms::name_of(collective) << " of " << (ragged ? "up to " : "") << count << " elements of " << element_bytes()
+       << " bytes";
   if (algorithms::traits_of(collective).reduces) text << ", " << operation->name;
   if (algorithms::traits_of(collective).rooted()) text << ", root " << root;
   text << (in_place ? ", in place" : "") << ", data " << seed;
   return text.str();
 }
 
-ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes) {
+ModelCall draw_call(std::mt19937_64& random, int ranks, std::size_t most_bytes) {
   ModelCall call;
   call.ranks = ranks;
   call.root = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
@@ -171,13 +170,13 @@ ModelCall draw_call(std::mt19937_64 &random, int ranks, std::size_t most_bytes) 
 }
 
 std::string_view test_reach() {
-  const char *reach = std::getenv("TEST_REACH");
+  const char* reach = std::getenv("TEST_REACH");
   return reach != nullptr ? reach : "";
 }
 
 bool outside_heap() {
   static const bool outside = [] {
-    const char *rank = std::getenv("TEST_SPMD_RANK");
+    const char* rank = std::getenv("TEST_SPMD_RANK");
     return test_reach() == "heap_only" && rank != nullptr && std::atoi(rank) % 2 == 1;
   }();
   return outside;
@@ -207,9 +206,9 @@ CallBuffers::Half CallBuffers::side(Extent extent, std::uint64_t salt) const {
   return side;
 }
 
-CallBuffers::CallBuffers(int rank, const ModelCall &call)
+CallBuffers::CallBuffers(int rank, const ModelCall& call)
     : rank_(rank), call_(call), combine_(combine_of(*call.operation)), permutation_(call.permutation()) {
-  const algorithms::Traits &traits = algorithms::traits_of(call.collective);
+  const algorithms::Traits& traits = algorithms::traits_of(call.collective);
   has_input_ = traits.has_input(rank, call.root);
   has_output_ = traits.has_output(rank, call.root);
   const bool displaced = call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter ||
@@ -217,7 +216,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
   one_buffer_ = traits.one_buffer || (call.in_place && has_input_ && has_output_ && (traits.in_place || displaced));
   input_ = side(traits.input, 1);
   output_ = side(traits.output, 2);
-  const auto fill = [&](Half &target, const Block &block, std::uint32_t number) {
+  const auto fill = [&](Half& target, const Block& block, std::uint32_t number) {
     const auto data = contribution(call_, rank, number);
     if (!data.empty()) std::memcpy(target.bytes.data() + block.place, data.data(), data.size());
   };
@@ -233,7 +232,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
            traits.input == Extent::message ? 0 : plan::block_at(traits.input, rank, static_cast<int>(i), call.ranks));
   }
   if (one_buffer_ && traits.input == Extent::own) {  // this rank's block lies in the output
-    const Block &mine = output_.blocks[static_cast<std::size_t>(rank)];
+    const Block& mine = output_.blocks[static_cast<std::size_t>(rank)];
     if (!input_.bytes.empty()) std::memcpy(output_.bytes.data() + mine.place, input_.bytes.data(), input_.bytes.size());
   }
   input_before_ = input_.bytes;
@@ -241,7 +240,7 @@ CallBuffers::CallBuffers(int rank, const ModelCall &call)
 }
 
 communicator::Arguments CallBuffers::arguments() {
-  const algorithms::Traits &traits = algorithms::traits_of(call_.collective);
+  const algorithms::Traits& traits = algorithms::traits_of(call_.collective);
   const auto rank = static_cast<std::size_t>(rank_);
   communicator::Arguments arguments;
   arguments.collective = call_.collective;
@@ -270,13 +269,12 @@ communicator::Arguments CallBuffers::arguments() {
 }
 
 std::string CallBuffers::wrong_bytes() const {
-  const algorithms::Traits &traits = algorithms::traits_of(call_.collective);
-  const Half &result = one_buffer_ && traits.input != Extent::own ? input_ : output_;
+  const algorithms::Traits& traits = algorithms::traits_of(call_.collective);
+  const Half& result = one_buffer_ && traits.input != Extent::own ? input_ : output_;
   Bytes want = &result == &input_ ? input_before_ : output_before_;
   if (has_output_) {
     for (int i = 0; i < plan::blocks_in(traits.output, call_.ranks); ++i) {
-      const std::uint32_t block =
-          traits.output == Extent::message ? 0 : plan::block_at(traits.output, rank_, i, call_.ranks);
+      const std::uint32_t block = traits.output == Extent::message ? 0 : plan::block_at(traits.output, rank_, i, call_.ranks);
       bool defined = true;
       const auto data = expected(call_, rank_, block, defined);
       std::ptrdiff_t place = output_.blocks[static_cast<std::size_t>(i)].place;
@@ -287,12 +285,11 @@ std::string CallBuffers::wrong_bytes() const {
       if (!data.empty()) std::memcpy(want.data() + place, data.data(), data.size());
     }
   }
-  const auto differ = [&](const Bytes &got, const Bytes &right, const char *what) -> std::string {
+  const auto differ = [&](const Bytes& got, const Bytes& right, const char* what) -> std::string {
     for (std::size_t i = 0; i < right.size(); ++i)
       if (got[i] != right[i])
         return call_.text() + ": byte " + std::to_string(i) + " of " + std::to_string(right.size()) + what + " is " +
-               std::to_string(std::to_integer<int>(got[i])) + ", expected " +
-               std::to_string(std::to_integer<int>(right[i]));
+               std::to_string(std::to_integer<int>(got[i])) + ", expected " + std::to_string(std::to_integer<int>(right[i]));
     return {};
   };
   std::string wrong = differ(result.bytes, want, " of the result");

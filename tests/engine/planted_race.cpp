@@ -18,7 +18,7 @@ struct RelaxedAtomic {
 
 }  // namespace
 
-int main(int argc, char **) {
+int main(int argc, char**) {
   copse::engine::BasicLine<RelaxedAtomic> line{};
   std::byte sent[copse::plan::kLinePayloadBytes]{}, received[copse::plan::kLinePayloadBytes]{};
   const std::size_t bytes = std::min(sizeof sent, 40 + static_cast<std::size_t>(argc));

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <deque>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iostream>
 #include <random>
 #include <sstream>
@@ -28,13 +28,13 @@ using algorithms::Collective;
 constexpr int kCommunicators = 4;
 constexpr std::size_t kMostBytes = std::size_t{2} << 20;
 
-std::uint64_t number_from(const char *name, std::uint64_t otherwise) {
-  const char *text = std::getenv(name);
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
 }
 
 // Draws a ticket just before a power of two for which some counter may not be ready.
-std::uint64_t draw_first_ticket(std::mt19937_64 &random) {
+std::uint64_t draw_first_ticket(std::mt19937_64& random) {
   const int bits[] = {0, 16, 31, 32, 46, 47, 48, 62};
   const int bit = bits[random() % std::size(bits)];
   return bit == 0 ? 0 : (std::uint64_t{1} << bit) - 1 - random() % 200;
@@ -42,17 +42,17 @@ std::uint64_t draw_first_ticket(std::mt19937_64 &random) {
 
 // The first communicator has the default settings. In the others the algorithm, carrier and radix of every collective,
 // the fragments and the machine are forced.
-std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
+std::vector<choose::Settings> draw_settings(std::mt19937_64& random) {
   std::vector<choose::Settings> result(kCommunicators);
-  for (choose::Settings &each : result) {
+  for (choose::Settings& each : result) {
     // The choice is not measured: a late rank may still read what another rank writes.
     each.slots = random() % 2 == 0 ? choose::Stores::streamed : choose::Stores::cached;
     each.first_ticket = draw_first_ticket(random);
   }
   for (std::size_t c = 1; c < result.size(); ++c) {
     for (int i = 0; i < algorithms::kCollectives; ++i) {
-      std::vector<const Algorithm *> rows;
-      for (const Algorithm &row : algorithms::all())
+      std::vector<const Algorithm*> rows;
+      for (const Algorithm& row : algorithms::all())
         if (row.collective == static_cast<Collective>(i)) rows.push_back(&row);
       choose::Forced forced{static_cast<Collective>(i), rows[random() % rows.size()], {}, {}};
       const auto carrier = static_cast<plan::Carrier>(random() % plan::kCarriers);
@@ -64,23 +64,23 @@ std::vector<choose::Settings> draw_settings(std::mt19937_64 &random) {
     const choose::Fragmentation fragmentations[] = {{}, {Mode::none, 0}, {Mode::halves, 0}, {Mode::fixed, 12345}};
     result[c].fragment = fragmentations[random() % std::size(fragmentations)];
     // The last machine has a cache so small that results are stored past it.
-    static const char *const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1",
+    static const char* const machines[] = {"", "numa:2 core:2 pu:1", "package:2 numa:2 core:1 pu:1",
                                            "package:2 l3:1(size=65536) core:2 pu:1"};
     result[c].topology = machines[random() % std::size(machines)];
   }
   return result;
 }
 
-std::string text_of(const choose::Settings &settings) {
+std::string text_of(const choose::Settings& settings) {
   std::string text;
-  for (const choose::Forced &forced : settings.forced) {
+  for (const choose::Forced& forced : settings.forced) {
     text += std::string(algorithms::name_of(forced.collective)) + "=" + std::string(forced.algorithm->name);
     if (forced.carrier) text += std::string(":") + plan::name_of(*forced.carrier);
     if (forced.radix) text += ":" + std::to_string(*forced.radix);
     text += ";";
   }
-  return (text.empty() ? "as chosen" : text) + (settings.topology.empty() ? "" : " on " + settings.topology) +
-         " from ticket " + std::to_string(settings.first_ticket);
+  return (text.empty() ? "as chosen" : text) + (settings.topology.empty() ? "" : " on " + settings.topology) + " from ticket " +
+         std::to_string(settings.first_ticket);
 }
 
 class RandomCalls : public testing::TestWithParam<Kind> {};
@@ -105,7 +105,7 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
       for (std::uint64_t i = 0; i < calls / kRounds; ++i) {
         const std::size_t number = same() % kCommunicators;
         const bool start = same() % 3 == 0;
-        auto &started = under_way[number];
+        auto& started = under_way[number];
         auto call = std::make_unique<CallUnderTest>(*comms[number], draw_call(same, ranks, kMostBytes));
         std::string complaint;
         if (start) {
@@ -122,20 +122,18 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
           return "call " + std::to_string(i) + " or one started before, communicator " + std::to_string(number) + " (" +
                  text_of(settings[number]) + "): " + complaint;
       }
-      for (auto &started : under_way)
-        for (auto &call : started)
+      for (auto& started : under_way)
+        for (auto& call : started)
           if (const std::string complaint = call->finish(); !complaint.empty()) return complaint;
       return std::string{};
     });
-    const auto *test = testing::UnitTest::GetInstance()->current_test_info();
-    ASSERT_EQ(wrong, "") << "round " << round << ", " << ranks << " ranks. Again: TEST_SEED=" << seed
-                         << " TEST_CALLS=" << calls << " random_calls_test --gtest_filter=" << test->test_suite_name()
-                         << "." << test->name();
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    ASSERT_EQ(wrong, "") << "round " << round << ", " << ranks << " ranks. Again: TEST_SEED=" << seed << " TEST_CALLS=" << calls
+                         << " random_calls_test --gtest_filter=" << test->test_suite_name() << "." << test->name();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::ValuesIn(kKinds),
-                         [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::ValuesIn(kKinds), [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace copse::test

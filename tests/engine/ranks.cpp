@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <compare>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <compare>
 #include <deque>
 #include <list>
 #include <map>
@@ -34,25 +34,24 @@ constexpr std::size_t kComplaintBytes = 2048;
 class Common {
  public:
   explicit Common(std::size_t bytes)
-      : bytes_(bytes),
-        base_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+      : bytes_(bytes), base_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     if (base_ == MAP_FAILED) throw std::bad_alloc();
   }
-  Common(const Common &) = delete;
-  Common &operator=(const Common &) = delete;
+  Common(const Common&) = delete;
+  Common& operator=(const Common&) = delete;
   ~Common() { munmap(base_, bytes_); }
-  [[nodiscard]] std::byte *at(std::size_t offset) const { return static_cast<std::byte *>(base_) + offset; }
+  [[nodiscard]] std::byte* at(std::size_t offset) const { return static_cast<std::byte*>(base_) + offset; }
 
  private:
   std::size_t bytes_;
-  void *base_;
+  void* base_;
 };
 
 // Keeps the complaint of the first rank that finds something wrong. Later complaints are consequences of it.
 class FirstComplaint {
  public:
   FirstComplaint() : common_(sizeof(Text)) {}
-  void make(int rank, const std::string &wrong) {
+  void make(int rank, const std::string& wrong) {
     if (text().taken.exchange(true)) return;
     std::snprintf(text().bytes, sizeof text().bytes, "rank %d: %s\n", rank, wrong.c_str());
   }
@@ -63,7 +62,7 @@ class FirstComplaint {
     std::atomic<bool> taken;
     char bytes[kComplaintBytes];
   };
-  [[nodiscard]] Text &text() const { return *reinterpret_cast<Text *>(common_.at(0)); }
+  [[nodiscard]] Text& text() const { return *reinterpret_cast<Text*>(common_.at(0)); }
   Common common_;
 };
 
@@ -74,7 +73,7 @@ class ApartBootstrap final : public communicator::Bootstrap {
   explicit ApartBootstrap(std::unique_ptr<Bootstrap> inner) : inner_(std::move(inner)) {}
   [[nodiscard]] int rank() const override { return inner_->rank(); }
   [[nodiscard]] int ranks() const override { return inner_->ranks(); }
-  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
     if (introduced_ || bytes != sizeof(communicator::Card)) return inner_->allgather(mine, all, bytes);
     introduced_ = true;
     communicator::Card card;
@@ -94,39 +93,39 @@ class ApartBootstrap final : public communicator::Bootstrap {
   std::uint64_t own_process_ = 0;
 };
 
-// What threads send that treat one another as nodes. Some channels are hasty: a letter comes to its place as soon as it was sent and is
-// expected, so that the test notices a place that is still in use. In the others nothing is copied before the receive. So the
-// test notices a source that is not kept until it is drained, and a rank that waits although the other side must take something
+// What threads send that treat one another as nodes. Some channels are hasty: a letter comes to its place as soon as it was sent
+// and is expected, so that the test notices a place that is still in use. In the others nothing is copied before the receive. So
+// the test notices a source that is not kept until it is drained, and a rank that waits although the other side must take something
 // first.
 struct Mail {
   struct Channel {
     int from, to, tag;
-    friend auto operator<=>(const Channel &, const Channel &) = default;
+    friend auto operator<=>(const Channel&, const Channel&) = default;
     [[nodiscard]] bool is_hasty() const { return (from + to + tag) % 2 == 0; }
   };
   struct Letter {
     Channel channel;
-    const void *data;
+    const void* data;
     std::size_t bytes;
     std::uint64_t ticket;
   };
   struct Delivery {
-    void *data;
+    void* data;
     std::size_t bytes;
     bool filled = false, fits = true;
   };
 
   // Brings a letter to the first empty place of its channel.
   void deliver(std::list<Letter>::iterator letter) {
-    auto &places = expected[letter->channel];
-    const auto place = std::find_if(places.begin(), places.end(), [](const Delivery &each) { return !each.filled; });
+    auto& places = expected[letter->channel];
+    const auto place = std::find_if(places.begin(), places.end(), [](const Delivery& each) { return !each.filled; });
     place->filled = true;
     place->fits = place->bytes == letter->bytes;
     if (place->fits && letter->bytes > 0) std::memcpy(place->data, letter->data, letter->bytes);
     letters.erase(letter);
   }
-  std::list<Letter>::iterator first_of(const Channel &channel) {
-    return std::find_if(letters.begin(), letters.end(), [&](const Letter &each) { return each.channel == channel; });
+  std::list<Letter>::iterator first_of(const Channel& channel) {
+    return std::find_if(letters.begin(), letters.end(), [&](const Letter& each) { return each.channel == channel; });
   }
 
   std::mutex mutex;
@@ -137,18 +136,18 @@ struct Mail {
 
 class MailWire final : public engine::Wire {
  public:
-  MailWire(Mail &mail, int rank, int first_tag = 0) : mail_(mail), rank_(rank), first_tag_(first_tag) {}
+  MailWire(Mail& mail, int rank, int first_tag = 0) : mail_(mail), rank_(rank), first_tag_(first_tag) {}
 
-  bool send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override {
+  bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override {
     const Mail::Channel channel{rank_, peer, first_tag_ + tag};
     const std::lock_guard lock(mail_.mutex);
     const auto letter = mail_.letters.insert(mail_.letters.end(), {channel, data, bytes, ticket});
     messages_sent.fetch_add(1, std::memory_order_relaxed);
-    const auto &places = mail_.expected[channel];
+    const auto& places = mail_.expected[channel];
     if (channel.is_hasty() && !places.empty() && !places.back().filled) mail_.deliver(letter);
     return true;
   }
-  bool expect(void *data, std::size_t bytes, int peer, int tag) override {
+  bool expect(void* data, std::size_t bytes, int peer, int tag) override {
     const Mail::Channel channel{peer, rank_, first_tag_ + tag};
     const std::lock_guard lock(mail_.mutex);
     mail_.expected[channel].push_back({data, bytes});
@@ -160,7 +159,7 @@ class MailWire final : public engine::Wire {
     const Mail::Channel channel{peer, rank_, first_tag_ + tag};
     bool fits = true;
     const engine::Wired came = look([&] {
-      auto &places = mail_.expected[channel];
+      auto& places = mail_.expected[channel];
       if (!places.front().filled) {
         const auto letter = mail_.first_of(channel);
         if (letter == mail_.letters.end()) return false;
@@ -174,25 +173,23 @@ class MailWire final : public engine::Wire {
   }
   engine::Wired drain(int tag, std::uint64_t ticket) override {
     return look([&] {
-      return std::none_of(mail_.letters.begin(), mail_.letters.end(), [&](const Mail::Letter &each) {
+      return std::none_of(mail_.letters.begin(), mail_.letters.end(), [&](const Mail::Letter& each) {
         return each.channel.from == rank_ && each.channel.tag == first_tag_ + tag && each.ticket <= ticket;
       });
     });
   }
   void abandon() override {
     const std::lock_guard lock(mail_.mutex);
-    for (auto &[channel, places] : mail_.expected)
+    for (auto& [channel, places] : mail_.expected)
       if (channel.to == rank_) places.clear();
   }
-  std::unique_ptr<engine::Wire> lane(int number) override {
-    return std::make_unique<MailWire>(mail_, rank_, (number + 1) * 256);
-  }
+  std::unique_ptr<engine::Wire> lane(int number) override { return std::make_unique<MailWire>(mail_, rank_, (number + 1) * 256); }
   [[nodiscard]] std::size_t lanes_most() const override { return 100; }
 
  private:
   using Clock = std::chrono::steady_clock;
   template <class Look>
-  engine::Wired look(Look &&look) {
+  engine::Wired look(Look&& look) {
     const std::lock_guard lock(mail_.mutex);
     if (look()) {
       asked_.reset();
@@ -204,7 +201,7 @@ class MailWire final : public engine::Wire {
     return now - *asked_ < std::chrono::duration<double>(kTimeout) ? engine::Wired::pending : engine::Wired::failed;
   }
 
-  Mail &mail_;
+  Mail& mail_;
   int rank_;
   int first_tag_;
   std::optional<Clock::time_point> asked_;  // the time since which the answer has been no
@@ -214,7 +211,7 @@ class MailWire final : public engine::Wire {
 
 std::atomic<std::uint64_t> messages_sent{0};
 
-const char *name_of(Kind kind) {
+const char* name_of(Kind kind) {
   switch (kind) {
     case Kind::threads: return "threads";
     case Kind::processes: return "processes";
@@ -224,10 +221,10 @@ const char *name_of(Kind kind) {
   return "";
 }
 
-std::vector<std::string> in_processes(int count, const std::function<std::string(int)> &body) {
+std::vector<std::string> in_processes(int count, const std::function<std::string(int)>& body) {
   const Common common(kComplaintBytes * static_cast<std::size_t>(count));
   const auto complaint_of = [&](int i) {
-    return reinterpret_cast<char *>(common.at(kComplaintBytes * static_cast<std::size_t>(i)));
+    return reinterpret_cast<char*>(common.at(kComplaintBytes * static_cast<std::size_t>(i)));
   };
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
@@ -236,7 +233,7 @@ std::vector<std::string> in_processes(int count, const std::function<std::string
       std::string complaint;
       try {
         complaint = body(i);
-      } catch (const std::exception &error) {
+      } catch (const std::exception& error) {
         complaint = error.what();
       }
       std::strncpy(complaint_of(i), complaint.c_str(), kComplaintBytes - 1);
@@ -256,7 +253,7 @@ std::vector<std::string> in_processes(int count, const std::function<std::string
 }
 
 std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
-                      const std::function<std::string(Communicators)> &body) {
+                      const std::function<std::string(Communicators)>& body) {
   const std::size_t board_bytes = (communicator::board_bytes(ranks) + 4095) / 4096 * 4096;
   const Common boards(board_bytes * settings.size());
   // hwloc takes long to look at the machine. It does so once here, so that the children need not.
@@ -271,7 +268,8 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     const auto body_of_rank = [&]() -> std::string {
       for (std::size_t i = 0; i < settings.size(); ++i) {
         std::string why;
-        auto bootstrap = communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, communicator::Deadline::after(kTimeout));
+        auto bootstrap =
+            communicator::meet_in_memory(boards.at(i * board_bytes), rank, ranks, communicator::Deadline::after(kTimeout));
         if (kind == Kind::apart) bootstrap = std::make_unique<ApartBootstrap>(std::move(bootstrap));
         std::unique_ptr<engine::Wire> wire;
         if (settings[i].nodes > 1) wire = std::make_unique<MailWire>(mail[i], rank);
@@ -283,14 +281,14 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
     std::string wrong;
     try {
       wrong = body_of_rank();
-    } catch (const std::exception &error) {
+    } catch (const std::exception& error) {
       wrong = error.what();
     }
     if (wrong.empty()) return;
     complaint.make(rank, wrong);
-    for (const auto &comm : comms)  // nobody must wait for this rank
+    for (const auto& comm : comms)  // nobody must wait for this rank
       if (comm) comm->give_up();
-    for (Mail &each : mail) {
+    for (Mail& each : mail) {
       const std::lock_guard lock(each.mutex);
       each.closed = true;
     }
@@ -299,17 +297,18 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
   const auto run_threads = [&](int first, int end) {
     std::vector<std::thread> threads;
     for (int rank = first; rank < end; ++rank) threads.emplace_back(run_rank, rank);
-    for (std::thread &thread : threads) thread.join();
+    for (std::thread& thread : threads) thread.join();
   };
 
-  if (const char *name = std::getenv("TEST_SPMD_NAME"); name != nullptr && kind == Kind::processes) {
+  if (const char* name = std::getenv("TEST_SPMD_NAME"); name != nullptr && kind == Kind::processes) {
     static int group = 0;
     const int rank = std::atoi(std::getenv("TEST_SPMD_RANK"));
     ++group;
     if (rank >= ranks) return {};
     std::string why;
     const auto comm = [&]() -> std::unique_ptr<communicator::Communicator> {
-      auto bootstrap = communicator::meet_by_name(std::string(name) + std::to_string(group), rank, ranks, communicator::Deadline::after(kTimeout), why);
+      auto bootstrap = communicator::meet_by_name(std::string(name) + std::to_string(group), rank, ranks,
+                                                  communicator::Deadline::after(kTimeout), why);
       if (!bootstrap) return nullptr;
       return communicator::Communicator::create(std::move(bootstrap), nullptr, settings[0], why);
     }();
@@ -336,10 +335,9 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
   return result + complaint.made();
 }
 
-std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
-                      const std::function<std::string(communicator::Communicator &)> &body) {
-  return run_ranks(kind, ranks, std::span(&settings, 1),
-                   [&](Communicators comms) { return body(*comms.front()); });
+std::string run_ranks(Kind kind, int ranks, const choose::Settings& settings,
+                      const std::function<std::string(communicator::Communicator&)>& body) {
+  return run_ranks(kind, ranks, std::span(&settings, 1), [&](Communicators comms) { return body(*comms.front()); });
 }
 
 }  // namespace copse::test
@@ -349,22 +347,22 @@ std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
 // watches both sides.
 namespace {
 
-using Copy = ssize_t(pid_t, const iovec *, unsigned long, const iovec *, unsigned long, unsigned long);
+using Copy = ssize_t(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-ssize_t copy_across(const char *name, pid_t pid, const iovec *local, const iovec *remote, bool read) {
-  if (pid != getpid()) return reinterpret_cast<Copy *>(dlsym(RTLD_NEXT, name))(pid, local, 1, remote, 1, 0);
+ssize_t copy_across(const char* name, pid_t pid, const iovec* local, const iovec* remote, bool read) {
+  if (pid != getpid()) return reinterpret_cast<Copy*>(dlsym(RTLD_NEXT, name))(pid, local, 1, remote, 1, 0);
   std::memcpy((read ? local : remote)->iov_base, (read ? remote : local)->iov_base, local->iov_len);
   return static_cast<ssize_t>(local->iov_len);
 }
 
 }  // namespace
 
-extern "C" ssize_t process_vm_readv(pid_t pid, const iovec *local, unsigned long, const iovec *remote, unsigned long,
+extern "C" ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long, const iovec* remote, unsigned long,
                                     unsigned long) noexcept {
   return copy_across("process_vm_readv", pid, local, remote, true);
 }
 
-extern "C" ssize_t process_vm_writev(pid_t pid, const iovec *local, unsigned long, const iovec *remote, unsigned long,
+extern "C" ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long, const iovec* remote, unsigned long,
                                      unsigned long) noexcept {
   return copy_across("process_vm_writev", pid, local, remote, false);
 }

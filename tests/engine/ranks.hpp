@@ -17,7 +17,7 @@ namespace copse::test {
 // another as processes (`apart`). In that case, the kernel's copies are a function here within the one process.
 enum class Kind { threads, processes, mixed, apart };
 inline constexpr Kind kKinds[] = {Kind::threads, Kind::processes, Kind::mixed, Kind::apart};
-const char *name_of(Kind kind);
+const char* name_of(Kind kind);
 
 using Communicators = std::span<const std::unique_ptr<communicator::Communicator>>;
 
@@ -31,16 +31,16 @@ using Communicators = std::span<const std::unique_ptr<communicator::Communicator
 // runs its own rank with one communicator. Forked processes have no shared heap. These processes have one if it is
 // preloaded.
 std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
-                      const std::function<std::string(Communicators)> &body);
+                      const std::function<std::string(Communicators)>& body);
 
 extern std::atomic<std::uint64_t> messages_sent;
 
 // Does the same with one communicator.
-std::string run_ranks(Kind kind, int ranks, const choose::Settings &settings,
-                      const std::function<std::string(communicator::Communicator &)> &body);
+std::string run_ranks(Kind kind, int ranks, const choose::Settings& settings,
+                      const std::function<std::string(communicator::Communicator&)>& body);
 
 // Runs body(0) .. body(count - 1), each in a forked process, and gathers the results. A process that a signal ended
 // gives "signal N"; one that exited by itself gives "exit N".
-std::vector<std::string> in_processes(int count, const std::function<std::string(int)> &body);
+std::vector<std::string> in_processes(int count, const std::function<std::string(int)>& body);
 
 }  // namespace copse::test

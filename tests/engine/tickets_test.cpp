@@ -24,7 +24,7 @@ class Ranks {
  public:
   Ranks() {
     geometry_.line_depth = 8;
-    memory_.reset(static_cast<std::byte *>(std::aligned_alloc(4096, Segment::bytes(geometry_, kRanks))));
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(4096, Segment::bytes(geometry_, kRanks))));
     std::memset(memory_.get(), 0, Segment::bytes(geometry_, kRanks));
     std::vector<Peer> peers(kRanks);
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -32,12 +32,12 @@ class Ranks {
       peers[static_cast<std::size_t>(rank)].same_process = true;
     }
     for (int rank = 0; rank < kRanks; ++rank)
-      executors_.push_back(std::make_unique<Executor>(segment(), peers, rank, WaitPolicy::oversubscribed(), nullptr,
-                                                      [](int) { return false; }));
+      executors_.push_back(
+          std::make_unique<Executor>(segment(), peers, rank, WaitPolicy::oversubscribed(), nullptr, [](int) { return false; }));
   }
 
   void go_to(std::uint64_t ticket) {
-    for (const auto &executor : executors_) executor->begin_at(ticket);
+    for (const auto& executor : executors_) executor->begin_at(ticket);
   }
 
   // Makes a few broadcasts from `root` with so many fragments. Returns whether every rank got them.
@@ -47,13 +47,13 @@ class Ranks {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] { right[rank] = broadcast_on(rank, root, fragments, value); });
-    for (std::thread &thread : threads) thread.join();
+    for (std::thread& thread : threads) thread.join();
     return right[0] && right[1] && right[2];
   }
 
  private:
   struct Free {
-    void operator()(std::byte *memory) const { std::free(memory); }
+    void operator()(std::byte* memory) const { std::free(memory); }
   };
   [[nodiscard]] Segment segment() const { return {memory_.get(), geometry_}; }
 
@@ -63,7 +63,7 @@ class Ranks {
     request.ranks = kRanks;
     request.root = root;
     request.carrier = plan::Carrier::line;
-    Executor &executor = *executors_[static_cast<std::size_t>(rank)];
+    Executor& executor = *executors_[static_cast<std::size_t>(rank)];
     const Program program = executor.prepare(algorithms::find(Collective::broadcast, "flat")->plan(request));
     bool right = true;
     for (std::uint64_t i = 0; i < kFew; ++i) {

@@ -23,7 +23,7 @@ class Trial : public testing::Test {
   ~Trial() override {
     const std::size_t signals = static_cast<std::size_t>(segment_.slot(0, 0, 0, 0) - memory_.front().bytes);
     for (int local = 0; local < 2; ++local) {
-      const auto *const begin = reinterpret_cast<const std::byte *>(&segment_.progress(local));
+      const auto* const begin = reinterpret_cast<const std::byte*>(&segment_.progress(local));
       EXPECT_TRUE(std::all_of(begin, begin + signals, [](std::byte b) { return b == std::byte{}; })) << "rank " << local;
     }
   }
@@ -36,7 +36,7 @@ class Trial : public testing::Test {
 TEST_F(Trial, TellsWhatItCosts) {
   Peer same;
   same.process = Process::find(this_process());
-  for (const Peer *const kernel : {static_cast<const Peer *>(nullptr), static_cast<const Peer *>(&same)}) {
+  for (const Peer* const kernel : {static_cast<const Peer*>(nullptr), static_cast<const Peer*>(&same)}) {
     std::optional<Costs> mine, other;
     for (int turn = 0; turn < 500 && !(mine && other); ++turn) {  // on a busy machine the ranks may miss each other
       std::fill(memory_.begin(), memory_.end(), Page{});
@@ -45,7 +45,7 @@ TEST_F(Trial, TellsWhatItCosts) {
       thread.join();
     }
     ASSERT_TRUE(mine && other);
-    for (const Costs &costs : {*mine, *other}) {
+    for (const Costs& costs : {*mine, *other}) {
       EXPECT_GT(costs.write, 0);
       EXPECT_GT(costs.read, 0);
       EXPECT_EQ(costs.kernel > 0, kernel != nullptr);
@@ -77,7 +77,7 @@ TEST_F(Trial, EndsWhenTheOtherDoesNotCome) {
 }
 
 // Makes so many large stores, each into the caches and taking `each` ns per byte. Returns how many were timed.
-int store_large(SlotStores &stores, int times, float each) {
+int store_large(SlotStores& stores, int times, float each) {
   constexpr std::size_t kBytes = 65536;
   int timed = 0;
   for (int i = 0; i < times; ++i)

@@ -30,7 +30,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 int me = 0;
 
 struct copse_heap_region region() {
-  struct copse_heap_region found {};
+  struct copse_heap_region found{};
   const auto query = reinterpret_cast<copse::heap::RegionQuery>(dlsym(RTLD_DEFAULT, copse::heap::kRegionQueryName));
   EXPECT(query != nullptr && query(&found) == 0);
   return found;
@@ -79,7 +79,7 @@ void locked_peer(const std::string& name) {
   const rlimit all{RLIM_INFINITY, RLIM_INFINITY};
   setrlimit(RLIMIT_MEMLOCK, &all);
   const auto charged = [] {
-    struct stat status {};
+    struct stat status{};
     EXPECT(fstat(region().fd, &status) == 0);
     return static_cast<size_t>(status.st_blocks) * 512;
   };

@@ -55,8 +55,7 @@ TEST(HeapRegion, IsNotPublishedUnderAForeignDescriptor) { probe("descriptor_lost
 
 TEST(HeapRegion, StaysAwayWithAReason) {
   const auto inactive = [](const std::string& limit, const std::string& environment, const std::string& reason) {
-    expect_silent_success(limit + preload(environment + " EXPECTED_REASON='" + reason + "'") +
-                          COPSE_HEAP_PROBE " inactive");
+    expect_silent_success(limit + preload(environment + " EXPECTED_REASON='" + reason + "'") + COPSE_HEAP_PROBE " inactive");
   };
   inactive("", "COPSE_HEAP_BYTES=plenty", "COPSE_HEAP_BYTES=plenty is not a size");
   inactive("", "COPSE_HEAP_BYTES=1M", "COPSE_HEAP_BYTES=1M is not a size of at least 32M");
@@ -87,9 +86,7 @@ TEST(HeapFunctions, CallocIsZeroWhenPurgedAtOnce) {
 }
 TEST(HeapFunctions, OverflowToTheSystem) { probe("overflow", "COPSE_HEAP_BYTES=96M"); }
 TEST(HeapFunctions, TakeForeignBlocks) { probe("foreign"); }
-TEST(HeapFunctions, FreeKeepsErrno) {
-  probe("errno_after_free", "MIMALLOC_DECOMMIT_DELAY=0 MIMALLOC_SEGMENT_DECOMMIT_DELAY=0");
-}
+TEST(HeapFunctions, FreeKeepsErrno) { probe("errno_after_free", "MIMALLOC_DECOMMIT_DELAY=0 MIMALLOC_SEGMENT_DECOMMIT_DELAY=0"); }
 TEST(HeapFunctions, Hammered) { probe("threads"); }
 TEST(HeapFunctions, HammeredInASmallRegion) { probe("threads", "COPSE_HEAP_BYTES=128M"); }
 TEST(HeapMemory, Returns) { probe("memory_returns"); }
@@ -127,8 +124,7 @@ bool core_holds(const std::string& path, uint64_t address, const std::string& pa
 }
 
 // Runs a command that crashes, and passes on the one core dump that it leaves.
-void with_core(const std::string& command,
-               const std::function<void(const std::string& output, const std::string& core)>& look) {
+void with_core(const std::string& command, const std::function<void(const std::string& output, const std::string& core)>& look) {
   std::string where;
   std::ifstream("/proc/sys/kernel/core_pattern") >> where;
   if (where.empty() || where[0] == '|' || where[0] == '/') GTEST_SKIP() << "core dumps go to " << where;
@@ -167,9 +163,8 @@ std::string two_ranks(const std::string& name) {
 TEST(HeapRanks, AFileUnderTheDescriptorsNumberStaysAsItIs) { expect_silent_success(two_ranks("reused_descriptor")); }
 TEST(HeapRanks, MlockallAllocatesNothingOfThePeers) { expect_silent_success(two_ranks("locked_peer")); }
 TEST(HeapRanks, ACoreDumpLeavesOutThePeers) {
-  with_core(two_ranks("dumped"), [](const std::string&, const std::string& core) {
-    EXPECT_LE(std::filesystem::file_size(core), size_t{48} << 20);
-  });
+  with_core(two_ranks("dumped"),
+            [](const std::string&, const std::string& core) { EXPECT_LE(std::filesystem::file_size(core), size_t{48} << 20); });
 }
 #endif
 
@@ -198,9 +193,7 @@ TEST(HeapPrograms, Shell) {
   EXPECT_EQ(outcome.output, "1\nend\n");
 }
 
-TEST(HeapPrograms, Python) {
-  expect_silent_success(preload(kSmall) + COPSE_HEAP_PYTHON " " COPSE_HEAP_TESTS "/processes.py");
-}
+TEST(HeapPrograms, Python) { expect_silent_success(preload(kSmall) + COPSE_HEAP_PYTHON " " COPSE_HEAP_TESTS "/processes.py"); }
 
 TEST(HeapPrograms, Numpy) {
   if (shell(COPSE_HEAP_PYTHON " -c 'import numpy'").status != 0) GTEST_SKIP() << "no NumPy in " COPSE_HEAP_PYTHON;

@@ -36,8 +36,8 @@ void* realloc(void* p, size_t n) {
 }
 
 static int heap_says_so(void) { /* libcopse-heap.so stays away, and tells why */
-  const char *(*why_not)(void);
-  *(void **)&why_not = dlsym(RTLD_DEFAULT, "copse_heap_why_not");
+  const char* (*why_not)(void);
+  *(void**)&why_not = dlsym(RTLD_DEFAULT, "copse_heap_why_not");
   return why_not != NULL && why_not() != NULL && strstr(why_not(), "has an allocator of its own") != NULL;
 }
 

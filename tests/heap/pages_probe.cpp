@@ -77,8 +77,7 @@ void locked() {
   const int peer = memfd_create("copse-heap", MFD_CLOEXEC);
   EXPECT(peer >= 0 && ftruncate(peer, static_cast<off_t>(400 * kMiB)) == 0);
   auto* const theirs = static_cast<char*>(mmap(nullptr, 400 * kMiB, PROT_READ | PROT_WRITE, MAP_SHARED, peer, 0));
-  auto* const mine =
-      static_cast<char*>(mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const mine = static_cast<char*>(mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   EXPECT(theirs != MAP_FAILED && mine != MAP_FAILED);
   const size_t before = charged_bytes();
   const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -109,7 +108,6 @@ void crash() {
   fflush(stdout);
   abort();
 }
-
 
 namespace {
 

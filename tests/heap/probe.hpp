@@ -13,12 +13,12 @@
 
 #include "heap/heap.hpp"
 
-#define EXPECT(condition)                                                                         \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      fprintf(stderr, "heap_probe: %s:%d: expected %s\n", __FILE_NAME__, __LINE__, #condition);   \
-      _exit(1);                                                                                   \
-    }                                                                                             \
+#define EXPECT(condition)                                                                       \
+  do {                                                                                          \
+    if (!(condition)) {                                                                         \
+      fprintf(stderr, "heap_probe: %s:%d: expected %s\n", __FILE_NAME__, __LINE__, #condition); \
+      _exit(1);                                                                                 \
+    }                                                                                           \
   } while (false)
 
 namespace copse::test {

@@ -48,7 +48,7 @@ void check(copse_op op, copse_type type) {
         expected[i] = i == 0 ? value : one_step<E>(op, type, expected[i - 1], value);
         continued[i] = one_step<E>(op, type, i == 0 ? before : continued[i - 1], value);
       }
-      const auto found = [&](const Bytes &bytes, std::size_t i) {
+      const auto found = [&](const Bytes& bytes, std::size_t i) {
         E value;
         std::memcpy(&value, bytes.data() + offset + i * sizeof(E), sizeof value);
         return value;
@@ -79,8 +79,11 @@ int check_type() {
 }
 
 TEST(Fold, EveryTypeAndOperator) {
-#define CHECK_TYPE(name, c_type, type_class) \
-  EXPECT_EQ(check_type<COPSE_##name>(), TypeClass::type_class == TypeClass::INTEGER ? 9 : std::is_floating_point_v<c_type> ? 6 : 0) << #name;
+#define CHECK_TYPE(name, c_type, type_class)                                             \
+  EXPECT_EQ(check_type<COPSE_##name>(), TypeClass::type_class == TypeClass::INTEGER ? 9  \
+                                        : std::is_floating_point_v<c_type>          ? 6  \
+                                                                                    : 0) \
+      << #name;
   COPSE_TYPES(CHECK_TYPE)
 #undef CHECK_TYPE
   EXPECT_EQ(fold_kernels(COPSE_OP_COUNT, COPSE_INT32).all, nullptr);

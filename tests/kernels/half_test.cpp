@@ -46,8 +46,7 @@ TEST(Half, FloatsOfAllSizes) {
     ASSERT_EQ(narrow<float16>(x).bits, reference::encode(Kind::kFloat16, x)) << x;
     ASSERT_EQ(narrow<bfloat16>(x).bits, reference::encode(Kind::kBfloat16, x)) << x;
   }
-  for (const float x :
-       {65519.996f, 65520.0f, 0x1p-25f, 0x1.000002p-25f, 0x1p-149f, std::numeric_limits<float>::max()}) {
+  for (const float x : {65519.996f, 65520.0f, 0x1p-25f, 0x1.000002p-25f, 0x1p-149f, std::numeric_limits<float>::max()}) {
     EXPECT_EQ(narrow<float16>(-x).bits, reference::encode(Kind::kFloat16, -x)) << x;
     EXPECT_EQ(narrow<bfloat16>(-x).bits, reference::encode(Kind::kBfloat16, -x)) << x;
   }

@@ -10,8 +10,7 @@ namespace {
 TEST(Names, RoundTripInAnyCase) {
   for (int i = 0; i < COPSE_TYPE_COUNT; ++i)
     EXPECT_EQ(parse_type(type_name(static_cast<copse_type>(i))), static_cast<copse_type>(i));
-  for (int i = 0; i < COPSE_OP_COUNT; ++i)
-    EXPECT_EQ(parse_op(op_name(static_cast<copse_op>(i))), static_cast<copse_op>(i));
+  for (int i = 0; i < COPSE_OP_COUNT; ++i) EXPECT_EQ(parse_op(op_name(static_cast<copse_op>(i))), static_cast<copse_op>(i));
   EXPECT_STREQ(type_name(COPSE_LONG_DOUBLE_INT), "LONG_DOUBLE_INT");
   EXPECT_STREQ(op_name(COPSE_BXOR), "BXOR");
   EXPECT_EQ(parse_type("double_int"), COPSE_DOUBLE_INT);

@@ -23,8 +23,7 @@ constexpr std::size_t kGuard = 64;
 std::vector<std::size_t> counts() {
   std::vector<std::size_t> result;
   for (std::size_t n = 0; n <= 67; ++n) result.push_back(n);
-  for (std::size_t n : {95, 127, 128, 129, 191, 255, 256, 257, 321, 511, 512, 513, 1023, 1024, 1025, 1100})
-    result.push_back(n);
+  for (std::size_t n : {95, 127, 128, 129, 191, 255, 256, 257, 321, 511, 512, 513, 1023, 1024, 1025, 1100}) result.push_back(n);
   return result;
 }
 
@@ -57,10 +56,9 @@ struct Alias {
   bool same_operands;
 };
 constexpr Alias kAliases[] = {
-    {"separate", 0, -1, false},     {"dst=a", 1, -1, false},        {"dst=b", 2, -1, false},
-    {"a=b", 0, -1, true},           {"dst=a=b", 1, -1, true},       {"two separate", 0, 0, false},
-    {"dst0=a dst1=b", 1, 2, false}, {"dst0=b dst1=a", 2, 1, false}, {"dst0=a", 1, 0, false},
-    {"dst1=a", 0, 1, false},        {"dst0=dst1=a", 1, 1, false},   {"dst0=a=b", 1, 0, true},
+    {"separate", 0, -1, false}, {"dst=a", 1, -1, false},       {"dst=b", 2, -1, false},        {"a=b", 0, -1, true},
+    {"dst=a=b", 1, -1, true},   {"two separate", 0, 0, false}, {"dst0=a dst1=b", 1, 2, false}, {"dst0=b dst1=a", 2, 1, false},
+    {"dst0=a", 1, 0, false},    {"dst1=a", 0, 1, false},       {"dst0=dst1=a", 1, 1, false},   {"dst0=a=b", 1, 0, true},
 };
 
 struct Offsets {
@@ -84,8 +82,7 @@ void check_kernel(copse_op op, copse_type type) {
   for (std::size_t i = 0; i < kLongest; ++i) {
     reference::randomise(type, &a[i * size], state);
     reference::randomise(type, &b[i * size], state);
-    if (i % 5 == 0)
-      std::memcpy(&b[i * size], &a[i * size], description.parts[0].size);  // equal, or tied values
+    if (i % 5 == 0) std::memcpy(&b[i * size], &a[i * size], description.parts[0].size);  // equal, or tied values
     reference::compute(op, type, &a[i * size], &b[i * size], &ab[i * size]);
     reference::compute(op, type, &a[i * size], &a[i * size], &aa[i * size]);
   }
@@ -114,27 +111,22 @@ void check_kernel(copse_op op, copse_type type) {
         const std::string where = std::string(op_name(op)) + " of " + type_name(type) + ", " + alias.what + ", count " +
                                   std::to_string(n) + ", offset " + std::to_string(offset.dst0);
         const auto& expected = alias.same_operands ? aa : ab;
-        const auto exact = [&](Array& dst) {
-          return n == 0 || std::memcmp(dst.data(), expected.data(), n * size) == 0;
-        };
+        const auto exact = [&](Array& dst) { return n == 0 || std::memcmp(dst.data(), expected.data(), n * size) == 0; };
         for (std::size_t i = 0; i < n; ++i) {
           if (i == 0 && exact(dst0) && (alias.dst1 < 0 || exact(dst1))) break;  // else compare values: NaN, padding
           for (const reference::Part& part : description.parts) {
             ASSERT_TRUE(reference::same(part, &expected[i * size], dst0.data() + i * size))
                 << where << ", element " << i << ": " << reference::show(type, &a[i * size]) << "with "
                 << reference::show(type, &(alias.same_operands ? a : b)[i * size]) << "gave "
-                << reference::show(type, dst0.data() + i * size) << "not "
-                << reference::show(type, &expected[i * size]);
+                << reference::show(type, dst0.data() + i * size) << "not " << reference::show(type, &expected[i * size]);
             if (alias.dst1 >= 0) {
-              ASSERT_TRUE(reference::same(part, &expected[i * size], dst1.data() + i * size))
-                  << where << ", dst1, element " << i;
+              ASSERT_TRUE(reference::same(part, &expected[i * size], dst1.data() + i * size)) << where << ", dst1, element " << i;
             }
           }
         }
         for (Array* input : {&in_a, &in_b}) {
           if (n == 0 || input == &dst0 || (alias.dst1 >= 0 && input == &dst1)) continue;
-          ASSERT_EQ(std::memcmp(input->data(), (input == &in_a ? a : b).data(), n * size), 0)
-              << where << ": operand changed";
+          ASSERT_EQ(std::memcmp(input->data(), (input == &in_a ? a : b).data(), n * size), 0) << where << ": operand changed";
         }
         for (Array* array : {&in_a, &in_b, &out0, &out1}) ASSERT_TRUE(array->guards_intact()) << where;
       }

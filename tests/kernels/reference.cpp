@@ -20,15 +20,12 @@ Description pair_of(Kind value, Kind index) {
     V value;
     I index;
   };
-  return {Shape::kPair,
-          sizeof(Example),
-          {{value, offsetof(Example, value), sizeof(V)}, {index, offsetof(Example, index), sizeof(I)}}};
+  return {
+      Shape::kPair, sizeof(Example), {{value, offsetof(Example, value), sizeof(V)}, {index, offsetof(Example, index), sizeof(I)}}};
 }
 
 Description one(Shape shape, Kind kind, std::size_t size) { return {shape, size, {{kind, 0, size}}}; }
-Description two(Kind kind, std::size_t size) {
-  return {Shape::kComplex, 2 * size, {{kind, 0, size}, {kind, size, size}}};
-}
+Description two(Kind kind, std::size_t size) { return {Shape::kComplex, 2 * size, {{kind, 0, size}, {kind, size, size}}}; }
 
 const char* at(const void* element, const Part& part) { return static_cast<const char*>(element) + part.offset; }
 char* at(void* element, const Part& part) { return static_cast<char*>(element) + part.offset; }
@@ -51,17 +48,12 @@ T load(const Part& part, const void* element) {
 long double number(const Part& part, const void* element) {
   switch (part.kind) {
     case Kind::kSigned:
-    case Kind::kUnsigned:
-      return static_cast<long double>(integer(part, element));
+    case Kind::kUnsigned: return static_cast<long double>(integer(part, element));
     case Kind::kFloat16:
-    case Kind::kBfloat16:
-      return decode(part.kind, load<uint16_t>(part, element));
-    case Kind::kFloat:
-      return load<float>(part, element);
-    case Kind::kDouble:
-      return load<double>(part, element);
-    case Kind::kLongDouble:
-      return load<long double>(part, element);
+    case Kind::kBfloat16: return decode(part.kind, load<uint16_t>(part, element));
+    case Kind::kFloat: return load<float>(part, element);
+    case Kind::kDouble: return load<double>(part, element);
+    case Kind::kLongDouble: return load<long double>(part, element);
   }
   return 0;
 }
@@ -99,38 +91,17 @@ void compute_integer(copse_op op, const Part& part, const void* a, const void* b
   const Int128 y = integer(part, b);
   Uint128 r = 0;
   switch (op) {
-    case COPSE_SUM:
-      r = static_cast<Uint128>(x + y);
-      break;
-    case COPSE_PROD:
-      r = static_cast<Uint128>(x) * static_cast<Uint128>(y);
-      break;
-    case COPSE_MIN:
-      r = static_cast<Uint128>(std::min(x, y));
-      break;
-    case COPSE_MAX:
-      r = static_cast<Uint128>(std::max(x, y));
-      break;
-    case COPSE_LAND:
-      r = x && y;
-      break;
-    case COPSE_LOR:
-      r = x || y;
-      break;
-    case COPSE_LXOR:
-      r = !x != !y;
-      break;
-    case COPSE_BAND:
-      r = static_cast<Uint128>(x & y);
-      break;
-    case COPSE_BOR:
-      r = static_cast<Uint128>(x | y);
-      break;
-    case COPSE_BXOR:
-      r = static_cast<Uint128>(x ^ y);
-      break;
-    default:
-      break;
+    case COPSE_SUM: r = static_cast<Uint128>(x + y); break;
+    case COPSE_PROD: r = static_cast<Uint128>(x) * static_cast<Uint128>(y); break;
+    case COPSE_MIN: r = static_cast<Uint128>(std::min(x, y)); break;
+    case COPSE_MAX: r = static_cast<Uint128>(std::max(x, y)); break;
+    case COPSE_LAND: r = x && y; break;
+    case COPSE_LOR: r = x || y; break;
+    case COPSE_LXOR: r = !x != !y; break;
+    case COPSE_BAND: r = static_cast<Uint128>(x & y); break;
+    case COPSE_BOR: r = static_cast<Uint128>(x | y); break;
+    case COPSE_BXOR: r = static_cast<Uint128>(x ^ y); break;
+    default: break;
   }
   std::memcpy(at(result, part), &r, part.size);
 }
@@ -139,68 +110,37 @@ void compute_integer(copse_op op, const Part& part, const void* a, const void* b
 
 Description describe(copse_type type) {
   switch (type) {
-    case COPSE_INT8:
-      return one(Shape::kInteger, Kind::kSigned, 1);
-    case COPSE_INT16:
-      return one(Shape::kInteger, Kind::kSigned, 2);
-    case COPSE_INT32:
-      return one(Shape::kInteger, Kind::kSigned, 4);
-    case COPSE_INT64:
-      return one(Shape::kInteger, Kind::kSigned, 8);
-    case COPSE_UINT8:
-      return one(Shape::kInteger, Kind::kUnsigned, 1);
-    case COPSE_UINT16:
-      return one(Shape::kInteger, Kind::kUnsigned, 2);
-    case COPSE_UINT32:
-      return one(Shape::kInteger, Kind::kUnsigned, 4);
-    case COPSE_UINT64:
-      return one(Shape::kInteger, Kind::kUnsigned, 8);
-    case COPSE_FLOAT16:
-      return one(Shape::kReal, Kind::kFloat16, 2);
-    case COPSE_BFLOAT16:
-      return one(Shape::kReal, Kind::kBfloat16, 2);
-    case COPSE_FLOAT:
-      return one(Shape::kReal, Kind::kFloat, 4);
-    case COPSE_DOUBLE:
-      return one(Shape::kReal, Kind::kDouble, 8);
-    case COPSE_LONG_DOUBLE:
-      return one(Shape::kReal, Kind::kLongDouble, sizeof(long double));
-    case COPSE_COMPLEX_FLOAT16:
-      return two(Kind::kFloat16, 2);
-    case COPSE_COMPLEX_FLOAT:
-      return two(Kind::kFloat, 4);
-    case COPSE_COMPLEX_DOUBLE:
-      return two(Kind::kDouble, 8);
-    case COPSE_COMPLEX_LONG_DOUBLE:
-      return two(Kind::kLongDouble, sizeof(long double));
-    case COPSE_LOGICAL8:
-      return one(Shape::kLogical, Kind::kUnsigned, 1);
-    case COPSE_LOGICAL16:
-      return one(Shape::kLogical, Kind::kUnsigned, 2);
-    case COPSE_LOGICAL32:
-      return one(Shape::kLogical, Kind::kUnsigned, 4);
-    case COPSE_LOGICAL64:
-      return one(Shape::kLogical, Kind::kUnsigned, 8);
-    case COPSE_BYTE:
-      return one(Shape::kByte, Kind::kUnsigned, 1);
-    case COPSE_FLOAT_INT:
-      return pair_of<float, int>(Kind::kFloat, Kind::kSigned);
-    case COPSE_DOUBLE_INT:
-      return pair_of<double, int>(Kind::kDouble, Kind::kSigned);
-    case COPSE_LONG_DOUBLE_INT:
-      return pair_of<long double, int>(Kind::kLongDouble, Kind::kSigned);
-    case COPSE_LONG_INT:
-      return pair_of<long, int>(Kind::kSigned, Kind::kSigned);
-    case COPSE_INT_INT:
-      return pair_of<int, int>(Kind::kSigned, Kind::kSigned);
-    case COPSE_SHORT_INT:
-      return pair_of<short, int>(Kind::kSigned, Kind::kSigned);
-    case COPSE_FLOAT_FLOAT:
-      return pair_of<float, float>(Kind::kFloat, Kind::kFloat);
-    case COPSE_DOUBLE_DOUBLE:
-      return pair_of<double, double>(Kind::kDouble, Kind::kDouble);
-    case COPSE_TYPE_COUNT:
-      break;
+    case COPSE_INT8: return one(Shape::kInteger, Kind::kSigned, 1);
+    case COPSE_INT16: return one(Shape::kInteger, Kind::kSigned, 2);
+    case COPSE_INT32: return one(Shape::kInteger, Kind::kSigned, 4);
+    case COPSE_INT64: return one(Shape::kInteger, Kind::kSigned, 8);
+    case COPSE_UINT8: return one(Shape::kInteger, Kind::kUnsigned, 1);
+    case COPSE_UINT16: return one(Shape::kInteger, Kind::kUnsigned, 2);
+    case COPSE_UINT32: return one(Shape::kInteger, Kind::kUnsigned, 4);
+    case COPSE_UINT64: return one(Shape::kInteger, Kind::kUnsigned, 8);
+    case COPSE_FLOAT16: return one(Shape::kReal, Kind::kFloat16, 2);
+    case COPSE_BFLOAT16: return one(Shape::kReal, Kind::kBfloat16, 2);
+    case COPSE_FLOAT: return one(Shape::kReal, Kind::kFloat, 4);
+    case COPSE_DOUBLE: return one(Shape::kReal, Kind::kDouble, 8);
+    case COPSE_LONG_DOUBLE: return one(Shape::kReal, Kind::kLongDouble, sizeof(long double));
+    case COPSE_COMPLEX_FLOAT16: return two(Kind::kFloat16, 2);
+    case COPSE_COMPLEX_FLOAT: return two(Kind::kFloat, 4);
+    case COPSE_COMPLEX_DOUBLE: return two(Kind::kDouble, 8);
+    case COPSE_COMPLEX_LONG_DOUBLE: return two(Kind::kLongDouble, sizeof(long double));
+    case COPSE_LOGICAL8: return one(Shape::kLogical, Kind::kUnsigned, 1);
+    case COPSE_LOGICAL16: return one(Shape::kLogical, Kind::kUnsigned, 2);
+    case COPSE_LOGICAL32: return one(Shape::kLogical, Kind::kUnsigned, 4);
+    case COPSE_LOGICAL64: return one(Shape::kLogical, Kind::kUnsigned, 8);
+    case COPSE_BYTE: return one(Shape::kByte, Kind::kUnsigned, 1);
+    case COPSE_FLOAT_INT: return pair_of<float, int>(Kind::kFloat, Kind::kSigned);
+    case COPSE_DOUBLE_INT: return pair_of<double, int>(Kind::kDouble, Kind::kSigned);
+    case COPSE_LONG_DOUBLE_INT: return pair_of<long double, int>(Kind::kLongDouble, Kind::kSigned);
+    case COPSE_LONG_INT: return pair_of<long, int>(Kind::kSigned, Kind::kSigned);
+    case COPSE_INT_INT: return pair_of<int, int>(Kind::kSigned, Kind::kSigned);
+    case COPSE_SHORT_INT: return pair_of<short, int>(Kind::kSigned, Kind::kSigned);
+    case COPSE_FLOAT_FLOAT: return pair_of<float, float>(Kind::kFloat, Kind::kFloat);
+    case COPSE_DOUBLE_DOUBLE: return pair_of<double, double>(Kind::kDouble, Kind::kDouble);
+    case COPSE_TYPE_COUNT: break;
   }
   return {};
 }
@@ -208,8 +148,7 @@ Description describe(copse_type type) {
 bool defined(copse_op op, copse_type type) {
   static const std::map<Shape, std::vector<copse_op>> kTable = {
       {Shape::kInteger,
-       {COPSE_SUM, COPSE_PROD, COPSE_MIN, COPSE_MAX, COPSE_LAND, COPSE_LOR, COPSE_LXOR, COPSE_BAND, COPSE_BOR,
-        COPSE_BXOR}},
+       {COPSE_SUM, COPSE_PROD, COPSE_MIN, COPSE_MAX, COPSE_LAND, COPSE_LOR, COPSE_LXOR, COPSE_BAND, COPSE_BOR, COPSE_BXOR}},
       {Shape::kReal, {COPSE_SUM, COPSE_PROD, COPSE_MIN, COPSE_MAX}},
       {Shape::kComplex, {COPSE_SUM, COPSE_PROD}},
       {Shape::kLogical, {COPSE_LAND, COPSE_LOR, COPSE_LXOR}},
@@ -244,9 +183,8 @@ uint16_t encode(Kind kind, double value) {
   const double magnitude = std::fabs(value);
   // Positive codes have the order of their values. For rounding, infinity counts as the next power of two.
   const auto value_of = [=](int code) {
-    return code == infinity
-               ? 2 * decode(kind, static_cast<uint16_t>(infinity - (kind == Kind::kFloat16 ? 0x400 : 0x80)))
-               : decode(kind, static_cast<uint16_t>(code));
+    return code == infinity ? 2 * decode(kind, static_cast<uint16_t>(infinity - (kind == Kind::kFloat16 ? 0x400 : 0x80)))
+                            : decode(kind, static_cast<uint16_t>(code));
   };
   int below = 0;
   int above = infinity;
@@ -279,18 +217,13 @@ void compute(copse_op op, copse_type type, const void* a, const void* b, void* r
   switch (d.shape) {
     case Shape::kInteger:
     case Shape::kLogical:
-    case Shape::kByte:
-      compute_integer(op, first, a, b, result);
-      return;
+    case Shape::kByte: compute_integer(op, first, a, b, result); return;
     case Shape::kReal: {
       const long double x = value(first, a);
       const long double y = value(first, b);
-      if (op == COPSE_MIN)
-        put(first, x < y ? x : y, result);
-      else if (op == COPSE_MAX)
-        put(first, x > y ? x : y, result);
-      else
-        put(first, rounded(first.kind, op == COPSE_SUM ? '+' : '*', x, y), result);
+      if (op == COPSE_MIN) put(first, x < y ? x : y, result);
+      else if (op == COPSE_MAX) put(first, x > y ? x : y, result);
+      else put(first, rounded(first.kind, op == COPSE_SUM ? '+' : '*', x, y), result);
       return;
     }
     case Shape::kComplex: {
@@ -328,8 +261,7 @@ void randomise(copse_type type, void* element, uint64_t& state) {
     const uint64_t style = next() % 8;
     const uint64_t bits = next();
     if (part.kind == Kind::kSigned || part.kind == Kind::kUnsigned) {
-      const uint64_t limits[] = {0, 1, ~uint64_t{0}, uint64_t{1} << (8 * part.size - 1),
-                                 (uint64_t{1} << (8 * part.size - 1)) - 1};
+      const uint64_t limits[] = {0, 1, ~uint64_t{0}, uint64_t{1} << (8 * part.size - 1), (uint64_t{1} << (8 * part.size - 1)) - 1};
       const uint64_t value = style < 3 ? limits[bits % 5] : style < 5 ? bits % 4 : bits;
       std::memcpy(at(element, part), &value, part.size);
     } else if (style < 5 && part.kind != Kind::kLongDouble) {  // any bits: NaN, infinities and denormals among them
@@ -340,8 +272,7 @@ void randomise(copse_type type, void* element, uint64_t& state) {
     } else if (style == 6) {
       put(part, static_cast<long double>(bits % 4), element);
     } else {
-      put(part, std::ldexp(static_cast<long double>(static_cast<int64_t>(bits)), -60 + static_cast<int>(bits % 5)),
-          element);
+      put(part, std::ldexp(static_cast<long double>(static_cast<int64_t>(bits)), -60 + static_cast<int>(bits % 5)), element);
     }
   }
 }

@@ -28,7 +28,7 @@ TEST(Figures, TheMedianAndTheMiddleHalf) {
 TEST(Neighbourhoods, EveryLevelOfTheMachineOnceFromTheInsideOut) {
   const auto machine = topology::Machine::from("package:2 l3:2 core:2 pu:2");
   topology::CpuSet all;
-  for (const auto &each : machine.processors()) all.push_back(each.number);
+  for (const auto& each : machine.processors()) all.push_back(each.number);
   const auto found = neighbourhoods(machine, all);
   ASSERT_EQ(found.size(), 4U);
   const Level levels[] = {Level::core, Level::l3, Level::package, Level::numa};
@@ -55,27 +55,28 @@ TEST(Crew, AMemberThatFailsIsTold) {
   };
   EXPECT_THROW(in_threads(processors, fails), std::runtime_error);
   EXPECT_THROW(in_processes(processors, fails), std::runtime_error);
-  EXPECT_THROW(in_processes(processors, [](std::size_t member) { member == 1 ? _exit(3) : static_cast<void>(pause()); }), std::runtime_error);
+  EXPECT_THROW(in_processes(processors, [](std::size_t member) { member == 1 ? _exit(3) : static_cast<void>(pause()); }),
+               std::runtime_error);
 }
 
 // What a calibration would have found on some machine.
-Calibration found_on(const char *description, double flag) {
+Calibration found_on(const char* description, double flag) {
   Calibration found{topology::Machine::from(description), {}, {}, {}, 3, 1};
-  for (const auto &each : found.machine.processors()) found.processors.push_back(each.number);
+  for (const auto& each : found.machine.processors()) found.processors.push_back(each.number);
   found.neighbourhoods = neighbourhoods(found.machine, found.processors);
-  for (const char *place : {"steps.call_ns", "steps.step_ns", "steps.wait_ns", "steps.turn_ns", "own.line_ns", "own.reader_GBps", "memory.line_ns",
-                            "memory.reader_GBps", "memory.shared_GBps", "reduce_GBps.", "reduce_GBps.sum:double"})
+  for (const char* place : {"steps.call_ns", "steps.step_ns", "steps.wait_ns", "steps.turn_ns", "own.line_ns", "own.reader_GBps",
+                            "memory.line_ns", "memory.reader_GBps", "memory.shared_GBps", "reduce_GBps.", "reduce_GBps.sum:double"})
     found.figures.add(place, 10);
   for (std::size_t i = 0; i < found.neighbourhoods.size(); ++i) {
     const std::string place = "levels[" + std::to_string(i) + "].";
-    for (const char *name : {"line_ns", "reader_GBps", "writer_GBps"}) found.figures.add(place + name, 20);
+    for (const char* name : {"line_ns", "reader_GBps", "writer_GBps"}) found.figures.add(place + name, 20);
     found.figures.add(place + "shared_GBps", 19);  // medians of different rounds
     for (const double factor : {0.9, 1.0, 1.1}) found.figures.add(place + "flag_ns", flag * factor);
   }
   return found;
 }
 
-price::Parameters read(const std::string &file) { return price::Parameters::from(text::Json::parse(file, "here.json")); }
+price::Parameters read(const std::string& file) { return price::Parameters::from(text::Json::parse(file, "here.json")); }
 
 TEST(MachineFile, IsReadAsItWasMeant) {
   const std::string file = machine_file(found_on("l3:2 core:2 pu:1", 50), "today", "1");
@@ -123,7 +124,7 @@ TEST(Check, RunsWhatItPrices) {
   inquiry.batches = 3;
   const std::vector<Cell> cells = check(price::parameters_of("epyc"), inquiry);
   ASSERT_EQ(cells.size(), 4U) << "threads and processes";
-  for (const Cell &cell : cells) {
+  for (const Cell& cell : cells) {
     EXPECT_GT(cell.measured_ns, 1) << cell.way;
     EXPECT_GT(cell.predicted_ns, 1) << cell.way;
     EXPECT_FALSE(cell.way.empty());

@@ -36,7 +36,7 @@ static void check_comm(MPI_Comm comm) {
 
 /* Communicators come and go, and their handles are reused. */
 static int copies;
-static int count_copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+static int count_copy(MPI_Comm comm, int key, void* extra, void* in, void* out, int* flag) {
   (void)comm, (void)key, (void)extra, (void)in, (void)out;
   *flag = 0;
   ++copies;
@@ -88,7 +88,9 @@ static void part_errors(void) {
   int in = 1, out = 0, class;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-#define CLASS(wanted, call) MPI_Error_class(call, &class); EXPECT(class == (wanted), "%s: class %d", #call, class)
+#define CLASS(wanted, call)      \
+  MPI_Error_class(call, &class); \
+  EXPECT(class == (wanted), "%s: class %d", #call, class)
   CLASS(MPI_ERR_COUNT, MPI_Bcast(&in, -1, MPI_INT, 0, MPI_COMM_WORLD));
   CLASS(MPI_ERR_ROOT, MPI_Bcast(&in, 1, MPI_INT, ranks, MPI_COMM_WORLD));
   CLASS(MPI_ERR_TYPE, MPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
@@ -117,7 +119,7 @@ static void part_errors(void) {
   CLASS(MPI_ERR_COMM, MPI_Alltoall(many, 1, MPI_INT, many + ranks, 1, MPI_INT, MPI_COMM_NULL));
   /* Buffers that overlap. No MPI notices all of these. */
   if (!bare) {
-    int *const at = many + 1;
+    int* const at = many + 1;
     for (int r = 0; r < ranks; ++r) bad[r] = 2;
     CLASS(MPI_ERR_BUFFER, MPI_Allreduce(many, at, 4, MPI_INT, MPI_SUM, world));
     CLASS(MPI_ERR_BUFFER, MPI_Scan(at, many, 4, MPI_INT, MPI_SUM, world));
@@ -169,7 +171,7 @@ static void part_memory(void) {
 }
 
 /* For COPSE_CHECK: rank 1 makes a different call. */
-static void part_mismatch(const char *what) {
+static void part_mismatch(const char* what) {
   int a[4] = {0}, b[4], all[4 * kRanksMax] = {0}, lengths[kRanksMax], places[kRanksMax];
   for (int r = 0; r < ranks; ++r) lengths[r] = 1, places[r] = 4 * r;
   if (strcmp(what, "block") == 0) MPI_Allgather(a, 1 + (rank == 1), MPI_INT, all, 1 + (rank == 1), MPI_INT, MPI_COMM_WORLD);
@@ -192,8 +194,7 @@ static void part_mismatch(const char *what) {
   }
   if (strcmp(what, "root") == 0) MPI_Bcast(a, 4, MPI_INT, rank == 1, MPI_COMM_WORLD);
   if (strcmp(what, "count") == 0) MPI_Bcast(a, rank == 1 ? 3 : 4, MPI_INT, 0, MPI_COMM_WORLD);
-  if (strcmp(what, "operator") == 0)
-    MPI_Allreduce(a, b, 4, MPI_INT, rank == 1 ? MPI_MIN : MPI_SUM, MPI_COMM_WORLD);
+  if (strcmp(what, "operator") == 0) MPI_Allreduce(a, b, 4, MPI_INT, rank == 1 ? MPI_MIN : MPI_SUM, MPI_COMM_WORLD);
   if (strcmp(what, "overlap") == 0) MPI_Allreduce(all, rank == 1 ? all + 3 : b, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (strcmp(what, "collective") == 0) {
     if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);
@@ -201,7 +202,7 @@ static void part_mismatch(const char *what) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const char *name = argc > 1 ? argv[1] : "types", *part = name;
   if (strncmp(part, "started-", 8) == 0) form = kStarted, part += 8;
   if (strncmp(part, "persistent-", 11) == 0) form = HAS_PERSISTENT ? kPersistent : kStarted, part += 11;
@@ -228,7 +229,7 @@ int main(int argc, char **argv) {
   else if (strcmp(part, "cancelled-threads") == 0) part_cancelled_threads();
   else if (strcmp(part, "rounds") == 0) part_rounds();
   else if (strcmp(part, "threads") == 0) part_threads();
-  else if (strcmp(part, "random") == 0) 
+  else if (strcmp(part, "random") == 0)
     part_programs(argc > 2 ? strtoull(argv[2], NULL, 10) : 1, argc > 3 ? atol(argv[3]) : 300, argc > 4 ? atol(argv[4]) : 1);
   else if (strcmp(part, "errors") == 0) part_errors();
   else if (strcmp(part, "memory") == 0) part_memory();

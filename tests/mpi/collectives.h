@@ -17,25 +17,25 @@ extern long checks;
 extern uint64_t random_state;
 unsigned next_random(void);
 
-#define EXPECT(condition, ...)                                                    \
-  do {                                                                            \
-    ++checks;                                                                     \
-    if (!(condition)) {                                                           \
+#define EXPECT(condition, ...)                                                       \
+  do {                                                                               \
+    ++checks;                                                                        \
+    if (!(condition)) {                                                              \
       fprintf(stderr, "rank %d, %s:%d: %s: ", rank, __FILE__, __LINE__, #condition); \
-      fprintf(stderr, __VA_ARGS__);                                               \
-      fprintf(stderr, "\n");                                                      \
-      PMPI_Abort(MPI_COMM_WORLD, 1);                                              \
-    }                                                                             \
+      fprintf(stderr, __VA_ARGS__);                                                  \
+      fprintf(stderr, "\n");                                                         \
+      PMPI_Abort(MPI_COMM_WORLD, 1);                                                 \
+    }                                                                                \
   } while (0)
 
 /* CALL(Scan, scan, , arguments) makes the call in the form that `form` says: MPI_Scan, MPI_Iscan or MPI_Scan_init.
  * The request goes to `slot`. The third argument is _c for the large-count form. */
 enum form { kBlocking, kStarted, kPersistent };
 extern enum form form;
-extern _Thread_local MPI_Request *slot;
-#define CALL(name, stem, C, ...)                                     \
-  (form == kBlocking  ? MPI_##name##C(__VA_ARGS__)                   \
-   : form == kStarted ? MPI_I##stem##C(__VA_ARGS__, slot)            \
+extern _Thread_local MPI_Request* slot;
+#define CALL(name, stem, C, ...)                          \
+  (form == kBlocking  ? MPI_##name##C(__VA_ARGS__)        \
+   : form == kStarted ? MPI_I##stem##C(__VA_ARGS__, slot) \
                       : PERSISTENT(MPI_##name##_init##C, __VA_ARGS__))
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
 #define HAS_PERSISTENT 1
@@ -66,10 +66,10 @@ void part_moved(void);
 void part_request_threads(void);
 /* Completes all requests, in one of MPI's ways. */
 enum { kWays = 9 };
-void complete(int count, MPI_Request *requests, unsigned way);
+void complete(int count, MPI_Request* requests, unsigned way);
 /* For persistent calls: returns a way that works for the MPI's own requests of that kind. */
 int safe_way(unsigned way, int of_the_mpis);
-void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis);
+void end_beside_message(int count, MPI_Request* requests, MPI_Comm comm, int of_the_mpis);
 
 /* orders.c */
 void part_orders(void);
@@ -90,6 +90,11 @@ void part_cancelled_threads(void);
 void part_standard(void);
 void part_identical(void);
 void part_session_last(void);
+/* Returns a copy of the world on which Copse has met. */
+MPI_Comm met_copy(void);
+
+/* handlers.c */
+void test_handlers(void);
 
 /* moves.c */
 void part_derived(void);
@@ -98,7 +103,7 @@ void part_large(int mib);
 void part_truncated(void);
 
 /* trials.c, programs.c */
-void part_matrix(const char *only);
+void part_matrix(const char* only);
 void part_programs(uint64_t seed, long steps, long programs);
 
 #endif

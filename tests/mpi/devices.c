@@ -10,16 +10,16 @@
 
 enum { kBytes = 1 << 20, kCount = 2000 };
 static int rank, ranks, right = 1;
-static char *device;
+static char* device;
 
 static void allow(int protection) { mprotect(device, kBytes, protection); }
-static void expect(int condition, const char *what, int turn) {
+static void expect(int condition, const char* what, int turn) {
   if (!condition) fprintf(stderr, "rank %d: %s %d is wrong\n", rank, what, turn), right = 0;
 }
-static void **variable(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+static void** variable(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
 /* Makes one round of calls. `at` is where this rank's buffers lie. */
-static void calls(int *at, int on_device, int turn) {
+static void calls(int* at, int on_device, int turn) {
   int *const in = at, *const out = at + kCount, all[64] = {0};
   if (on_device) allow(PROT_READ | PROT_WRITE);
   for (int i = 0; i < kCount; ++i) in[i] = i + rank;
@@ -36,11 +36,11 @@ static void calls(int *at, int on_device, int turn) {
   if (on_device) allow(PROT_NONE);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static int host[2 * kCount];
   int all = 0, sum = 0;
-  char *mine = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-  void *driver = argc > 1 && strcmp(mine, "1") == 0 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+  char* mine = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+  void* driver = argc > 1 && strcmp(mine, "1") == 0 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
   if (argc > 1 && strcmp(mine, "1") == 0 && driver == NULL) return fprintf(stderr, "%s\n", dlerror()), 1;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -48,11 +48,11 @@ int main(int argc, char **argv) {
   device = mmap(NULL, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (driver != NULL) {
     *variable("device_begin") = *variable("aware_begin") = device;
-    *(unsigned long *)variable("device_bytes") = *(unsigned long *)variable("aware_bytes") = kBytes;
+    *(unsigned long*)variable("device_bytes") = *(unsigned long*)variable("aware_bytes") = kBytes;
   }
   for (int turn = 0; turn < 12; ++turn) {
     const int on_device = driver != NULL && turn % 3 != 0;
-    calls(on_device ? (int *)device : host, on_device, turn);
+    calls(on_device ? (int*)device : host, on_device, turn);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Request request;

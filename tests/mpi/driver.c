@@ -3,18 +3,18 @@
 #include <stdint.h>
 #include <string.h>
 
-char *device_begin;
+char* device_begin;
 uint64_t device_bytes;
 
-static int is_device(const void *address) {
-  return (const char *)address >= device_begin && (const char *)address < device_begin + device_bytes;
+static int is_device(const void* address) {
+  return (const char*)address >= device_begin && (const char*)address < device_begin + device_bytes;
 }
 
-int cuPointerGetAttribute(void *data, int attribute, uint64_t address);
-int cuPointerGetAttribute(void *data, int attribute, uint64_t address) {
+int cuPointerGetAttribute(void* data, int attribute, uint64_t address);
+int cuPointerGetAttribute(void* data, int attribute, uint64_t address) {
   enum { kInvalidValue = 1, kMemoryType = 2, kDevice = 2 };
-  if (attribute != kMemoryType || !is_device((const void *)address)) return kInvalidValue;
-  *(unsigned *)data = kDevice;
+  if (attribute != kMemoryType || !is_device((const void*)address)) return kInvalidValue;
+  *(unsigned*)data = kDevice;
   return 0;
 }
 
@@ -31,9 +31,9 @@ struct attributes {
   int type, device;
   void *device_address, *host_address;
 };
-int hipPointerGetAttributes(struct attributes *attributes, const void *address);
-int hipPointerGetAttributes(struct attributes *attributes, const void *address) {
+int hipPointerGetAttributes(struct attributes* attributes, const void* address);
+int hipPointerGetAttributes(struct attributes* attributes, const void* address) {
   if (!is_device(address)) return last_error = 1;
-  *attributes = (struct attributes){2, 0, (void *)address, NULL};
+  *attributes = (struct attributes){2, 0, (void*)address, NULL};
   return 0;
 }

@@ -13,17 +13,17 @@
 static int rank, ranks, handled;
 static MPI_Errhandler counting;
 
-#define EXPECT(condition, ...)                                                          \
-  do {                                                                                  \
-    if (condition) break;                                                               \
-    fprintf(stderr, "rank %d, %s:%d: %s: ", rank, __FILE__, __LINE__, #condition);      \
-    fprintf(stderr, __VA_ARGS__);                                                       \
-    fprintf(stderr, "\n");                                                              \
-    PMPI_Abort(MPI_COMM_WORLD, 1);                                                      \
-    _exit(1); /* in a destructor it may return */                                       \
+#define EXPECT(condition, ...)                                                     \
+  do {                                                                             \
+    if (condition) break;                                                          \
+    fprintf(stderr, "rank %d, %s:%d: %s: ", rank, __FILE__, __LINE__, #condition); \
+    fprintf(stderr, __VA_ARGS__);                                                  \
+    fprintf(stderr, "\n");                                                         \
+    PMPI_Abort(MPI_COMM_WORLD, 1);                                                 \
+    _exit(1); /* in a destructor it may return */                                  \
   } while (0)
 
-static void count_error(MPI_Comm *comm, int *error, ...) { (void)comm, (void)error, ++handled; }
+static void count_error(MPI_Comm* comm, int* error, ...) { (void)comm, (void)error, ++handled; }
 
 static int class_of(int error) {
   int class;
@@ -84,22 +84,22 @@ static void part_sendrecv(void) {
 /* Work of the MPI that fails under Copse
  * ------------------------------------------------------------------------------ */
 
-static int *fault(const char *name) {
-  int *const found = dlsym(RTLD_DEFAULT, name);
+static int* fault(const char* name) {
+  int* const found = dlsym(RTLD_DEFAULT, name);
   EXPECT(found != NULL, "faults.c is not preloaded");
   return found;
 }
 
-static void add(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
-  for (int i = 0; i < *count; ++i) ((int *)inout)[2 * i] += ((int *)in)[2 * i], ((int *)inout)[2 * i + 1] += ((int *)in)[2 * i + 1];
+  for (int i = 0; i < *count; ++i) ((int*)inout)[2 * i] += ((int*)in)[2 * i], ((int*)inout)[2 * i + 1] += ((int*)in)[2 * i + 1];
 }
-static void add_ints(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add_ints(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
-  for (int i = 0; i < *count; ++i) ((int *)inout)[i] += ((int *)in)[i];
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
 }
 static void (*throw_it)(void);
-static void add_and_throw(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add_and_throw(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)in, (void)inout, (void)count, (void)type;
   throw_it();
 }
@@ -133,14 +133,15 @@ static int reduce(int form, MPI_Datatype type, MPI_Op op) {
     error = MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   failed = error != MPI_SUCCESS;
-  for (const char *const *name = (const char *const[]){"fail_pack", "fail_unpack", "fail_reduce_local", NULL}; *name != NULL; ++name)
+  for (const char* const* name = (const char* const[]){"fail_pack", "fail_unpack", "fail_reduce_local", NULL}; *name != NULL;
+       ++name)
     *fault(*name) = 0;
   check(MPI_COMM_WORLD);
   MPI_Allreduce(&failed, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   return failures;
 }
 
-static void part_faults(const char *thrower) {
+static void part_faults(const char* thrower) {
   MPI_Datatype pair;
   MPI_Op sum, sum_of_ints, throwing;
   MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
@@ -199,7 +200,7 @@ enum { kInts = 6, kMany = 64 * kInts, kOverlapping = 12 };
 
 /* Makes one call in which the buffers of the `wrong` ranks overlap. `out` is where the result of a rank that is not
  * wrong goes. */
-static int overlap(int which, int wrong, int started, int *out) {
+static int overlap(int which, int wrong, int started, int* out) {
   static int shared[3 * kMany];
   int counts[64], places[64], *const in = shared + kMany, *const result = wrong ? in + 1 : out, error;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -219,13 +220,20 @@ static int overlap(int which, int wrong, int started, int *out) {
     case 2: error = EITHER(MPI_Exscan, MPI_Iexscan, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
     case 3: error = EITHER(MPI_Reduce, MPI_Ireduce, in, result, kInts, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD); break;
     case 4: error = EITHER(MPI_Reduce_scatter, MPI_Ireduce_scatter, in, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
-    case 5: error = EITHER(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD); break;
+    case 5:
+      error = EITHER(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, in, result, kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+      break;
     case 6: error = EITHER(MPI_Gather, MPI_Igather, in, kInts, MPI_INT, result, kInts, MPI_INT, 1, MPI_COMM_WORLD); break;
-    case 7: error = EITHER(MPI_Scatterv, MPI_Iscatterv, in, counts, places, MPI_INT, result, kInts, MPI_INT, 1, MPI_COMM_WORLD); break;
+    case 7:
+      error = EITHER(MPI_Scatterv, MPI_Iscatterv, in, counts, places, MPI_INT, result, kInts, MPI_INT, 1, MPI_COMM_WORLD);
+      break;
     case 8: error = EITHER(MPI_Allgather, MPI_Iallgather, in, kInts, MPI_INT, result, kInts, MPI_INT, MPI_COMM_WORLD); break;
-    case 9: error = EITHER(MPI_Allgatherv, MPI_Iallgatherv, in, kInts, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD); break;
+    case 9:
+      error = EITHER(MPI_Allgatherv, MPI_Iallgatherv, in, kInts, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD);
+      break;
     case 10: error = EITHER(MPI_Alltoall, MPI_Ialltoall, in, kInts, MPI_INT, result, kInts, MPI_INT, MPI_COMM_WORLD); break;
-    default: error = EITHER(MPI_Alltoallv, MPI_Ialltoallv, in, counts, places, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD);
+    default:
+      error = EITHER(MPI_Alltoallv, MPI_Ialltoallv, in, counts, places, MPI_INT, result, counts, places, MPI_INT, MPI_COMM_WORLD);
   }
   if (started == 2) {
     EXPECT(error == MPI_SUCCESS && MPI_Start(&request) == MPI_SUCCESS, "call %d could not be started", which);
@@ -233,7 +241,8 @@ static int overlap(int which, int wrong, int started, int *out) {
     MPI_Request_free(&request);
   }
   if (started == 1 && !wrong) error = MPI_Wait(&request, MPI_STATUS_IGNORE);
-  for (int i = 0; wrong && i < kInts * ranks; ++i) EXPECT(in[i] == 100 * rank + i, "call %d has written into the buffers that overlap", which);
+  for (int i = 0; wrong && i < kInts * ranks; ++i)
+    EXPECT(in[i] == 100 * rank + i, "call %d has written into the buffers that overlap", which);
   if (wrong) memset(in, -1, kInts * sizeof *in); /* the call that goes on must not need it */
   return error;
 }
@@ -244,14 +253,16 @@ static void part_overlap(void) {
   for (int which = 0; which < kOverlapping; ++which)
     for (int started = 0; started < (MPI_VERSION >= 4 ? 3 : 2); ++started)
       for (int some = 1; some < 4; ++some) {
-        const int rooted = which == 3 || which == 6 || which == 7, gets = rooted ? rank == 1 : which != 2 || rank > 0; /* and gives */
+        const int rooted = which == 3 || which == 6 || which == 7,
+                  gets = rooted ? rank == 1 : which != 2 || rank > 0; /* and gives */
         const int wrong = gets && (some == 3 || rank % 2 == some % 2);
         memset(want, -1, sizeof want), memset(got, -1, sizeof got);
         EXPECT(overlap(which, 0, 0, want) == MPI_SUCCESS, "call %d", which);
         const int error = overlap(which, wrong, started, got);
         const int class = !wrong ? MPI_SUCCESS : MPI_ERR_BUFFER;
         EXPECT(class_of(error) == class, "call %d: class %d", which, class_of(error));
-        if (!wrong) EXPECT(memcmp(want, got, sizeof want) == 0, "call %d: beside ranks that are wrong it gives something else", which);
+        if (!wrong)
+          EXPECT(memcmp(want, got, sizeof want) == 0, "call %d: beside ranks that are wrong it gives something else", which);
         check(MPI_COMM_WORLD);
       }
 }
@@ -263,11 +274,12 @@ static int calls_late;
 /* Runs after the destructors of thread-local objects, when their memory is free. */
 __attribute__((destructor)) static void late(void) {
   enum { kBlocks = 400, kSizes = 40, kStep = 8 };
-  static unsigned char *blocks[kSizes][kBlocks];
+  static unsigned char* blocks[kSizes][kBlocks];
   MPI_Request request;
   if (!calls_late) return;
   for (int size = 0; size < kSizes; ++size)
-    for (int i = 0; i < kBlocks; ++i) memset(blocks[size][i] = malloc((size_t)(size + 1) * kStep), 0xa5, (size_t)(size + 1) * kStep);
+    for (int i = 0; i < kBlocks; ++i)
+      memset(blocks[size][i] = malloc((size_t)(size + 1) * kStep), 0xa5, (size_t)(size + 1) * kStep);
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   for (int size = 0; size < kSizes; ++size)
@@ -278,8 +290,8 @@ __attribute__((destructor)) static void late(void) {
   MPI_Finalize();
 }
 
-int main(int argc, char **argv) {
-  const char *const part = argc > 1 ? argv[1] : "";
+int main(int argc, char** argv) {
+  const char* const part = argc > 1 ? argv[1] : "";
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -11,7 +11,7 @@ enum { kBlock = 16384, kThreads = 3 };
 
 static int rank, ranks, wrong;
 
-static void expect(int yes, const char *what, int where) {
+static void expect(int yes, const char* what, int where) {
   if (yes) return;
   ++wrong;
   printf("rank %d: wrong %s in call %d\n", rank, what, where);
@@ -27,12 +27,16 @@ static void make_call(MPI_Comm comm, int number) {
   switch (number % 6) {
     case 0: MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm), expect(out == sum, "sum", number); break;
     case 1: in = me == root ? number : -1, MPI_Bcast(&in, 1, MPI_INT, root, comm), expect(in == number, "broadcast", number); break;
-    case 2: MPI_Reduce(&in, &out, 1, MPI_INT, MPI_MAX, root, comm), expect(me != root || out == number + all - 1, "maximum", number); break;
+    case 2:
+      MPI_Reduce(&in, &out, 1, MPI_INT, MPI_MAX, root, comm), expect(me != root || out == number + all - 1, "maximum", number);
+      break;
     case 3:
       MPI_Allgather(&in, 1, MPI_INT, many, 1, MPI_INT, comm);
       for (int i = 0; i < all; ++i) expect(many[i] == number + i, "gathered", number);
       break;
-    case 4: out = in, MPI_Allreduce(MPI_IN_PLACE, &out, 1, MPI_INT, MPI_SUM, comm), expect(out == sum, "sum in place", number); break;
+    case 4:
+      out = in, MPI_Allreduce(MPI_IN_PLACE, &out, 1, MPI_INT, MPI_SUM, comm), expect(out == sum, "sum in place", number);
+      break;
     default: MPI_Barrier(comm);
   }
 }
@@ -60,7 +64,9 @@ static void mixed(int calls) {
     MPI_Ibcast(&given, 1, MPI_INT, i % ranks, dup, &pending[1]);
     MPI_Ibcast(large, kBlock, MPI_BYTE, 0, dup, &pending[2]);
     if (rank % 2 == 0) make_call(dup, i), MPI_Waitall(3, pending, MPI_STATUSES_IGNORE);
-    else MPI_Wait(&pending[1], MPI_STATUS_IGNORE), make_call(dup, i), MPI_Wait(&pending[2], MPI_STATUS_IGNORE), MPI_Wait(&pending[0], MPI_STATUS_IGNORE);
+    else
+      MPI_Wait(&pending[1], MPI_STATUS_IGNORE), make_call(dup, i), MPI_Wait(&pending[2], MPI_STATUS_IGNORE),
+          MPI_Wait(&pending[0], MPI_STATUS_IGNORE);
     expect(sum == ranks * i + ranks * (ranks - 1) / 2 && given == i && large[kBlock - 1] == (char)i, "started call", i);
   }
   MPI_Comm_free(&dup);
@@ -128,7 +134,7 @@ static void mistaken(int calls) {
 
 static pthread_barrier_t gate;
 static MPI_Comm of_thread[kThreads];
-static void *work(void *number) {
+static void* work(void* number) {
   const long me = (long)number;
   pthread_barrier_wait(&gate);
   for (int i = 0; i < 400; ++i) make_call(of_thread[me], i);
@@ -138,7 +144,7 @@ static void threads(void) {
   pthread_t all[kThreads];
   pthread_barrier_init(&gate, NULL, kThreads);
   for (long i = 0; i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[i]);
-  for (long i = 0; i < kThreads; ++i) pthread_create(&all[i], NULL, work, (void *)i);
+  for (long i = 0; i < kThreads; ++i) pthread_create(&all[i], NULL, work, (void*)i);
   for (long i = 0; i < kThreads; ++i) pthread_join(all[i], NULL);
   for (long i = 0; i < kThreads; ++i) MPI_Comm_free(&of_thread[i]);
 }
@@ -155,7 +161,7 @@ static void dear(int calls) {
 
 static long kilobytes(void) {
   long total, resident;
-  FILE *file = fopen("/proc/self/statm", "r");
+  FILE* file = fopen("/proc/self/statm", "r");
   if (file == NULL || fscanf(file, "%ld %ld", &total, &resident) != 2) exit(1);
   fclose(file);
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
@@ -176,8 +182,8 @@ static void alone(int many) {
   expect(grown < 1024, "growth", many);
 }
 
-int main(int argc, char **argv) {
-  const char *part = argc > 1 ? argv[1] : "";
+int main(int argc, char** argv) {
+  const char* part = argc > 1 ? argv[1] : "";
   const int n = argc > 2 ? atoi(argv[2]) : 100;
   int level;
   MPI_Init_thread(NULL, NULL, strcmp(part, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);

@@ -1,7 +1,8 @@
 /* A program whose best algorithm changes twice: the kernel's copy is slow, then takes no time, then is slow again.
  *
- * Usage: learning CALLS [PHASES]. Makes so many broadcasts in each of the phases (3), and tells how many of the last 100 calls of each phase moved
- * their data by the kernel's copy. The program defines the kernel's calls itself, for all libraries: link it with -rdynamic. */
+ * Usage: learning CALLS [PHASES]. Makes so many broadcasts in each of the phases (3), and tells how many of the last 100 calls of
+ * each phase moved their data by the kernel's copy. The program defines the kernel's calls itself, for all libraries: link it with
+ * -rdynamic. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -18,7 +19,7 @@ enum { kBytes = 1 << 20, kLarge = 1 << 14, kSlowNs = 100000, kCounted = 100 };
 static int slow = 1;
 static long copies; /* large ones, by this rank */
 
-static ssize_t copy(long number, pid_t pid, const struct iovec *mine, unsigned long mine_count, const struct iovec *theirs,
+static ssize_t copy(long number, pid_t pid, const struct iovec* mine, unsigned long mine_count, const struct iovec* theirs,
                     unsigned long theirs_count, unsigned long flags) {
   size_t bytes = 0;
   for (unsigned long i = 0; i < mine_count; ++i) bytes += mine[i].iov_len;
@@ -32,17 +33,17 @@ static ssize_t copy(long number, pid_t pid, const struct iovec *mine, unsigned l
   return syscall(number, pid, mine, mine_count, theirs, theirs_count, flags);
 }
 
-ssize_t process_vm_readv(pid_t pid, const struct iovec *mine, unsigned long mine_count, const struct iovec *theirs,
+ssize_t process_vm_readv(pid_t pid, const struct iovec* mine, unsigned long mine_count, const struct iovec* theirs,
                          unsigned long theirs_count, unsigned long flags) {
   return copy(SYS_process_vm_readv, pid, mine, mine_count, theirs, theirs_count, flags);
 }
 
-ssize_t process_vm_writev(pid_t pid, const struct iovec *mine, unsigned long mine_count, const struct iovec *theirs,
+ssize_t process_vm_writev(pid_t pid, const struct iovec* mine, unsigned long mine_count, const struct iovec* theirs,
                           unsigned long theirs_count, unsigned long flags) {
   return copy(SYS_process_vm_writev, pid, mine, mine_count, theirs, theirs_count, flags);
 }
 
-static void check(const unsigned char *data, int value, const char *phase, int call) {
+static void check(const unsigned char* data, int value, const char* phase, int call) {
   for (int at = 0; at < kBytes; at += at + 997 < kBytes ? 997 : 1) {
     if (data[at] == value) continue;
     printf("phase %s, call %d: byte %d is %d, expected %d\n", phase, call, at, data[at], value);
@@ -50,7 +51,7 @@ static void check(const unsigned char *data, int value, const char *phase, int c
   }
 }
 
-static void run_phase(const char *name, int calls, unsigned char *data) {
+static void run_phase(const char* name, int calls, unsigned char* data) {
   int rank, by_kernel = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   for (int call = 0; call < calls; ++call) {
@@ -66,11 +67,11 @@ static void run_phase(const char *name, int calls, unsigned char *data) {
   if (rank == 0) printf("%s: %d of %d calls by the kernel's copy\n", name, most, (int)kCounted);
 }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
   const int calls = count > 1 ? atoi(arguments[1]) : 1000, phases = count > 2 ? atoi(arguments[2]) : 3;
-  unsigned char *const data = malloc(kBytes);
-  const char *const names[] = {"slow", "fast", "slow again"};
+  unsigned char* const data = malloc(kBytes);
+  const char* const names[] = {"slow", "fast", "slow again"};
   for (int phase = 0; phase < phases && phase < 3; ++phase) {
     slow = phase != 1;
     run_phase(names[phase], calls, data);

@@ -24,15 +24,17 @@ void part_derived(void) {
   MPI_Aint address;
   MPI_Get_address(data, &address);
   MPI_Type_create_hindexed(1, (int[]){kRows}, &address, MPI_INT, &absolute);
-  MPI_Datatype *made[] = {&column, &swapped, &shifted, &negative, &whole, &absolute};
+  MPI_Datatype* made[] = {&column, &swapped, &shifted, &negative, &whole, &absolute};
   for (int i = 0; i < 6; ++i) MPI_Type_commit(made[i]);
   for (int root = 0; root < ranks; ++root) {
     for (int i = 0; i < 3 * kRows; ++i) buffer[i] = -1;
-    if (rank == root) for (int i = 0; i < kRows; ++i) buffer[rank % 2 ? i : 3 * i] = 7 * i + root;
+    if (rank == root)
+      for (int i = 0; i < kRows; ++i) buffer[rank % 2 ? i : 3 * i] = 7 * i + root;
     if (rank % 2) MPI_Bcast(buffer, kRows, MPI_INT, root, MPI_COMM_WORLD);
     else MPI_Bcast(buffer, 1, column, root, MPI_COMM_WORLD);
     for (int i = 0; i < kRows; ++i) EXPECT(buffer[rank % 2 ? i : 3 * i] == 7 * i + root, "row %d", i);
-    if (rank % 2 == 0) for (int i = 0; i < kRows; ++i) EXPECT(buffer[3 * i + 1] == -1, "gap %d", i);
+    if (rank % 2 == 0)
+      for (int i = 0; i < kRows; ++i) EXPECT(buffer[3 * i + 1] == -1, "gap %d", i);
 
     for (int i = 0; i < kRows; ++i) data[i] = rank == root ? i * i + root : -1;
     if (rank % 3 == 0) MPI_Bcast(MPI_BOTTOM, 1, absolute, root, MPI_COMM_WORLD);
@@ -71,23 +73,25 @@ void part_derived(void) {
   }
 }
 
-
 /* Trials of moves ------------------------------------------------------------------------------------------------ */
 
 /* How the items of one element lie, in units of items. Each layout can be made of any predefined type. Open MPI's
  * own calls are right only with the simple ones. */
 enum { kUnit = 4, kLayouts = 12, kSimple = 7, kBases = 5, kMargin = 64, kUntouched = 0x5a };
-struct layout { const char *name; int unit, at[kUnit], low, extent; };
+struct layout {
+  const char* name;
+  int unit, at[kUnit], low, extent;
+};
 static const struct layout layouts[kLayouts] = {
-  {"plain", 1, {0}, 0, 1},           {"contiguous", 2, {0, 1}, 0, 2},    {"swapped", 2, {1, 0}, 0, 2},
-  {"gap inside", 2, {0, 2}, 0, 4},   {"gap behind", 1, {0}, 0, 3},       {"gap before", 1, {2}, 1, 4},
-  {"backwards", 2, {0, -2}, 0, 4},   {"struct", 3, {0, 1, 4}, 0, 5},     {"indexed", 4, {0, 1, 5, 3}, 0, 6},
-  {"subarray", 2, {2, 3}, 0, 4},     {"leftwards", 1, {0}, 0, -2},       {"nested", 4, {0, 2, 4, 6}, 0, 8}};
+    {"plain", 1, {0}, 0, 1},         {"contiguous", 2, {0, 1}, 0, 2}, {"swapped", 2, {1, 0}, 0, 2},
+    {"gap inside", 2, {0, 2}, 0, 4}, {"gap behind", 1, {0}, 0, 3},    {"gap before", 1, {2}, 1, 4},
+    {"backwards", 2, {0, -2}, 0, 4}, {"struct", 3, {0, 1, 4}, 0, 5},  {"indexed", 4, {0, 1, 5, 3}, 0, 6},
+    {"subarray", 2, {2, 3}, 0, 4},   {"leftwards", 1, {0}, 0, -2},    {"nested", 4, {0, 2, 4, 6}, 0, 8}};
 static const int widths[kBases] = {4, 1, 2, 8, 16};
 static MPI_Datatype layout_types[kBases][kLayouts];
 
 static MPI_Datatype make_layout(int which, MPI_Datatype base, int width) {
-  const struct layout *l = &layouts[which];
+  const struct layout* l = &layouts[which];
   MPI_Datatype bare, inner, made;
   switch (which) {
     case 1: MPI_Type_contiguous(2, base, &bare); break;
@@ -126,11 +130,11 @@ static void list_layouts(void) {
 
 enum order { kInRow, kScattered, kScatteredBytes }; /* equal blocks in a row; in any order with gaps; the same, in bytes */
 
-static void lay_out(struct side *side, int base, enum order order, int theirs, unsigned seed) {
+static void lay_out(struct side* side, int base, enum order order, int theirs, unsigned seed) {
   const int blocks = side->blocks, width = widths[base];
   int total = 0, in_order[kRanksMax];
   for (int b = 0; b < blocks; ++b) {
-    const struct layout *layout;
+    const struct layout* layout;
     unsigned salt = order == kScatteredBytes ? seed + (unsigned)b : seed; /* only the w forms have a type for each block */
     int fits;
     do {
@@ -174,7 +178,7 @@ static void lay_out(struct side *side, int base, enum order order, int theirs, u
 
 /* Types that the program frees as soon as the call is made: copies, or types that hold the address, for MPI_BOTTOM. */
 enum style { kLasting, kCopied, kAbsolute, kStyles };
-static void dress(struct side *side, enum style style) {
+static void dress(struct side* side, enum style style) {
   if (side->buffer == NULL || style == kLasting) return;
   for (int b = 0; b < side->blocks; ++b) {
     MPI_Datatype made, bare;
@@ -198,7 +202,7 @@ static void dress(struct side *side, enum style style) {
   }
   if (style == kAbsolute) side->buffer = MPI_BOTTOM;
 }
-static void undress(const struct side *side, int base) {
+static void undress(const struct side* side, int base) {
   for (int b = 0; b < side->blocks; ++b) {
     MPI_Datatype type = side->types[b]; /* the array itself belongs to the call until its end */
     if (type == MPI_DATATYPE_NULL || type == layout_types[base][side->layout[b] - layouts]) continue;
@@ -207,18 +211,25 @@ static void undress(const struct side *side, int base) {
 }
 
 /* The rank that gives a block and the rank that gets it; -1: all ranks. */
-struct ends { int from, to; };
-static struct ends ends_of(const struct trial *t, int sends, int b) {
-  const struct room *room = t->room;
+struct ends {
+  int from, to;
+};
+static struct ends ends_of(const struct trial* t, int sends, int b) {
+  const struct room* room = t->room;
   const int me = room->base + room->me, root = t->root_base + t->root, n = room->size;
   int peer = room->peer_base + b;
   if (t->call == kMessage) peer = (sends ? room->me + 1 + (int)(t->seed % 3) : room->me + 4 * n - 1 - (int)(t->seed % 3)) % n;
   else if (t->call >= kNeighborAllgather) peer = sends ? room->destination[b] : room->source[b];
   switch (t->call) {
     case kBcast: return (struct ends){root, -1};
-    case kGather: case kGatherv: return (struct ends){sends ? me : peer, root};
-    case kScatter: case kScatterv: return (struct ends){root, sends ? peer : me};
-    case kAllgather: case kAllgatherv: case kNeighborAllgather: case kNeighborAllgatherv: return (struct ends){sends ? me : peer, -1};
+    case kGather:
+    case kGatherv: return (struct ends){sends ? me : peer, root};
+    case kScatter:
+    case kScatterv: return (struct ends){root, sends ? peer : me};
+    case kAllgather:
+    case kAllgatherv:
+    case kNeighborAllgather:
+    case kNeighborAllgatherv: return (struct ends){sends ? me : peer, -1};
     default: return (struct ends){sends ? me : peer, sends ? peer : me};
   }
 }
@@ -234,19 +245,19 @@ static int ragged(enum call call) {
 
 /* Returns the items of a block. In v and w forms some blocks are shorter and some are empty. In place, a rank sends
  * blocks as long as those that it gets. */
-static int items_in(const struct trial *t, struct ends e) {
+static int items_in(const struct trial* t, struct ends e) {
   if (!ragged(t->call) || t->length == 0) return t->length;
   uint64_t key = (uint64_t)(scatters(t->call) ? e.to : e.from);
   if (all_to_all(t->call)) key = t->in_place && e.from > e.to ? (uint64_t)(e.to * 64 + e.from) : (uint64_t)(e.from * 64 + e.to);
   return mixed(t->seed, 3, key) % 4 == 0 ? 0 : (int)(mixed(t->seed, 4, key) % (unsigned)(t->length + 1));
 }
 
-static int replaces(const struct trial *t) { /* this rank passes MPI_IN_PLACE */
+static int replaces(const struct trial* t) { /* this rank passes MPI_IN_PLACE */
   return t->in_place && (t->call < kGather || t->call > kScatterv || t->room->me == t->root);
 }
 
-void make_move(struct trial *t) {
-  const struct room *room = t->room;
+void make_move(struct trial* t) {
+  const struct room* room = t->room;
   const int is_root = room->me == t->root && room->base == t->root_base, leaf = !t->lone && (room->kind != kInter || !is_root);
   const int sparse = t->call >= kNeighborAllgather && t->call < kMessage;
   const int sources = sparse ? room->sources : room->peers, destinations = sparse ? room->destinations : room->peers;
@@ -254,8 +265,10 @@ void make_move(struct trial *t) {
   switch (t->call) {
     case kBarrier: break;
     case kBcast: send->blocks = is_root, receive->blocks = !is_root && leaf; break;
-    case kGather: case kGatherv: send->blocks = leaf, receive->blocks = is_root ? sources : 0; break;
-    case kScatter: case kScatterv: send->blocks = is_root ? destinations : 0, receive->blocks = leaf; break;
+    case kGather:
+    case kGatherv: send->blocks = leaf, receive->blocks = is_root ? sources : 0; break;
+    case kScatter:
+    case kScatterv: send->blocks = is_root ? destinations : 0, receive->blocks = leaf; break;
     case kMessage: send->blocks = receive->blocks = 1; break;
     default: send->blocks = all_to_all(t->call) ? destinations : 1, receive->blocks = sources;
   }
@@ -265,7 +278,9 @@ void make_move(struct trial *t) {
   t->base_type = (int)(t->seed / 7 % kBases);
   /* In some calls the MPIs themselves hang or fail if layouts differ. */
   const unsigned mine = mixed(t->seed, 2, (uint64_t)(t->theirs ? 0 : rank));
-  const enum order order = has_blocks_as_bytes(t->call) ? kScatteredBytes : ragged(t->call) && t->call != kMessage ? kScattered : kInRow;
+  const enum order order = has_blocks_as_bytes(t->call)             ? kScatteredBytes
+                           : ragged(t->call) && t->call != kMessage ? kScattered
+                                                                    : kInRow;
   /* A single block lies as its rank likes, whatever the other ranks do. kInRow also means: not in bytes. */
   lay_out(send, t->base_type, scatters(t->call) || all_to_all(t->call) ? order : kInRow, t->theirs, mine);
   lay_out(receive, t->base_type, scatters(t->call) ? kInRow : order, t->theirs, mine + !t->theirs);
@@ -277,20 +292,20 @@ static int value(long call, int s, int d, int i) {
   return (int)((unsigned)call * 2654435761u + (unsigned)s * 1000003u + (unsigned)d * 10007u + (unsigned)i * 31u);
 }
 
-static void put_item(unsigned char *to, const struct trial *t, struct ends e, int i, int width) {
+static void put_item(unsigned char* to, const struct trial* t, struct ends e, int i, int width) {
   const unsigned v = (unsigned)value(t->values, e.from, e.to, i);
   unsigned words[4] = {v, v * 3, v * 5, v * 7};
   memcpy(to, words, (size_t)width);
 }
-static void write_block(const struct trial *t, const struct side *side, unsigned char *memory, int b, struct ends e) {
-  const struct layout *layout = side->layout[b];
+static void write_block(const struct trial* t, const struct side* side, unsigned char* memory, int b, struct ends e) {
+  const struct layout* layout = side->layout[b];
   const int width = widths[t->base_type];
-  unsigned char *first = memory + (side->start - side->memory) + side->offsets[b];
+  unsigned char* first = memory + (side->start - side->memory) + side->offsets[b];
   for (int i = 0; i < side->items[b]; ++i)
     put_item(first + (i / layout->unit * (ptrdiff_t)layout->extent + layout->at[i % layout->unit]) * width, t, e, i, width);
 }
 
-void fill_move(struct trial *t) {
+void fill_move(struct trial* t) {
   struct side *send = &t->send, *receive = &t->receive;
   const int replaced = replaces(t), me = t->room->me;
   memset(send->memory, kUntouched, send->bytes);
@@ -307,44 +322,44 @@ void fill_move(struct trial *t) {
   }
 }
 
-static int make_call(const struct trial *t, const struct side *s, const struct side *r, void *from, void *to, int root, MPI_Request *two) {
+static int make_call(const struct trial* t, const struct side* s, const struct side* r, void* from, void* to, int root,
+                     MPI_Request* two) {
   /* Arguments without meaning may be anything, but not if a rank merely happens to have no neighbours. */
   const int sparse = t->call >= kNeighborAllgather;
   const MPI_Datatype nothing = sparse ? MPI_INT : MPI_DATATYPE_NULL;
   const MPI_Datatype st = s->blocks ? s->types[0] : nothing, rt = r->blocks ? r->types[0] : nothing;
   const int sn = s->blocks ? s->counts[0] : sparse - 1, rn = r->blocks ? r->counts[0] : sparse - 1;
   const MPI_Comm comm = t->room->comm;
-#define CALLS(C, sc, sd, rc, rd)                                                                                     \
-  switch (t->call) {                                                                                                 \
-    case kBcast:                                                                                                     \
-      return s->blocks ? CALL(Bcast, bcast, C, from, sn, st, root, comm)                                             \
-             : r->blocks ? CALL(Bcast, bcast, C, to, rn, rt, root, comm)                                             \
-                         : CALL(Bcast, bcast, C, NULL, 0, MPI_INT, root, comm);                                      \
-    case kGather: return CALL(Gather, gather, C, from, sn, st, to, rn, rt, root, comm);                              \
-    case kGatherv: return CALL(Gatherv, gatherv, C, from, sn, st, to, rc, rd, rt, root, comm);                       \
-    case kScatter: return CALL(Scatter, scatter, C, from, sn, st, to, rn, rt, root, comm);                           \
-    case kScatterv: return CALL(Scatterv, scatterv, C, from, sc, sd, st, to, rn, rt, root, comm);                    \
-    case kAllgather: return CALL(Allgather, allgather, C, from, sn, st, to, rn, rt, comm);                           \
-    case kAllgatherv: return CALL(Allgatherv, allgatherv, C, from, sn, st, to, rc, rd, rt, comm);                    \
-    case kAlltoall: return CALL(Alltoall, alltoall, C, from, sn, st, to, rn, rt, comm);                              \
-    case kAlltoallv: return CALL(Alltoallv, alltoallv, C, from, sc, sd, st, to, rc, rd, rt, comm);                   \
-    case kAlltoallw: return CALL(Alltoallw, alltoallw, C, from, sc, sd, s->types, to, rc, rd, r->types, comm);       \
-    case kNeighborAllgather: return CALL(Neighbor_allgather, neighbor_allgather, C, from, sn, st, to, rn, rt, comm); \
-    case kNeighborAllgatherv:                                                                                        \
-      return CALL(Neighbor_allgatherv, neighbor_allgatherv, C, from, sn, st, to, rc, rd, rt, comm);                  \
-    case kNeighborAlltoall: return CALL(Neighbor_alltoall, neighbor_alltoall, C, from, sn, st, to, rn, rt, comm);    \
-    case kNeighborAlltoallv:                                                                                         \
-      return CALL(Neighbor_alltoallv, neighbor_alltoallv, C, from, sc, sd, st, to, rc, rd, rt, comm);                \
-    case kNeighborAlltoallw:                                                                                         \
-      return CALL(Neighbor_alltoallw, neighbor_alltoallw, C, from, sc, s->large_displacements, s->types, to, rc,     \
-                  r->large_displacements, r->types, comm);                                                           \
-    default: break;                                                                                                  \
+#define CALLS(C, sc, sd, rc, rd)                                                                                             \
+  switch (t->call) {                                                                                                         \
+    case kBcast:                                                                                                             \
+      return s->blocks   ? CALL(Bcast, bcast, C, from, sn, st, root, comm)                                                   \
+             : r->blocks ? CALL(Bcast, bcast, C, to, rn, rt, root, comm)                                                     \
+                         : CALL(Bcast, bcast, C, NULL, 0, MPI_INT, root, comm);                                              \
+    case kGather: return CALL(Gather, gather, C, from, sn, st, to, rn, rt, root, comm);                                      \
+    case kGatherv: return CALL(Gatherv, gatherv, C, from, sn, st, to, rc, rd, rt, root, comm);                               \
+    case kScatter: return CALL(Scatter, scatter, C, from, sn, st, to, rn, rt, root, comm);                                   \
+    case kScatterv: return CALL(Scatterv, scatterv, C, from, sc, sd, st, to, rn, rt, root, comm);                            \
+    case kAllgather: return CALL(Allgather, allgather, C, from, sn, st, to, rn, rt, comm);                                   \
+    case kAllgatherv: return CALL(Allgatherv, allgatherv, C, from, sn, st, to, rc, rd, rt, comm);                            \
+    case kAlltoall: return CALL(Alltoall, alltoall, C, from, sn, st, to, rn, rt, comm);                                      \
+    case kAlltoallv: return CALL(Alltoallv, alltoallv, C, from, sc, sd, st, to, rc, rd, rt, comm);                           \
+    case kAlltoallw: return CALL(Alltoallw, alltoallw, C, from, sc, sd, s->types, to, rc, rd, r->types, comm);               \
+    case kNeighborAllgather: return CALL(Neighbor_allgather, neighbor_allgather, C, from, sn, st, to, rn, rt, comm);         \
+    case kNeighborAllgatherv: return CALL(Neighbor_allgatherv, neighbor_allgatherv, C, from, sn, st, to, rc, rd, rt, comm);  \
+    case kNeighborAlltoall: return CALL(Neighbor_alltoall, neighbor_alltoall, C, from, sn, st, to, rn, rt, comm);            \
+    case kNeighborAlltoallv: return CALL(Neighbor_alltoallv, neighbor_alltoallv, C, from, sc, sd, st, to, rc, rd, rt, comm); \
+    case kNeighborAlltoallw:                                                                                                 \
+      return CALL(Neighbor_alltoallw, neighbor_alltoallw, C, from, sc, s->large_displacements, s->types, to, rc,             \
+                  r->large_displacements, r->types, comm);                                                                   \
+    default: break;                                                                                                          \
   }
   if (t->call == kBarrier) return CALL(Barrier, barrier, , comm);
   if (t->call == kMessage) {
     const int destination = ends_of(t, 1, 0).to, source = ends_of(t, 0, 0).from, tag = (int)(t->seed % 1000);
     if (t->form == kBlocking) return MPI_Sendrecv(from, sn, st, destination, tag, to, rn, rt, source, tag, comm, MPI_STATUS_IGNORE);
-    if (t->form == kStarted) return MPI_Isend(from, sn, st, destination, tag, comm, two) | MPI_Irecv(to, rn, rt, source, tag, comm, two + 1);
+    if (t->form == kStarted)
+      return MPI_Isend(from, sn, st, destination, tag, comm, two) | MPI_Irecv(to, rn, rt, source, tag, comm, two + 1);
     return MPI_Send_init(from, sn, st, destination, tag, comm, two) | MPI_Recv_init(to, rn, rt, source, tag, comm, two + 1);
   }
 #if HAS_LARGE
@@ -356,7 +371,7 @@ static int make_call(const struct trial *t, const struct side *s, const struct s
   return MPI_ERR_OTHER;
 }
 
-int issue_move(struct trial *t, MPI_Request *request) {
+int issue_move(struct trial* t, MPI_Request* request) {
   struct side nothing = {0}, *s = &t->send, *r = &t->receive;
   const int replaced = replaces(t), in_root_group = t->room->kind == kInter && t->room->base == t->root_base;
   if (!t->theirs) dress(s, (enum style)(mixed(t->seed, 8, (uint64_t)rank) % kStyles)); /* Open MPI's own calls may crash */
@@ -364,18 +379,22 @@ int issue_move(struct trial *t, MPI_Request *request) {
   void *from = s->blocks == 0 ? NULL : s->buffer, *to = r->blocks == 0 ? NULL : r->buffer;
   if (replaced && scatters(t->call)) to = MPI_IN_PLACE;
   else if (replaced) from = MPI_IN_PLACE;
-  const int code = make_call(t, replaced && !scatters(t->call) ? &nothing : s, replaced && scatters(t->call) ? &nothing : r, from, to,
-                             !in_root_group ? t->root : t->lone ? MPI_PROC_NULL : MPI_ROOT, request);
+  const int code =
+      make_call(t, replaced && !scatters(t->call) ? &nothing : s, replaced && scatters(t->call) ? &nothing : r, from, to,
+                !in_root_group ? t->root
+                : t->lone      ? MPI_PROC_NULL
+                               : MPI_ROOT,
+                request);
   undress(s, t->base_type);
   undress(r, t->base_type);
   return code;
 }
 
-int move_is_right(const struct trial *t) {
-  const struct side *r = &t->receive;
+int move_is_right(const struct trial* t) {
+  const struct side* r = &t->receive;
   const int width = widths[t->base_type];
   for (int b = 0; b < r->blocks; ++b) { /* in the order of items, which does not depend on the layout */
-    const struct layout *layout = r->layout[b];
+    const struct layout* layout = r->layout[b];
     uint64_t hash = 0;
     for (int i = 0; i < r->items[b]; ++i) {
       const ptrdiff_t at = r->offsets[b] + (i / layout->unit * (ptrdiff_t)layout->extent + layout->at[i % layout->unit]) * width;
@@ -388,8 +407,8 @@ int move_is_right(const struct trial *t) {
   return memcmp(r->memory, t->want, r->bytes) == 0;
 }
 
-static void *map_sparse(size_t bytes) {
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static void* map_sparse(size_t bytes) {
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   EXPECT(memory != MAP_FAILED, "no %zu bytes of addresses", bytes);
   return memory;
 }
@@ -410,7 +429,7 @@ void part_sparse(void) {
 #define AT(buffer, r, i) buffer[(size_t)places[r] + (size_t)(i)]
   for (int r = 0; r < ranks; ++r)
     for (int i = 0; i < counts[r]; ++i) AT(in, r, i) = value(1, rank, r, i);
-  int *own = malloc(sizeof(int) * kInts);
+  int* own = malloc(sizeof(int) * kInts);
   MPI_Scatterv(in, counts, places, MPI_INT, own, counts[rank], MPI_INT, ranks - 1, MPI_COMM_WORLD);
   for (int i = 0; i < counts[rank]; ++i) EXPECT(own[i] == value(1, ranks - 1, rank, i), "element %d of a scatterv", i);
   MPI_Allgatherv(own, counts[rank], MPI_INT, out, counts, places, MPI_INT, MPI_COMM_WORLD);
@@ -424,7 +443,7 @@ void part_sparse(void) {
 #undef AT
   MPI_Gather(&rank, 1, MPI_INT, out, 1, far, 0, MPI_COMM_WORLD);
   for (size_t r = 0; rank == 0 && r < (size_t)ranks; ++r)
-    EXPECT(*(int *)((char *)out + r * (step * 4 / 3 / 4 * 4)) == (int)r, "element %d of a gather", (int)r);
+    EXPECT(*(int*)((char*)out + r * (step * 4 / 3 / 4 * 4)) == (int)r, "element %d of a gather", (int)r);
   MPI_Type_free(&far);
   munmap(in, bytes);
   munmap(out, bytes);
@@ -433,25 +452,28 @@ void part_sparse(void) {
 
 /* Elements of several MiB. Only the two ends of each MiB are checked, so other memory of a sender need not exist. */
 enum { kMiB = 1 << 20, kGap = 1 << 16 };
-struct large { const char *name; MPI_Datatype type; int last_first, apart; };
-static int *large_row(const struct large *l, char *memory, int rows, int row) {
-  return (int *)(memory + (size_t)(l->last_first ? (row + rows - 1) % rows : row) * (size_t)l->apart);
+struct large {
+  const char* name;
+  MPI_Datatype type;
+  int last_first, apart;
+};
+static int* large_row(const struct large* l, char* memory, int rows, int row) {
+  return (int*)(memory + (size_t)(l->last_first ? (row + rows - 1) % rows : row) * (size_t)l->apart);
 }
-static void gather_large(int rows, const struct large *from, const struct large *to) {
+static void gather_large(int rows, const struct large* from, const struct large* to) {
   const size_t bytes = (size_t)rows * (kMiB + kGap);
   const int gives = rank == ranks - 1, last = kMiB / (int)sizeof(int) - 1;
   int counts[kRanksMax] = {0}, places[kRanksMax] = {0};
-  char *memory = map_sparse(bytes);
+  char* memory = map_sparse(bytes);
   counts[ranks - 1] = 1;
   for (int row = 0; gives && row < rows; ++row) {
-    int *const at = large_row(from, memory, rows, row);
+    int* const at = large_row(from, memory, rows, row);
     at[0] = value(2, rows, 0, row), at[last] = value(2, rows, 1, row);
   }
   MPI_Gatherv(memory, gives, from->type, memory, counts, places, to->type, 0, MPI_COMM_WORLD);
   for (int row = 0; rank == 0 && row < rows; ++row) {
-    const int *const at = large_row(to, memory, rows, row);
-    EXPECT(at[0] == value(2, rows, 0, row) && at[last] == value(2, rows, 1, row), "%s to %s: MiB %d", from->name,
-           to->name, row);
+    const int* const at = large_row(to, memory, rows, row);
+    EXPECT(at[0] == value(2, rows, 0, row) && at[last] == value(2, rows, 1, row), "%s to %s: MiB %d", from->name, to->name, row);
   }
   munmap(memory, bytes);
 }
@@ -462,16 +484,15 @@ static long peak_bytes(void) {
 }
 void part_large(int rows) {
   enum { kTypes = 7, kDense = 4 }; /* the first four are recognised as dense and take no memory for packing */
-  struct large types[kTypes] = {{"contiguous", 0, 0, kMiB}, {"most and rest", 0, 0, kMiB}, {"vector", 0, 0, kMiB},
-                                {"large count", 0, 0, kMiB}, {"last first", 0, 1, kMiB}, {"gaps", 0, 0, kMiB + kGap},
+  struct large types[kTypes] = {{"contiguous", 0, 0, kMiB},  {"most and rest", 0, 0, kMiB}, {"vector", 0, 0, kMiB},
+                                {"large count", 0, 0, kMiB}, {"last first", 0, 1, kMiB},    {"gaps", 0, 0, kMiB + kGap},
                                 {"indexed", 0, 0, kMiB}};
   MPI_Datatype row, most, turned;
   MPI_Type_contiguous(kMiB, MPI_BYTE, &row);
   MPI_Type_contiguous(rows, row, &types[0].type);
   MPI_Type_vector(rows - 1, 1, 1, row, &most); /* as libraries do for counts that are too large */
   const MPI_Aint most_bytes = (MPI_Aint)(rows - 1) * kMiB;
-  MPI_Type_create_struct(2, (int[]){1, kMiB / 4}, (MPI_Aint[]){0, most_bytes}, (MPI_Datatype[]){most, MPI_INT},
-                         &types[1].type);
+  MPI_Type_create_struct(2, (int[]){1, kMiB / 4}, (MPI_Aint[]){0, most_bytes}, (MPI_Datatype[]){most, MPI_INT}, &types[1].type);
   MPI_Type_create_hvector(rows, kMiB / 8, kMiB, MPI_DOUBLE, &types[2].type);
 #if HAS_LARGE
   MPI_Type_contiguous_c((MPI_Count)rows * kMiB, MPI_CHAR, &types[3].type);
@@ -524,7 +545,7 @@ void part_truncated(void) {
     EXPECT(all[4 * ranks] == -1, "what follows the buffer");
 
     if (bare) continue; /* an MPI gives no data but the error */
-    int *const out = all + 4 * ranks;
+    int* const out = all + 4 * ranks;
     for (int r = 0; r < ranks; ++r) counts[r] = 3;
     for (int i = 0; i < 8 * ranks; ++i) all[i] = i < 4 * ranks ? value(1, rank, i / 4, i % 4) : -1;
     int gives[kRanksMax];

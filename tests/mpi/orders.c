@@ -16,7 +16,7 @@ static unsigned own_random(void) {
   return (unsigned)(own_state >> 33);
 }
 
-static void shuffle(int *order, int count) {
+static void shuffle(int* order, int count) {
   for (int i = 0; i < count; ++i) order[i] = i;
   for (int i = count - 1; i > 0; --i) {
     const int other = (int)(own_random() % (unsigned)(i + 1)), kept = order[i];
@@ -55,12 +55,12 @@ struct persistent {
   MPI_Op op; /* the user's, of kind 4 */
 };
 
-static void add_up(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add_up(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
-  for (int i = 0; i < *count; ++i) ((int *)inout)[i] += ((int *)in)[i];
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
 }
 
-static void initialise(struct persistent *call, MPI_Comm comm, MPI_Request *request) {
+static void initialise(struct persistent* call, MPI_Comm comm, MPI_Request* request) {
   static const int counts[] = {0, 1, 5, 30, 900, 9000, kIntsMost};
   int me, size;
   MPI_Comm_rank(comm, &me);
@@ -74,17 +74,21 @@ static void initialise(struct persistent *call, MPI_Comm comm, MPI_Request *requ
   switch (call->kind) {
     case 0: MPI_Bcast_init(call->out, call->count, MPI_INT, call->root, comm, MPI_INFO_NULL, request); break;
     case 1: MPI_Allreduce_init(call->in, call->out, call->count, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, request); break;
-    case 2: MPI_Allgather_init(call->in, call->count, MPI_INT, call->out, call->count, MPI_INT, comm, MPI_INFO_NULL, request); break;
+    case 2:
+      MPI_Allgather_init(call->in, call->count, MPI_INT, call->out, call->count, MPI_INT, comm, MPI_INFO_NULL, request);
+      break;
     case 3: MPI_Reduce_init(call->in, call->out, call->count, MPI_INT, MPI_SUM, call->root, comm, MPI_INFO_NULL, request); break;
-    case 4: MPI_Op_create(add_up, (int)(next_random() % 2), &call->op);
-            MPI_Allreduce_init(call->in, call->out, call->count, MPI_INT, call->op, comm, MPI_INFO_NULL, request);
-            MPI_Op_free(&call->op); break;
+    case 4:
+      MPI_Op_create(add_up, (int)(next_random() % 2), &call->op);
+      MPI_Allreduce_init(call->in, call->out, call->count, MPI_INT, call->op, comm, MPI_INFO_NULL, request);
+      MPI_Op_free(&call->op);
+      break;
     case 5: MPI_Allreduce_init(MPI_IN_PLACE, call->out, call->count, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, request); break;
     case 6: MPI_Barrier_init(comm, MPI_INFO_NULL, request); break;
   }
 }
 
-static void fill(const struct persistent *call, int seed, int me, int size) {
+static void fill(const struct persistent* call, int seed, int me, int size) {
   for (int i = 0; i < call->count; ++i) {
     call->in[i] = seed + i + me;
     call->out[i] = call->kind == 5 || (call->kind == 0 && me == call->root) ? seed + i + (call->kind == 5 ? me : 0) : -1;
@@ -92,7 +96,7 @@ static void fill(const struct persistent *call, int seed, int me, int size) {
   for (int i = call->count; i < call->count * size; ++i) call->out[i] = -1;
 }
 
-static void check(const struct persistent *call, int seed, int me, int size) {
+static void check(const struct persistent* call, int seed, int me, int size) {
   const int length = call->kind == 2 ? call->count * size : call->kind == 6 ? 0 : call->count;
   for (int i = 0; i < length; ++i) {
     int want = size * (seed + i) + size * (size - 1) / 2;
@@ -190,7 +194,7 @@ static void test_reuse(void) {
 static long mappings(void) {
   char line[512];
   long found = 0;
-  FILE *maps = fopen("/proc/self/maps", "r");
+  FILE* maps = fopen("/proc/self/maps", "r");
   while (fgets(line, sizeof line, maps) != NULL) found += strstr(line, "/memfd:copse ") != NULL;
   fclose(maps);
   return found;
@@ -239,7 +243,7 @@ static MPI_Request looked_at;
 static pthread_barrier_t round_begins, round_ends;
 static atomic_int looking;
 
-static void *look(void *nothing) {
+static void* look(void* nothing) {
   int flag;
   for (; looking; sched_yield()) MPI_Request_get_status(looked_at, &flag, MPI_STATUS_IGNORE);
   for (int turn = 0; turn < kTurns; ++turn) {

@@ -5,12 +5,12 @@
 
 static long allreduces, broadcasts, barriers;
 
-int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   ++allreduces;
   return PMPI_Allreduce(in, out, count, type, op, comm); /* a jump, so no return address lies in this library */
 }
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   const int result = PMPI_Bcast(buffer, count, type, root, comm);
   ++broadcasts;
   return result;

@@ -12,7 +12,7 @@
 enum { kRooms = 6, kFlight = 20, kSecondsMax = 60 /* and a second for five steps */ };
 
 struct flying {
-  struct trial *trial;
+  struct trial* trial;
   int active;     /* on this rank: issued or started, and not yet ended */
   int persistent; /* known to all ranks, members or not */
 };
@@ -24,7 +24,7 @@ static uint64_t shared, own;
 static volatile long program_seed, program_step;
 static long values;
 
-static unsigned draw(uint64_t *state, unsigned below) {
+static unsigned draw(uint64_t* state, unsigned below) {
   const uint64_t kept = random_state;
   random_state = *state;
   const unsigned drawn = next_random();
@@ -39,15 +39,15 @@ static void too_long(int number) {
   abort();
 }
 
-static int is_mpi_persistent(const struct trial *t) { return t->form == kPersistent && t->call != kMessage && t->theirs; }
+static int is_mpi_persistent(const struct trial* t) { return t->form == kPersistent && t->call != kMessage && t->theirs; }
 
-static void ended(struct flying *f) {
+static void ended(struct flying* f) {
   f->active = 0;
   check_trial(f->trial);
 }
 
 /* Ends all of these on this rank. */
-static void end_all(struct flying **some, int count) {
+static void end_all(struct flying** some, int count) {
   MPI_Request requests[2 * kFlight];
   int n = 0, of_the_mpis = 0;
   for (int i = 0; i < count; ++i)
@@ -65,9 +65,9 @@ static void end_all(struct flying **some, int count) {
 }
 
 /* Tests these trials once on this rank, or waits for one of them. Messages have two requests and are left alone. */
-static void end_some(struct flying **some, int count) {
+static void end_some(struct flying** some, int count) {
   MPI_Request requests[kFlight];
-  struct flying *of[kFlight];
+  struct flying* of[kFlight];
   int n = 0, index = MPI_UNDEFINED, flag = 0, done = 0, indices[kFlight];
   MPI_Status statuses[kFlight];
   for (int i = 0; i < count; ++i) {
@@ -77,11 +77,20 @@ static void end_some(struct flying **some, int count) {
   }
   if (n == 0) return;
   switch (draw(&own, 5)) {
-    case 0: MPI_Test(&requests[0], &flag, statuses); index = 0; break;
+    case 0:
+      MPI_Test(&requests[0], &flag, statuses);
+      index = 0;
+      break;
     case 1: MPI_Testany(n, requests, &index, &flag, statuses); break;
-    case 2: MPI_Waitany(n, requests, &index, statuses); flag = 1; break;
+    case 2:
+      MPI_Waitany(n, requests, &index, statuses);
+      flag = 1;
+      break;
     case 3: MPI_Testsome(n, requests, &done, indices, statuses); break;
-    case 4: MPI_Waitsome(n, requests, &done, indices, statuses); EXPECT(done > 0, "Waitsome: %d", done); break;
+    case 4:
+      MPI_Waitsome(n, requests, &done, indices, statuses);
+      EXPECT(done > 0, "Waitsome: %d", done);
+      break;
   }
   if (flag) EXPECT(index >= 0 && index < n, "index %d of %d", index, n);
   if (flag) indices[done++] = index;
@@ -91,7 +100,7 @@ static void end_some(struct flying **some, int count) {
 
 /* Picks trials that are active here, each with a chance of `parts` in 4, drawn from `from`. MPI does not allow
  * requests of a session beside others. */
-static int pick(struct flying **some, uint64_t *from, unsigned parts) {
+static int pick(struct flying** some, uint64_t* from, unsigned parts) {
   int count = 0;
   for (int i = 0; i < kFlight; ++i) {
     const int wanted = draw(from, 4) < parts;
@@ -100,11 +109,11 @@ static int pick(struct flying **some, uint64_t *from, unsigned parts) {
   return count;
 }
 
-static void end_one(struct flying *f) {
+static void end_one(struct flying* f) {
   if (f->active) end_all(&f, 1);
 }
 
-static void empty(struct flying *f) {
+static void empty(struct flying* f) {
   if (f->trial == NULL) return;
   end_one(f);
   free_trial(f->trial);
@@ -114,34 +123,37 @@ static void empty(struct flying *f) {
 /* Between nodes, Copse's calls do not make progress in all of the MPI's waiting calls. So no rank may then wait for
  * one of these. */
 static void land(void) {
-  struct flying *some[kFlight];
+  struct flying* some[kFlight];
   end_all(some, pick(some, &own, 4));
   for (int i = 0; i < kFlight; ++i) end_one(&flight[i]);
 }
 
 static void renew(unsigned which) {
-  struct room *const room = &rooms[which];
+  struct room* const room = &rooms[which];
   land();
   for (int i = 0; i < kFlight; ++i)
     if (flight[i].trial != NULL && flight[i].trial->room == room) empty(&flight[i]);
   close_room(room, draw(&shared, 100));
   const unsigned from = draw(&shared, kRooms), kind = draw(&shared, kKinds), seed = draw(&shared, 10000), often = draw(&shared, 3);
-  const struct room *parent = &rooms[is_inter[from] || from == which ? 0 : from];
+  const struct room* parent = &rooms[is_inter[from] || from == which ? 0 : from];
   is_inter[which] = kind == kInter;
   if (kind == kSession && often > 0) return open_room(room, kDup, parent, seed);
   open_room(room, (enum kind)kind, parent, seed);
 }
 
-static void issue(struct flying *f) {
+static void issue(struct flying* f) {
   const unsigned which = draw(&shared, kRooms), call = draw(&shared, kCalls), as = draw(&shared, 4), root = draw(&shared, 1000),
                  length = draw(&shared, 1u << draw(&shared, 14)), in_place = draw(&shared, 3) == 0, large = draw(&shared, 2),
                  seed = draw(&shared, 1000000);
-  struct room *room = &rooms[which];
+  struct room* room = &rooms[which];
   ++values;
   f->persistent = as == 1;
   if (room->comm == MPI_COMM_NULL) return;
-  struct trial *t = make_trial((enum call)call, as == 0 ? kBlocking : as == 1 ? kPersistent : kStarted, room, (int)root, (int)length,
-                               (int)in_place, (int)large, seed);
+  struct trial* t = make_trial((enum call)call,
+                               as == 0   ? kBlocking
+                               : as == 1 ? kPersistent
+                                         : kStarted,
+                               room, (int)root, (int)length, (int)in_place, (int)large, seed);
   fill_trial(t, values);
   if (t->theirs && t->form == kBlocking) land();
   issue_trial(t);
@@ -155,9 +167,9 @@ static void issue(struct flying *f) {
   f->active = t->form == kStarted;
 }
 
-static int is_persistent(const struct flying *f) { return f->trial != NULL && f->trial->form == kPersistent; }
+static int is_persistent(const struct flying* f) { return f->trial != NULL && f->trial->form == kPersistent; }
 
-static void restart(struct flying *f) {
+static void restart(struct flying* f) {
   ++values;
   if (!is_persistent(f)) return;
   end_one(f);
@@ -168,7 +180,7 @@ static void restart(struct flying *f) {
 
 /* Starts Copse's calls in an order of each rank's own, one by one and then at once, perhaps with a barrier of all
  * ranks in between. Calls of the MPI, and messages, keep one order. */
-static void start_in_own_order(struct flying **some, int count, int barrier) {
+static void start_in_own_order(struct flying** some, int count, int barrier) {
   MPI_Request requests[kFlight], *from[kFlight];
   int n = 0;
   for (int i = 0; i < count; ++i) {
@@ -177,7 +189,7 @@ static void start_in_own_order(struct flying **some, int count, int barrier) {
   }
   for (int i = n - 1; i > 0; --i) {
     const int other = (int)draw(&own, (unsigned)i + 1);
-    MPI_Request *const kept = from[i];
+    MPI_Request* const kept = from[i];
     from[i] = from[other], from[other] = kept;
   }
   const int before = (int)draw(&own, (unsigned)n + 1);
@@ -189,7 +201,7 @@ static void start_in_own_order(struct flying **some, int count, int barrier) {
 }
 
 static void start_many(void) {
-  struct flying *some[kFlight];
+  struct flying* some[kFlight];
   int count = 0;
   const int barrier = draw(&shared, 2) == 0;
   for (int i = 0; i < kFlight; ++i) {
@@ -205,7 +217,7 @@ static void start_many(void) {
 }
 
 static void step(void) {
-  struct flying *some[kFlight];
+  struct flying* some[kFlight];
   const unsigned what = draw(&shared, 100), place = draw(&shared, kFlight), again = draw(&shared, 4);
   if (what < 6) {
     renew(1 + place % (kRooms - 1));

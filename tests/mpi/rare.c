@@ -17,7 +17,7 @@ static int all_freeing(int here) {
   return all;
 }
 
-static int meet_once_more(MPI_Comm comm, int key, void *value, void *extra) {
+static int meet_once_more(MPI_Comm comm, int key, void* value, void* extra) {
   (void)key, (void)value, (void)extra;
   if (meeting == kLeftOut) return MPI_SUCCESS; /* put off */
   meeting = all_freeing(1) ? kMet : kLeftOut;
@@ -66,13 +66,13 @@ static void buffers_of_no_meaning(void) {
 /* A user's operator gets the datatype that the program gave. */
 static MPI_Datatype pair;
 static int pair_key, others;
-static void add_pairs(void *in, void *inout, int *count, MPI_Datatype *type) {
-  void *value;
+static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
+  void* value;
   int found = 0, sizes[3], combiner;
   MPI_Type_get_attr(*type, pair_key, &value, &found);
   MPI_Type_get_envelope(*type, &sizes[0], &sizes[1], &sizes[2], &combiner);
   others += *type != pair || found == 0 || combiner != MPI_COMBINER_VECTOR;
-  for (int i = 0; i < 2 * *count; ++i) ((int *)inout)[i] += ((int *)in)[i];
+  for (int i = 0; i < 2 * *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
 }
 
 static void types_that_operators_see(void) {
@@ -117,9 +117,9 @@ static void meet(int me, int turn) { /* a barrier of the system would not bring 
   while (__atomic_load_n(&arrived[1 - me], __ATOMIC_SEQ_CST) < turn) sched_yield();
 }
 
-static void *meet_types(void *argument) {
+static void* meet_types(void* argument) {
   const int me = (int)(intptr_t)argument;
-  const char *wrong = NULL;
+  const char* wrong = NULL;
   for (int i = 0; i < kTypes; ++i) {
     int values[16];
     if (me == 0) {
@@ -134,26 +134,26 @@ static void *meet_types(void *argument) {
     meet(me, 2 * i + 2);
     if (me == 0) MPI_Type_free(&type);
   }
-  return (void *)wrong;
+  return (void*)wrong;
 }
 
 void part_type_threads(void) {
   pthread_t other;
-  void *theirs = NULL;
+  void* theirs = NULL;
   for (int i = 0; i < 2; ++i) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     MPI_Barrier(comms[i]);
   }
-  pthread_create(&other, NULL, meet_types, (void *)(intptr_t)1);
-  void *const mine = meet_types(NULL);
+  pthread_create(&other, NULL, meet_types, (void*)(intptr_t)1);
+  void* const mine = meet_types(NULL);
   pthread_join(other, &theirs);
-  EXPECT(mine == NULL && theirs == NULL, "%s", (char *)(mine ? mine : theirs));
+  EXPECT(mine == NULL && theirs == NULL, "%s", (char*)(mine ? mine : theirs));
   for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
 }
 
 static atomic_int barrier_over;
 
-static void *wait_in_a_barrier(void *unused) {
+static void* wait_in_a_barrier(void* unused) {
   (void)unused;
   MPI_Barrier(MPI_COMM_WORLD);
   atomic_store(&barrier_over, 1);
@@ -166,12 +166,13 @@ void part_cancelled_threads(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     pthread_t other;
-    void *end = NULL;
+    void* end = NULL;
     pthread_create(&other, NULL, wait_in_a_barrier, NULL);
     usleep(300000); /* by then it sleeps */
     pthread_cancel(other);
     pthread_join(other, &end);
-    EXPECT(end == PTHREAD_CANCELED && atomic_load(&barrier_over), "the barrier was %sover", atomic_load(&barrier_over) ? "" : "not ");
+    EXPECT(end == PTHREAD_CANCELED && atomic_load(&barrier_over), "the barrier was %sover",
+           atomic_load(&barrier_over) ? "" : "not ");
   } else {
     usleep(1000000);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -16,8 +16,24 @@
 #endif
 
 enum { kMostRanks = 16, kMostInts = 30000, kPending = 4 };
-enum { kAllreduce, kScan, kExscan, kReduce, kReduceScatter, kReduceScatterBlock, kGather, kGatherv, kScatter, kScatterv,
-       kAllgather, kAllgatherv, kAlltoall, kAlltoallv, kBcast, kKinds };
+enum {
+  kAllreduce,
+  kScan,
+  kExscan,
+  kReduce,
+  kReduceScatter,
+  kReduceScatterBlock,
+  kGather,
+  kGatherv,
+  kScatter,
+  kScatterv,
+  kAllgather,
+  kAllgatherv,
+  kAlltoall,
+  kAlltoallv,
+  kBcast,
+  kKinds
+};
 enum { kCount, kType, kRoot, kOp };
 enum { kBlocking, kStarted, kPersistent };
 
@@ -29,11 +45,14 @@ static unsigned draw(unsigned below) {
   return (unsigned)(state >> 33) % below;
 }
 
-static void fail(const char *what, int line, int step) {
+static void fail(const char* what, int line, int step) {
   fprintf(stderr, "rank %d, line %d, step %d: %s\n", rank, line, step, what);
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
-#define EXPECT(condition) do if (!(condition)) fail(#condition, __LINE__, call->step); while (0)
+#define EXPECT(condition)                                     \
+  do                                                          \
+    if (!(condition)) fail(#condition, __LINE__, call->step); \
+  while (0)
 
 typedef struct {
   int step, kind, form, ints, root, error, refusing[kMostRanks], any; /* the same on all ranks */
@@ -42,13 +61,13 @@ typedef struct {
   int result;
 } Call;
 
-static int rooted(const Call *call) {
+static int rooted(const Call* call) {
   return call->kind == kReduce || (call->kind >= kGather && call->kind <= kScatterv) || call->kind == kBcast;
 }
 
-static int element(const Call *call, int of, int i) { return 1000 * of + i + call->step; }
+static int element(const Call* call, int of, int i) { return 1000 * of + i + call->step; }
 
-static void begin(Call *call, MPI_Comm comm) {
+static void begin(Call* call, MPI_Comm comm) {
   const int refuses = call->refusing[rank], n = call->ints;
   const int count = refuses && call->error == kCount ? -1 : n;
   const MPI_Datatype type = refuses && call->error == kType ? MPI_DATATYPE_NULL : MPI_INT;
@@ -65,20 +84,25 @@ static void begin(Call *call, MPI_Comm comm) {
 #else
 #define PERSISTENT(...) MPI_ERR_OTHER
 #endif
-#define MAKE(name, small, ...)                                                                        \
-  (call->form == kBlocking ? MPI_##name(__VA_ARGS__)                                                  \
-   : call->form == kStarted ? MPI_I##small(__VA_ARGS__, &call->request) : PERSISTENT(name, __VA_ARGS__))
+#define MAKE(name, small, ...)                                          \
+  (call->form == kBlocking  ? MPI_##name(__VA_ARGS__)                   \
+   : call->form == kStarted ? MPI_I##small(__VA_ARGS__, &call->request) \
+                            : PERSISTENT(name, __VA_ARGS__))
   switch (call->kind) {
     case kAllreduce: call->result = MAKE(Allreduce, allreduce, in, out, count, type, op, comm); break;
     case kScan: call->result = MAKE(Scan, scan, in, out, count, type, op, comm); break;
     case kExscan: call->result = MAKE(Exscan, exscan, in, out, count, type, op, comm); break;
     case kReduce: call->result = MAKE(Reduce, reduce, in, out, count, type, op, root, comm); break;
     case kReduceScatter: call->result = MAKE(Reduce_scatter, reduce_scatter, in, out, call->counts, type, op, comm); break;
-    case kReduceScatterBlock: call->result = MAKE(Reduce_scatter_block, reduce_scatter_block, in, out, count, type, op, comm); break;
+    case kReduceScatterBlock:
+      call->result = MAKE(Reduce_scatter_block, reduce_scatter_block, in, out, count, type, op, comm);
+      break;
     case kGather: call->result = MAKE(Gather, gather, in, count, type, out, n, type, root, comm); break;
     case kGatherv: call->result = MAKE(Gatherv, gatherv, in, count, type, out, call->counts, call->places, type, root, comm); break;
     case kScatter: call->result = MAKE(Scatter, scatter, in, count, type, out, count, type, root, comm); break;
-    case kScatterv: call->result = MAKE(Scatterv, scatterv, in, call->counts, call->places, type, out, count, type, root, comm); break;
+    case kScatterv:
+      call->result = MAKE(Scatterv, scatterv, in, call->counts, call->places, type, out, count, type, root, comm);
+      break;
     case kAllgather: call->result = MAKE(Allgather, allgather, in, count, type, out, n, type, comm); break;
     case kAllgatherv: call->result = MAKE(Allgatherv, allgatherv, in, n, type, out, call->counts, call->places, type, comm); break;
     case kAlltoall: call->result = MAKE(Alltoall, alltoall, in, count, type, out, n, type, comm); break;
@@ -91,19 +115,29 @@ static void begin(Call *call, MPI_Comm comm) {
 }
 
 /* Returns what the call leaves at out[i], or -1 for nothing. */
-static int expected(const Call *call, int i) {
+static int expected(const Call* call, int i) {
   const int n = call->ints, root = rank == call->root;
   const int whole = i < n * ranks, mine = i < n;
   int sum = 0;
   switch (call->kind) {
-    case kReduce: if (!root) return -1; /* fallthrough */
-    case kAllreduce: for (int r = 0; r < ranks; ++r) sum += element(call, r, i); return mine ? sum : -1;
-    case kScan: for (int r = 0; r <= rank; ++r) sum += element(call, r, i); return mine ? sum : -1;
-    case kExscan: for (int r = 0; r < rank; ++r) sum += element(call, r, i); return mine && rank > 0 ? sum : -1;
+    case kReduce:
+      if (!root) return -1; /* fallthrough */
+    case kAllreduce:
+      for (int r = 0; r < ranks; ++r) sum += element(call, r, i);
+      return mine ? sum : -1;
+    case kScan:
+      for (int r = 0; r <= rank; ++r) sum += element(call, r, i);
+      return mine ? sum : -1;
+    case kExscan:
+      for (int r = 0; r < rank; ++r) sum += element(call, r, i);
+      return mine && rank > 0 ? sum : -1;
     case kReduceScatter:
-    case kReduceScatterBlock: for (int r = 0; r < ranks; ++r) sum += element(call, r, n * rank + i); return mine ? sum : -1;
+    case kReduceScatterBlock:
+      for (int r = 0; r < ranks; ++r) sum += element(call, r, n * rank + i);
+      return mine ? sum : -1;
     case kGather:
-    case kGatherv: if (!root) return -1; /* fallthrough */
+    case kGatherv:
+      if (!root) return -1; /* fallthrough */
     case kAllgather:
     case kAllgatherv: return whole ? element(call, i / n, i % n) : -1;
     case kScatter:
@@ -114,7 +148,7 @@ static int expected(const Call *call, int i) {
   }
 }
 
-static void check(const Call *call) {
+static void check(const Call* call) {
   int class = MPI_SUCCESS;
   if (call->refusing[rank]) {
     EXPECT(call->result != MPI_SUCCESS);
@@ -127,7 +161,7 @@ static void check(const Call *call) {
   for (int i = 0; class == MPI_SUCCESS && i < call->ints * ranks; ++i) EXPECT(call->out[i] == expected(call, i));
 }
 
-static void finish(Call *call) {
+static void finish(Call* call) {
   if (call->form != kBlocking && !call->refusing[rank]) {
     for (int again = 0; again < (call->form == kPersistent ? 3 : 1); ++again) {
       if (call->form == kPersistent) {
@@ -143,7 +177,7 @@ static void finish(Call *call) {
   check(call);
 }
 
-static void draw_call(Call *call, int step) {
+static void draw_call(Call* call, int step) {
   static const int sizes[] = {1, 3, 20, 700, kMostInts};
   const int many = (int)draw(4), all = draw(8) == 0;
   call->step = step;
@@ -154,8 +188,10 @@ static void draw_call(Call *call, int step) {
   call->root = (int)draw((unsigned)ranks);
   /* Errors that all MPIs notice before they do anything. Not all of them check every argument of every call. */
   const int reduces = call->kind <= kReduceScatterBlock;
-  call->error = rooted(call) && draw(3) == 0 ? kRoot : reduces ? (call->form == kBlocking ? kOp : kCount)
-                : call->kind == kAllgatherv || draw(2) ? kType : kCount;
+  call->error = rooted(call) && draw(3) == 0           ? kRoot
+                : reduces                              ? (call->form == kBlocking ? kOp : kCount)
+                : call->kind == kAllgatherv || draw(2) ? kType
+                                                       : kCount;
   call->any = 0;
   for (int r = 0; r < ranks; ++r) {
     call->refusing[r] = many > 1 && (all || draw(many == 2 ? 6 : 2) == 0);
@@ -163,7 +199,7 @@ static void draw_call(Call *call, int step) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static Call calls[kPending];
   MPI_Comm comms[2];
   int sum = 0, counts[2], all[2];

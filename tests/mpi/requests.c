@@ -6,20 +6,35 @@
 #include <time.h>
 #include <unistd.h>
 
-static MPI_Status *volatile unneeded; /* volatile, as gcc and MPICH 4.0's header disagree about MPI_STATUSES_IGNORE */
+static MPI_Status* volatile unneeded; /* volatile, as gcc and MPICH 4.0's header disagree about MPI_STATUSES_IGNORE */
 
-void complete(int count, MPI_Request *requests, unsigned way) {
+void complete(int count, MPI_Request* requests, unsigned way) {
   MPI_Status statuses[64], status;
   int flag = 0, index, done, indices[64];
   unneeded = MPI_STATUSES_IGNORE;
   switch (way % kWays) {
     case 0: MPI_Waitall(count, requests, unneeded); break;
-    case 1: while (!flag) MPI_Testall(count, requests, &flag, statuses); break;
-    case 2: for (int i = 0; i < count; ++i) MPI_Waitany(count, requests, &index, &status); break;
-    case 3: do MPI_Testany(count, requests, &index, &flag, &status); while (!flag || index != MPI_UNDEFINED); break;
-    case 4: do MPI_Waitsome(count, requests, &done, indices, statuses); while (done != MPI_UNDEFINED); break;
-    case 5: do MPI_Testsome(count, requests, &done, indices, statuses); while (done != MPI_UNDEFINED); break;
-    case 6: for (int i = 0; i < count; ++i) MPI_Wait(&requests[i], &status); break;
+    case 1:
+      while (!flag) MPI_Testall(count, requests, &flag, statuses);
+      break;
+    case 2:
+      for (int i = 0; i < count; ++i) MPI_Waitany(count, requests, &index, &status);
+      break;
+    case 3:
+      do MPI_Testany(count, requests, &index, &flag, &status);
+      while (!flag || index != MPI_UNDEFINED);
+      break;
+    case 4:
+      do MPI_Waitsome(count, requests, &done, indices, statuses);
+      while (done != MPI_UNDEFINED);
+      break;
+    case 5:
+      do MPI_Testsome(count, requests, &done, indices, statuses);
+      while (done != MPI_UNDEFINED);
+      break;
+    case 6:
+      for (int i = 0; i < count; ++i) MPI_Wait(&requests[i], &status);
+      break;
     case 7:
       for (int i = count - 1; i >= 0; --i)
         for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
@@ -35,7 +50,7 @@ void complete(int count, MPI_Request *requests, unsigned way) {
 /* With its own persistent collectives, MPICH 5 fails in Testall and MPICH 4.0 in Testany. */
 int safe_way(unsigned way, int of_the_mpis) { return (int)(!of_the_mpis ? way % kWays : way % 3 == 0 ? 0 : 5 + way % 3); }
 
-void end_beside_message(int count, MPI_Request *requests, MPI_Comm comm, int of_the_mpis) {
+void end_beside_message(int count, MPI_Request* requests, MPI_Comm comm, int of_the_mpis) {
   if (comm == MPI_COMM_NULL) return complete(count, requests, (unsigned)safe_way((unsigned)rank, of_the_mpis));
   static int sent = 1;
   static unsigned ways; /* of completing; they may differ between ranks */
@@ -58,7 +73,7 @@ struct flight {
   MPI_Comm comm;
   int length, me, size; /* elements; this rank of so many */
 };
-static struct flight flight_of(MPI_Comm *comms, unsigned turn, int call) {
+static struct flight flight_of(MPI_Comm* comms, unsigned turn, int call) {
   struct flight flight = {comms[(turn + (unsigned)call) % kComms], call % 4 == 3 ? kInts : call % 4 + 1, -1, -1};
   PMPI_Comm_rank(flight.comm, &flight.me);
   PMPI_Comm_size(flight.comm, &flight.size);
@@ -67,7 +82,7 @@ static struct flight flight_of(MPI_Comm *comms, unsigned turn, int call) {
 
 /* All ranks start the calls in the same order and complete them in any way and order. Sums, copies and blocks are
  * right. */
-static void test_flight(MPI_Comm *comms, unsigned turn) {
+static void test_flight(MPI_Comm* comms, unsigned turn) {
   static int in[kFlight][kInts], out[kFlight][kInts * kRanksMax], note, news;
   MPI_Request requests[kFlight + 2];
   int count = 0;
@@ -78,8 +93,10 @@ static void test_flight(MPI_Comm *comms, unsigned turn) {
     for (int k = 0; k < length; ++k) in[i][k] = me + k + (int)turn, out[i][k] = -1;
     switch (((unsigned)i + turn) % 6) {
       case 0: MPI_Iallreduce(in[i], out[i], length, MPI_INT, MPI_SUM, comm, &requests[count++]); break;
-      case 1: if (me == 0) memcpy(out[i], in[i], sizeof(int) * (size_t)length);
-              MPI_Ibcast(out[i], length, MPI_INT, 0, comm, &requests[count++]); break;
+      case 1:
+        if (me == 0) memcpy(out[i], in[i], sizeof(int) * (size_t)length);
+        MPI_Ibcast(out[i], length, MPI_INT, 0, comm, &requests[count++]);
+        break;
       case 2: MPI_Ibarrier(comm, &requests[count++]); break;
       case 3: MPI_Iallgather(in[i], length, MPI_INT, out[i], length, MPI_INT, comm, &requests[count++]); break;
       case 4: MPI_Ireduce(in[i], out[i], length, MPI_INT, MPI_MAX, size - 1, comm, &requests[count++]); break;
@@ -105,8 +122,11 @@ static void test_flight(MPI_Comm *comms, unsigned turn) {
     for (int k = 0; k < length; ++k) {
       const int base = k + (int)turn, all = size * base + size * (size - 1) / 2;
       const int kind = (int)(((unsigned)i + turn) % 6);
-      int want = kind == 0 ? all : kind == 1 ? base : kind == 4 ? (me == size - 1 ? size - 1 + base : -1)
-                 : kind == 5 ? (me + 1) * base + me * (me + 1) / 2 : -1;
+      int want = kind == 0   ? all
+                 : kind == 1 ? base
+                 : kind == 4 ? (me == size - 1 ? size - 1 + base : -1)
+                 : kind == 5 ? (me + 1) * base + me * (me + 1) / 2
+                             : -1;
       if (kind == 3)
         for (int r = 0; r < size; ++r)
           EXPECT(out[i][r * length + k] == r + base, "allgather, turn %u, call %d, rank %d, element %d", turn, i, r, k);
@@ -116,10 +136,10 @@ static void test_flight(MPI_Comm *comms, unsigned turn) {
   }
 }
 
-static void add_pairs(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
   for (int i = 0; i < *count; ++i)
-    for (int k = 0; k < 2; ++k) ((int *)inout)[3 * i + 2 * k] += ((int *)in)[3 * i + 2 * k];
+    for (int k = 0; k < 2; ++k) ((int*)inout)[3 * i + 2 * k] += ((int*)in)[3 * i + 2 * k];
 }
 
 /* The program frees types, operators and communicators as soon as a call has begun. */
@@ -154,7 +174,7 @@ static void test_freed_early(void) {
   }
 }
 
-static void test_persistent(MPI_Comm *comms) {
+static void test_persistent(MPI_Comm* comms) {
 #if HAS_PERSISTENT
   enum { kRounds = 12, kLength = 500 };
   static int in[kLength], sum[kLength], all[kLength * kRanksMax], got, value;
@@ -181,7 +201,8 @@ static void test_persistent(MPI_Comm *comms) {
     value = 10 * round + rank;
     memset(all, -1, sizeof all);
     if (round % 2) MPI_Startall(5, requests);
-    else for (int i = 0; i < 5; ++i) MPI_Start(&requests[i]);
+    else
+      for (int i = 0; i < 5; ++i) MPI_Start(&requests[i]);
     complete(5, requests, (unsigned)(round + rank));
     for (int i = 0; i < 5; ++i) EXPECT(requests[i] != MPI_REQUEST_NULL, "a persistent request is gone");
     for (int i = 0; i < kLength; ++i)
@@ -256,7 +277,7 @@ void part_requests(void) {
 
 enum { kLong = 1 << 19 };
 
-static void start_some(int kind, int *in, int *out, int count, MPI_Comm comm, MPI_Request *request) {
+static void start_some(int kind, int* in, int* out, int count, MPI_Comm comm, MPI_Request* request) {
   if (kind == 0) MPI_Ibcast(in, count, MPI_INT, 0, comm, request);
   if (kind == 1) MPI_Iallreduce(in, out, count, MPI_INT, MPI_SUM, comm, request);
   if (kind == 2) MPI_Ibarrier(comm, request);
@@ -269,12 +290,22 @@ static void sit(int how, int from, MPI_Comm comm) {
   MPI_Message message;
   switch (how) {
     case 0: MPI_Recv(&token, 1, MPI_INT, from, 9, comm, &status); break;
-    case 1: MPI_Probe(from, 9, comm, &status); MPI_Recv(&token, 1, MPI_INT, from, 9, comm, MPI_STATUS_IGNORE); break;
-    case 2: MPI_Mprobe(from, 9, comm, &message, &status); MPI_Mrecv(&token, 1, MPI_INT, &message, &status); break;
-    case 3: MPI_Sendrecv(&mine, 1, MPI_INT, rank, 8, &mine, 1, MPI_INT, rank, 8, comm, MPI_STATUS_IGNORE);
-            MPI_Sendrecv(&mine, 1, MPI_INT, MPI_PROC_NULL, 8, &token, 1, MPI_INT, from, 9, comm, &status); break;
-    case 4: token = rank;
-            MPI_Sendrecv_replace(&token, 1, MPI_INT, MPI_PROC_NULL, 8, from, 9, comm, &status); break;
+    case 1:
+      MPI_Probe(from, 9, comm, &status);
+      MPI_Recv(&token, 1, MPI_INT, from, 9, comm, MPI_STATUS_IGNORE);
+      break;
+    case 2:
+      MPI_Mprobe(from, 9, comm, &message, &status);
+      MPI_Mrecv(&token, 1, MPI_INT, &message, &status);
+      break;
+    case 3:
+      MPI_Sendrecv(&mine, 1, MPI_INT, rank, 8, &mine, 1, MPI_INT, rank, 8, comm, MPI_STATUS_IGNORE);
+      MPI_Sendrecv(&mine, 1, MPI_INT, MPI_PROC_NULL, 8, &token, 1, MPI_INT, from, 9, comm, &status);
+      break;
+    case 4:
+      token = rank;
+      MPI_Sendrecv_replace(&token, 1, MPI_INT, MPI_PROC_NULL, 8, from, 9, comm, &status);
+      break;
   }
   EXPECT(token == from, "a message from %d, not %d", token, from);
   if (how != 1) EXPECT(status.MPI_SOURCE == from && status.MPI_TAG == 9, "status: %d %d", status.MPI_SOURCE, status.MPI_TAG);
@@ -431,7 +462,7 @@ static double seconds(void) {
 
 /* All ranks compute. Their calls end through a thread of Copse's own, or not at all. */
 void part_moved(void) {
-  const char *progress = getenv("COPSE_PROGRESS");
+  const char* progress = getenv("COPSE_PROGRESS");
   const int thread = progress != NULL && strcmp(progress, "thread") == 0;
   int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
   MPI_Request request;
@@ -440,7 +471,7 @@ void part_moved(void) {
   for (int turn = 0; turn < 12; ++turn) {
     const int count = turn % 3 == 0 ? 1 : turn % 3 == 1 ? kInts : kLong, kind = turn % 2, last = count - 1;
     for (int i = 0; i < count; ++i) in[i] = kind == 0 && rank > 0 ? -1 : i, out[i] = -1;
-    volatile int *const result = kind == 0 ? &in[last] : &out[last];
+    volatile int* const result = kind == 0 ? &in[last] : &out[last];
     const int wanted = kind == 0 ? last : ranks * last;
     if (turn / 6 && rank == 1) usleep(5000); /* when the others have long been asleep */
     start_some(kind, in, out, count, MPI_COMM_WORLD, &request);
@@ -468,9 +499,9 @@ static MPI_Request handed[kThreads];
 static int sums[kThreads], operands[kThreads];
 static pthread_barrier_t together;
 
-static void *request_thread(void *argument) {
+static void* request_thread(void* argument) {
   const int me = (int)(intptr_t)argument, next = (me + 1) % kThreads;
-  const char *wrong = NULL;
+  const char* wrong = NULL;
   for (int turn = 0; turn < kTurns; ++turn) {
     MPI_Request mine[3];
     int sent = turn, got = -1, value = rank == turn % ranks ? turn : -1;
@@ -486,7 +517,7 @@ static void *request_thread(void *argument) {
     if (value != turn || got != turn) wrong = "wrong value";
     pthread_barrier_wait(&together);
   }
-  return (void *)wrong;
+  return (void*)wrong;
 }
 
 void part_request_threads(void) {
@@ -496,11 +527,11 @@ void part_request_threads(void) {
     MPI_Comm_dup(MPI_COMM_WORLD, &thread_comms[i]);
     MPI_Barrier(thread_comms[i]);
   }
-  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, request_thread, (void *)(intptr_t)i);
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, request_thread, (void*)(intptr_t)i);
   for (int i = 0; i < kThreads; ++i) {
-    void *wrong;
+    void* wrong;
     pthread_join(threads[i], &wrong);
-    EXPECT(wrong == NULL, "thread %d: %s", i, (char *)wrong);
+    EXPECT(wrong == NULL, "thread %d: %s", i, (char*)wrong);
     MPI_Comm_free(&thread_comms[i]);
   }
 }

@@ -22,12 +22,12 @@ enum { kBufferBytes = 1 << 16, kArena = 1 << 28, kKept = 16, kEvery = 100 };
 static int rank, ranks;
 static long kilobytes_before, files_before;
 static double start;
-static MPI_Status *volatile unneeded; /* gcc and MPICH 4.0's header do not agree on MPI_STATUSES_IGNORE itself */
+static MPI_Status* volatile unneeded; /* gcc and MPICH 4.0's header do not agree on MPI_STATUSES_IGNORE itself */
 
 static long kilobytes(void) {
   char line[256];
   long found = -1;
-  FILE *status = fopen("/proc/self/status", "r");
+  FILE* status = fopen("/proc/self/status", "r");
   while (fgets(line, sizeof line, status) != NULL)
     if (sscanf(line, "VmRSS: %ld", &found) == 1) break;
   fclose(status);
@@ -36,13 +36,13 @@ static long kilobytes(void) {
 
 static long files(void) {
   long count = 0;
-  DIR *folder = opendir("/proc/self/fd");
+  DIR* folder = opendir("/proc/self/fd");
   while (readdir(folder) != NULL) ++count;
   closedir(folder);
   return count;
 }
 
-static void expect(int right, const char *what, long i) {
+static void expect(int right, const char* what, long i) {
   if (right) return;
   fprintf(stderr, "resources: rank %d: wrong %s at %ld\n", rank, what, i);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -70,7 +70,7 @@ static void pairs(long n) {
 static void buffers(long n) {
   char *arena = mmap(NULL, kArena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *kept[kKept] = {NULL};
   for (long i = 0; i < n; ++i) {
-    char *moved = arena + i % (kArena / kBufferBytes) * kBufferBytes;
+    char* moved = arena + i % (kArena / kBufferBytes) * kBufferBytes;
     const int root = (int)(i % ranks), last = kBufferBytes - 1;
     if (rank == root) memset(moved, (char)i, kBufferBytes);
     MPI_Bcast(moved, kBufferBytes, MPI_CHAR, root, MPI_COMM_WORLD);
@@ -99,7 +99,7 @@ static void remapped(long n) {
     char *top = sbrk(kBufferBytes), *buffers[] = {fixed, grown, top};
     for (int b = 0; b < 3; ++b) {
       const int root = (int)((i + b) % ranks);
-      if (buffers[b] == (char *)-1) continue; /* the break cannot grow */
+      if (buffers[b] == (char*)-1) continue; /* the break cannot grow */
       memset(buffers[b], rank == root ? (char)(i + b) : -1, bytes);
       MPI_Bcast(buffers[b], (int)bytes, MPI_CHAR, root, MPI_COMM_WORLD);
       expect(buffers[b][0] == (char)(i + b) && buffers[b][bytes - 1] == (char)(i + b), "broadcast", i);
@@ -112,7 +112,7 @@ static void remapped(long n) {
   munmap(fixed, kBufferBytes);
 }
 
-static void report(const char *what, long n) {
+static void report(const char* what, long n) {
   if (rank == 0)
     printf("%s,%ld,%.3f,%ld,%ld\n", what, n, MPI_Wtime() - start, kilobytes() - kilobytes_before, files() - files_before);
 }
@@ -132,8 +132,8 @@ static void renewed(long n) {
 }
 
 static void kept(long n) {
-  MPI_Request *requests = malloc((size_t)n * sizeof *requests);
-  long *values = malloc((size_t)n * sizeof *values);
+  MPI_Request* requests = malloc((size_t)n * sizeof *requests);
+  long* values = malloc((size_t)n * sizeof *values);
   for (long i = 0; i < n; ++i) MPI_Bcast_init(&values[i], 1, MPI_LONG, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]);
   report("initialised", n);
   for (long turn = 0; turn < 2; ++turn) {
@@ -157,8 +157,8 @@ static void begin(void) {
   start = MPI_Wtime();
 }
 
-static void live(long n, const char *what) {
-  MPI_Comm *comms = malloc((size_t)n * sizeof *comms);
+static void live(long n, const char* what) {
+  MPI_Comm* comms = malloc((size_t)n * sizeof *comms);
   for (long i = 0; i < n; ++i) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
     if (strcmp(what, "used") == 0) use(comms[i], i);
@@ -169,11 +169,11 @@ static void live(long n, const char *what) {
   report("freed", n);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const char *what = argc > 1 ? argv[1] : "";
+  const char* what = argc > 1 ? argv[1] : "";
   const long n = argc > 2 ? atol(argv[2]) : 0;
   use(MPI_COMM_WORLD, 0); /* the cost of the first communicator does not count */
   begin();

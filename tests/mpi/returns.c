@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 
 struct region { /* src/heap/heap.hpp */
-  void *base;
+  void* base;
   size_t bytes;
   int fd;
   uint64_t device, inode;
 };
 
-static int (*look_up)(struct region *);
+static int (*look_up)(struct region*);
 
 static long charged_mib(void) {
   struct region heap;
@@ -33,15 +33,15 @@ static long charged_mib(void) {
     MPI_Abort(MPI_COMM_WORLD, 1);                                          \
   }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rank;
   const size_t n = (size_t)64 << 20;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  *(void **)&look_up = dlsym(RTLD_DEFAULT, "copse_heap_region");
+  *(void**)&look_up = dlsym(RTLD_DEFAULT, "copse_heap_region");
   EXPECT(charged_mib() >= 0);
-  char *volatile p;
-  if (posix_memalign((void **)&p, 4096, n) != 0) return 1;
+  char* volatile p;
+  if (posix_memalign((void**)&p, 4096, n) != 0) return 1;
   memset(p, 7 * (rank == 0), n);
   MPI_Bcast(p, (int)n, MPI_CHAR, 0, MPI_COMM_WORLD);
   EXPECT(p[0] == 7 && p[n - 1] == 7);

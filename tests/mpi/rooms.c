@@ -1,7 +1,7 @@
 /* Communicators of every kind, each made from another. One table serves the matrix and the random programs. */
 #include "trials.h"
 
-const char *const kind_names[kKinds] = {"world", "self",  "dup",     "split", "create", "create_group",
+const char* const kind_names[kKinds] = {"world", "self",  "dup",     "split", "create", "create_group",
                                         "cart",  "graph", "session", "inter", "merged"};
 
 static MPI_Comm duplicate(MPI_Comm comm, unsigned seed) {
@@ -15,16 +15,17 @@ static MPI_Comm duplicate(MPI_Comm comm, unsigned seed) {
   return made;
 }
 
-static MPI_Comm split(const struct room *parent, unsigned seed) {
+static MPI_Comm split(const struct room* parent, unsigned seed) {
   MPI_Comm made;
-  const int colour = (int)(mixed(seed, 1, (uint64_t)parent->me) % (1 + seed % 3)), key = (int)(mixed(seed, 2, (uint64_t)parent->me) % 8);
+  const int colour = (int)(mixed(seed, 1, (uint64_t)parent->me) % (1 + seed % 3)),
+            key = (int)(mixed(seed, 2, (uint64_t)parent->me) % 8);
   if (seed % 4 == 3) MPI_Comm_split_type(parent->comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &made);
   else MPI_Comm_split(parent->comm, colour, key, &made);
   return made;
 }
 
 /* All ranks of the parent except a few, in any order. */
-static MPI_Comm from_group(const struct room *parent, int by_members, unsigned seed) {
+static MPI_Comm from_group(const struct room* parent, int by_members, unsigned seed) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Group all, some;
   int members[kRanksMax], count = 0, member = 0;
@@ -43,7 +44,7 @@ static MPI_Comm from_group(const struct room *parent, int by_members, unsigned s
   return made;
 }
 
-static MPI_Comm cart(const struct room *parent, unsigned seed) {
+static MPI_Comm cart(const struct room* parent, unsigned seed) {
   MPI_Comm made;
   const int dimensions = 1 + (int)(seed % 2);
   int sides[2] = {0, 0}, periods[2] = {seed / 2 % 2 == 0, seed / 4 % 2 == 0};
@@ -52,7 +53,7 @@ static MPI_Comm cart(const struct room *parent, unsigned seed) {
   return made;
 }
 
-static MPI_Comm graph(const struct room *parent, unsigned seed) {
+static MPI_Comm graph(const struct room* parent, unsigned seed) {
   MPI_Comm made;
   const int degree = (int)(seed % (kNeighbours + 1)), n = parent->size;
   int from[kNeighbours], to[kNeighbours], ones[kNeighbours];
@@ -64,9 +65,10 @@ static MPI_Comm graph(const struct room *parent, unsigned seed) {
   return made;
 }
 
-static MPI_Comm across(const struct room *parent, int merge, unsigned seed) {
+static MPI_Comm across(const struct room* parent, int merge, unsigned seed) {
   MPI_Comm half, inter, made;
-  const int colour = parent->me >= 1 + (int)(seed % (unsigned)(parent->size - 1)), first = 1 + (int)(seed % (unsigned)(parent->size - 1));
+  const int colour = parent->me >= 1 + (int)(seed % (unsigned)(parent->size - 1)),
+            first = 1 + (int)(seed % (unsigned)(parent->size - 1));
   MPI_Comm_split(parent->comm, colour, parent->me, &half);
   MPI_Intercomm_create(half, 0, parent->comm, colour ? 0 : first, (int)(seed % 50), &inter);
   MPI_Comm_free(&half);
@@ -76,7 +78,7 @@ static MPI_Comm across(const struct room *parent, int merge, unsigned seed) {
   return made;
 }
 
-static MPI_Comm from_session(struct room *room, unsigned seed) {
+static MPI_Comm from_session(struct room* room, unsigned seed) {
   MPI_Comm made = MPI_COMM_NULL;
 #if HAS_SESSIONS
   MPI_Group group;
@@ -93,7 +95,7 @@ static MPI_Comm from_session(struct room *room, unsigned seed) {
 }
 
 /* Asks the MPI who this rank's neighbours are. */
-static void look_around(struct room *room) {
+static void look_around(struct room* room) {
   if (room->kind == kCart) {
     int dimensions;
     MPI_Cartdim_get(room->comm, &dimensions);
@@ -108,7 +110,7 @@ static void look_around(struct room *room) {
   }
 }
 
-void open_room(struct room *room, enum kind kind, const struct room *parent, unsigned seed) {
+void open_room(struct room* room, enum kind kind, const struct room* parent, unsigned seed) {
   memset(room, 0, sizeof *room);
   room->comm = MPI_COMM_NULL;
   if (kind == kSession && !HAS_SESSIONS) kind = kSplit;
@@ -121,11 +123,13 @@ void open_room(struct room *room, enum kind kind, const struct room *parent, uns
     case kSelf: room->comm = MPI_COMM_SELF; break;
     case kDup: room->comm = duplicate(parent->comm, seed); break;
     case kSplit: room->comm = split(parent, seed); break;
-    case kCreate: case kCreateGroup: room->comm = from_group(parent, kind == kCreateGroup, seed); break;
+    case kCreate:
+    case kCreateGroup: room->comm = from_group(parent, kind == kCreateGroup, seed); break;
     case kCart: room->comm = cart(parent, seed); break;
     case kGraph: room->comm = graph(parent, seed); break;
     case kSession: room->comm = from_session(room, seed); break;
-    case kInter: case kMerged: room->comm = across(parent, kind == kMerged, seed); break;
+    case kInter:
+    case kMerged: room->comm = across(parent, kind == kMerged, seed); break;
     case kKinds: break;
   }
   if (room->comm == MPI_COMM_NULL) return;
@@ -141,7 +145,7 @@ void open_room(struct room *room, enum kind kind, const struct room *parent, uns
   look_around(room);
 }
 
-void close_room(struct room *room, unsigned seed) {
+void close_room(struct room* room, unsigned seed) {
   if (room->comm == MPI_COMM_NULL || room->kind <= kSelf) return;
   if (seed % 4 == 0) MPI_Comm_disconnect(&room->comm);
   else MPI_Comm_free(&room->comm);

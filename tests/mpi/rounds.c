@@ -24,7 +24,7 @@ static int finish(int code) {
 }
 
 /* `memory` has room for 2 * kLongest * kRanksMax ints. Returns what went wrong, or NULL. */
-static const char *one_round(MPI_Comm comm, unsigned turn, int *memory) {
+static const char* one_round(MPI_Comm comm, unsigned turn, int* memory) {
   MPI_Request request = MPI_REQUEST_NULL;
   int me, size, counts[kRanksMax], places[kRanksMax], *in = memory, *out = memory + kLongest * kRanksMax;
   slot = &request;
@@ -34,13 +34,13 @@ static const char *one_round(MPI_Comm comm, unsigned turn, int *memory) {
   const int ranks_sum = size * last / 2;
   for (int r = 0; r < size; ++r) counts[r] = n, places[r] = (last - r) * n;
 
-#define FILL(blocks, expression)                                          \
-  for (int b = 0; b < (blocks); ++b)                                      \
-    for (int k = 0; k < n; ++k) in[b * n + k] = (expression);             \
+#define FILL(blocks, expression)                              \
+  for (int b = 0; b < (blocks); ++b)                          \
+    for (int k = 0; k < n; ++k) in[b * n + k] = (expression); \
   memset(out, -1, sizeof(int) * (size_t)(size * n))
-#define RIGHT(what, blocks, expression)                                   \
-  for (int b = 0; b < (blocks); ++b)                                      \
-    for (int k = 0; k < n; ++k)                                           \
+#define RIGHT(what, blocks, expression) \
+  for (int b = 0; b < (blocks); ++b)    \
+    for (int k = 0; k < n; ++k)         \
       if (out[b * n + k] != (expression)) return "a wrong result of " what
 
   if (finish(CALL(Barrier, barrier, , comm)) != MPI_SUCCESS) return "barrier";
@@ -77,7 +77,7 @@ static const char *one_round(MPI_Comm comm, unsigned turn, int *memory) {
   return NULL;
 }
 
-static int *round_memory(void) { return malloc(2 * sizeof(int) * kLongest * kRanksMax); }
+static int* round_memory(void) { return malloc(2 * sizeof(int) * kLongest * kRanksMax); }
 
 /* Runs rounds while a signal every 100 us interrupts the system's calls (COLLECTIVES_SIGNALS). */
 static volatile sig_atomic_t signals;
@@ -90,10 +90,10 @@ void part_rounds(void) {
   const int hail = getenv("COLLECTIVES_SIGNALS") != NULL;
   struct sigaction action = {.sa_handler = count_signal}; /* without SA_RESTART */
   struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
-  int *memory = round_memory();
+  int* memory = round_memory();
   if (hail) sigaction(SIGALRM, &action, NULL), setitimer(ITIMER_REAL, &every, NULL);
   for (unsigned turn = 0; turn < 60; ++turn) {
-    const char *wrong = one_round(MPI_COMM_WORLD, turn, memory);
+    const char* wrong = one_round(MPI_COMM_WORLD, turn, memory);
     EXPECT(wrong == NULL, "turn %u: %s", turn, wrong);
   }
   setitimer(ITIMER_REAL, &never, NULL);
@@ -102,12 +102,12 @@ void part_rounds(void) {
 }
 
 /* Runs threads, each with its own communicator. */
-static void *thread_main(void *argument) {
-  const char *wrong = NULL;
-  int *memory = round_memory();
-  for (unsigned turn = 0; turn < 12 && wrong == NULL; ++turn) wrong = one_round(*(MPI_Comm *)argument, turn, memory);
+static void* thread_main(void* argument) {
+  const char* wrong = NULL;
+  int* memory = round_memory();
+  for (unsigned turn = 0; turn < 12 && wrong == NULL; ++turn) wrong = one_round(*(MPI_Comm*)argument, turn, memory);
   free(memory);
-  return (void *)wrong;
+  return (void*)wrong;
 }
 
 void part_threads(void) {
@@ -119,9 +119,9 @@ void part_threads(void) {
   }
   for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, thread_main, &comms[i]);
   for (int i = 0; i < kThreads; ++i) {
-    void *wrong;
+    void* wrong;
     pthread_join(threads[i], &wrong);
-    EXPECT(wrong == NULL, "thread %d: %s", i, (char *)wrong);
+    EXPECT(wrong == NULL, "thread %d: %s", i, (char*)wrong);
     MPI_Comm_free(&comms[i]);
   }
 }
@@ -135,7 +135,7 @@ void part_killed(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void *kill_soon(void *unused) {
+static void* kill_soon(void* unused) {
   usleep(100000 + next_random() % 300000);
   raise(SIGKILL);
   return unused;
@@ -143,7 +143,7 @@ static void *kill_soon(void *unused) {
 
 void part_killed_amid(uint64_t seed) {
   random_state = seed;
-  int *memory = round_memory();
+  int* memory = round_memory();
   pthread_t killer;
   MPI_Barrier(MPI_COMM_WORLD); /* while the ranks meet, they are in the MPI */
   if (rank == (int)(random_state % (unsigned)ranks)) pthread_create(&killer, NULL, kill_soon, NULL);

@@ -9,7 +9,7 @@
 
 enum { kMost = 3000 };
 
-static void fill(unsigned long long *bits, int count, int rank) {
+static void fill(unsigned long long* bits, int count, int rank) {
   static const unsigned long long values[][2] = {
       {0x0000000000000000, 0x8000000000000000},  /* 0 and -0 */
       {0x8000000000000000, 0x0000000000000000},
@@ -19,7 +19,7 @@ static void fill(unsigned long long *bits, int count, int rank) {
   for (int i = 0; i < count; ++i) bits[i] = values[i % 4][rank % 2];
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   static const int counts[] = {1, 8, 200, kMost};
   static unsigned long long in[8 * kMost], out[kMost], first[3][4][4][kMost];
   int rank, differ = 0, all = 0;
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
             case 2: MPI_Scan(in, out, count, MPI_DOUBLE, ops[op], MPI_COMM_WORLD); break;
             default: MPI_Reduce_scatter_block(in, out, count, MPI_DOUBLE, ops[op], MPI_COMM_WORLD);
           }
-          unsigned long long *const wanted = first[op][which][size];
+          unsigned long long* const wanted = first[op][which][size];
           if (call == 0) memcpy(wanted, out, sizeof out);
           differ += memcmp(wanted, out, sizeof out) != 0;
         }

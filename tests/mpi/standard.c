@@ -7,9 +7,10 @@
 
 enum { kSmall = 3, kSome = 1500, kMany = 60000 };
 static const int lengths[] = {1, kSmall, kSome, kMany};
-#define FOR_LENGTHS(n) for (size_t n##_at = 0, n; n##_at < sizeof lengths / sizeof *lengths && (n = (size_t)lengths[n##_at], 1); ++n##_at)
+#define FOR_LENGTHS(n) \
+  for (size_t n##_at = 0, n; n##_at < sizeof lengths / sizeof *lengths && (n = (size_t)lengths[n##_at], 1); ++n##_at)
 
-static MPI_Comm met_copy(void) {
+MPI_Comm met_copy(void) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Barrier(comm);
@@ -17,14 +18,14 @@ static MPI_Comm met_copy(void) {
 }
 
 /* Returns words that all ranks of this machine share. */
-static volatile int *common_words(void) {
+static volatile int* common_words(void) {
   char name[64];
   int number = (int)getpid();
   PMPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
   snprintf(name, sizeof name, "/dev/shm/standard.%d", number);
   const int file = open(name, O_RDWR | O_CREAT, 0600);
   EXPECT(file >= 0 && ftruncate(file, 4096) == 0, "%s", name);
-  void *const memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* const memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   EXPECT(memory != MAP_FAILED, "%s", name);
   close(file);
   PMPI_Barrier(MPI_COMM_WORLD);
@@ -88,7 +89,8 @@ static void ask_until_it_comes(int how, MPI_Win window, MPI_Group others) {
 static void let_it_come(int how, MPI_Win window, MPI_Group others) {
   const int token = 5;
   switch (how) {
-    case kIprobe: case kImprobe: MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD); break;
+    case kIprobe:
+    case kImprobe: MPI_Send(&token, 1, MPI_INT, 0, 5, MPI_COMM_WORLD); break;
     case kWinTest: MPI_Win_start(others, 0, window), MPI_Win_complete(window); break;
 #if HAS_PARTS
     case kParrived: {
@@ -165,7 +167,8 @@ static void starting_is_local(void) {
   MPI_Datatype types[kRanksMax];
   const int size = kSome / ranks;
   for (int r = 0; r < ranks; ++r) counts[r] = size, places[r] = size * r, bytes[r] = 4 * size * r, types[r] = MPI_INT;
-#define BEFORE_ME if (rank > 0) MPI_Recv(&token, 1, MPI_INT, rank - 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+#define BEFORE_ME \
+  if (rank > 0) MPI_Recv(&token, 1, MPI_INT, rank - 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
   if (form == kStarted) BEFORE_ME;
   for (int turn = 0; turn < 2; ++turn) {
 #define START(...) slot = &requests[n], CALL(__VA_ARGS__), ++n
@@ -197,7 +200,7 @@ static void starting_is_local(void) {
 
 /* No rank leaves a barrier before all ranks have entered it. */
 static void nobody_leaves_a_barrier_early(void) {
-  volatile int *const words = common_words();
+  volatile int* const words = common_words();
   slot = &request_of_slot;
   for (int turn = 1; turn <= 20; ++turn) {
     if (turn % ranks == rank) usleep(1000);
@@ -206,13 +209,13 @@ static void nobody_leaves_a_barrier_early(void) {
     const int come = __atomic_load_n(&words[0], __ATOMIC_SEQ_CST);
     EXPECT(come >= turn * ranks, "turn %d: %d of %d", turn, come, turn * ranks);
   }
-  munmap((void *)words, 4096);
+  munmap((void*)words, 4096);
 }
 
 /* On ranks that are not the root, and beside MPI_IN_PLACE, arguments without meaning may be anything. */
 static void arguments_of_no_meaning(void) {
   int mine[2] = {rank, -rank}, all[2 * kRanksMax], counts[kRanksMax], places[kRanksMax];
-  int *const nowhere = (int *)8;
+  int* const nowhere = (int*)8;
   const MPI_Datatype none = MPI_DATATYPE_NULL;
   const MPI_Comm world = MPI_COMM_WORLD;
   if (bare) return; /* some MPIs look at them */
@@ -224,17 +227,21 @@ static void arguments_of_no_meaning(void) {
 #define GATHERED(what) \
   for (int r = 0; at && r < ranks; ++r) EXPECT(all[2 * r] == r && all[2 * r + 1] == -r, what ": block %d", r)
     FRESH;
-    end_call(CALL(Gather, gather, , at ? MPI_IN_PLACE : mine, at ? -7 : 2, at ? none : MPI_INT, at ? all : nowhere, at ? 2 : -7, at ? MPI_INT : none, root, world));
+    end_call(CALL(Gather, gather, , at ? MPI_IN_PLACE : mine, at ? -7 : 2, at ? none : MPI_INT, at ? all : nowhere, at ? 2 : -7,
+                  at ? MPI_INT : none, root, world));
     GATHERED("gather");
     FRESH;
-    end_call(CALL(Gatherv, gatherv, , at ? MPI_IN_PLACE : mine, at ? -7 : 2, at ? none : MPI_INT, at ? all : nowhere, at ? counts : NULL, at ? places : NULL, at ? MPI_INT : none, root, world));
+    end_call(CALL(Gatherv, gatherv, , at ? MPI_IN_PLACE : mine, at ? -7 : 2, at ? none : MPI_INT, at ? all : nowhere,
+                  at ? counts : NULL, at ? places : NULL, at ? MPI_INT : none, root, world));
     GATHERED("gatherv");
     int got[2] = {rank, -rank};
     if (!at) got[0] = got[1] = 99;
-    end_call(CALL(Scatter, scatter, , at ? all : nowhere, at ? 2 : -7, at ? MPI_INT : none, at ? MPI_IN_PLACE : got, at ? -7 : 2, at ? none : MPI_INT, root, world));
+    end_call(CALL(Scatter, scatter, , at ? all : nowhere, at ? 2 : -7, at ? MPI_INT : none, at ? MPI_IN_PLACE : got, at ? -7 : 2,
+                  at ? none : MPI_INT, root, world));
     EXPECT(got[0] == rank && got[1] == -rank, "scatter: %d %d", got[0], got[1]);
     if (!at) got[0] = got[1] = 99;
-    end_call(CALL(Scatterv, scatterv, , at ? all : nowhere, at ? counts : NULL, at ? places : NULL, at ? MPI_INT : none, at ? MPI_IN_PLACE : got, at ? -7 : 2, at ? none : MPI_INT, root, world));
+    end_call(CALL(Scatterv, scatterv, , at ? all : nowhere, at ? counts : NULL, at ? places : NULL, at ? MPI_INT : none,
+                  at ? MPI_IN_PLACE : got, at ? -7 : 2, at ? none : MPI_INT, root, world));
     EXPECT(got[0] == rank && got[1] == -rank, "scatterv: %d %d", got[0], got[1]);
     FRESH;
     end_call(CALL(Allgather, allgather, , MPI_IN_PLACE, -7, none, all, 2, MPI_INT, world));
@@ -252,7 +259,7 @@ static void arguments_of_no_meaning(void) {
 static void exscan_leaves_rank_0_alone(void) {
   slot = &request_of_slot;
   FOR_LENGTHS(n) {
-    int *const data = malloc(n * sizeof *data);
+    int* const data = malloc(n * sizeof *data);
     for (size_t i = 0; i < n; ++i) data[i] = (int)i + rank;
     end_call(CALL(Exscan, exscan, , MPI_IN_PLACE, data, (int)n, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     for (size_t i = 0; i < n; ++i) {
@@ -299,7 +306,8 @@ static void send_buffers_may_be_read_only(void) {
 static void places_that_overlap(void) {
   enum { kRows = 5 };
   MPI_Datatype thrice, column, columns;
-  int one = 100 + rank, three[3], all[3 * kRanksMax], matrix[kRows * (kRanksMax + 1)], counts[kRanksMax], zeros[kRanksMax], places[kRanksMax];
+  int one = 100 + rank, three[3], all[3 * kRanksMax], matrix[kRows * (kRanksMax + 1)], counts[kRanksMax], zeros[kRanksMax],
+      places[kRanksMax];
   MPI_Type_vector(3, 1, 0, MPI_INT, &thrice);
   MPI_Type_commit(&thrice);
   for (int r = 0; r < ranks; ++r) counts[r] = 1, zeros[r] = 0, places[r] = r;
@@ -358,7 +366,7 @@ static void send_buffers_may_be_shared(void) {
 /* Operators (6.9) ------------------------------------------------------------------------------------------------- */
 
 /* An operator that claims to commute, and shows which rank came last. */
-static void keep_the_first(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void keep_the_first(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
   memcpy(inout, in, sizeof(uint64_t) * (size_t)*count);
 }
@@ -399,13 +407,13 @@ static void types_by_precision(void) {
 }
 
 /* An operator on elements that lie backwards, and not at their address. */
-static void add_backwards(void *in, void *inout, int *count, MPI_Datatype *type) {
+static void add_backwards(void* in, void* inout, int* count, MPI_Datatype* type) {
   MPI_Aint low, extent;
   MPI_Type_get_extent(*type, &low, &extent);
   EXPECT(extent == -8, "extent %ld", (long)extent);
   for (int i = 0; i < *count; ++i) {
-    const int *const a = (const int *)((char *)in + i * extent + 4);
-    *(int *)((char *)inout + i * extent + 4) += *a;
+    const int* const a = (const int*)((char*)in + i * extent + 4);
+    *(int*)((char*)inout + i * extent + 4) += *a;
   }
 }
 static void operators_on_backward_types(void) {
@@ -480,15 +488,15 @@ static void statuses(void) {
 }
 
 /* Lists without requests, and a request that the program itself completes or cancels, while a call is under way. */
-static int answer_three(void *extra, MPI_Status *status) {
+static int answer_three(void* extra, MPI_Status* status) {
   (void)extra;
   MPI_Status_set_elements(status, MPI_INT, 3);
   MPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = 5, status->MPI_TAG = 6;
   return MPI_SUCCESS;
 }
-static int drop_nothing(void *extra) { return (void)extra, MPI_SUCCESS; }
-static int cancel_nothing(void *extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+static int drop_nothing(void* extra) { return (void)extra, MPI_SUCCESS; }
+static int cancel_nothing(void* extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
 
 static void requests_of_the_program(void) {
   MPI_Request requests[3];
@@ -557,7 +565,7 @@ static void calls_outlive_their_communicator(void) {
 static void disconnecting_waits(void) {
   static int in[kMany], out[kMany];
   if (bare) return; /* MPICH hangs, Intel MPI crashes */
-  volatile int *const words = common_words();
+  volatile int* const words = common_words();
   MPI_Comm comm = met_copy();
   MPI_Request requests[2];
   int count = 1;
@@ -577,11 +585,11 @@ static void disconnecting_waits(void) {
   EXPECT(out[kMany - 1] == ranks * (kMany - 1), "sum %d", out[kMany - 1]);
   if (rank == 1) words[0] = 1;
   if (count > 1) MPI_Request_free(&requests[1]);
-  munmap((void *)words, 4096);
+  munmap((void*)words, 4096);
 }
 
 static int deleted;
-static int count_deleted(MPI_Comm comm, int key, void *value, void *extra) {
+static int count_deleted(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)value, (void)extra;
   ++deleted;
   return MPI_SUCCESS;
@@ -606,119 +614,24 @@ static void copies_of_communicators(void) {
   MPI_Comm_free_keyval(&key);
 }
 
-/* Errors (9.3) ----------------------------------------------------------------------------------------------------- */
-
-static int handled, handled_class;
-static MPI_Comm handled_on;
-static void handler(MPI_Comm *comm, int *code, ...) {
-  ++handled;
-  handled_on = *comm;
-  MPI_Error_class(*code, &handled_class);
-}
-static void expect_handled(const char *what, int code, MPI_Comm comm, int class) {
-  const int theirs = class != MPI_ERR_BUFFER && class != MPI_ERR_TRUNCATE; /* MPICH returns MPI_SUCCESS if a handler does */
-  int returned;
-  MPI_Error_class(code, &returned);
-  EXPECT(returned == class || theirs, "%s returns class %d, not %d", what, returned, class);
-  EXPECT(handled == (class != MPI_SUCCESS), "%s: %d calls of the handler", what, handled);
-  EXPECT(class == MPI_SUCCESS || (handled_on == comm && handled_class == class), "%s: class %d, the right communicator: %d", what,
-         handled_class, handled_on == comm);
-  handled = 0;
-}
-
-/* The procedure that completes a started call reports its error. The call is a gatherv whose root has too little
- * room; it is among others that are right. The test uses every form and way of completing. Only the handlers of the
- * world and of this process are fatal. */
-static void errors_at_completion(MPI_Comm comm) {
-  enum { kHow = 8, kThree = 3 };
-  int mine[4] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax], sums[2];
-  const int wrong = rank == 0 && ranks > 1, one = 1;
-  for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
-  for (int persistent = 0; persistent <= HAS_PERSISTENT; ++persistent)
-    for (int how = 0; how < kHow; ++how) {
-      MPI_Request requests[kThree];
-      MPI_Status statuses[kThree];
-      int code = MPI_SUCCESS, codes[kThree] = {0}, index, flag = 0, done = 0, indices[kThree], class;
-      form = persistent ? kPersistent : kStarted;
-      slot = &requests[0], CALL(Allreduce, allreduce, , &one, &sums[0], 1, MPI_INT, MPI_SUM, comm);
-      slot = &requests[1], CALL(Gatherv, gatherv, , mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm);
-      slot = &requests[2], CALL(Allreduce, allreduce, , &one, &sums[1], 1, MPI_INT, MPI_SUM, comm);
-      slot = &request_of_slot, form = kBlocking;
-      if (persistent) MPI_Startall(kThree, requests);
-      switch (how) {
-        case 0: for (int i = 0; i < kThree; ++i) codes[i] = MPI_Wait(&requests[i], MPI_STATUS_IGNORE); break;
-        case 1: for (int i = kThree - 1; i >= 0; --i, flag = 0) while (!flag) codes[i] = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE); break;
-        case 2: for (int i = 0; i < kThree; ++i) code = MPI_Waitany(kThree, requests, &index, statuses), codes[index] = code; break;
-        case 3:
-          for (int i = 0; i < kThree; ++i, flag = 0) {
-            while (!flag) code = MPI_Testany(kThree, requests, &index, &flag, statuses);
-            codes[index] = code;
-          }
-          break;
-        case 4: case 5:
-          for (int ended = 0; ended < kThree; ended += done) {
-            code = how == 4 ? MPI_Waitsome(kThree, requests, &done, indices, statuses) : MPI_Testsome(kThree, requests, &done, indices, statuses);
-            MPI_Error_class(code, &class);
-            for (int i = 0; i < done; ++i) codes[indices[i]] = class == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : code;
-          }
-          break;
-        default:
-          if (how == 6) code = MPI_Waitall(kThree, requests, statuses);
-          for (; how == 7 && !flag;) code = MPI_Testall(kThree, requests, &flag, statuses);
-          MPI_Error_class(code, &class);
-          EXPECT(class == (wrong ? MPI_ERR_IN_STATUS : MPI_SUCCESS), "way %d: class %d", how, class);
-          for (int i = 0; wrong && i < kThree; ++i) codes[i] = statuses[i].MPI_ERROR;
-      }
-      EXPECT(codes[0] == MPI_SUCCESS && codes[2] == MPI_SUCCESS, "way %d: codes %d %d", how, codes[0], codes[2]);
-      expect_handled("a gatherv that was started", codes[1], comm, wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
-      EXPECT(sums[0] == ranks && sums[1] == ranks, "way %d: %d %d", how, sums[0], sums[1]);
-      for (int i = 0; i < kThree; ++i) {
-        EXPECT((requests[i] == MPI_REQUEST_NULL) == !persistent, "way %d: request %d", how, i);
-        if (persistent) MPI_Request_free(&requests[i]);
-      }
-    }
-}
-
-/* An error calls the handler of the call's communicator once, wherever it is noticed. */
-static void handlers(void) {
-  int mine[8] = {0}, all[4 * kRanksMax], counts[kRanksMax], places[kRanksMax];
-  MPI_Errhandler counting;
-  MPI_Comm comm = met_copy();
-  MPI_Request request;
-  MPI_Comm_create_errhandler(handler, &counting);
-  MPI_Comm_set_errhandler(comm, counting);
-  MPI_Errhandler_free(&counting);
-  expect_handled("a count of -1", MPI_Bcast(mine, -1, MPI_INT, 0, comm), comm, MPI_ERR_COUNT);
-  expect_handled("a wrong root", MPI_Ibcast(mine, 1, MPI_INT, ranks, comm, &request), comm, MPI_ERR_ROOT);
-  if (!bare) {
-    expect_handled("an overlap", MPI_Allreduce(mine, mine + 1, 4, MPI_INT, MPI_SUM, comm), comm, MPI_ERR_BUFFER);
-    expect_handled("an overlap, started", MPI_Iallreduce(mine, mine + 1, 4, MPI_INT, MPI_SUM, comm, &request), comm, MPI_ERR_BUFFER);
-    for (int r = 0; r < ranks; ++r) counts[r] = r == 1 ? 2 : 4, places[r] = 4 * r;
-    const int class = rank == 0 && ranks > 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
-    expect_handled("a gatherv", MPI_Gatherv(mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm), comm, class);
-    errors_at_completion(comm);
-  }
-  MPI_Comm_free(&comm);
-}
-
 /* The program's functions may call collectives when an attribute is copied. They may refuse the deletion of an
  * attribute; in most MPIs the communicator then lives on. */
-static int ask_and_copy(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag) {
+static int ask_and_copy(MPI_Comm comm, int key, void* extra, void* value, void* copy, int* flag) {
   int sum = 0, one = 1;
   (void)key, (void)extra;
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
   *flag = sum == ranks;
-  *(void **)copy = value;
+  *(void**)copy = value;
   return MPI_SUCCESS;
 }
-static int refuse_once(MPI_Comm comm, int key, void *value, void *extra) {
+static int refuse_once(MPI_Comm comm, int key, void* value, void* extra) {
   (void)comm, (void)key, (void)extra;
-  return --*(int *)value == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+  return --*(int*)value == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 static void functions_of_attributes(void) {
   MPI_Comm comm = met_copy(), copy;
   int copied, refused, times = 1, flag = 0, sum = 0, one = 1;
-  void *value;
+  void* value;
   MPI_Comm_create_keyval(ask_and_copy, MPI_COMM_NULL_DELETE_FN, &copied, NULL);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse_once, &refused, NULL);
   MPI_Comm_set_attr(comm, copied, &copied);
@@ -746,7 +659,7 @@ static void functions_of_attributes(void) {
 
 /* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. In their functions MPI still works (11.2.4). */
 static int ended;
-static int call_at_the_end(MPI_Comm comm, int key, void *value, void *extra) {
+static int call_at_the_end(MPI_Comm comm, int key, void* value, void* extra) {
   int sum = 0, one = 1;
   MPI_Request request;
   (void)comm, (void)key, (void)value, (void)extra;
@@ -826,6 +739,6 @@ void part_standard(void) {
   requests_of_the_program();
   copies_of_communicators();
   functions_of_attributes();
-  handlers();
+  test_handlers();
   call_when_it_ends();
 }

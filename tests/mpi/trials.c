@@ -1,11 +1,30 @@
 /* The life of a trial, and the matrix of every call in every form on every kind of communicator. */
 #include "trials.h"
 
-const char *const call_names[kCalls] = {
-  "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
-  "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw", "message",
-  "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"};
-static const char *const form_names[] = {"", " started", " persistent"};
+const char* const call_names[kCalls] = {"barrier",
+                                        "bcast",
+                                        "gather",
+                                        "gatherv",
+                                        "scatter",
+                                        "scatterv",
+                                        "allgather",
+                                        "allgatherv",
+                                        "alltoall",
+                                        "alltoallv",
+                                        "alltoallw",
+                                        "neighbor_allgather",
+                                        "neighbor_allgatherv",
+                                        "neighbor_alltoall",
+                                        "neighbor_alltoallv",
+                                        "neighbor_alltoallw",
+                                        "message",
+                                        "allreduce",
+                                        "reduce",
+                                        "reduce_scatter",
+                                        "reduce_scatter_block",
+                                        "scan",
+                                        "exscan"};
+static const char* const form_names[] = {"", " started", " persistent"};
 
 /* In started calls in place with types of different sizes, bare MPICH 4.0 and Intel MPI now and then send the wrong
  * bytes. */
@@ -24,14 +43,14 @@ enum { kLosesTags = 0 };
 #endif
 
 enum form form = kBlocking;
-_Thread_local MPI_Request *slot;
+_Thread_local MPI_Request* slot;
 uint64_t digest;
 
 void add_to_digest(uint64_t hash, long values) { digest += (hash ^ (uint64_t)values) * 0x9e3779b97f4a7c15u; }
 
-struct trial *make_trial(enum call call, enum form wanted, const struct room *room, int root, int length, int in_place, int large,
+struct trial* make_trial(enum call call, enum form wanted, const struct room* room, int root, int length, int in_place, int large,
                          unsigned seed) {
-  struct trial *t = calloc(1, sizeof *t);
+  struct trial* t = calloc(1, sizeof *t);
   const int inter = room->kind == kInter;
   if (call >= kNeighborAllgather && call <= kNeighborAlltoallw && room->kind != kCart && room->kind != kGraph) call = kBcast;
   /* Some MPIs' own calls are wrong: those of MPICH 4.0, Intel and Open MPI on one rank, and those of most MPIs
@@ -49,7 +68,8 @@ struct trial *make_trial(enum call call, enum form wanted, const struct room *ro
   t->root_base = inter && seed / 16 % 2 ? kRanksMax / 2 : 0;
   t->root = root % (t->root_base == room->base ? room->size : room->peers);
   t->lone = inter && t->root_base == room->base && room->me != t->root;
-  t->theirs = bare || (t->form == kStarted && !room->met) || room->size == 1 || inter || (call >= kNeighborAllgather && call <= kMessage);
+  t->theirs =
+      bare || (t->form == kStarted && !room->met) || room->size == 1 || inter || (call >= kNeighborAllgather && call <= kMessage);
   t->requests = call == kMessage ? 2 : 1;
   t->request[0] = t->request[1] = MPI_REQUEST_NULL;
   if (call < kMoves) make_move(t);
@@ -57,7 +77,7 @@ struct trial *make_trial(enum call call, enum form wanted, const struct room *ro
   return t;
 }
 
-static const char *describe(const struct trial *t) {
+static const char* describe(const struct trial* t) {
   static char text[300];
   snprintf(text, sizeof text, "%s%s%s%s of up to %d on %s of %d/%d (%s), root %d, seed %u, values %ld: %s", call_names[t->call],
            t->large ? "_c" : "", t->in_place ? " in place" : "", form_names[t->form], t->length, kind_names[t->room->kind],
@@ -66,13 +86,13 @@ static const char *describe(const struct trial *t) {
   return text;
 }
 
-void fill_trial(struct trial *t, long values) {
+void fill_trial(struct trial* t, long values) {
   t->values = values;
   if (t->call < kMoves) fill_move(t);
   else fill_reduction(t);
 }
 
-void issue_trial(struct trial *t) {
+void issue_trial(struct trial* t) {
   form = t->form;
   slot = &t->request[0];
   if (getenv("COLLECTIVES_VERBOSE") != NULL) fprintf(stderr, "rank %d: %s\n", rank, describe(t));
@@ -80,16 +100,16 @@ void issue_trial(struct trial *t) {
   EXPECT(code == MPI_SUCCESS, "%s", describe(t));
 }
 
-void note_meeting(struct room *room, const struct trial *t) {
+void note_meeting(struct room* room, const struct trial* t) {
   room->met |= t->form != kStarted && (t->call < kNeighborAllgather || t->call >= kMoves);
 }
 
-void check_trial(const struct trial *t) {
+void check_trial(const struct trial* t) {
   EXPECT(t->call < kMoves ? move_is_right(t) : reduction_is_right(t), "%s", describe(t));
   EXPECT(t->send.bytes == 0 || memcmp(t->send.memory, t->sent, t->send.bytes) == 0, "what was sent has changed: %s", describe(t));
 }
 
-void free_trial(struct trial *t) {
+void free_trial(struct trial* t) {
   if (t->form == kPersistent)
     for (int i = 0; i < t->requests; ++i) MPI_Request_free(&t->request[i]);
   for (int i = 0; i < t->requests; ++i) EXPECT(t->request[i] == MPI_REQUEST_NULL, "a request is left: %s", describe(t));
@@ -97,7 +117,7 @@ void free_trial(struct trial *t) {
 }
 
 /* Runs one trial from beginning to end. A persistent trial runs twice. */
-static void run_trial(struct room *room, struct trial *t) {
+static void run_trial(struct room* room, struct trial* t) {
   long values = 2 * (long)t->seed;
   fill_trial(t, values);
   issue_trial(t);
@@ -105,7 +125,7 @@ static void run_trial(struct room *room, struct trial *t) {
   for (int turn = 0; turn <= (t->form == kPersistent); ++turn) {
     if (turn > 0) fill_trial(t, values + 1);
     if (t->form == kPersistent) MPI_Startall(t->requests, t->request);
-    if (t->form != kBlocking) 
+    if (t->form != kBlocking)
       end_beside_message(t->requests, t->request, room->of_session ? MPI_COMM_NULL : MPI_COMM_WORLD, t->theirs);
     check_trial(t);
   }
@@ -114,7 +134,7 @@ static void run_trial(struct room *room, struct trial *t) {
 
 /* Tests every call, form, length and root, in place or not, with large counts or not. Layouts differ between ranks
  * and between trials. Uses every kind of communicator, or `only` one. */
-void part_matrix(const char *only) {
+void part_matrix(const char* only) {
   static const int lengths[] = {0, 1, 7, 1001, 20000};
   struct room world;
   unsigned number = 0;

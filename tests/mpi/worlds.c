@@ -7,13 +7,13 @@
 enum { kChildren = 2, kCount = 3000, kTurns = 24 }; /* so many turns that Copse would look whether to begin */
 static int right = 1;
 
-static void expect(int condition, const char *what, const char *where) {
+static void expect(int condition, const char* what, const char* where) {
   if (condition) return;
   fprintf(stderr, "%s is wrong on %s\n", what, where);
   right = 0;
 }
 
-static void try_calls(MPI_Comm comm, const char *where) {
+static void try_calls(MPI_Comm comm, const char* where) {
   static int values[kCount], sums[kCount];
   int rank, ranks;
   MPI_Comm_rank(comm, &rank);
@@ -34,7 +34,7 @@ static void try_calls(MPI_Comm comm, const char *where) {
 }
 
 /* Tries everything between the two sides of an intercommunicator. */
-static void try_both(MPI_Comm sides, int high, const char *where) {
+static void try_both(MPI_Comm sides, int high, const char* where) {
   MPI_Comm merged, again, part;
   int rank;
   MPI_Intercomm_merge(sides, high, &merged);
@@ -79,7 +79,7 @@ static void connect_once_more(MPI_Comm sides, int child) {
   MPI_Comm_disconnect(&connected);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Comm sides;
   int rank, all = 0;
   MPI_Init(&argc, &argv);

@@ -12,7 +12,7 @@
 #include "price/price.hpp"
 
 // LeakSanitizer calls this. When hwloc (2.9) refuses a description, it leaks what it has read of it.
-extern "C" [[gnu::visibility("default")]] const char *__lsan_default_suppressions() { return "leak:libhwloc.so"; }
+extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions() { return "leak:libhwloc.so"; }
 
 namespace copse::test {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 using algorithms::Collective;
 using plan::Carrier;
 
-constexpr const char *kFile = "f.json";
+constexpr const char* kFile = "f.json";
 constexpr std::size_t kMostCores = 512;  // a test does not price calls on larger machines
 
 // Tells what is wrong with the message of a refusal.
@@ -37,9 +37,9 @@ std::string fault_of(std::string_view message) {
   return std::any_of(message.begin(), message.end(), is_control) ? "a refusal of several lines" : "";
 }
 
-std::string fault_with(const price::Parameters &machine, Collective collective, std::string_view algorithm, Carrier carrier) {
+std::string fault_with(const price::Parameters& machine, Collective collective, std::string_view algorithm, Carrier carrier) {
   price::Question question;
-  analysis::Variant &variant = question.variant;
+  analysis::Variant& variant = question.variant;
   variant.row = algorithms::find(collective, algorithm);
   variant.carrier = carrier;
   variant.ranks = 5;
@@ -55,7 +55,7 @@ std::string fault_with(const price::Parameters &machine, Collective collective, 
 
 }  // namespace
 
-std::string read_as_priced_machine(const std::string &text, bool &accepted) {
+std::string read_as_priced_machine(const std::string& text, bool& accepted) {
   accepted = false;
   try {
     const price::Parameters machine = price::Parameters::from(text::Json::parse(text, kFile));
@@ -65,22 +65,22 @@ std::string read_as_priced_machine(const std::string &text, bool &accepted) {
     for (const Carrier carrier : {Carrier::get, Carrier::slot})
       if (const std::string fault = fault_with(machine, Collective::broadcast, "flat", carrier); !fault.empty()) return fault;
     return fault_with(machine, Collective::allreduce, "tiled_hierarchical", Carrier::get);
-  } catch (const text::FileError &error) {
+  } catch (const text::FileError& error) {
     return accepted ? std::string("refused too late: ") + error.what() : fault_of(error.what());
   }
 }
 
-std::string read_as_table(const std::string &text, bool &accepted) {
+std::string read_as_table(const std::string& text, bool& accepted) {
   accepted = false;
   choose::Settings settings;
   try {
     auto table = std::make_shared<choose::Table>();
     table->read(text::Json::parse(text, kFile), kFile);
     accepted = true;
-    for (const choose::Rule &rule : table->rules)
+    for (const choose::Rule& rule : table->rules)
       if (rule.line < 1) return "a row without a line";
     settings.table = std::move(table);
-  } catch (const text::FileError &error) {
+  } catch (const text::FileError& error) {
     return fault_of(error.what());
   }
   choose::Situation situation;

@@ -13,7 +13,7 @@
 namespace copse::test {
 namespace {
 
-using Reader = std::string (*)(const std::string &, bool &);
+using Reader = std::string (*)(const std::string&, bool&);
 
 constexpr std::string_view kTable = R"({"schema": "copse-tuning/1", "machine": "any", "mpi": "MPICH",
  "made": {"by": "copse tune", "on": "2026-01-01"},
@@ -29,7 +29,7 @@ constexpr std::string_view kTable = R"({"schema": "copse-tuning/1", "machine": "
 class Tally {
  public:
   explicit Tally(Reader reader) : reader_(reader) {}
-  void read(const std::string &text) {
+  void read(const std::string& text) {
     bool accepted = false;
     const std::string fault = reader_(text, accepted);
     EXPECT_EQ(fault, "") << text.substr(0, 4000);
@@ -44,14 +44,33 @@ class Tally {
 };
 
 // Cuts the text off, after every `step` characters.
-void truncate(Tally &tally, std::string_view text, std::size_t step) {
+void truncate(Tally& tally, std::string_view text, std::size_t step) {
   for (std::size_t length = 0; length < text.size(); length += step) tally.read(std::string(text.substr(0, length)));
 }
 
 // Garbles the text: other characters, other values, parts that are missing or stand somewhere else.
-std::string garbled(std::string_view good, std::mt19937_64 &random) {
-  constexpr std::string_view kWords[] = {"-1", "0", "1e9", "1e-7", "1e999", "null", "true", "[]", "{}", "\"\"", "\"l3\"", "\"node\"", "\"core:3 pu:2\"",
-                                         "\"keeps_reads\": true, ", "\"shared_by\": \"ports\", ", "\"\\u0000\"", "\"\\n\\u001b[2J\"", "4294967296", "0.5", "\xff", "\"flat:line\""};
+std::string garbled(std::string_view good, std::mt19937_64& random) {
+  constexpr std::string_view kWords[] = {"-1",
+                                         "0",
+                                         "1e9",
+                                         "1e-7",
+                                         "1e999",
+                                         "null",
+                                         "true",
+                                         "[]",
+                                         "{}",
+                                         "\"\"",
+                                         "\"l3\"",
+                                         "\"node\"",
+                                         "\"core:3 pu:2\"",
+                                         "\"keeps_reads\": true, ",
+                                         "\"shared_by\": \"ports\", ",
+                                         "\"\\u0000\"",
+                                         "\"\\n\\u001b[2J\"",
+                                         "4294967296",
+                                         "0.5",
+                                         "\xff",
+                                         "\"flat:line\""};
   std::string text(good);
   for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
     const std::size_t at = random() % text.size();
@@ -67,8 +86,9 @@ std::string garbled(std::string_view good, std::mt19937_64 &random) {
 }
 
 // Puts another value in the place of a number or word of the file. This keeps it JSON, so that what is behind the parser is tried.
-std::string with_another_value(std::string_view good, std::mt19937_64 &random) {
-  constexpr std::string_view kNumbers[] = {"0", "-0.0", "1e-6", "1e6", "1e9", "0.1", "1", "7", "1000", "1e300", "-5", "true", "null", "[1, 2]", "\"x\""};
+std::string with_another_value(std::string_view good, std::mt19937_64& random) {
+  constexpr std::string_view kNumbers[] = {"0",    "-0.0",  "1e-6", "1e6",  "1e9",  "0.1",    "1",    "7",
+                                           "1000", "1e300", "-5",   "true", "null", "[1, 2]", "\"x\""};
   std::vector<std::pair<std::size_t, std::size_t>> places;  // begin and length of each number
   for (std::size_t at = 0; at < good.size(); ++at) {
     if (std::string_view(" [").find(good[at]) == std::string_view::npos) continue;
@@ -82,7 +102,7 @@ std::string with_another_value(std::string_view good, std::mt19937_64 &random) {
 }
 
 TEST(Files, EveryTruncatedMachineIsRefused) {
-  for (const price::Recorded &machine : price::recorded()) {
+  for (const price::Recorded& machine : price::recorded()) {
     const std::string_view text = machine.text;
     const std::string_view whole = text.substr(0, text.find_last_of('}') + 1);
     Tally tally(read_as_priced_machine);
@@ -95,7 +115,7 @@ TEST(Files, EveryTruncatedMachineIsRefused) {
 
 TEST(Files, GarbledMachinesDoNoHarm) {
   std::mt19937_64 random(3);  // the same every time
-  for (const price::Recorded &machine : price::recorded()) {
+  for (const price::Recorded& machine : price::recorded()) {
     Tally tally(read_as_priced_machine);
     for (int i = 0; i < 150; ++i) tally.read(garbled(machine.text, random));
     for (int i = 0; i < 100; ++i) tally.read(with_another_value(machine.text, random));
@@ -129,14 +149,23 @@ TEST(Files, HostileOnesAreRefusedQuickly) {
   for (int i = 0; i < 2'000'000; ++i) many += ",0";
   std::string levels;
   for (int i = 0; i < 200'000; ++i) levels += "1 ";
-  const auto machine = [](const std::string &topology) {
+  const auto machine = [](const std::string& topology) {
     return R"({"schema": "copse-machine/1", "name": "x", "title": "x", "source": [], "topology": ")" + topology + "\"}";
   };
-  const std::string documents[] = {many + "]}",        "{\"" + much + "\": 1}",   "{\"schema\": \"" + much + "\"}", machine(much), machine(levels), machine("/dev/zero"),
-                                   machine("/"),       machine("pu:16385"),       machine("numa:4096 core:4096 pu:1"),
-                                   machine("core:4 pu:1\\u0000"), std::string(1'000'000, '['), "{\"a\\nb\\u001b\": 1}"};
+  const std::string documents[] = {many + "]}",
+                                   "{\"" + much + "\": 1}",
+                                   "{\"schema\": \"" + much + "\"}",
+                                   machine(much),
+                                   machine(levels),
+                                   machine("/dev/zero"),
+                                   machine("/"),
+                                   machine("pu:16385"),
+                                   machine("numa:4096 core:4096 pu:1"),
+                                   machine("core:4 pu:1\\u0000"),
+                                   std::string(1'000'000, '['),
+                                   "{\"a\\nb\\u001b\": 1}"};
   for (const Reader reader : {read_as_priced_machine, read_as_table})
-    for (const std::string &document : documents) {
+    for (const std::string& document : documents) {
       const auto begin = std::chrono::steady_clock::now();
       bool accepted = false;
       EXPECT_EQ(reader(document, accepted), "") << document.substr(0, 200);

@@ -5,9 +5,10 @@
 
 #include "files.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   bool accepted = false;
-  if (const std::string wrong = copse::test::read_as_priced_machine({reinterpret_cast<const char *>(data), size}, accepted); !wrong.empty()) {
+  if (const std::string wrong = copse::test::read_as_priced_machine({reinterpret_cast<const char*>(data), size}, accepted);
+      !wrong.empty()) {
     std::fprintf(stderr, "%s\n", wrong.c_str());
     std::abort();
   }

@@ -18,7 +18,7 @@ TEST(Price, PartsAddUpToTheWhole) {
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{65536}}) {
     const Price found = price(question_of(epyc, Collective::allreduce, "tiled_hierarchical", Carrier::get, bytes, 24), epyc);
     double sum = 0;
-    for (const auto &share : found.shares()) sum += share.ns;
+    for (const auto& share : found.shares()) sum += share.ns;
     EXPECT_NEAR(sum, found.ns, 1e-6 * found.ns);
     ASSERT_FALSE(found.path.empty());
     for (std::size_t i = 1; i < found.path.size(); ++i) EXPECT_NEAR(found.path[i].from, found.path[i - 1].to, 1e-6) << i;
@@ -30,23 +30,26 @@ TEST(Price, CallsOverlap) {
   Question question = question_of(grace, Collective::broadcast, "chain", Carrier::slot, 4096, 16);
   const double alone = price(question, grace).ns;
   question.calls = 20;
-  EXPECT_LT(price(question, grace).ns, alone / 4) << "the root of a chain has begun the next call long before the last rank has the message";
+  EXPECT_LT(price(question, grace).ns, alone / 4)
+      << "the root of a chain has begun the next call long before the last rank has the message";
 }
 
 TEST(Price, RanksThatShareAProcessorTakeTurns) {
   Parameters machine = parameters_of("grace");
   machine.machine = topology::Machine::from("core:2 pu:1");
   machine.steps.turn_ns = 1000;
-  const auto barrier = [&](int ranks) { return price(question_of(machine, Collective::barrier, "dissemination", Carrier::line, 0, ranks), machine).ns; };
+  const auto barrier = [&](int ranks) {
+    return price(question_of(machine, Collective::barrier, "dissemination", Carrier::line, 0, ranks), machine).ns;
+  };
   EXPECT_LT(barrier(2), 500) << "everybody has a processor";
   EXPECT_GT(barrier(8), 3000) << "on each processor four ranks have a turn at least, one after the other";
   EXPECT_LT(barrier(8), 20000);
 }
 
 TEST(Price, EveryAlgorithmHasOne) {
-  for (const char *name : {"westmere", "epyc"}) {
+  for (const char* name : {"westmere", "epyc"}) {
     const Parameters machine = parameters_of(name);
-    for (const algorithms::Algorithm &row : algorithms::all()) {
+    for (const algorithms::Algorithm& row : algorithms::all()) {
       for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
         if (!row.carries(static_cast<Carrier>(carrier))) continue;
         for (const int nodes : {1, 2}) {

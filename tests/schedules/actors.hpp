@@ -21,18 +21,18 @@ void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value, Order
 // Sets the value to change(old value) and returns the old value. If `changes` is false, only loads (a failed
 // comparison).
 std::uint64_t modify(std::uintptr_t address, std::size_t bytes, Order order,
-                     const std::function<std::uint64_t(std::uint64_t old, bool &changes)> &change);
+                     const std::function<std::uint64_t(std::uint64_t old, bool& changes)>& change);
 
 // Values stored in this memory are not older values of what is stored there next.
-void freed(const void *begin, std::size_t bytes);
+void freed(const void* begin, std::size_t bytes);
 
-void plain(const void *begin, std::size_t bytes, bool writes);
+void plain(const void* begin, std::size_t bytes, bool writes);
 
-bool lock(void *mutex, bool tries);
-void unlock(void *mutex);
+bool lock(void* mutex, bool tries);
+void unlock(void* mutex);
 // Returns false if the time was up, or if another actor moved meanwhile (a spurious wake-up).
-bool wait_condition(void *condition, void *mutex, bool timed);
-void wake(void *condition);
+bool wait_condition(void* condition, void* mutex, bool timed);
+void wake(void* condition);
 void rest();  // waits until another actor has done something
 void rest_for(std::int64_t nanoseconds);
 [[nodiscard]] std::int64_t now();  // nanoseconds

@@ -21,14 +21,14 @@ using Communicators = std::vector<std::unique_ptr<Communicator>>;
 // Each rank has several communicators, which share its Progress, and runs `body` with them.
 class Ranks {
  public:
-  using Body = std::function<std::string(Communicators &)>;
+  using Body = std::function<std::string(Communicators&)>;
   Ranks(int ranks, int communicators, Body body, int helpers = 0) : body_(std::move(body)) {
     for (int i = 0; i < communicators; ++i) meetings_.push_back(std::make_unique<communicator::Meeting>(ranks));
     settings_.topology = "core:4 pu:1";
     settings_.slots = choose::Stores::cached;  // no trial
     settings_.helpers = helpers;
   }
-  void set_up(Execution &execution) {
+  void set_up(Execution& execution) {
     for (int rank = 0; rank < meetings_.front()->ranks(); ++rank) execution.actor([this, rank] { run(rank); });
   }
 
@@ -36,7 +36,7 @@ class Ranks {
   void run(int rank) {
     const auto progress = std::make_shared<communicator::Progress>();
     Communicators comms;
-    for (const auto &meeting : meetings_) {
+    for (const auto& meeting : meetings_) {
       std::string why;
       auto bootstrap = meeting->come(rank, communicator::Deadline::after(1000));
       comms.push_back(Communicator::create(std::move(bootstrap), nullptr, settings_, why, progress));
@@ -50,9 +50,9 @@ class Ranks {
   std::vector<std::unique_ptr<communicator::Meeting>> meetings_;
 };
 
-inline Prepare ranks(int count, int communicators, const Ranks::Body &body, int helpers = 0) {
+inline Prepare ranks(int count, int communicators, const Ranks::Body& body, int helpers = 0) {
   auto kept = std::make_shared<std::unique_ptr<Ranks>>();
-  return [=](Execution &execution) {
+  return [=](Execution& execution) {
     *kept = std::make_unique<Ranks>(count, communicators, body, helpers);
     (*kept)->set_up(execution);
   };
@@ -69,8 +69,8 @@ inline ModelCall call(Collective collective, int ranks, std::size_t count, std::
 // Persistent calls have lanes. Each rank starts them in its own order, around a blocking call at a different place on
 // each rank. Then it frees the lanes, earlier or later than the others, and takes more until the first lanes are
 // reused.
-inline std::string start_lanes_in_any_order(Communicators &comms) {
-  Communicator &one = *comms[0];
+inline std::string start_lanes_in_any_order(Communicators& comms) {
+  Communicator& one = *comms[0];
   const int ranks = one.ranks(), rank = one.rank();
   // Spare lanes are taken but not used, because two turns together need more lanes than the first block has.
   constexpr std::size_t kLanes = 3, kSpare = 6;

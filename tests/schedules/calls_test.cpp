@@ -11,12 +11,12 @@ namespace copse::schedules {
 namespace {
 
 bool full_sweep() {
-  const char *const sweep = std::getenv("TEST_SWEEP");
+  const char* const sweep = std::getenv("TEST_SWEEP");
   return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
 // Starts calls on two communicators and makes blocking calls after them. Each rank ends them in a different order.
-std::string start_and_run(Communicators &comms) {
+std::string start_and_run(Communicators& comms) {
   Communicator &one = *comms[0], &other = *comms[1];
   const int ranks = one.ranks();
   CallUnderTest reduced(one, call(Collective::allreduce, ranks, 3, 1));
@@ -26,7 +26,7 @@ std::string start_and_run(Communicators &comms) {
   given.start();
   gathered.start();
   std::string wrong;
-  const auto note = [&](const std::string &what) {
+  const auto note = [&](const std::string& what) {
     if (wrong.empty()) wrong = what;
   };
   if (one.rank() % 2 == 0) {
@@ -63,9 +63,9 @@ TEST(Calls, OfTwoCommunicatorsEndRightAtRandom) {
 // Callers start calls of all kinds, and helpers find their orders. (Who only polls looks for refusals by the clock, which stands
 // still here.)
 TEST(Calls, OfHelpersEndRightAtRandom) {
-  for (const auto &[callers, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1}}) {
+  for (const auto& [callers, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1}}) {
     for (unsigned seed = 0; seed < 4; ++seed) {
-      const auto body = [=, callers = callers](Communicators &comms) {
+      const auto body = [=, callers = callers](Communicators& comms) {
         return comms[0]->rank() < callers ? test::call_at_random(*comms[0], callers, 6, seed, 500, false) : test::help(*comms[0]);
       };
       const Explored explored = random_schedules(full_sweep() ? 1000 : 12, ranks(callers + helpers, 1, body, helpers));

@@ -11,7 +11,7 @@ namespace copse::schedules {
 namespace {
 
 bool full_sweep() {
-  const char *const sweep = std::getenv("TEST_SWEEP");
+  const char* const sweep = std::getenv("TEST_SWEEP");
   return sweep != nullptr && std::string_view(sweep) == "full";
 }
 
@@ -37,7 +37,7 @@ TEST(Executor, IsRightAtRandomAndWithOlderValues) {
 
 TEST(Executor, RunsEveryAlgorithmRightAtRandom) {
   std::uint64_t executions = 0, points = 0;
-  for (const Algorithm &algorithm : algorithms::all()) {
+  for (const Algorithm& algorithm : algorithms::all()) {
     for (int c = 0; c < plan::kCarriers; ++c) {
       const auto carrier = static_cast<plan::Carrier>(c);
       if (!algorithm.carries(carrier)) continue;
@@ -49,9 +49,8 @@ TEST(Executor, RunsEveryAlgorithmRightAtRandom) {
                                       {&algorithm, carrier, count, ranks - 1},
                                       {find(Collective::broadcast, "flat"), plan::Carrier::line, 1, 1}};
         const Explored explored = random_schedules(full_sweep() ? 200 : 6, node(ranks, parts), 100 * executions + 1);
-        EXPECT_EQ(explored.wrong.value_or(""), "")
-            << algorithms::name_of(algorithm.collective) << ' ' << algorithm.name << ' ' << plan::name_of(carrier) << ", "
-            << ranks << " ranks";
+        EXPECT_EQ(explored.wrong.value_or(""), "") << algorithms::name_of(algorithm.collective) << ' ' << algorithm.name << ' '
+                                                   << plan::name_of(carrier) << ", " << ranks << " ranks";
         executions += explored.executions;
         points += explored.points;
       }
@@ -63,7 +62,10 @@ TEST(Executor, RunsEveryAlgorithmRightAtRandom) {
 // A rank refuses a call. The other ranks leave the call if they must, and all ranks make the next call together.
 TEST(Refusals, LeaveNobodyOutOfStepInSchedulesOfAFewPreemptions) {
   for (const int ranks : {2, 3}) {
-    const Explored explored = every_schedule(full_sweep() ? 3 : ranks == 2 ? 2 : 1, node(ranks, refused_calls(ranks)), full_sweep() ? 200'000 : 3000);
+    const Explored explored = every_schedule(full_sweep() ? 3
+                                             : ranks == 2 ? 2
+                                                          : 1,
+                                             node(ranks, refused_calls(ranks)), full_sweep() ? 200'000 : 3000);
     EXPECT_EQ(explored.wrong.value_or(""), "") << ranks << " ranks";
     std::printf("%d ranks: %lu schedules%s\n", ranks, explored.executions, explored.whole ? "" : ", cut short");
   }

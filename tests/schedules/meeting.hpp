@@ -18,7 +18,7 @@ class Gathering {
   Gathering(int ranks, int rounds, int short_by)
       : ranks_(ranks), rounds_(rounds), short_by_(short_by), boards_(communicator::board_bytes(ranks) / 64) {}
 
-  void set_up(Execution &execution) {
+  void set_up(Execution& execution) {
     execution.watch(boards_.data(), boards_.size() * sizeof(Line), "the boards");
     for (int rank = 0; rank < ranks_; ++rank) execution.actor([this, rank] { run(rank); });
   }
@@ -36,8 +36,7 @@ class Gathering {
       std::vector<std::uint64_t> mine(words, static_cast<std::uint64_t>(value(rank)));
       std::vector<std::uint64_t> all(words * static_cast<std::size_t>(ranks_));
       const bool gathered = bootstrap->allgather(mine.data(), all.data(), words * 8);
-      if (gathered != (round < rounds_ - short_by_))
-        complain(gathered ? "a round without one" : "a round that all came to fails");
+      if (gathered != (round < rounds_ - short_by_)) complain(gathered ? "a round without one" : "a round that all came to fails");
       for (std::size_t i = 0; gathered && i < all.size(); ++i)
         if (all[i] != static_cast<std::uint64_t>(value(static_cast<int>(i / words)))) complain("another round's bytes");
       if (!gathered) return;
@@ -50,7 +49,7 @@ class Gathering {
 
 inline Prepare gathering(int ranks, int rounds, int short_by = 0) {
   auto kept = std::make_shared<std::unique_ptr<Gathering>>();
-  return [=](Execution &execution) {
+  return [=](Execution& execution) {
     *kept = std::make_unique<Gathering>(ranks, rounds, short_by);
     (*kept)->set_up(execution);
   };
@@ -60,7 +59,7 @@ inline Prepare gathering(int ranks, int rounds, int short_by = 0) {
 class Comings {
  public:
   explicit Comings(int ranks) : meeting_(ranks) {}
-  void set_up(Execution &execution) {
+  void set_up(Execution& execution) {
     for (int rank = 0; rank < meeting_.ranks(); ++rank) execution.actor([this, rank] { run(rank); });
   }
 
@@ -82,7 +81,7 @@ class Comings {
 
 inline Prepare comings(int ranks) {
   auto kept = std::make_shared<std::unique_ptr<Comings>>();
-  return [=](Execution &execution) {
+  return [=](Execution& execution) {
     *kept = std::make_unique<Comings>(ranks);
     (*kept)->set_up(execution);
   };

@@ -28,7 +28,7 @@ using test::CallBuffers;
 using test::ModelCall;
 
 struct Part {  // of a sequence of calls
-  const Algorithm *algorithm;
+  const Algorithm* algorithm;
   plan::Carrier carrier;
   std::size_t count;
   int root = 0;
@@ -37,11 +37,11 @@ struct Part {  // of a sequence of calls
 };
 
 // Returns the shortest rings for these plans: two lines and slots, or more than the lag of the steps of a loop.
-inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>> &plans) {
+inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>>& plans) {
   std::uint32_t lag = 1;
-  for (const auto &of_rank : plans)
-    for (const plan::Plan &plan : of_rank)
-      for (const plan::Section &section : plan.sections) lag = std::max<std::uint32_t>(lag, section.max_lag);
+  for (const auto& of_rank : plans)
+    for (const plan::Plan& plan : of_rank)
+      for (const plan::Section& section : plan.sections) lag = std::max<std::uint32_t>(lag, section.max_lag);
   engine::Geometry geometry;
   geometry.line_depth = std::bit_ceil(lag + 1);
   geometry.slots = {{{geometry.line_depth, 64}, {geometry.line_depth, 256}, {geometry.line_depth, 1024}}};
@@ -50,12 +50,12 @@ inline engine::Geometry short_rings(const std::vector<std::vector<plan::Plan>> &
 
 inline std::uint64_t seed_of(std::size_t part) { return part + 1; }
 
-inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vector<Part> &parts, void (*spoil)(plan::Plan &)) {
+inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vector<Part>& parts, void (*spoil)(plan::Plan&)) {
   const topology::Placement places(static_cast<std::size_t>(ranks));
   std::vector<std::vector<plan::Plan>> result(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Part &part = parts[i];
+      const Part& part = parts[i];
       ModelCall model;
       model.ranks = ranks;
       model.seed = seed_of(i);
@@ -67,7 +67,7 @@ inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vecto
       request.permutation = permutation;
       request.carrier = part.carrier;
       request.places = &places;
-      plan::Plan &plan = result[static_cast<std::size_t>(rank)].emplace_back(part.algorithm->plan(request));
+      plan::Plan& plan = result[static_cast<std::size_t>(rank)].emplace_back(part.algorithm->plan(request));
       if (spoil != nullptr) spoil(plan);
     }
   }
@@ -77,12 +77,12 @@ inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vecto
 // What a planted fault does to the plans or to the memory orders.
 struct Planted {
   enum class Order { right, line_stores, line_loads, progress_stores, progress_loads } order = Order::right;
-  void (*spoil)(plan::Plan &plan) = nullptr;
+  void (*spoil)(plan::Plan& plan) = nullptr;
 };
 
-inline engine::Call call_of(const communicator::Arguments &arguments, int rank, std::size_t fragment_count,
-                     const engine::Geometry &geometry, std::size_t pack) {
-  const algorithms::Traits &traits = algorithms::traits_of(arguments.collective);
+inline engine::Call call_of(const communicator::Arguments& arguments, int rank, std::size_t fragment_count,
+                            const engine::Geometry& geometry, std::size_t pack) {
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   engine::Call call;
   if (traits.has_input_buffer(rank, arguments.root)) call.input = arguments.input;
   if (traits.has_output(rank, arguments.root)) call.output = arguments.output;
@@ -103,12 +103,8 @@ struct alignas(4096) Page {
 class Node {
  public:
   Node(int ranks, std::vector<Part> parts, Planted planted, bool ends = false)
-      : plans_(plans_of(ranks, parts, planted.spoil)),
-        memory_(engine::Segment::bytes(short_rings(plans_), ranks) / sizeof(Page)),
-        segment_(memory_.front().bytes, short_rings(plans_)),
-        parts_(std::move(parts)),
-        planted_(planted),
-        ranks_(ranks),
+      : plans_(plans_of(ranks, parts, planted.spoil)), memory_(engine::Segment::bytes(short_rings(plans_), ranks) / sizeof(Page)),
+        segment_(memory_.front().bytes, short_rings(plans_)), parts_(std::move(parts)), planted_(planted), ranks_(ranks),
         ends_(ends) {
     std::vector<engine::Peer> peers(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
@@ -116,16 +112,15 @@ class Node {
       peers[static_cast<std::size_t>(rank)].same_process = true;
     }
     for (int rank = 0; rank < ranks; ++rank)
-      executors_.push_back(std::make_unique<engine::Executor>(
-          segment_, peers, rank, engine::WaitPolicy::oversubscribed(), nullptr,
-          [this](int other) { return other == 0 && ended_.load(); }));
+      executors_.push_back(std::make_unique<engine::Executor>(segment_, peers, rank, engine::WaitPolicy::oversubscribed(), nullptr,
+                                                              [this](int other) { return other == 0 && ended_.load(); }));
     for (int rank = 0; rank < ranks; ++rank) prepare(rank);
   }
 
-  void set_up(Execution &execution) {
+  void set_up(Execution& execution) {
     execution.watch(memory_.data(), memory_.size() * sizeof(Page), "the segment");
     for (int rank = 0; rank < ranks_; ++rank) {
-      for (auto &buffers : buffers_[static_cast<std::size_t>(rank)]) {
+      for (auto& buffers : buffers_[static_cast<std::size_t>(rank)]) {
         const communicator::Arguments arguments = buffers->arguments();
         const std::size_t bytes = arguments.count * arguments.element_bytes;
         if (arguments.output != nullptr && bytes > 0) execution.watch(arguments.output, bytes, "an output");
@@ -138,7 +133,7 @@ class Node {
     execution.afterwards([this] {
       for (int rank = 0; rank < ranks_; ++rank)
         for (std::size_t i = 0; i < parts_.size(); ++i) {
-          const CallBuffers &buffers = *buffers_[static_cast<std::size_t>(rank)][i];
+          const CallBuffers& buffers = *buffers_[static_cast<std::size_t>(rank)][i];
           if ((left_[static_cast<std::size_t>(rank)] >> i & 1) != 0) continue;
           if (const std::string wrong = buffers.wrong_bytes(); !wrong.empty())
             return "rank " + std::to_string(rank) + ": " + buffers.call().text() + ": " + wrong;
@@ -149,17 +144,17 @@ class Node {
 
  private:
   void prepare(int rank) {
-    auto &programs = programs_.emplace_back();
-    auto &buffers = buffers_.emplace_back();
+    auto& programs = programs_.emplace_back();
+    auto& buffers = buffers_.emplace_back();
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const Part &part = parts_[i];
+      const Part& part = parts_[i];
       const Collective collective = part.algorithm->collective;
       const bool reduces = algorithms::traits_of(collective).reduces;
       const auto r = static_cast<std::size_t>(rank);
       programs.push_back(executors_[r]->prepare(plans_[r][i]));
-      buffers.push_back(std::make_unique<CallBuffers>(
-          rank, ModelCall{collective, ranks_, part.root, &test::operation(0), reduces ? part.count : part.count * 8, false,
-                          false, seed_of(i)}));
+      buffers.push_back(
+          std::make_unique<CallBuffers>(rank, ModelCall{collective, ranks_, part.root, &test::operation(0),
+                                                        reduces ? part.count : part.count * 8, false, false, seed_of(i)}));
     }
   }
   void run(int rank) {
@@ -178,21 +173,22 @@ class Node {
       } else if ((r + i) % 2 == 1) {
         outcome = executors_[r]->run(programs_[r][i], call);
       } else {
-        while ((outcome = executors_[r]->advance(programs_[r][i], call, true)) == engine::Outcome::pending) std::this_thread::yield();
+        while ((outcome = executors_[r]->advance(programs_[r][i], call, true)) == engine::Outcome::pending)
+          std::this_thread::yield();
       }
       if (outcome == engine::Outcome::done) continue;
       if (outcome != engine::Outcome::refused || refusing == 0)
         complain("rank " + std::to_string(rank) + " came to an outcome other than done");
       // The buffers belong to the program again, which may overwrite them.
-      if (call.input != nullptr) std::memset(const_cast<void *>(call.input), 1, call.element_bytes);
+      if (call.input != nullptr) std::memset(const_cast<void*>(call.input), 1, call.element_bytes);
       if (call.output != nullptr) std::memset(call.output, 1, call.element_bytes);
       left_[r] |= 1U << i;
     }
     if (ends_ && rank == 0) ended_.store(true);
   }
-  void weaken(Execution &execution, int rank) const {
+  void weaken(Execution& execution, int rank) const {
     using Order = Planted::Order;
-    const engine::Line *const lines = segment_.lines(rank, 0);
+    const engine::Line* const lines = segment_.lines(rank, 0);
     const std::size_t bytes = segment_.geometry().lines_bytes();
     switch (planted_.order) {
       case Order::right: return;
@@ -219,14 +215,14 @@ class Node {
 
 inline Prepare node(int ranks, std::vector<Part> parts, Planted planted = {}) {
   auto kept = std::make_shared<std::unique_ptr<Node>>();
-  return [=](Execution &execution) {
+  return [=](Execution& execution) {
     *kept = std::make_unique<Node>(ranks, parts, planted);
     (*kept)->set_up(execution);
   };
 }
 
-inline const Algorithm *find(Collective collective, const char *name) {
-  const Algorithm *const found = algorithms::find(collective, name);
+inline const Algorithm* find(Collective collective, const char* name) {
+  const Algorithm* const found = algorithms::find(collective, name);
   EXPECT_NE(found, nullptr) << name;
   return found;
 }
@@ -239,7 +235,6 @@ inline std::vector<Part> mixed_calls() {
           {find(Collective::broadcast, "flat"), plan::Carrier::slot, 12, 0, 4},
           {find(Collective::broadcast, "flat"), plan::Carrier::line, 2, 0}};
 }
-
 
 // Calls that some ranks refuse: one rank alone, a root, all but one, or all. Between them are calls in which all ranks
 // must be in step. After the call that all refuse, only the root knows the ticket, because it has made the call before.
@@ -277,9 +272,9 @@ inline std::vector<Part> refused_calls(int ranks, std::uint64_t seed) {
 // Rank 0 gives its data and ends.
 inline Prepare node_with_end() {
   auto kept = std::make_shared<std::unique_ptr<Node>>();
-  return [=](Execution &execution) {
-    *kept = std::make_unique<Node>(
-        2, std::vector<Part>{{find(Collective::broadcast, "flat"), plan::Carrier::line, 1}}, Planted{}, true);
+  return [=](Execution& execution) {
+    *kept = std::make_unique<Node>(2, std::vector<Part>{{find(Collective::broadcast, "flat"), plan::Carrier::line, 1}}, Planted{},
+                                   true);
     (*kept)->set_up(execution);
   };
 }

@@ -14,9 +14,9 @@ namespace copse::schedules {
 namespace {
 
 // Removes the steps of one kind from a plan.
-void omit(plan::Plan &plan, plan::Kind kind) {
+void omit(plan::Plan& plan, plan::Kind kind) {
   std::vector<plan::Step> steps;
-  for (plan::Section &section : plan.sections) {
+  for (plan::Section& section : plan.sections) {
     const std::uint32_t first = section.first, count = section.count;
     section.first = static_cast<std::uint32_t>(steps.size());
     for (std::uint32_t i = first; i < first + count; ++i)
@@ -26,8 +26,8 @@ void omit(plan::Plan &plan, plan::Kind kind) {
   plan.steps = std::move(steps);
 }
 // Moves each step of one kind before the step that it follows.
-void hasten(plan::Plan &plan, plan::Kind kind) {
-  for (const plan::Section &section : plan.sections)
+void hasten(plan::Plan& plan, plan::Kind kind) {
+  for (const plan::Section& section : plan.sections)
     for (std::uint32_t i = section.first + 1; i < section.first + section.count; ++i)
       if (plan.steps[i].kind == kind) std::swap(plan.steps[i], plan.steps[i - 1]);
 }
@@ -51,17 +51,17 @@ struct Fault {
 std::vector<Fault> faults() {
   using Order = Planted::Order;
   const auto ordered = [](Order order) { return node(3, slots_alone(), {order, nullptr}); };
-  const auto spoilt = [](void (*spoil)(plan::Plan &)) { return node(3, slots_alone(), {Order::right, spoil}); };
+  const auto spoilt = [](void (*spoil)(plan::Plan&)) { return node(3, slots_alone(), {Order::right, spoil}); };
   return {
       {"order: lines posted without release", ordered(Order::line_stores)},
       {"order: lines awaited without acquire", ordered(Order::line_loads)},
       {"order: progress posted without release", ordered(Order::progress_stores)},
       {"order: progress read without acquire", ordered(Order::progress_loads)},
-      {"plan: no acquire", spoilt([](plan::Plan &plan) { omit(plan, plan::Kind::acquire); })},
-      {"plan: no await", spoilt([](plan::Plan &plan) { omit(plan, plan::Kind::await); })},
-      {"plan: a post before the copy", spoilt([](plan::Plan &plan) { hasten(plan, plan::Kind::post); })},
-      {"plan: done before the last copy", spoilt([](plan::Plan &plan) { hasten(plan, plan::Kind::done); })},
-      {"plan: no post", spoilt([](plan::Plan &plan) { omit(plan, plan::Kind::post); })},
+      {"plan: no acquire", spoilt([](plan::Plan& plan) { omit(plan, plan::Kind::acquire); })},
+      {"plan: no await", spoilt([](plan::Plan& plan) { omit(plan, plan::Kind::await); })},
+      {"plan: a post before the copy", spoilt([](plan::Plan& plan) { hasten(plan, plan::Kind::post); })},
+      {"plan: done before the last copy", spoilt([](plan::Plan& plan) { hasten(plan, plan::Kind::done); })},
+      {"plan: no post", spoilt([](plan::Plan& plan) { omit(plan, plan::Kind::post); })},
       {"addresses posted before they are written", node(2, addresses_alone())},
       {"a ring acquired a ticket early", node(2, slots_alone())},
       {"only the first rank is waited for before memory of an earlier call is written", node(3, slots_alone())},
@@ -91,7 +91,7 @@ class EveryFault : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(EveryFault, IsFound) {
   const Fault fault = faults()[GetParam()];
-  const auto with_it = [&](const std::function<Explored()> &explore) {
+  const auto with_it = [&](const std::function<Explored()>& explore) {
     return apart([&] {
       the_planted = fault.name;
       return explore();

@@ -31,12 +31,12 @@ constexpr std::uint64_t kHurried = 13;           // others then go on at one in 
 constexpr int kLooksMost = 3;                    // at one unchanged word; then the actor counts as waiting for it
 
 using Clock = std::array<std::uint32_t, kActorsMost>;
-void join(Clock &mine, const Clock &other) {
+void join(Clock& mine, const Clock& other) {
   for (std::size_t i = 0; i < kActorsMost; ++i) mine[i] = std::max(mine[i], other[i]);
 }
 
 struct Exceptions {  // of a thread, in the layout of the C++ library
-  void *caught;
+  void* caught;
   unsigned int uncaught;
 };
 
@@ -50,7 +50,7 @@ struct Actor {
   bool timed = false;               // a wait with a timeout
   bool woken = false;
   std::uint64_t rests_since = 0;    // counted in changes
-  void *on = nullptr;               // the mutex or condition that it waits for
+  void* on = nullptr;               // the mutex or condition that it waits for
   std::uint64_t joins = 0;
   int held = 0;                     // above 0: no other actor goes on
   std::uintptr_t looks_at = 0;      // the word that it has looked at in vain
@@ -86,8 +86,8 @@ struct Cell {  // the last accesses of a byte
 };
 struct Region {
   std::uintptr_t begin, end;
-  const char *name;
-  std::vector<Cell> *cells;
+  const char* name;
+  std::vector<Cell>* cells;
 };
 
 // Chooses one of `width` ways.
@@ -149,9 +149,7 @@ class Random final : public Chooser {
     if (preempts && random_() % every_ != 0) return 0;
     return preempts ? 1 + random_() % (width - 1) : random_() % width;
   }
-  std::size_t how_old(std::size_t width) override {
-    return width < 2 || !old_ || random_() % 4 != 0 ? 0 : random_() % width;
-  }
+  std::size_t how_old(std::size_t width) override { return width < 2 || !old_ || random_() % 4 != 0 ? 0 : random_() % width; }
   bool hurries() override { return hurries_ && random_() % 8 == 0; }
   [[nodiscard]] std::string name() const override { return "seed:" + std::to_string(seed_); }
 
@@ -164,7 +162,7 @@ class Random final : public Chooser {
 
 class Replay final : public Chooser {  // repeats a schedule of Everything
  public:
-  explicit Replay(const std::string &text) : name_(text) {
+  explicit Replay(const std::string& text) : name_(text) {
     std::istringstream in(text);
     std::string part;
     std::getline(in, part, ':');
@@ -193,7 +191,7 @@ class Replay final : public Chooser {  // repeats a schedule of Everything
 };
 
 struct World {
-  Chooser *chooser = nullptr;
+  Chooser* chooser = nullptr;
   std::vector<std::unique_ptr<Actor>> actors;
   int running = -1;
   ucontext_t home{};
@@ -203,7 +201,7 @@ struct World {
   std::int64_t time = 1'000'000'000;
   std::optional<std::string> wrong;
   std::unordered_map<std::uintptr_t, Word> words;
-  std::unordered_map<void *, Mutex> mutexes;
+  std::unordered_map<void*, Mutex> mutexes;
   std::vector<Region> regions;
   std::vector<Execution::Weakened> weakened;
   std::vector<std::pair<std::uintptr_t, std::size_t>> gone;
@@ -214,20 +212,20 @@ struct World {
 World world;
 bool is_acting = false;
 
-Actor &self() { return *world.actors[static_cast<std::size_t>(world.running)]; }
+Actor& self() { return *world.actors[static_cast<std::size_t>(world.running)]; }
 std::size_t my_number() { return static_cast<std::size_t>(world.running); }
 
-Exceptions &exceptions_of_thread() { return *reinterpret_cast<Exceptions *>(abi::__cxa_get_globals()); }
+Exceptions& exceptions_of_thread() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
 
 void go_home() {
   is_acting = false;
-  Actor &from = self();
+  Actor& from = self();
   from.exceptions = exceptions_of_thread();
   exceptions_of_thread() = world.home_exceptions;
   swapcontext(&from.context, &world.home);
 }
 
-bool can_go_on(const Actor &actor) {
+bool can_go_on(const Actor& actor) {
   if (actor.over) return false;
   switch (actor.state) {
     case Actor::State::ready: return true;
@@ -242,11 +240,11 @@ bool can_go_on(const Actor &actor) {
 void switch_to(int number) {
   if (number == world.running) return;
   if (world.told) std::fprintf(stderr, "[%d]", number);
-  Actor &from = self();
+  Actor& from = self();
   from.exceptions = exceptions_of_thread();
   from.error = errno;
   world.running = number;
-  Actor &to = self();
+  Actor& to = self();
   exceptions_of_thread() = to.exceptions;
   errno = to.error;
   swapcontext(&from.context, &to.context);
@@ -270,7 +268,7 @@ void leave_it_to_others() {
     world.time += kTick;
     if (++world.ticks > kTicksMost) complain("all wait for what nobody does");
     bool any = false;
-    for (const auto &actor : world.actors) {
+    for (const auto& actor : world.actors) {
       const bool polls = actor->state == Actor::State::resting || (actor->state == Actor::State::waiting && actor->timed);
       if (!actor->over && polls) actor->rests_since = world.changes - 1, any = true;
     }
@@ -281,7 +279,7 @@ void leave_it_to_others() {
 // A point at which another actor may go on.
 void point() {
   if (++world.points > kPointsMost) complain("no end in sight");
-  Actor &me = self();
+  Actor& me = self();
   ++me.knows[my_number()];
   if (me.held > 0 || (me.hurries > 0 && world.points % kHurried != 0)) return;
   std::array<int, kActorsMost> able{};
@@ -303,16 +301,16 @@ void changed() {
 
 // Copies by type, because memcpy would count as a plain access of an actor.
 template <class Visit>
-auto typed(std::uintptr_t address, std::size_t bytes, Visit &&visit) {
+auto typed(std::uintptr_t address, std::size_t bytes, Visit&& visit) {
   switch (bytes) {
-    case 1: return visit(reinterpret_cast<volatile std::uint8_t *>(address));
-    case 2: return visit(reinterpret_cast<volatile std::uint16_t *>(address));
-    case 4: return visit(reinterpret_cast<volatile std::uint32_t *>(address));
-    default: return visit(reinterpret_cast<volatile std::uint64_t *>(address));
+    case 1: return visit(reinterpret_cast<volatile std::uint8_t*>(address));
+    case 2: return visit(reinterpret_cast<volatile std::uint16_t*>(address));
+    case 4: return visit(reinterpret_cast<volatile std::uint32_t*>(address));
+    default: return visit(reinterpret_cast<volatile std::uint64_t*>(address));
   }
 }
 std::uint64_t memory_at(std::uintptr_t address, std::size_t bytes) {
-  return typed(address, bytes, [](auto *at) { return std::uint64_t{*at}; });
+  return typed(address, bytes, [](auto* at) { return std::uint64_t{*at}; });
 }
 
 // Forgets the words that lay in freed memory. freed() cannot do this itself, because the maps call it too.
@@ -321,26 +319,26 @@ void forget_freed() {
     const auto [begin, bytes] = world.freed[--world.freed_count];
     for (std::uintptr_t at = begin; at < begin + bytes; ++at)
       if (world.words.erase(at) != 0)
-        for (const auto &actor : world.actors) actor->seen.erase(at);
+        for (const auto& actor : world.actors) actor->seen.erase(at);
   }
 }
 
-Word &word_at(std::uintptr_t address, std::size_t bytes) {
+Word& word_at(std::uintptr_t address, std::size_t bytes) {
   forget_freed();
-  for (const auto &[begin, length] : world.gone)
+  for (const auto& [begin, length] : world.gone)
     if (address - begin < length) complain("actor " + std::to_string(my_number()) + " touches memory that is gone");
-  Word &word = world.words[address];
+  Word& word = world.words[address];
   const std::uint64_t value = memory_at(address, bytes);
   if (word.stores.empty() || word.stores.back().value != value) {  // new, or since initialised by a plain store
     word.stores.assign(1, Store{value, -1, 0, false, {}});
     word.sequential = 0;
-    for (const auto &actor : world.actors) actor->seen.erase(address);
+    for (const auto& actor : world.actors) actor->seen.erase(address);
   }
   return word;
 }
 
 bool weakened(std::uintptr_t address, bool store) {
-  return std::any_of(world.weakened.begin(), world.weakened.end(), [&](const Execution::Weakened &each) {
+  return std::any_of(world.weakened.begin(), world.weakened.end(), [&](const Execution::Weakened& each) {
     return each.stores == store && address - reinterpret_cast<std::uintptr_t>(each.begin) < each.bytes;
   });
 }
@@ -349,14 +347,14 @@ void enter() {
   const int number = world.running;
   try {
     self().body();
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     complain(std::string("an exception came out of an actor: ") + error.what());
   }
-  Actor &me = *world.actors[static_cast<std::size_t>(number)];
+  Actor& me = *world.actors[static_cast<std::size_t>(number)];
   ++me.knows[static_cast<std::size_t>(number)];
   me.over = true;
   changed();
-  if (std::all_of(world.actors.begin(), world.actors.end(), [](const auto &actor) { return actor->over; })) go_home();
+  if (std::all_of(world.actors.begin(), world.actors.end(), [](const auto& actor) { return actor->over; })) go_home();
   leave_it_to_others();
 }
 
@@ -365,7 +363,7 @@ int add_actor(std::function<void()> body) {
   auto actor = std::make_unique<Actor>();
   actor->body = std::move(body);
   static std::vector<std::unique_ptr<std::byte[]>> stacks(kActorsMost);
-  std::unique_ptr<std::byte[]> &stack = stacks[world.actors.size()];
+  std::unique_ptr<std::byte[]>& stack = stacks[world.actors.size()];
   if (!stack) stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
   getcontext(&actor->context);
   actor->context.uc_stack.ss_sp = stack.get();
@@ -377,7 +375,7 @@ int add_actor(std::function<void()> body) {
 }
 
 // Runs one execution. Returns what was wrong.
-std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std::uint64_t &points) {
+std::optional<std::string> execute(const Prepare& set_up, Chooser& chooser, std::uint64_t& points) {
   world.actors.clear();
   world.words.clear();
   world.mutexes.clear();
@@ -394,13 +392,13 @@ std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std:
   world.weakened = execution.weakened;
   static std::vector<std::unique_ptr<std::vector<Cell>>> cells;
   for (std::size_t i = 0; i < execution.watched.size(); ++i) {
-    const Execution::Memory &memory = execution.watched[i];
+    const Execution::Memory& memory = execution.watched[i];
     if (cells.size() == i) cells.push_back(std::make_unique<std::vector<Cell>>());
     if (cells[i]->size() < memory.bytes) cells[i]->resize(memory.bytes);
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.begin);
     world.regions.push_back({begin, begin + memory.bytes, memory.name, cells[i].get()});
   }
-  for (auto &body : execution.actors) add_actor(std::move(body));
+  for (auto& body : execution.actors) add_actor(std::move(body));
   world.home_exceptions = exceptions_of_thread();
   world.running = static_cast<int>(chooser.choose(world.actors.size(), false));
   is_acting = true;
@@ -418,8 +416,8 @@ std::optional<std::string> execute(const Prepare &set_up, Chooser &chooser, std:
   return world.wrong;
 }
 
-std::optional<Explored> replayed(const Prepare &set_up) {
-  const char *const text = std::getenv("TEST_SCHEDULE");
+std::optional<Explored> replayed(const Prepare& set_up) {
+  const char* const text = std::getenv("TEST_SCHEDULE");
   if (text == nullptr) return std::nullopt;
   Explored result;
   std::unique_ptr<Chooser> chooser;
@@ -438,26 +436,26 @@ std::optional<Explored> replayed(const Prepare &set_up) {
 
 bool acting() { return is_acting; }
 
-void complain(const std::string &what) {
+void complain(const std::string& what) {
   if (!world.wrong) world.wrong = what;
   if (is_acting) go_home();
 }
 
-void freed(const void *begin, std::size_t bytes) {
+void freed(const void* begin, std::size_t bytes) {
   if (is_acting && world.freed_count < world.freed.size())
     world.freed[world.freed_count++] = {reinterpret_cast<std::uintptr_t>(begin), bytes};
 }
 
-void let_go(const void *begin, std::size_t bytes) { world.gone.emplace_back(reinterpret_cast<std::uintptr_t>(begin), bytes); }
+void let_go(const void* begin, std::size_t bytes) { world.gone.emplace_back(reinterpret_cast<std::uintptr_t>(begin), bytes); }
 
 std::uint64_t load(std::uintptr_t address, std::size_t bytes, Order order) {
   point();
-  Actor &me = self();
-  Word &word = word_at(address, bytes);
+  Actor& me = self();
+  Word& word = word_at(address, bytes);
   const std::size_t newest = word.stores.size() - 1;
   std::size_t oldest = me.seen.contains(address) ? me.seen[address] : 0;
   for (std::size_t i = newest; i > oldest; --i) {
-    const Store &store = word.stores[i];
+    const Store& store = word.stores[i];
     if (store.writer < 0 || store.time <= me.knows[static_cast<std::size_t>(store.writer)]) oldest = i;
   }
   if (order.sequential) oldest = std::max(oldest, word.sequential);
@@ -465,7 +463,7 @@ std::uint64_t load(std::uintptr_t address, std::size_t bytes, Order order) {
   const bool waits = me.looks_at == address && me.looks > 0;
   const std::size_t seen = waits ? newest : newest - world.chooser->how_old(newest - oldest + 1);
   me.seen[address] = seen;
-  const Store &store = word.stores[seen];
+  const Store& store = word.stores[seen];
   if (order.acquires && store.releases && !weakened(address, false)) join(me.knows, store.released);
   const std::uint64_t value = store.value;  // a copy: in rest() other actors go on and may store
   if (me.looks_at == address && me.sees == value) {
@@ -479,8 +477,8 @@ std::uint64_t load(std::uintptr_t address, std::size_t bytes, Order order) {
 }
 
 namespace {
-void put(std::uintptr_t address, std::size_t bytes, Word &word, Store next, Order order) {
-  Actor &me = self();
+void put(std::uintptr_t address, std::size_t bytes, Word& word, Store next, Order order) {
+  Actor& me = self();
   next.writer = world.running;
   next.time = me.knows[my_number()];
   if (order.releases && !weakened(address, true)) {
@@ -489,9 +487,8 @@ void put(std::uintptr_t address, std::size_t bytes, Word &word, Store next, Orde
   }
   ++me.knows[my_number()];  // what follows is not part of this release
   const bool differs = word.stores.back().value != next.value;
-  typed(address, bytes, [&](auto *at) {
-    *at = static_cast<std::remove_volatile_t<std::remove_pointer_t<decltype(at)>>>(next.value);
-  });
+  typed(address, bytes,
+        [&](auto* at) { *at = static_cast<std::remove_volatile_t<std::remove_pointer_t<decltype(at)>>>(next.value); });
   word.stores.push_back(next);
   if (order.sequential) word.sequential = word.stores.size() - 1;
   me.seen[address] = word.stores.size() - 1;
@@ -507,10 +504,10 @@ void store(std::uintptr_t address, std::size_t bytes, std::uint64_t value, Order
 }
 
 std::uint64_t modify(std::uintptr_t address, std::size_t bytes, Order order,
-                     const std::function<std::uint64_t(std::uint64_t, bool &)> &change) {
+                     const std::function<std::uint64_t(std::uint64_t, bool&)>& change) {
   point();
-  Actor &me = self();
-  Word &word = word_at(address, bytes);
+  Actor& me = self();
+  Word& word = word_at(address, bytes);
   const Store old = word.stores.back();
   bool changes = true;
   std::uint64_t value = change(old.value, changes);
@@ -524,16 +521,16 @@ std::uint64_t modify(std::uintptr_t address, std::size_t bytes, Order order,
   return old.value;
 }
 
-void plain(const void *begin, std::size_t bytes, bool writes) {
+void plain(const void* begin, std::size_t bytes, bool writes) {
   if (!is_acting || world.regions.empty()) return;
   const auto from = reinterpret_cast<std::uintptr_t>(begin);
-  Actor &me = self();
+  Actor& me = self();
   const std::size_t mine = my_number();
-  for (const Region &region : world.regions) {
+  for (const Region& region : world.regions) {
     if (from + bytes <= region.begin || from >= region.end) continue;
     const std::uintptr_t end = std::min(from + bytes, region.end);
     for (std::uintptr_t at = std::max(from, region.begin); at < end; ++at) {
-      Cell &cell = (*region.cells)[at - region.begin];
+      Cell& cell = (*region.cells)[at - region.begin];
       if (cell.execution != world.execution) {
         cell = Cell{};
         cell.execution = world.execution;
@@ -556,9 +553,9 @@ void plain(const void *begin, std::size_t bytes, bool writes) {
   }
 }
 
-bool lock(void *mutex, bool tries) {
+bool lock(void* mutex, bool tries) {
   point();
-  Actor &me = self();
+  Actor& me = self();
   while (world.mutexes[mutex].owner >= 0) {
     if (tries) return false;
     if (world.mutexes[mutex].owner == world.running) complain("a mutex is locked twice by one actor");
@@ -567,32 +564,32 @@ bool lock(void *mutex, bool tries) {
     leave_it_to_others();
     me.state = Actor::State::ready;
   }
-  Mutex &mine = world.mutexes[mutex];
+  Mutex& mine = world.mutexes[mutex];
   mine.owner = world.running;
   join(me.knows, mine.released);
   return true;
 }
 
-void unlock(void *mutex) {
-  Actor &me = self();
+void unlock(void* mutex) {
+  Actor& me = self();
   ++me.knows[my_number()];
-  Mutex &mine = world.mutexes[mutex];
+  Mutex& mine = world.mutexes[mutex];
   if (mine.owner != world.running) complain("a mutex is unlocked by another");
   mine.owner = -1;
   join(mine.released, me.knows);
   point();
 }
 
-bool wait_condition(void *condition, void *mutex, bool timed) {
+bool wait_condition(void* condition, void* mutex, bool timed) {
   point();
-  Actor &me = self();
+  Actor& me = self();
   me.state = Actor::State::waiting;
   me.on = condition;
   me.timed = timed;
   me.woken = false;
   me.rests_since = world.changes;
   ++me.knows[my_number()];
-  Mutex &mine = world.mutexes[mutex];
+  Mutex& mine = world.mutexes[mutex];
   mine.owner = -1;
   join(mine.released, me.knows);
   ++me.knows[my_number()];
@@ -603,15 +600,15 @@ bool wait_condition(void *condition, void *mutex, bool timed) {
   return woken;
 }
 
-void wake(void *condition) {
+void wake(void* condition) {
   point();
-  for (const auto &actor : world.actors)
+  for (const auto& actor : world.actors)
     if (!actor->over && actor->state == Actor::State::waiting && actor->on == condition) actor->woken = true;
   changed();
 }
 
 void rest() {
-  Actor &me = self();
+  Actor& me = self();
   me.looks = 0;
   if (me.held > 0) return;
   if (me.hurries == 0 && world.chooser->hurries()) me.hurries = kHurry;
@@ -642,7 +639,7 @@ std::uint64_t begin_actor(std::function<void()> body) {
 
 void join_actor(std::uint64_t number) {
   point();
-  Actor &me = self();
+  Actor& me = self();
   me.joins = number - 1;
   if (!world.actors[me.joins]->over) {
     me.state = Actor::State::joining;
@@ -656,7 +653,7 @@ void hold(bool held) {
   if (is_acting) self().held += held ? 1 : -1;
 }
 
-Explored every_schedule(int preemptions, const Prepare &set_up, std::uint64_t most) {
+Explored every_schedule(int preemptions, const Prepare& set_up, std::uint64_t most) {
   if (auto result = replayed(set_up)) return *result;
   Explored result;
   Everything chooser(preemptions);
@@ -669,7 +666,7 @@ Explored every_schedule(int preemptions, const Prepare &set_up, std::uint64_t mo
   return result;
 }
 
-Explored random_schedules(std::uint64_t count, const Prepare &set_up, std::uint64_t seed) {
+Explored random_schedules(std::uint64_t count, const Prepare& set_up, std::uint64_t seed) {
   if (auto result = replayed(set_up)) return *result;
   Explored result;
   while (result.executions < count && !result.wrong) {
@@ -679,7 +676,7 @@ Explored random_schedules(std::uint64_t count, const Prepare &set_up, std::uint6
   return result;
 }
 
-Explored apart(const std::function<Explored()> &explore) {
+Explored apart(const std::function<Explored()>& explore) {
   int ends[2];
   if (pipe(ends) != 0) return {0, 0, false, "no pipe"};
   const pid_t child = fork();

@@ -27,19 +27,19 @@ namespace copse::schedules {
 class Execution {
  public:
   void actor(std::function<void()> body) { actors.push_back(std::move(body)); }
-  void watch(const void *begin, std::size_t bytes, const char *name) { watched.push_back({begin, bytes, name}); }
+  void watch(const void* begin, std::size_t bytes, const char* name) { watched.push_back({begin, bytes, name}); }
   // Takes the order from atomic stores, or from atomic loads, in this memory. For planted faults.
-  void weaken(const void *begin, std::size_t bytes, bool stores) { weakened.push_back({begin, bytes, stores}); }
+  void weaken(const void* begin, std::size_t bytes, bool stores) { weakened.push_back({begin, bytes, stores}); }
   // `check` runs after all actors have ended. It returns what is wrong, or an empty text.
   void afterwards(std::function<std::string()> check) { check_ = std::move(check); }
 
   struct Memory {
-    const void *begin;
+    const void* begin;
     std::size_t bytes;
-    const char *name;
+    const char* name;
   };
   struct Weakened {
-    const void *begin;
+    const void* begin;
     std::size_t bytes;
     bool stores;
   };
@@ -49,13 +49,13 @@ class Execution {
   std::function<std::string()> check_ = [] { return std::string{}; };
 };
 // Makes a fresh world before each execution. What it makes must live as long as the bodies of the actors.
-using Prepare = std::function<void(Execution &)>;
+using Prepare = std::function<void(Execution&)>;
 
 // An actor calls this to end the execution with a complaint. It does not return in an actor.
-void complain(const std::string &what);
+void complain(const std::string& what);
 
 // From now on no atomic in this memory may be accessed, as if the memory were freed.
-void let_go(const void *begin, std::size_t bytes);
+void let_go(const void* begin, std::size_t bytes);
 
 struct Explored {
   std::uint64_t executions = 0, points = 0;  // points: where another actor might have gone on
@@ -64,11 +64,11 @@ struct Explored {
 };
 
 // Explores every schedule with at most `preemptions` unforced switches.
-[[nodiscard]] Explored every_schedule(int preemptions, const Prepare &set_up, std::uint64_t most = UINT64_MAX);
+[[nodiscard]] Explored every_schedule(int preemptions, const Prepare& set_up, std::uint64_t most = UINT64_MAX);
 // Explores `count` random schedules. In these, loads sometimes see older values.
-[[nodiscard]] Explored random_schedules(std::uint64_t count, const Prepare &set_up, std::uint64_t seed = 1);
+[[nodiscard]] Explored random_schedules(std::uint64_t count, const Prepare& set_up, std::uint64_t seed = 1);
 
 // Runs an exploration in a forked process, because an exploration that finds a fault leaves its actors where they are.
-[[nodiscard]] Explored apart(const std::function<Explored()> &explore);
+[[nodiscard]] Explored apart(const std::function<Explored()>& explore);
 
 }  // namespace copse::schedules

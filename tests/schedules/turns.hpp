@@ -48,9 +48,9 @@ class Turns {
   enum class Kind { threads, thread_of_copse, exception };
   explicit Turns(Kind kind, int threads) : kind_(kind), works_(static_cast<std::size_t>(threads)) {
     progress_.set_crowded();
-    for (auto &work : works_) work = std::make_unique<Work>();
+    for (auto& work : works_) work = std::make_unique<Work>();
   }
-  void set_up(Execution &execution) {
+  void set_up(Execution& execution) {
     for (std::size_t i = 0; i < works_.size(); ++i) {
       execution.watch(&works_[i]->left, 2 * sizeof(int), "a communicator");
       execution.actor([this, i] { run(i); });
@@ -60,7 +60,7 @@ class Turns {
 
  private:
   void run(std::size_t number) {
-    Work &work = *works_[number];
+    Work& work = *works_[number];
     const bool alone = kind_ == Kind::thread_of_copse;
     if (alone && !progress_.ask_for_help()) complain("no thread");
     for (int job = 1; job <= 2; ++job) {
@@ -68,7 +68,7 @@ class Turns {
       try {
         progress_.give(work, [&] { work.start(3); });
         wait(work, alone);
-      } catch (const std::runtime_error &) {  // the next call continues the job
+      } catch (const std::runtime_error&) {  // the next call continues the job
         if (!work.over.load(std::memory_order_acquire)) wait(work, alone);
       }
       // A blocking call: Communicator::State::finish_started, then the work without a turn.
@@ -83,12 +83,12 @@ class Turns {
     if (alone) progress_.end_help();
     progress_.remove(work);
     work.data = -1;
-    let_go(static_cast<Progress::Task *>(&work), sizeof(Progress::Task));
+    let_go(static_cast<Progress::Task*>(&work), sizeof(Progress::Task));
     if (alone) progress_.dismiss_helper();
   }
   // Waits like Communicator::wait. If `alone`, the program computes instead, and Copse's thread brings the call to its
   // end.
-  void wait(Work &work, bool alone) {
+  void wait(Work& work, bool alone) {
     const auto over = [&] { return work.over.load(std::memory_order_acquire); };
     if (alone) {
       while (!over()) sched_yield();
@@ -107,7 +107,7 @@ class Turns {
 
 inline Prepare turns(Turns::Kind kind, int threads) {
   auto kept = std::make_shared<std::unique_ptr<Turns>>();
-  return [=](Execution &execution) {
+  return [=](Execution& execution) {
     *kept = std::make_unique<Turns>(kind, threads);
     (*kept)->set_up(execution);
   };

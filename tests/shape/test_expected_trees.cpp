@@ -28,8 +28,7 @@ std::string drawn(const std::string& title, const Hierarchy& hierarchy, const Pl
   const Tree tree = make_tree(hierarchy, placement, root);
   std::ostringstream out;
   out << "== " << title << ": " << tree.size() << " ranks, root " << root << ", " << steps(tree) << " steps, crosses";
-  for (const topology::Level level : kAllLevels)
-    out << ' ' << level_name(level) << ' ' << crossings(tree, placement, level);
+  for (const topology::Level level : kAllLevels) out << ' ' << level_name(level) << ' ' << crossings(tree, placement, level);
   out << '\n' << to_text(tree, placement);
   return out.str();
 }

@@ -61,8 +61,7 @@ class OnRecordedMachines : public testing::TestWithParam<std::string> {};
 
 TEST_P(OnRecordedMachines, TreesCrossEveryLevelTheMinimumOfTimes) {
   const Machine machine = Machine::from(GetParam());
-  const std::vector<Arrangement> arrangements = {
-      kBinomial, kFlat, {Form::k_nomial, 4}, {Form::chain, 0}, {Form::k_ary, 2}};
+  const std::vector<Arrangement> arrangements = {kBinomial, kFlat, {Form::k_nomial, 4}, {Form::chain, 0}, {Form::k_ary, 2}};
   for (const Layout& layout : layouts(machine)) {
     const int ranks = static_cast<int>(layout.placement.size());
     const int stride = stride_of_roots(ranks);

@@ -11,14 +11,13 @@
 namespace copse::shape {
 namespace {
 
-const std::vector<Arrangement> kArrangements = {{Form::flat, 0},     {Form::chain, 0},    {Form::k_nomial, 2},
-                                                {Form::k_nomial, 3}, {Form::k_nomial, 4}, {Form::k_nomial, 9},
-                                                {Form::k_ary, 2},    {Form::k_ary, 3},    {Form::k_ary, 5},
-                                                {Form::bine, 0}};
+const std::vector<Arrangement> kArrangements = {{Form::flat, 0},     {Form::chain, 0},    {Form::k_nomial, 2}, {Form::k_nomial, 3},
+                                                {Form::k_nomial, 4}, {Form::k_nomial, 9}, {Form::k_ary, 2},    {Form::k_ary, 3},
+                                                {Form::k_ary, 5},    {Form::bine, 0}};
 
 std::string title(Arrangement arrangement, int ranks, int root) {
-  return "form " + std::to_string(static_cast<int>(arrangement.form)) + " radix " + std::to_string(arrangement.radix) +
-         " ranks " + std::to_string(ranks) + " root " + std::to_string(root);
+  return "form " + std::to_string(static_cast<int>(arrangement.form)) + " radix " + std::to_string(arrangement.radix) + " ranks " +
+         std::to_string(ranks) + " root " + std::to_string(root);
 }
 
 void expect_tree(const Tree& tree, int ranks, int root) {
@@ -126,8 +125,7 @@ TEST(Tree, BineIsTheNegabinaryTree) {
       const unsigned form = digits_of(rank);
       int equal = 1;
       while (equal < digits && ((form >> equal) & 1) == (form & 1)) ++equal;
-      EXPECT_EQ(tree.parent[static_cast<std::size_t>(rank)], rank_of[form ^ ((1U << equal) - 1)]) << rank << " of "
-                                                                                                << ranks;
+      EXPECT_EQ(tree.parent[static_cast<std::size_t>(rank)], rank_of[form ^ ((1U << equal) - 1)]) << rank << " of " << ranks;
     }
   }
 }
@@ -194,8 +192,7 @@ TEST(Tree, CombiningOrderGivesRankOrder) {
         for (const int rank : order) {
           std::string combined;
           for (const int part : combining_order(tree, rank)) {
-            combined +=
-                part == rank ? std::string(1, static_cast<char>('A' + rank)) : value[static_cast<std::size_t>(part)];
+            combined += part == rank ? std::string(1, static_cast<char>('A' + rank)) : value[static_cast<std::size_t>(part)];
           }
           value[static_cast<std::size_t>(rank)] = combined;
         }

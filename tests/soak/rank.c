@@ -31,12 +31,14 @@ static uint64_t draw(uint64_t below) {
   return mixed(drawn) % below;
 }
 
-static int64_t element(uint64_t call, int rank, size_t i) { return (int64_t)(mixed(call * 1000003 + (uint64_t)rank * 7919 + i) >> 40); }
+static int64_t element(uint64_t call, int rank, size_t i) {
+  return (int64_t)(mixed(call * 1000003 + (uint64_t)rank * 7919 + i) >> 40);
+}
 
-static const char *name;
+static const char* name;
 static int rank, ranks;
 
-static _Noreturn void end(int code, const char *format, ...) {
+static _Noreturn void end(int code, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   printf("%s rank %d: ", name, rank);
@@ -46,20 +48,23 @@ static _Noreturn void end(int code, const char *format, ...) {
   _exit(code);
 }
 
-static _Noreturn void end_of(copse_status status, const copse_comm *comm, const char *where, uint64_t done) {
+static _Noreturn void end_of(copse_status status, const copse_comm* comm, const char* where, uint64_t done) {
   if (status == COPSE_ERROR_MISMATCH && strstr(copse_comm_message(comm), "one has ended") != NULL) status = COPSE_ERROR_LOST;
-  const int code = status == COPSE_ERROR_LOST ? kLost : status == COPSE_ERROR_MEMORY ? kStarved
-                   : status == COPSE_ERROR_UNREACHABLE ? kNotMet : kWrong;
+  const int code = status == COPSE_ERROR_LOST          ? kLost
+                   : status == COPSE_ERROR_MEMORY      ? kStarved
+                   : status == COPSE_ERROR_UNREACHABLE ? kNotMet
+                                                       : kWrong;
   end(code, "%s after %llu calls: %s", where, (unsigned long long)done, copse_comm_message(comm));
 }
 
-static void expect(int64_t found, int64_t expected, const char *what, uint64_t call, size_t i) {
+static void expect(int64_t found, int64_t expected, const char* what, uint64_t call, size_t i) {
   if (found != expected)
-    end(kWrong, "call %llu, %s: element %zu is %lld, expected %lld", (unsigned long long)call, what, i, (long long)found, (long long)expected);
+    end(kWrong, "call %llu, %s: element %zu is %lld, expected %lld", (unsigned long long)call, what, i, (long long)found,
+        (long long)expected);
 }
 
 static int descriptors(void) {
-  DIR *folder = opendir("/proc/self/fd");
+  DIR* folder = opendir("/proc/self/fd");
   int count = 0;
   while (folder != NULL && readdir(folder) != NULL) ++count;
   if (folder != NULL) closedir(folder);
@@ -67,7 +72,7 @@ static int descriptors(void) {
 }
 
 static int mappings(void) {
-  FILE *maps = fopen("/proc/self/maps", "r");
+  FILE* maps = fopen("/proc/self/maps", "r");
   char line[512];
   int count = 0;
   while (maps != NULL && fgets(line, sizeof line, maps) != NULL) count += strstr(line, "memfd:copse") != NULL;
@@ -77,14 +82,14 @@ static int mappings(void) {
 
 static int64_t *in, *out;
 
-static copse_status call_once(copse_comm *comm, uint64_t call) {
+static copse_status call_once(copse_comm* comm, uint64_t call) {
   static const size_t counts[] = {1, 3, 15, 100, 1000, 9000, 40000, 100000};
   size_t count = counts[draw(8)];
   const int root = (int)draw((uint64_t)ranks), started = draw(4) == 0;
   const size_t all = count * (size_t)ranks > kLongest ? kLongest / (size_t)ranks : count; /* of a block */
-  copse_request *request = NULL;
+  copse_request* request = NULL;
   copse_status status = COPSE_OK;
-#define CALL(function, ...) \
+#define CALL(function, ...)                                                                          \
   (status = started ? copse_start_##function(__VA_ARGS__, &request) : copse_##function(__VA_ARGS__), \
    status == COPSE_OK && started ? copse_wait(&request) : status)
   for (size_t i = 0; i < count; ++i) in[i] = element(call, rank, i);
@@ -124,7 +129,7 @@ static copse_status call_once(copse_comm *comm, uint64_t call) {
 #undef CALL
 }
 
-int main(int count, char **arguments) {
+int main(int count, char** arguments) {
   if (count != 8) return 2;
   name = arguments[1];
   rank = atoi(arguments[2]);
@@ -142,7 +147,7 @@ int main(int count, char **arguments) {
   for (uint64_t round = 0; round < rounds; ++round) {
     char here[96];
     snprintf(here, sizeof here, "%s-%llu", name, (unsigned long long)round);
-    copse_comm *comm = NULL;
+    copse_comm* comm = NULL;
     copse_status status = copse_comm_join(here, rank, ranks, timeout, &comm);
     if (status != COPSE_OK) end_of(status, NULL, "joining", done);
     drawn = seed * 131 + round;

@@ -9,11 +9,11 @@
 namespace copse::text {
 namespace {
 
-std::string mistake_in(const std::string &document) {
+std::string mistake_in(const std::string& document) {
   try {
     static_cast<void>(Json::parse(document, "f"));
     return {};
-  } catch (const FileError &error) {
+  } catch (const FileError& error) {
     return error.what();
   }
 }
@@ -22,7 +22,7 @@ TEST(Words, SizesHaveUnits) {
   EXPECT_EQ(size_in("32768"), 32768U);
   EXPECT_EQ(size_in("32K"), 32768U);
   EXPECT_EQ(size_in("1T"), std::size_t{1} << 40);
-  for (const char *wrong : {"", "K", "-1", "1.5K", "1KB", "99999999999999999999", "200T"}) EXPECT_FALSE(size_in(wrong)) << wrong;
+  for (const char* wrong : {"", "K", "-1", "1.5K", "1KB", "99999999999999999999", "200T"}) EXPECT_FALSE(size_in(wrong)) << wrong;
 }
 
 TEST(Words, TheNearestIsGuessed) {
@@ -61,7 +61,8 @@ TEST(Json, NumbersAreExact) {
   const Json document = Json::parse("[0e121, -0.0, 13.0612, 1e-6, 9007199254740993, 123456789012345678901234567890, 5e-324]", "f");
   const double expected[] = {0, 0, 13.0612, 1e-6, 9007199254740992, 123456789012345678901234567890.0, 5e-324};
   for (std::size_t i = 0; i < std::size(expected); ++i) EXPECT_EQ(document.list()[i].number(), expected[i]) << i;
-  for (const char *wrong : {"[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[0x10]", "[1e999]", "[1e-999]"}) EXPECT_NE(mistake_in(wrong), "") << wrong;
+  for (const char* wrong : {"[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[0x10]", "[1e999]", "[1e-999]"})
+    EXPECT_NE(mistake_in(wrong), "") << wrong;
 }
 
 TEST(Json, MessagesAreOneShortLine) {
@@ -76,10 +77,10 @@ TEST(Json, MessagesAreOneShortLine) {
 
 TEST(Json, WrongKindsAndRangesAreRefusedWithTheirLine) {
   const Json document = Json::parse("{\"n\": 3,\n\"s\": \"x\",\n\"f\": 2.5}", "f");
-  const auto refusal = [](auto &&call) {
+  const auto refusal = [](auto&& call) {
     try {
       static_cast<void>(call());
-    } catch (const FileError &error) {
+    } catch (const FileError& error) {
       return std::string(error.what());
     }
     return std::string();
@@ -101,14 +102,15 @@ TEST(Json, MembersThatNobodyAsksForAreRefused) {
   try {
     members.end();
     FAIL() << "flga was not asked for";
-  } catch (const FileError &error) {
+  } catch (const FileError& error) {
     EXPECT_EQ(std::string(error.what()), "f:2: a level has no member 'flga'; did you mean 'flag'? (known: flag line none)");
   }
 }
 
 // Whatever stands in a file: a document, or a message that begins with the place.
 TEST(Json, GarbledDocumentsAreRefused) {
-  const std::string good = "{\"schema\": \"x\", \"rows\": [{\"a\": [1, null], \"b\": -2.5e3, \"c\": \"\\u00e9\"}, {}, [true, false]]}";
+  const std::string good =
+      "{\"schema\": \"x\", \"rows\": [{\"a\": [1, null], \"b\": -2.5e3, \"c\": \"\\u00e9\"}, {}, [true, false]]}";
   std::mt19937 random(7);  // NOLINT: the same every time
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,31 @@ def test_files_stay_readable():
         if (lines := sum(1 for line in text_of(path).splitlines() if line.strip())) > LINES_OF_CODE_MAX
     }
     assert long == {}, f"more than {LINES_OF_CODE_MAX} lines that are not blank"
+
+
+LINE_MAX = 132  # also .clang-format's ColumnLimit
+FORMATTER = Path(sys.executable).with_name("clang-format")
+
+
+def badly_laid_out(files: list[Path]) -> list[str]:
+    """Returns the lines of C and C++ that clang-format would change, and those that are too long. It leaves comments and long texts alone."""
+    formatted = [str(path) for path in files if path.suffix != ".def"]  # a list of macro calls is no C++
+    done = subprocess.run([FORMATTER, f"--style=file:{ROOT / '.clang-format'}", "--dry-run", "-Werror", *formatted], capture_output=True, text=True)
+    wrong = re.findall(r"^(\S+:\d+):\d+: error", done.stderr, re.MULTILINE)
+    assert bool(wrong) == (done.returncode != 0), done.stderr
+    return wrong + [f"{path}:{number}" for path in files for number, line in enumerate(text_of(path).splitlines(), 1) if len(line) > LINE_MAX]
+
+
+def test_every_file_has_the_layout():
+    """`build/venv/bin/clang-format -i FILE` makes it."""
+    files = [path for path in CODE if path.suffix in (".c", ".cpp", ".h", ".hpp", ".def")]
+    assert len(files) > 400 and badly_laid_out(files) == []
+
+
+def test_a_wrong_layout_is_noticed(tmp_path):
+    source = tmp_path / "wrong.cpp"
+    source.write_text(f"int f() {{ return 1; }}\nint  g();\n// {'long' * 40}\n")
+    assert badly_laid_out([source]) == [f"{source}:2", f"{source}:3"]
 
 
 FUNCTION_LINES_MAX, FIELDS_MAX = 60, 12

@@ -75,10 +75,9 @@ TEST(Guest, RespectsALauncher) {
 
 // A cpuset cgroup takes processors and memory away. The machine is what is left.
 TEST(Guest, HonoursCpusets) {
-  ASSERT_EQ(
-      system("mkdir -p /tmp/cg && mount -t cgroup2 none /tmp/cg && echo +cpuset > /tmp/cg/cgroup.subtree_control && "
-             "mkdir /tmp/cg/part && echo 2-5 > /tmp/cg/part/cpuset.cpus && echo 1-2 > /tmp/cg/part/cpuset.mems"),
-      0);
+  ASSERT_EQ(system("mkdir -p /tmp/cg && mount -t cgroup2 none /tmp/cg && echo +cpuset > /tmp/cg/cgroup.subtree_control && "
+                   "mkdir /tmp/cg/part && echo 2-5 > /tmp/cg/part/cpuset.cpus && echo 1-2 > /tmp/cg/part/cpuset.mems"),
+            0);
   ASSERT_EQ(system(("echo " + std::to_string(getpid()) + " > /tmp/cg/part/cgroup.procs").c_str()), 0);
   const Machine machine = Machine::discover();
   EXPECT_EQ(machine.processors_in(Level::node, 0), (CpuSet{2, 3, 4, 5}));

@@ -40,8 +40,7 @@ void confine_to(unsigned cpu) {
 void forbid_binding() {
   sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const sock_fprog program{sizeof filter / sizeof filter[0], filter};
   ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
@@ -134,8 +133,7 @@ TEST_F(BindingHere, AWholeRegionNeedsNoBindingIfThereIsOnlyOne) {
   }
   EXPECT_EQ(needless_here(BindingPolicy::numa), "there is only one NUMA region");
   in_a_thread([&] {
-    EXPECT_EQ(bind_this_thread(machine_, BindingPolicy::numa, 0, 2).explanation,
-              "not bound: there is only one NUMA region");
+    EXPECT_EQ(bind_this_thread(machine_, BindingPolicy::numa, 0, 2).explanation, "not bound: there is only one NUMA region");
   });
 }
 

@@ -41,11 +41,10 @@ TEST(Layout, EveryCoreOnceWhenRanksFillTheMachine) {
     const Machine machine = Machine::from(recorded.name);
     for (const int nodes : {1, 3}) {
       const int ranks = machine.count(Level::core) * nodes;
-      for (const Placement& placement : {place_block(machine, nodes, ranks), place_cyclic(machine, nodes, ranks),
-                                         place_random(machine, nodes, ranks, 7)}) {
+      for (const Placement& placement :
+           {place_block(machine, nodes, ranks), place_cyclic(machine, nodes, ranks), place_random(machine, nodes, ranks, 7)}) {
         EXPECT_EQ(distinct(placement, Level::core), static_cast<std::size_t>(ranks)) << recorded.name;
-        EXPECT_EQ(distinct(placement, Level::numa), machine.regions().size() * static_cast<std::size_t>(nodes))
-            << recorded.name;
+        EXPECT_EQ(distinct(placement, Level::numa), machine.regions().size() * static_cast<std::size_t>(nodes)) << recorded.name;
         EXPECT_EQ(distinct(placement, Level::node), static_cast<std::size_t>(nodes)) << recorded.name;
       }
     }
@@ -54,8 +53,7 @@ TEST(Layout, EveryCoreOnceWhenRanksFillTheMachine) {
 
 TEST(Layout, MoreRanksThanCoresShareCores) {
   const Machine machine = Machine::from("juropa");
-  for (const Placement& placement :
-       {place_block(machine, 1, 24), place_cyclic(machine, 1, 24), place_random(machine, 1, 24, 1)}) {
+  for (const Placement& placement : {place_block(machine, 1, 24), place_cyclic(machine, 1, 24), place_random(machine, 1, 24, 1)}) {
     std::map<std::int32_t, int> load;
     for (const std::int32_t core : ids(placement, Level::core)) ++load[core];
     EXPECT_EQ(load.size(), 8U);

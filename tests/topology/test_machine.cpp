@@ -79,11 +79,9 @@ TEST_P(Recorded, HasThePapersCounts) {
 
 INSTANTIATE_TEST_SUITE_P(All, Recorded,
                          testing::Values(Expected{"ig", 2, 8, 8, 8, 48, 48}, Expected{"zoot", 0, 4, 1, 0, 8, 16},
-                                         Expected{"magny-cours", 0, 4, 8, 8, 32, 32},
-                                         Expected{"westmere", 0, 2, 2, 2, 12, 12}, Expected{"juropa", 0, 2, 2, 2, 8, 8},
-                                         Expected{"superdome", 0, 64, 16, 0, 0, 128},
-                                         Expected{"epyc", 0, 2, 8, 16, 128, 128},
-                                         Expected{"xeon-max", 0, 2, 8, 2, 112, 112},
+                                         Expected{"magny-cours", 0, 4, 8, 8, 32, 32}, Expected{"westmere", 0, 2, 2, 2, 12, 12},
+                                         Expected{"juropa", 0, 2, 2, 2, 8, 8}, Expected{"superdome", 0, 64, 16, 0, 0, 128},
+                                         Expected{"epyc", 0, 2, 8, 16, 128, 128}, Expected{"xeon-max", 0, 2, 8, 2, 112, 112},
                                          Expected{"grace", 0, 1, 1, 1, 72, 72}),
                          [](const auto& row) {
                            std::string name = row.param.name;
@@ -195,8 +193,8 @@ TEST(Machine, ReadsDistancesAndBoardsFromXml) {
   const Machine machine = Machine::from(COPSE_TEST_DATA "/machines/two-pairs.xml");
   EXPECT_EQ(machine.count(Level::numa), 4);
   EXPECT_EQ(machine.count(Level::board), 2);
-  EXPECT_EQ(machine.distances(), (std::vector<std::vector<std::uint64_t>>{
-                                     {10, 12, 21, 21}, {12, 10, 21, 21}, {21, 21, 10, 12}, {21, 21, 12, 10}}));
+  EXPECT_EQ(machine.distances(),
+            (std::vector<std::vector<std::uint64_t>>{{10, 12, 21, 21}, {12, 10, 21, 21}, {21, 21, 10, 12}, {21, 21, 12, 10}}));
   const Place place = machine.place_of(CpuSet{4, 7});
   EXPECT_EQ(place.at(Level::board), 1);
   EXPECT_EQ(place.at(Level::numa), kNotConfined);
@@ -211,8 +209,7 @@ TEST(Machine, SaysWhatIsWrongWithADescription) {
   EXPECT_NE(piece.find("does not understand 'nmua:2'"), std::string::npos) << piece;
   EXPECT_NE(piece.find("package:2 numa:2 l3:1 core:4 pu:1"), std::string::npos) << piece;
 
-  EXPECT_NE(message_of("package:2 core:0 pu:1").find("'core:0'"), std::string::npos)
-      << message_of("package:2 core:0 pu:1");
+  EXPECT_NE(message_of("package:2 core:0 pu:1").find("'core:0'"), std::string::npos) << message_of("package:2 core:0 pu:1");
   EXPECT_NE(message_of("").find("empty"), std::string::npos) << message_of("");
   EXPECT_NE(message_of("   ").find("empty"), std::string::npos);
 

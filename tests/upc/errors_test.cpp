@@ -25,104 +25,138 @@ upc_shared on(int thread, upc_shared p, std::size_t phase = 0) { return {p.addre
 int mine_or(int thread, int value, int other) { return MYTHREAD == thread ? value : other; }
 
 struct Mistake {
-  const char *name;
-  void (*call)(const Arrays &);
-  const char *message;  // a regular expression
+  const char* name;
+  void (*call)(const Arrays&);
+  const char* message;  // a regular expression
   bool always = false;  // it is found without COPSE_CHECK as well
 };
 
 int first(int a, int) { return a; }
 
 const Mistake kMistakes[] = {
-    {"affinity_of_dst", [](const Arrays &a) { upc_all_broadcast(on(2, a.dst), a.src, 8, 0); },
+    {"affinity_of_dst", [](const Arrays& a) { upc_all_broadcast(on(2, a.dst), a.src, 8, 0); },
      "UPC thread 0: upc_all_broadcast: dst has affinity to thread 2; required: affinity to thread 0"},
-    {"affinity_in_scatter", [](const Arrays &a) { upc_all_scatter(on(1, a.dst), a.src, 8, 0); },
+    {"affinity_in_scatter", [](const Arrays& a) { upc_all_scatter(on(1, a.dst), a.src, 8, 0); },
      "upc_all_scatter: dst has affinity to thread 1; required: affinity to thread 0"},
-    {"affinity_of_src", [](const Arrays &a) { upc_all_gather(a.dst, on(3, a.src), 8, 0); },
+    {"affinity_of_src", [](const Arrays& a) { upc_all_gather(a.dst, on(3, a.src), 8, 0); },
      "upc_all_gather: src has affinity to thread 3; required: affinity to thread 0"},
-    {"affinity_in_gather_all", [](const Arrays &a) { upc_all_gather_all(a.dst, on(1, a.src), 8, 0); }, "upc_all_gather_all: src has affinity to thread 1"},
-    {"affinity_in_exchange", [](const Arrays &a) { upc_all_exchange(on(1, a.dst), a.src, 8, 0); }, "upc_all_exchange: dst has affinity to thread 1"},
-    {"affinity_of_perm", [](const Arrays &a) { upc_all_permute(a.dst, a.src, on(1, a.perm), 8, 0); },
+    {"affinity_in_gather_all", [](const Arrays& a) { upc_all_gather_all(a.dst, on(1, a.src), 8, 0); },
+     "upc_all_gather_all: src has affinity to thread 1"},
+    {"affinity_in_exchange", [](const Arrays& a) { upc_all_exchange(on(1, a.dst), a.src, 8, 0); },
+     "upc_all_exchange: dst has affinity to thread 1"},
+    {"affinity_of_perm", [](const Arrays& a) { upc_all_permute(a.dst, a.src, on(1, a.perm), 8, 0); },
      "upc_all_permute: perm has affinity to thread 1; required: affinity to thread 0"},
-    {"no_bytes", [](const Arrays &a) { upc_all_exchange(a.dst, a.src, 0, 0); }, "upc_all_exchange: bytes is 0; required: 1 or more"},
-    {"null", [](const Arrays &a) { upc_all_scatter(a.dst, upc_null(), 8, 0); }, "upc_all_scatter: src is null; required: a pointer to shared memory"},
-    {"no_such_thread", [](const Arrays &a) { upc_all_scatter(a.dst, on(4, a.src), 8, 0); },
+    {"no_bytes", [](const Arrays& a) { upc_all_exchange(a.dst, a.src, 0, 0); },
+     "upc_all_exchange: bytes is 0; required: 1 or more"},
+    {"null", [](const Arrays& a) { upc_all_scatter(a.dst, upc_null(), 8, 0); },
+     "upc_all_scatter: src is null; required: a pointer to shared memory"},
+    {"no_such_thread", [](const Arrays& a) { upc_all_scatter(a.dst, on(4, a.src), 8, 0); },
      "upc_all_scatter: src has affinity to thread 4; required: a thread from 0 to 3"},
-    {"out_of_memory", [](const Arrays &a) { upc_all_gather(a.dst, a.src, std::size_t{1} << 40, 0); },
+    {"out_of_memory", [](const Arrays& a) { upc_all_gather(a.dst, a.src, std::size_t{1} << 40, 0); },
      "upc_all_gather: dst covers 4398046511104 bytes from address [0-9]+ of thread 0; required: addresses from 64 to 16777216"},
-    {"overlap", [](const Arrays &a) { upc_all_gather_all(a.dst, upc_add(a.dst, 8, 1, UPC_INDEFINITE), 8, 0); },
+    {"overlap", [](const Arrays& a) { upc_all_gather_all(a.dst, upc_add(a.dst, 8, 1, UPC_INDEFINITE), 8, 0); },
      "upc_all_gather_all: dst and src overlap by 8 bytes .of 32 and 8. on thread 0; required: no overlap"},
-    {"overlap_with_perm", [](const Arrays &a) { upc_all_permute(a.perm, a.src, a.perm, 4, 0); }, "upc_all_permute: (dst and perm|perm and dst) overlap by 4 bytes"},
-    {"two_flags", [](const Arrays &a) { upc_all_broadcast(a.dst, a.src, 8, UPC_IN_MYSYNC | UPC_IN_NOSYNC); },
+    {"overlap_with_perm", [](const Arrays& a) { upc_all_permute(a.perm, a.src, a.perm, 4, 0); },
+     "upc_all_permute: (dst and perm|perm and dst) overlap by 4 bytes"},
+    {"two_flags", [](const Arrays& a) { upc_all_broadcast(a.dst, a.src, 8, UPC_IN_MYSYNC | UPC_IN_NOSYNC); },
      "upc_all_broadcast: flags is 6; required: at most one of the UPC_IN_ and one of the UPC_OUT_ flags"},
-    {"unknown_flag", [](const Arrays &a) { upc_all_reduceI(a.dst, a.src, UPC_ADD, 4, 1, nullptr, 64); }, "upc_all_reduceI: flags is 64; required"},
-    {"bytes_differ", [](const Arrays &a) { upc_all_broadcast(a.dst, a.src, MYTHREAD == 2 ? 16 : 8, 0); },
+    {"unknown_flag", [](const Arrays& a) { upc_all_reduceI(a.dst, a.src, UPC_ADD, 4, 1, nullptr, 64); },
+     "upc_all_reduceI: flags is 64; required"},
+    {"bytes_differ", [](const Arrays& a) { upc_all_broadcast(a.dst, a.src, MYTHREAD == 2 ? 16 : 8, 0); },
      "UPC thread 2: upc_all_broadcast: bytes is 16; required: 8, as on thread 0"},
-    {"flags_differ", [](const Arrays &a) { upc_all_exchange(a.dst, a.src, 8, mine_or(3, UPC_IN_NOSYNC, 0)); },
+    {"flags_differ", [](const Arrays& a) { upc_all_exchange(a.dst, a.src, 8, mine_or(3, UPC_IN_NOSYNC, 0)); },
      "UPC thread 3: upc_all_exchange: flags is 4; required: 0, as on thread 0"},
-    {"pointers_differ", [](const Arrays &a) { upc_all_broadcast(a.dst, on(mine_or(1, 1, 0), a.src), 8, 0); },
+    {"pointers_differ", [](const Arrays& a) { upc_all_broadcast(a.dst, on(mine_or(1, 1, 0), a.src), 8, 0); },
      "UPC thread 1: upc_all_broadcast: src.thread is 1; required: 0, as on thread 0"},
-    {"operators_differ", [](const Arrays &a) { upc_all_reduceI(a.dst, a.src, MYTHREAD == 1 ? UPC_MAX : UPC_MIN, 4, 1, nullptr, 0); },
+    {"operators_differ",
+     [](const Arrays& a) { upc_all_reduceI(a.dst, a.src, MYTHREAD == 1 ? UPC_MAX : UPC_MIN, 4, 1, nullptr, 0); },
      "UPC thread 1: upc_all_reduceI: op is 256; required: 128, as on thread 0"},
-    {"functions_differ", [](const Arrays &a) { upc_all_reduceI(a.dst, a.src, UPC_FUNC, 4, 1, MYTHREAD == 3 ? first : [](int, int b) { return b; }, 0); },
+    {"functions_differ",
+     [](const Arrays& a) {
+       upc_all_reduceI(a.dst, a.src, UPC_FUNC, 4, 1, MYTHREAD == 3 ? first : [](int, int b) { return b; }, 0);
+     },
      "UPC thread 3: upc_all_reduceI: func is [0-9]+; required: [0-9]+, as on thread 0"},
-    {"calls_differ", [](const Arrays &a) { (MYTHREAD == 2 ? upc_all_gather : upc_all_scatter)(a.dst, a.src, 8, 0); },
+    {"calls_differ", [](const Arrays& a) { (MYTHREAD == 2 ? upc_all_gather : upc_all_scatter)(a.dst, a.src, 8, 0); },
      "UPC thread 2: upc_all_gather: called upc_all_gather; required: upc_all_scatter, as on thread 0"},
-    {"allocations_differ", [](const Arrays &) { upc_all_alloc(MYTHREAD == 1 ? 5 : 4, 8); }, "UPC thread 1: upc_all_alloc: blocks is 5; required: 4, as on thread 0"},
-    {"frees_differ", [](const Arrays &a) { upc_all_free(MYTHREAD == 1 ? a.src : a.dst); }, "UPC thread 1: upc_all_free: the pointer.address is [0-9]+; required: [0-9]+"},
-    {"no_permutation", [](const Arrays &a) {
+    {"allocations_differ", [](const Arrays&) { upc_all_alloc(MYTHREAD == 1 ? 5 : 4, 8); },
+     "UPC thread 1: upc_all_alloc: blocks is 5; required: 4, as on thread 0"},
+    {"frees_differ", [](const Arrays& a) { upc_all_free(MYTHREAD == 1 ? a.src : a.dst); },
+     "UPC thread 1: upc_all_free: the pointer.address is [0-9]+; required: [0-9]+"},
+    {"no_permutation",
+     [](const Arrays& a) {
        UPC_AT(int, 1, a.perm, MYTHREAD) = MYTHREAD / 2;
        upc_all_permute(a.dst, a.src, a.perm, 8, 0);
-     }, "upc_all_permute: perm: permutation.1. is 0, as permutation.0. is; expected every rank once", true},
-    {"no_elements", [](const Arrays &a) { upc_all_reduceD(a.dst, a.src, UPC_ADD, 0, 1, nullptr, 0); }, "upc_all_reduceD: elements is 0; required: 1 or more", true},
-    {"bitwise", [](const Arrays &a) { upc_all_reduceD(a.dst, a.src, UPC_AND, 4, 1, nullptr, 0); },
+     },
+     "upc_all_permute: perm: permutation.1. is 0, as permutation.0. is; expected every rank once", true},
+    {"no_elements", [](const Arrays& a) { upc_all_reduceD(a.dst, a.src, UPC_ADD, 0, 1, nullptr, 0); },
+     "upc_all_reduceD: elements is 0; required: 1 or more", true},
+    {"bitwise", [](const Arrays& a) { upc_all_reduceD(a.dst, a.src, UPC_AND, 4, 1, nullptr, 0); },
      "upc_all_reduceD: op is UPC_AND; required: an operator that is not bitwise, because the type is a floating one"},
-    {"bitwise_unchecked", [](const Arrays &a) { upc_all_prefix_reduceLD(a.dst, a.src, UPC_XOR, 4, 1, nullptr, 0); }, "upc_all_prefix_reduceLD: op is (UPC_XOR|16); required: an operator that is", true},
-    {"no_operator", [](const Arrays &a) { upc_all_reduceI(a.dst, a.src, 3, 4, 1, nullptr, 0); }, "upc_all_reduceI: op is 3; required: (one of UPC_ADD|an operator)", true},
-    {"no_function", [](const Arrays &a) { upc_all_prefix_reduceI(a.dst, a.src, UPC_NONCOMM_FUNC, 4, 1, nullptr, 0); },
+    {"bitwise_unchecked", [](const Arrays& a) { upc_all_prefix_reduceLD(a.dst, a.src, UPC_XOR, 4, 1, nullptr, 0); },
+     "upc_all_prefix_reduceLD: op is (UPC_XOR|16); required: an operator that is", true},
+    {"no_operator", [](const Arrays& a) { upc_all_reduceI(a.dst, a.src, 3, 4, 1, nullptr, 0); },
+     "upc_all_reduceI: op is 3; required: (one of UPC_ADD|an operator)", true},
+    {"no_function", [](const Arrays& a) { upc_all_prefix_reduceI(a.dst, a.src, UPC_NONCOMM_FUNC, 4, 1, nullptr, 0); },
      "upc_all_prefix_reduceI: func is null; required: a function, because op is UPC_NONCOMM_FUNC"},
-    {"phase_too_large", [](const Arrays &a) { upc_all_reduceI(a.dst, on(0, a.src, 3), UPC_ADD, 4, 3, nullptr, 0); },
+    {"phase_too_large", [](const Arrays& a) { upc_all_reduceI(a.dst, on(0, a.src, 3), UPC_ADD, 4, 3, nullptr, 0); },
      "upc_all_reduceI: src has phase 3; required: a phase below block, which is 3"},
-    {"prefix_thread", [](const Arrays &a) { upc_all_prefix_reduceI(on(1, a.dst), a.src, UPC_ADD, 4, 1, nullptr, 0); },
+    {"prefix_thread", [](const Arrays& a) { upc_all_prefix_reduceI(on(1, a.dst), a.src, UPC_ADD, 4, 1, nullptr, 0); },
      "upc_all_prefix_reduceI: dst has affinity to thread 1; required: that of src, which is thread 0"},
-    {"prefix_phase", [](const Arrays &a) { upc_all_prefix_reduceI(on(0, a.dst, 2), on(0, a.src, 1), UPC_ADD, 4, 3, nullptr, 0); },
+    {"prefix_phase", [](const Arrays& a) { upc_all_prefix_reduceI(on(0, a.dst, 2), on(0, a.src, 1), UPC_ADD, 4, 3, nullptr, 0); },
      "upc_all_prefix_reduceI: dst has phase 2; required: that of src, which is 1"},
-    {"prefix_in_place", [](const Arrays &a) { upc_all_prefix_reduceI(a.src, a.src, UPC_ADD, 4, 1, nullptr, 0); },
+    {"prefix_in_place", [](const Arrays& a) { upc_all_prefix_reduceI(a.src, a.src, UPC_ADD, 4, 1, nullptr, 0); },
      "upc_all_prefix_reduceI: (dst and src|src and dst) overlap by 4 bytes .of 4 and 4. on thread 0"},
-    {"result_among_elements", [](const Arrays &a) { upc_all_reduceI(on(2, a.src), a.src, UPC_ADD, 9, 1, nullptr, 0); },
+    {"result_among_elements", [](const Arrays& a) { upc_all_reduceI(on(2, a.src), a.src, UPC_ADD, 9, 1, nullptr, 0); },
      "upc_all_reduceI: (dst and src|src and dst) overlap by 4 bytes .of [48]+ and [48]+. on thread 2"},
-    {"collective_in_barrier", [](const Arrays &a) {
+    {"collective_in_barrier",
+     [](const Arrays& a) {
        upc_notify();
        upc_all_broadcast(a.dst, a.src, 8, 0);
-     }, "upc_all_broadcast: called between upc_notify and upc_wait; required: upc_wait first", true},
-    {"two_notifies", [](const Arrays &) {
+     },
+     "upc_all_broadcast: called between upc_notify and upc_wait; required: upc_wait first", true},
+    {"two_notifies",
+     [](const Arrays&) {
        upc_notify();
        upc_notify();
-     }, "upc_notify: called a second time; required: upc_wait between two calls", true},
-    {"wait_alone", [](const Arrays &) { upc_wait(); }, "upc_wait: called before upc_notify; required: upc_notify first", true},
-    {"barrier_values", [](const Arrays &) { upc_barrier_value(MYTHREAD == 2 ? 7 : 3); }, "upc_barrier: the value of thread 2 is 7; required: 3, as on thread 0", true},
-    {"wait_value", [](const Arrays &) {
+     },
+     "upc_notify: called a second time; required: upc_wait between two calls", true},
+    {"wait_alone", [](const Arrays&) { upc_wait(); }, "upc_wait: called before upc_notify; required: upc_notify first", true},
+    {"barrier_values", [](const Arrays&) { upc_barrier_value(MYTHREAD == 2 ? 7 : 3); },
+     "upc_barrier: the value of thread 2 is 7; required: 3, as on thread 0", true},
+    {"wait_value",
+     [](const Arrays&) {
        upc_notify_value(3);
        upc_wait_value(4);
-     }, "upc_wait: the value is 4; required: 3, as thread 0 has notified", true},
-    {"foreign_lock", [](const Arrays &) { upc_unlock(upc_all_lock_alloc()); }, "upc_unlock: this thread does not hold the lock; required: upc_lock first", true},
-    {"lock_twice", [](const Arrays &) {
+     },
+     "upc_wait: the value is 4; required: 3, as thread 0 has notified", true},
+    {"foreign_lock", [](const Arrays&) { upc_unlock(upc_all_lock_alloc()); },
+     "upc_unlock: this thread does not hold the lock; required: upc_lock first", true},
+    {"lock_twice",
+     [](const Arrays&) {
        const upc_lock_t lock = upc_global_lock_alloc();
        upc_lock(lock);
        upc_lock(lock);
-     }, "upc_lock: this thread already holds the lock; required: upc_unlock first", true},
-    {"no_lock", [](const Arrays &) { upc_lock({upc_null()}); }, "upc_lock: the lock is at null; required: what upc_all_lock_alloc", true},
-    {"free_inside", [](const Arrays &a) { upc_free(upc_add(a.src, 4, 1, UPC_INDEFINITE)); }, "upc_free: the pointer is .thread 0, address [0-9]+, phase 0.; required: what upc_all_alloc", true},
-    {"too_much", [](const Arrays &) { upc_alloc(std::size_t{1} << 40); }, "upc_alloc: no 1099511627776 bytes are left; required: .*COPSE_UPC_HEAP, which is 8388608", true},
-    {"far_too_much", [](const Arrays &) { upc_all_alloc(SIZE_MAX, SIZE_MAX); }, "upc_all_alloc: [0-9]+ blocks of [0-9]+ bytes are more than fit", true},
+     },
+     "upc_lock: this thread already holds the lock; required: upc_unlock first", true},
+    {"no_lock", [](const Arrays&) { upc_lock({upc_null()}); }, "upc_lock: the lock is at null; required: what upc_all_lock_alloc",
+     true},
+    {"free_inside", [](const Arrays& a) { upc_free(upc_add(a.src, 4, 1, UPC_INDEFINITE)); },
+     "upc_free: the pointer is .thread 0, address [0-9]+, phase 0.; required: what upc_all_alloc", true},
+    {"too_much", [](const Arrays&) { upc_alloc(std::size_t{1} << 40); },
+     "upc_alloc: no 1099511627776 bytes are left; required: .*COPSE_UPC_HEAP, which is 8388608", true},
+    {"far_too_much", [](const Arrays&) { upc_all_alloc(SIZE_MAX, SIZE_MAX); },
+     "upc_all_alloc: [0-9]+ blocks of [0-9]+ bytes are more than fit", true},
 };
 
 class ErrorsDeathTest : public testing::TestWithParam<std::tuple<Mistake, Kind>> {};
-INSTANTIATE_TEST_SUITE_P(, ErrorsDeathTest, testing::Combine(testing::ValuesIn(kMistakes), testing::Values(Kind::threads, Kind::processes)),
-                         [](const auto &info) { return std::string(std::get<0>(info.param).name) + "_" + name_of(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(, ErrorsDeathTest,
+                         testing::Combine(testing::ValuesIn(kMistakes), testing::Values(Kind::threads, Kind::processes)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" + name_of(std::get<1>(info.param));
+                         });
 
 TEST_P(ErrorsDeathTest, NamesThreadArgumentValueAndWhatWasRequired) {
-  const auto &[mistake, kind] = GetParam();
+  const auto& [mistake, kind] = GetParam();
   const auto run = [&, call = mistake.call, which = kind] {
     exit(run_upc(which, kThreads, [call]() -> std::string {
       const Arrays arrays;
@@ -142,7 +176,8 @@ TEST_P(ErrorsDeathTest, NamesThreadArgumentValueAndWhatWasRequired) {
 }
 
 TEST(OutsideDeathTest, OfUpcThreadsOnlyAFewFunctionsMayBeCalled) {
-  EXPECT_EXIT(upc_barrier(), testing::ExitedWithCode(1), "copse: upc_barrier: called outside of UPC threads; required: a call inside the program of copse_upc_run");
+  EXPECT_EXIT(upc_barrier(), testing::ExitedWithCode(1),
+              "copse: upc_barrier: called outside of UPC threads; required: a call inside the program of copse_upc_run");
   EXPECT_EXIT(upc_alloc(8), testing::ExitedWithCode(1), "copse: upc_alloc: called outside of UPC threads");
   EXPECT_EQ(THREADS, 1);
 }

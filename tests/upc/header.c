@@ -5,7 +5,7 @@ static upc_private int calls;
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-static int program(int argc, char **argv) {
+static int program(int argc, char** argv) {
   const upc_shared a = upc_all_alloc((size_t)THREADS, 4 * sizeof(int)), most = upc_all_alloc(1, sizeof(int));
   const upc_lock_t lock = upc_all_lock_alloc();
   int i, wrong;

@@ -9,9 +9,10 @@ namespace copse::test {
 namespace {
 
 class Launch : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Launch, testing::Values(Kind::threads, Kind::processes, Kind::mixed), [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Launch, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
+                         [](const auto& info) { return name_of(info.param); });
 
-int run(int threads, int processes, copse_upc_program program, int argc = 0, char **argv = nullptr) {
+int run(int threads, int processes, copse_upc_program program, int argc = 0, char** argv = nullptr) {
   const Variable number("COPSE_UPC_THREADS", std::to_string(threads)), divided("COPSE_UPC_PROCESSES", std::to_string(processes));
   return copse_upc_run(argc, argv, program);
 }
@@ -20,53 +21,59 @@ int run(Kind kind, int threads, copse_upc_program program) {
 }
 
 TEST_P(Launch, TellsEveryThreadWhoItIs) {
-  EXPECT_EQ(run_upc(GetParam(), 5, []() -> std::string {
-    const upc_shared seen = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(pid_t));
-    UPC_AT(pid_t, 1, seen, MYTHREAD) = getpid();
-    upc_barrier();
-    int processes = 1;
-    for (int thread = 1; thread < THREADS; ++thread) processes += UPC_AT(pid_t, 1, seen, thread) != UPC_AT(pid_t, 1, seen, thread - 1);
-    const int expected = GetParam() == Kind::threads ? 1 : GetParam() == Kind::processes ? 5 : 3;
-    return THREADS != 5 || processes != expected ? std::to_string(processes) + " processes" : "";
-  }), 0);
+  EXPECT_EQ(run_upc(GetParam(), 5,
+                    []() -> std::string {
+                      const upc_shared seen = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(pid_t));
+                      UPC_AT(pid_t, 1, seen, MYTHREAD) = getpid();
+                      upc_barrier();
+                      int processes = 1;
+                      for (int thread = 1; thread < THREADS; ++thread)
+                        processes += UPC_AT(pid_t, 1, seen, thread) != UPC_AT(pid_t, 1, seen, thread - 1);
+                      const int expected = GetParam() == Kind::threads ? 1 : GetParam() == Kind::processes ? 5 : 3;
+                      return THREADS != 5 || processes != expected ? std::to_string(processes) + " processes" : "";
+                    }),
+            0);
 }
 
 // With the memory that a program has by itself.
 TEST_P(Launch, NeedsNoVariableForMemory) {
-  EXPECT_EQ(run(GetParam(), 4, [](int, char **) {
-    const upc_shared a = upc_all_alloc(4, std::size_t{1} << 20);
-    UPC_AT(char, 1 << 20, a, MYTHREAD << 20) = static_cast<char>(MYTHREAD);
-    upc_barrier();
-    return UPC_AT(char, 1 << 20, a, after(MYTHREAD) << 20) == after(MYTHREAD) ? 0 : 1;
-  }), 0);
+  EXPECT_EQ(run(GetParam(), 4,
+                [](int, char**) {
+                  const upc_shared a = upc_all_alloc(4, std::size_t{1} << 20);
+                  UPC_AT(char, 1 << 20, a, MYTHREAD << 20) = static_cast<char>(MYTHREAD);
+                  upc_barrier();
+                  return UPC_AT(char, 1 << 20, a, after(MYTHREAD) << 20) == after(MYTHREAD) ? 0 : 1;
+                }),
+            0);
 }
 
 TEST_P(Launch, ReturnsTheFirstResultThatIsNot0) {
-  EXPECT_EQ(run(GetParam(), 4, [](int, char **) { return MYTHREAD >= 2 ? 10 + MYTHREAD : 0; }), 12);
+  EXPECT_EQ(run(GetParam(), 4, [](int, char**) { return MYTHREAD >= 2 ? 10 + MYTHREAD : 0; }), 12);
   EXPECT_EQ(THREADS, 1);
   EXPECT_EQ(MYTHREAD, 0);
 }
 
 TEST_P(Launch, RunsSeveralProgramsInTurn) {
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(GetParam(), 3, [](int, char **) { return 0; }), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(GetParam(), 3, [](int, char**) { return 0; }), 0);
 }
 
 TEST(LaunchAlone, PassesArgumentsOn) {
   char word[] = "word", *words[] = {word, nullptr};
-  EXPECT_EQ(run(2, 2, [](int argc, char **argv) { return argc == 1 && std::string(argv[0]) == "word" ? 7 : 0; }, 1, words), 7);
+  EXPECT_EQ(run(2, 2, [](int argc, char** argv) { return argc == 1 && std::string(argv[0]) == "word" ? 7 : 0; }, 1, words), 7);
 }
 
 using LaunchDeathTest = Launch;
-INSTANTIATE_TEST_SUITE_P(, LaunchDeathTest, testing::Values(Kind::threads, Kind::processes, Kind::mixed), [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, LaunchDeathTest, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST_P(LaunchDeathTest, OneThreadMayEndTheProgram) {
-  const auto program = [](int, char **) {
+  const auto program = [](int, char**) {
     if (MYTHREAD == 1) upc_global_exit(9);
     upc_barrier();
     return 0;
   };
   EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::ExitedWithCode(9), "^$");
-  const auto leaves = [](int, char **) {
+  const auto leaves = [](int, char**) {
     if (MYTHREAD == 1) exit(0);  // without a word to the others
     upc_barrier();
     return 5;
@@ -75,23 +82,28 @@ TEST_P(LaunchDeathTest, OneThreadMayEndTheProgram) {
 }
 
 TEST_P(LaunchDeathTest, ACrashEndsAllThreads) {
-  const auto program = [](int, char **) {
+  const auto program = [](int, char**) {
     if (MYTHREAD == 1) raise(SIGKILL);
     upc_barrier();
     return 0;
   };
-  if (GetParam() == Kind::threads)
-    EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::KilledBySignal(SIGKILL), "");
+  if (GetParam() == Kind::threads) EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::KilledBySignal(SIGKILL), "");
   else
-    EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::ExitedWithCode(128 + SIGKILL), "was ended by signal 9 .Killed.; the others are ended as well");
+    EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::ExitedWithCode(128 + SIGKILL),
+                "was ended by signal 9 .Killed.; the others are ended as well");
 }
 
 TEST(LaunchAlone, RefusesWhatCannotBe) {
-  const auto nothing = [](int, char **) { return 0; };
+  const auto nothing = [](int, char**) { return 0; };
   testing::internal::CaptureStderr();
   EXPECT_EQ(run(2, 3, nothing), 1);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("COPSE_UPC_PROCESSES is 3; required: at most COPSE_UPC_THREADS, which is 2"), std::string::npos);
-  for (const auto &[name, value] : {std::pair{"COPSE_UPC_THREADS", "0"}, {"COPSE_UPC_THREADS", "many"}, {"COPSE_UPC_HEAP", "1K"}, {"COPSE_UPC_PROCESSES", "-1"}}) {
+  EXPECT_NE(
+      testing::internal::GetCapturedStderr().find("COPSE_UPC_PROCESSES is 3; required: at most COPSE_UPC_THREADS, which is 2"),
+      std::string::npos);
+  for (const auto& [name, value] : {std::pair{"COPSE_UPC_THREADS", "0"},
+                                    {"COPSE_UPC_THREADS", "many"},
+                                    {"COPSE_UPC_HEAP", "1K"},
+                                    {"COPSE_UPC_PROCESSES", "-1"}}) {
     const Variable wrong(name, value);
     testing::internal::CaptureStderr();
     EXPECT_EQ(copse_upc_run(0, nullptr, nothing), 1);

@@ -1,7 +1,7 @@
 // The collectives that move data, against the definition of each in bytes (UPC 1.3, 7.3.1).
 //
-// Before and after a call, threads write and read what its synchronisation mode allows: so a call that synchronises less fails. Bytes
-// around the destination must stay.
+// Before and after a call, threads write and read what its synchronisation mode allows: so a call that synchronises less fails.
+// Bytes around the destination must stay.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,9 +21,9 @@ enum class Call { broadcast, scatter, gather, gather_all, exchange, permute };
 struct Case {
   Call call;
   std::size_t bytes;  // of a block
-  int one;            // the thread on which a whole array lies
+  int one;  // the thread on which a whole array lies
   std::size_t phase;  // of pointers, where it is to be ignored
-  unsigned round;     // so that data differ from call to call
+  unsigned round;  // so that data differ from call to call
   upc_flag_t flags;
 };
 
@@ -46,7 +46,7 @@ int target(unsigned round, int thread, int threads) {  // a rotation, or a refle
 }
 
 // Returns the thread and the block from which block `block` of `thread`'s part of dst comes.
-std::pair<int, std::size_t> origin(const Case &c, int thread, std::size_t block, int threads) {
+std::pair<int, std::size_t> origin(const Case& c, int thread, std::size_t block, int threads) {
   switch (c.call) {
     case Call::broadcast: return {c.one, 0};
     case Call::scatter: return {c.one, static_cast<std::size_t>(thread)};
@@ -60,7 +60,7 @@ std::pair<int, std::size_t> origin(const Case &c, int thread, std::size_t block,
   return {from, 0};
 }
 
-void make(const Case &c, upc_shared dst, upc_shared src, upc_shared perm) {
+void make(const Case& c, upc_shared dst, upc_shared src, upc_shared perm) {
   upc_shared to = upc_add(dst, static_cast<ptrdiff_t>(kGuard), 1, UPC_INDEFINITE);
   if (!dst_everywhere(c.call)) to.thread = c.one;
   if (!src_everywhere(c.call)) src.thread = c.one;
@@ -75,10 +75,11 @@ void make(const Case &c, upc_shared dst, upc_shared src, upc_shared perm) {
   }
 }
 
-std::string compare(const Case &c, upc_shared dst, int thread) {
+std::string compare(const Case& c, upc_shared dst, int thread) {
   const int threads = THREADS;
   const bool has = dst_everywhere(c.call) || thread == c.one;
-  const std::size_t length = has ? dst_blocks(c.call, threads) * c.bytes : 0, whole = static_cast<std::size_t>(threads) * c.bytes + 2 * kGuard;
+  const std::size_t length = has ? dst_blocks(c.call, threads) * c.bytes : 0,
+                    whole = static_cast<std::size_t>(threads) * c.bytes + 2 * kGuard;
   for (std::size_t byte = 0; byte < whole; ++byte) {
     unsigned char expected = kUntouched;
     if (byte >= kGuard && byte < kGuard + length) {
@@ -86,18 +87,19 @@ std::string compare(const Case &c, upc_shared dst, int thread) {
       expected = pattern(c.round, from, block * c.bytes + (byte - kGuard) % c.bytes);
     }
     if (const auto found = at<unsigned char>(thread, dst.address + byte); found != expected)
-      return "call " + std::to_string(static_cast<int>(c.call)) + " of " + std::to_string(c.bytes) + " bytes, thread " + std::to_string(c.one) +
-             ", flags " + std::to_string(c.flags) + ": byte " + std::to_string(byte) + " on thread " + std::to_string(thread) + " is " +
-             std::to_string(found) + ", not " + std::to_string(expected);
+      return "call " + std::to_string(static_cast<int>(c.call)) + " of " + std::to_string(c.bytes) + " bytes, thread " +
+             std::to_string(c.one) + ", flags " + std::to_string(c.flags) + ": byte " + std::to_string(byte) + " on thread " +
+             std::to_string(thread) + " is " + std::to_string(found) + ", not " + std::to_string(expected);
   }
   return "";
 }
 
-std::string try_case(const Case &c, upc_shared dst, upc_shared src, upc_shared perm) {
+std::string try_case(const Case& c, upc_shared dst, upc_shared src, upc_shared perm) {
   const int mine = written_by_me(c.flags);
   const std::size_t whole = static_cast<std::size_t>(THREADS) * c.bytes + 2 * kGuard;
   for (std::size_t byte = 0; byte < whole; ++byte) at<unsigned char>(mine, dst.address + byte) = kUntouched;
-  for (std::size_t byte = 0; byte < src_blocks(c.call, THREADS) * c.bytes; ++byte) at<unsigned char>(mine, src.address + byte) = pattern(c.round, mine, byte);
+  for (std::size_t byte = 0; byte < src_blocks(c.call, THREADS) * c.bytes; ++byte)
+    at<unsigned char>(mine, src.address + byte) = pattern(c.round, mine, byte);
   at<int>(mine, perm.address) = target(c.round, mine, THREADS);
   enter(c.flags);
   make(c, dst, src, perm);
@@ -110,12 +112,14 @@ std::string try_case(const Case &c, upc_shared dst, upc_shared src, upc_shared p
 std::string all_cases() {
   constexpr std::size_t kMost = 100001;
   const auto n = static_cast<std::size_t>(THREADS);
-  const upc_shared dst = upc_all_alloc(n, n * kMost + 2 * kGuard), src = upc_all_alloc(n, n * kMost), perm = upc_all_alloc(n, sizeof(int));
+  const upc_shared dst = upc_all_alloc(n, n * kMost + 2 * kGuard), src = upc_all_alloc(n, n * kMost),
+                   perm = upc_all_alloc(n, sizeof(int));
   constexpr Call kCalls[] = {Call::broadcast, Call::scatter, Call::gather, Call::gather_all, Call::exchange, Call::permute};
   std::string wrong;
   unsigned round = 0, turn = 0;
   for (const Call call : kCalls)
-    for (const std::size_t bytes : {std::size_t{1}, std::size_t{7}, std::size_t{120}, std::size_t{4096}, THREADS <= 3 ? kMost : std::size_t{9001}})
+    for (const std::size_t bytes :
+         {std::size_t{1}, std::size_t{7}, std::size_t{120}, std::size_t{4096}, THREADS <= 3 ? kMost : std::size_t{9001}})
       for (int one = 0; one < THREADS; ++one) {
         ++round;
         const bool all_alike = call == Call::gather_all || call == Call::exchange;
@@ -133,7 +137,8 @@ std::string all_cases() {
 }
 
 class Movements : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Movements, testing::Values(Kind::threads, Kind::processes, Kind::mixed), [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Movements, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST_P(Movements, FollowTheDefinitionByteByByte) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
@@ -147,7 +152,8 @@ TEST_P(Movements, FollowTheDefinitionOnManyThreads) {
   constexpr int kMany = 16;
 #endif
   const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
-  for (int threads = kMany; threads <= most; threads *= 2) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
+  for (int threads = kMany; threads <= most; threads *= 2)
+    EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
 }
 
 TEST_P(Movements, ArgumentsThatAreRightPassTheChecks) {
@@ -157,32 +163,35 @@ TEST_P(Movements, ArgumentsThatAreRightPassTheChecks) {
 
 // The algorithms of the papers serve UPC's calls as they serve others.
 TEST_P(Movements, RunByTheAlgorithmsOfThePapers) {
-  for (const char *algorithms : {"broadcast=flat:get;scatter=flat:get;gather=flat:put;allgather=flat:get;alltoall=flat:get",
-                                 "broadcast=flat:put;scatter=flat:put;gather=flat:get;allgather=flat:put;alltoall=flat:slot",
-                                 "broadcast=knomial;scatter=knomial;gather=knomial;allgather=bruck;alltoall=bruck",
-                                 "broadcast=prop;scatter=prop;gather=prop;allgather=prop;alltoall=prop",
-                                 "broadcast=hierarchical;scatter=push_ring;gather=pull_ring;allgather=hierarchical;alltoall=hierarchical"}) {
+  for (const char* algorithms :
+       {"broadcast=flat:get;scatter=flat:get;gather=flat:put;allgather=flat:get;alltoall=flat:get",
+        "broadcast=flat:put;scatter=flat:put;gather=flat:get;allgather=flat:put;alltoall=flat:slot",
+        "broadcast=knomial;scatter=knomial;gather=knomial;allgather=bruck;alltoall=bruck",
+        "broadcast=prop;scatter=prop;gather=prop;allgather=prop;alltoall=prop",
+        "broadcast=hierarchical;scatter=push_ring;gather=pull_ring;allgather=hierarchical;alltoall=hierarchical"}) {
     const Variable forced("COPSE_ALGORITHM", algorithms);
     EXPECT_EQ(run_upc(GetParam(), 5, all_cases), 0) << algorithms;
   }
 }
 
-// Where the modes allow it, plans find other threads' arrays without being told, and the root's source of a broadcast is not its block
-// of the destination.
+// Where the modes allow it, plans find other threads' arrays without being told, and the root's source of a broadcast is not its
+// block of the destination.
 TEST_P(Movements, RunByAlgorithmsThatTouchOthersArrays) {
-  for (const char *algorithms : {"broadcast=chain:get;scatter=token_ring;gather=token_ring;allgather=ring:get;alltoall=pairwise:put",
-                                 "broadcast=knomial:put;scatter=knomial:get;gather=knomial:put;allgather=ring:put;alltoall=hierarchical:get",
-                                 "broadcast=scatter_ring:get;scatter=fixed:get;gather=fixed:put;allgather=circulant:get;alltoall=prop:put",
-                                 "broadcast=scatter_ring:put;scatter=fixed:put;gather=fixed:get;allgather=circulant:put;alltoall=prop:get",
-                                 "broadcast=scatter_doubling:get;scatter=two_stage:get;gather=knomial:get;allgather=multi_leader:get",
-                                 "broadcast=scatter_doubling:put;scatter=token_rings;gather=token_rings;allgather=multi_leader:put",
-                                 "broadcast=circulant:get;scatter=push_ring;gather=pull_ring;allgather=gather_broadcast:get",
-                                 "broadcast=circulant:put;scatter=one_way;gather=one_way;allgather=gather_broadcast:put",
-                                 "broadcast=split_binary:get;allgather=neighbor_exchange:get", "broadcast=split_binary:put;allgather=neighbor_exchange:put",
-                                 "broadcast=fixed:get;allgather=bine:get", "broadcast=fixed:put;allgather=bine:put",
-                                 "broadcast=shared;allgather=recursive_doubling:get", "broadcast=hierarchical_pipelined:get;allgather=hierarchical:put"}) {
+  for (const char* algorithms :
+       {"broadcast=chain:get;scatter=token_ring;gather=token_ring;allgather=ring:get;alltoall=pairwise:put",
+        "broadcast=knomial:put;scatter=knomial:get;gather=knomial:put;allgather=ring:put;alltoall=hierarchical:get",
+        "broadcast=scatter_ring:get;scatter=fixed:get;gather=fixed:put;allgather=circulant:get;alltoall=prop:put",
+        "broadcast=scatter_ring:put;scatter=fixed:put;gather=fixed:get;allgather=circulant:put;alltoall=prop:get",
+        "broadcast=scatter_doubling:get;scatter=two_stage:get;gather=knomial:get;allgather=multi_leader:get",
+        "broadcast=scatter_doubling:put;scatter=token_rings;gather=token_rings;allgather=multi_leader:put",
+        "broadcast=circulant:get;scatter=push_ring;gather=pull_ring;allgather=gather_broadcast:get",
+        "broadcast=circulant:put;scatter=one_way;gather=one_way;allgather=gather_broadcast:put",
+        "broadcast=split_binary:get;allgather=neighbor_exchange:get", "broadcast=split_binary:put;allgather=neighbor_exchange:put",
+        "broadcast=fixed:get;allgather=bine:get", "broadcast=fixed:put;allgather=bine:put",
+        "broadcast=shared;allgather=recursive_doubling:get", "broadcast=hierarchical_pipelined:get;allgather=hierarchical:put"}) {
     const Variable forced("COPSE_ALGORITHM", algorithms);
-    for (const int threads : {2, 5}) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << algorithms << ", " << threads << " threads";
+    for (const int threads : {2, 5})
+      EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << algorithms << ", " << threads << " threads";
   }
 }
 

@@ -14,14 +14,16 @@ namespace copse::test {
 namespace {
 
 class Pointers : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Pointers, testing::Values(Kind::threads, Kind::processes, Kind::mixed), [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Pointers, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST(Header, IsAlsoC11) { EXPECT_EQ(upc_header_compiles_as_c11(), 0); }
 
 TEST(Header, HasTheNumbersOfTheSpecification) {
-  static_assert(UPC_ADD == 1 && UPC_MULT == 2 && UPC_AND == 4 && UPC_OR == 8 && UPC_XOR == 16 && UPC_LOGAND == 32 && UPC_LOGOR == 64 && UPC_MIN == 128 &&
-                UPC_MAX == 256 && UPC_FUNC == 65536 && UPC_NONCOMM_FUNC == 131072);
-  static_assert(UPC_IN_ALLSYNC == 1 && UPC_IN_MYSYNC == 2 && UPC_IN_NOSYNC == 4 && UPC_OUT_ALLSYNC == 8 && UPC_OUT_MYSYNC == 16 && UPC_OUT_NOSYNC == 32);
+  static_assert(UPC_ADD == 1 && UPC_MULT == 2 && UPC_AND == 4 && UPC_OR == 8 && UPC_XOR == 16 && UPC_LOGAND == 32 &&
+                UPC_LOGOR == 64 && UPC_MIN == 128 && UPC_MAX == 256 && UPC_FUNC == 65536 && UPC_NONCOMM_FUNC == 131072);
+  static_assert(UPC_IN_ALLSYNC == 1 && UPC_IN_MYSYNC == 2 && UPC_IN_NOSYNC == 4 && UPC_OUT_ALLSYNC == 8 && UPC_OUT_MYSYNC == 16 &&
+                UPC_OUT_NOSYNC == 32);
 }
 
 // Walks element by element: an array's neighbours follow from the words of 6.4.2 alone.
@@ -60,99 +62,125 @@ TEST_P(Pointers, StepOverBlocksAndThreads) {
 }
 
 TEST_P(Pointers, HaveThreePartsAndAreComparedByTwo) {
-  EXPECT_EQ(run_upc(GetParam(), 3, []() -> std::string {
-    const upc_shared p{128, 2, 1};
-    if (upc_threadof(p) != 1 || upc_phaseof(p) != 2 || upc_addrfield(p) != 128) return "a part is wrong";
-    if (upc_resetphase(p).phase != 0 || !upc_equal(upc_resetphase(p), p)) return "the phase counts in comparisons";
-    if (upc_equal(p, upc_shared{128, 2, 2}) || upc_equal(p, upc_shared{136, 2, 1})) return "different places are equal";
-    if (!upc_is_null(upc_null()) || upc_is_null(p) || upc_cast(upc_null()) != nullptr) return "null is not null";
-    const upc_shared moved = upc_add(p, -3, 4, UPC_INDEFINITE);
-    if (moved.address != 116 || moved.thread != 1 || moved.phase != 0 || upc_sub(moved, p, 4, UPC_INDEFINITE) != -3) return "indefinite arithmetic is wrong";
-    return "";
-  }), 0);
+  EXPECT_EQ(
+      run_upc(GetParam(), 3,
+              []() -> std::string {
+                const upc_shared p{128, 2, 1};
+                if (upc_threadof(p) != 1 || upc_phaseof(p) != 2 || upc_addrfield(p) != 128) return "a part is wrong";
+                if (upc_resetphase(p).phase != 0 || !upc_equal(upc_resetphase(p), p)) return "the phase counts in comparisons";
+                if (upc_equal(p, upc_shared{128, 2, 2}) || upc_equal(p, upc_shared{136, 2, 1})) return "different places are equal";
+                if (!upc_is_null(upc_null()) || upc_is_null(p) || upc_cast(upc_null()) != nullptr) return "null is not null";
+                const upc_shared moved = upc_add(p, -3, 4, UPC_INDEFINITE);
+                if (moved.address != 116 || moved.thread != 1 || moved.phase != 0 || upc_sub(moved, p, 4, UPC_INDEFINITE) != -3)
+                  return "indefinite arithmetic is wrong";
+                return "";
+              }),
+      0);
 }
 
 TEST_P(Pointers, ShareAnArrayByAffinity) {
-  EXPECT_EQ(run_upc(GetParam(), 4, []() -> std::string {
-    for (const std::size_t bytes : {0, 1, 3, 8})
-      for (const std::size_t total : {0, 1, 7, 24, 32, 33, 95, 96, 97}) {
-        std::size_t counted[4] = {};
-        for (std::size_t byte = 0; byte < total; ++byte) ++counted[bytes == 0 ? 0 : byte / bytes % 4];
-        for (std::size_t thread = 0; thread < 4; ++thread)
-          if (upc_affinitysize(total, bytes, thread) != counted[thread])
-            return std::to_string(total) + " bytes in blocks of " + std::to_string(bytes) + ": wrong for thread " + std::to_string(thread);
-      }
-    return "";
-  }), 0);
+  EXPECT_EQ(run_upc(GetParam(), 4,
+                    []() -> std::string {
+                      for (const std::size_t bytes : {0, 1, 3, 8})
+                        for (const std::size_t total : {0, 1, 7, 24, 32, 33, 95, 96, 97}) {
+                          std::size_t counted[4] = {};
+                          for (std::size_t byte = 0; byte < total; ++byte) ++counted[bytes == 0 ? 0 : byte / bytes % 4];
+                          for (std::size_t thread = 0; thread < 4; ++thread)
+                            if (upc_affinitysize(total, bytes, thread) != counted[thread])
+                              return std::to_string(total) + " bytes in blocks of " + std::to_string(bytes) +
+                                     ": wrong for thread " + std::to_string(thread);
+                        }
+                      return "";
+                    }),
+            0);
 }
 
 // Every thread holds several blocks at a time; no two overlap, and all of them can be written by every thread.
 TEST_P(Pointers, AllocateWhatNobodyElseHas) {
-  EXPECT_EQ(run_upc(GetParam(), 5, []() -> std::string {
-    constexpr int kRounds = 20;
-    const upc_shared all = upc_all_alloc(13, 100);
-    if (all.thread != 0 || all.phase != 0 || all.address % 64 != 0) return "upc_all_alloc gave another kind of pointer";
-    const upc_shared same = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(upc_shared));
-    UPC_AT(upc_shared, 1, same, MYTHREAD) = all;
-    upc_barrier();
-    if (!upc_equal(UPC_AT(upc_shared, 1, same, after(MYTHREAD)), all)) return "threads got different pointers";
-    std::vector<std::pair<upc_shared, std::size_t>> mine;
-    for (int round = 0; round < kRounds; ++round) {
-      const auto bytes = static_cast<std::size_t>(1 + (round * 977 + MYTHREAD * 331) % 5000);
-      const upc_shared own = upc_alloc(bytes), global = upc_global_alloc(static_cast<std::size_t>(THREADS), bytes);
-      if (own.thread != MYTHREAD || own.phase != 0 || global.thread != 0) return "an allocation has another affinity";
-      mine.emplace_back(own, bytes);
-      mine.emplace_back(global, bytes);
-      upc_memset(own, MYTHREAD + 1, bytes);
-      for (int thread = 0; thread < THREADS; ++thread) upc_memset({global.address, 0, thread}, MYTHREAD + 1, bytes);
-      if (round % 3 == 0) {
-        upc_free(mine.front().first);
-        mine.erase(mine.begin());
-      }
-    }
-    upc_barrier();
-    for (const auto &[p, bytes] : mine)
-      for (std::size_t byte = 0; byte < bytes; ++byte)
-        if (*static_cast<unsigned char *>(upc_cast(upc_add(p, static_cast<ptrdiff_t>(byte), 1, UPC_INDEFINITE))) != MYTHREAD + 1) return "two allocations overlap";
-    upc_barrier();
-    for (const auto &[p, bytes] : mine) upc_free(p);
-    upc_free(upc_null());
-    if (!upc_is_null(upc_alloc(0)) || !upc_is_null(upc_global_alloc(0, 8)) || !upc_is_null(upc_all_alloc(3, 0))) return "no bytes are not null";
-    upc_all_free(all);
-    upc_all_free(same);
-    return "";
-  }), 0);
+  EXPECT_EQ(run_upc(GetParam(), 5,
+                    []() -> std::string {
+                      constexpr int kRounds = 20;
+                      const upc_shared all = upc_all_alloc(13, 100);
+                      if (all.thread != 0 || all.phase != 0 || all.address % 64 != 0)
+                        return "upc_all_alloc gave another kind of pointer";
+                      const upc_shared same = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(upc_shared));
+                      UPC_AT(upc_shared, 1, same, MYTHREAD) = all;
+                      upc_barrier();
+                      if (!upc_equal(UPC_AT(upc_shared, 1, same, after(MYTHREAD)), all)) return "threads got different pointers";
+                      std::vector<std::pair<upc_shared, std::size_t>> mine;
+                      for (int round = 0; round < kRounds; ++round) {
+                        const auto bytes = static_cast<std::size_t>(1 + (round * 977 + MYTHREAD * 331) % 5000);
+                        const upc_shared own = upc_alloc(bytes),
+                                         global = upc_global_alloc(static_cast<std::size_t>(THREADS), bytes);
+                        if (own.thread != MYTHREAD || own.phase != 0 || global.thread != 0)
+                          return "an allocation has another affinity";
+                        mine.emplace_back(own, bytes);
+                        mine.emplace_back(global, bytes);
+                        upc_memset(own, MYTHREAD + 1, bytes);
+                        for (int thread = 0; thread < THREADS; ++thread)
+                          upc_memset({global.address, 0, thread}, MYTHREAD + 1, bytes);
+                        if (round % 3 == 0) {
+                          upc_free(mine.front().first);
+                          mine.erase(mine.begin());
+                        }
+                      }
+                      upc_barrier();
+                      for (const auto& [p, bytes] : mine)
+                        for (std::size_t byte = 0; byte < bytes; ++byte)
+                          if (*static_cast<unsigned char*>(upc_cast(upc_add(p, static_cast<ptrdiff_t>(byte), 1, UPC_INDEFINITE))) !=
+                              MYTHREAD + 1)
+                            return "two allocations overlap";
+                      upc_barrier();
+                      for (const auto& [p, bytes] : mine) upc_free(p);
+                      upc_free(upc_null());
+                      if (!upc_is_null(upc_alloc(0)) || !upc_is_null(upc_global_alloc(0, 8)) || !upc_is_null(upc_all_alloc(3, 0)))
+                        return "no bytes are not null";
+                      upc_all_free(all);
+                      upc_all_free(same);
+                      return "";
+                    }),
+            0);
 }
 
 // More is allocated in all than there is at a time.
 TEST_P(Pointers, FreeGivesMemoryBack) {
-  EXPECT_EQ(run_upc(GetParam(), 3, []() -> std::string {
-    for (int round = 0; round < 200; ++round) {
-      upc_free(upc_alloc(std::size_t{1} << 19));
-      upc_all_free(upc_all_alloc(3, std::size_t{1} << 19));
-    }
-    return "";
-  }, "1M"), 0);
+  EXPECT_EQ(run_upc(
+                GetParam(), 3,
+                []() -> std::string {
+                  for (int round = 0; round < 200; ++round) {
+                    upc_free(upc_alloc(std::size_t{1} << 19));
+                    upc_all_free(upc_all_alloc(3, std::size_t{1} << 19));
+                  }
+                  return "";
+                },
+                "1M"),
+            0);
 }
 
 TEST_P(Pointers, CopyBetweenThreads) {
-  EXPECT_EQ(run_upc(GetParam(), 4, []() -> std::string {
-    constexpr std::size_t kBytes = 3001;
-    const auto n = static_cast<std::size_t>(THREADS);
-    const upc_shared a = upc_all_alloc(n, kBytes), b = upc_all_alloc(n, kBytes);
-    std::vector<unsigned char> out(kBytes), in(kBytes);
-    for (std::size_t i = 0; i < kBytes; ++i) out[i] = static_cast<unsigned char>(i * 3 + static_cast<std::size_t>(MYTHREAD));
-    const upc_shared next{a.address, 0, after(MYTHREAD)};
-    upc_memput(next, out.data(), kBytes);
-    upc_memget(in.data(), next, kBytes);
-    if (in != out) return "upc_memget does not get what upc_memput has put";
-    upc_barrier();
-    upc_memcpy({b.address, 0, after(MYTHREAD, 3)}, {a.address, 0, after(MYTHREAD, 2)}, kBytes);  // what the thread before that one has put
-    upc_barrier();
-    for (std::size_t i = 0; i < kBytes; ++i)
-      if (at<unsigned char>(MYTHREAD, b.address + i) != static_cast<unsigned char>(i * 3 + static_cast<std::size_t>(after(MYTHREAD, 2)))) return "upc_memcpy copied something else";
-    return "";
-  }), 0);
+  EXPECT_EQ(run_upc(GetParam(), 4,
+                    []() -> std::string {
+                      constexpr std::size_t kBytes = 3001;
+                      const auto n = static_cast<std::size_t>(THREADS);
+                      const upc_shared a = upc_all_alloc(n, kBytes), b = upc_all_alloc(n, kBytes);
+                      std::vector<unsigned char> out(kBytes), in(kBytes);
+                      for (std::size_t i = 0; i < kBytes; ++i)
+                        out[i] = static_cast<unsigned char>(i * 3 + static_cast<std::size_t>(MYTHREAD));
+                      const upc_shared next{a.address, 0, after(MYTHREAD)};
+                      upc_memput(next, out.data(), kBytes);
+                      upc_memget(in.data(), next, kBytes);
+                      if (in != out) return "upc_memget does not get what upc_memput has put";
+                      upc_barrier();
+                      upc_memcpy({b.address, 0, after(MYTHREAD, 3)}, {a.address, 0, after(MYTHREAD, 2)},
+                                 kBytes);  // what the thread before that one has put
+                      upc_barrier();
+                      for (std::size_t i = 0; i < kBytes; ++i)
+                        if (at<unsigned char>(MYTHREAD, b.address + i) !=
+                            static_cast<unsigned char>(i * 3 + static_cast<std::size_t>(after(MYTHREAD, 2))))
+                          return "upc_memcpy copied something else";
+                      return "";
+                    }),
+            0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The reductions, against the definition element by element (UPC 1.3, 7.3.2), with the closed form of block-cyclic arrays as oracle.
+// The reductions, against the definition element by element (UPC 1.3, 7.3.2), with the closed form of block-cyclic arrays as
+// oracle.
 //
 // Before and after a call, threads write and read what its synchronisation mode allows: so a call that synchronises less fails.
 #include <gtest/gtest.h>
@@ -21,7 +22,8 @@ upc_shared place(upc_shared start, std::size_t k, std::size_t bytes, std::size_t
   if (block == 0) return {start.address + k * bytes, 0, start.thread};
   const auto threads = static_cast<std::size_t>(THREADS);
   const std::size_t b = static_cast<std::size_t>(start.thread) + (start.phase + k) / block, phase = (start.phase + k) % block;
-  return {start.address + (b / threads) * block * bytes + phase * bytes - start.phase * bytes, phase, static_cast<int>(b % threads)};
+  return {start.address + (b / threads) * block * bytes + phase * bytes - start.phase * bytes, phase,
+          static_cast<int>(b % threads)};
 }
 
 // Permutations of four things, numbered from 0 to 23, and their products: associative, and not commutative.
@@ -51,7 +53,9 @@ T in_order(T a, T b) {
 template <class T>
 T any_order(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<unsigned long>(a) + static_cast<unsigned long>(b) + static_cast<unsigned long>(a) * static_cast<unsigned long>(b));
+  else
+    return static_cast<T>(static_cast<unsigned long>(a) + static_cast<unsigned long>(b) +
+                          static_cast<unsigned long>(a) * static_cast<unsigned long>(b));
 }
 
 template <class T>
@@ -93,10 +97,10 @@ T element(upc_op_t op, std::size_t k, unsigned round) {
 struct Case {
   upc_op_t op;
   std::size_t block;
-  int thread;         // of src
+  int thread;  // of src
   std::size_t phase;
   std::size_t elements;
-  int root;           // of dst
+  int root;  // of dst
   unsigned round;
 };
 
@@ -107,17 +111,18 @@ struct Functions {
 };
 template <class T>
 Functions<T> functions();
-#define FUNCTIONS(letter, type) \
-  template <>                   \
-  Functions<type> functions() { \
+#define FUNCTIONS(letter, type)                                     \
+  template <>                                                       \
+  Functions<type> functions() {                                     \
     return {upc_all_reduce##letter, upc_all_prefix_reduce##letter}; \
   }
 COPSE_UPC_TYPES(FUNCTIONS)
 #undef FUNCTIONS
 
-std::string text_of(const Case &c) {
-  return "op " + std::to_string(c.op) + ", block " + std::to_string(c.block) + ", " + std::to_string(c.elements) + " elements from thread " +
-         std::to_string(c.thread) + ", phase " + std::to_string(c.phase) + ", to thread " + std::to_string(c.root) + ": ";
+std::string text_of(const Case& c) {
+  return "op " + std::to_string(c.op) + ", block " + std::to_string(c.block) + ", " + std::to_string(c.elements) +
+         " elements from thread " + std::to_string(c.thread) + ", phase " + std::to_string(c.phase) + ", to thread " +
+         std::to_string(c.root) + ": ";
 }
 
 constexpr std::size_t kMost = 41, kLarge = 50;  // elements, and a block that is larger than the array
@@ -130,7 +135,7 @@ std::size_t room() {
 }
 
 template <class T>
-std::string check_prefix(const Case &c, upc_shared dst, const std::vector<T> &results, int thread) {
+std::string check_prefix(const Case& c, upc_shared dst, const std::vector<T>& results, int thread) {
   std::vector<unsigned char> expected(room<T>(), kUntouched);
   const std::size_t base = dst.address - c.phase * sizeof(T) - sizeof(T);
   for (std::size_t k = 0; k < c.elements; ++k) {
@@ -138,15 +143,17 @@ std::string check_prefix(const Case &c, upc_shared dst, const std::vector<T> &re
     if (p.thread != thread) continue;
     const T found = at<T>(thread, p.address);
     if (found != results[k])
-      return "prefix, " + text_of(c) + "element " + std::to_string(k) + " is " + std::to_string(found) + ", not " + std::to_string(results[k]);
+      return "prefix, " + text_of(c) + "element " + std::to_string(k) + " is " + std::to_string(found) + ", not " +
+             std::to_string(results[k]);
     std::memset(&at<T>(thread, p.address), kUntouched, sizeof(T));
   }
-  if (std::memcmp(&at<unsigned char>(thread, base), expected.data(), expected.size()) != 0) return "prefix, " + text_of(c) + "wrote elsewhere";
+  if (std::memcmp(&at<unsigned char>(thread, base), expected.data(), expected.size()) != 0)
+    return "prefix, " + text_of(c) + "wrote elsewhere";
   return "";
 }
 
 template <class T>
-std::string try_case(const Case &c, upc_shared source, upc_shared result, upc_shared single) {
+std::string try_case(const Case& c, upc_shared source, upc_shared result, upc_shared single) {
   const auto start = [&](upc_shared array) {  // one element from the beginning, so that all of the phases have room
     return upc_shared{array.address + (1 + c.phase) * sizeof(T), c.phase, c.thread};
   };
@@ -173,10 +180,12 @@ std::string try_case(const Case &c, upc_shared source, upc_shared result, upc_sh
   std::string wrong;
   if (looked == c.root) {
     const T found = at<T>(looked, one.address);
-    if (found != results.back()) wrong = "reduce, " + text_of(c) + "the result is " + std::to_string(found) + ", not " + std::to_string(results.back());
+    if (found != results.back())
+      wrong = "reduce, " + text_of(c) + "the result is " + std::to_string(found) + ", not " + std::to_string(results.back());
     std::memset(&at<T>(looked, one.address), kUntouched, sizeof(T));
   }
-  if (wrong.empty() && std::memcmp(&at<unsigned char>(looked, single.address), around.data(), around.size()) != 0) wrong = "reduce, " + text_of(c) + "wrote elsewhere";
+  if (wrong.empty() && std::memcmp(&at<unsigned char>(looked, single.address), around.data(), around.size()) != 0)
+    wrong = "reduce, " + text_of(c) + "wrote elsewhere";
   enter(flags);
   functions<T>().prefix(dst, src, c.op, c.elements, c.block, func, flags);
   leave(flags);
@@ -188,24 +197,27 @@ std::string try_case(const Case &c, upc_shared source, upc_shared result, upc_sh
 // Without TEST_SWEEP=full, every type runs a share of the cases: each case is run by one type, and fewer under ThreadSanitizer.
 template <class T>
 std::string try_type(unsigned type) {
-  constexpr upc_op_t kOps[] = {UPC_ADD, UPC_MULT, UPC_AND, UPC_OR, UPC_XOR, UPC_LOGAND, UPC_LOGOR, UPC_MIN, UPC_MAX, UPC_FUNC, UPC_NONCOMM_FUNC};
+  constexpr upc_op_t kOps[] = {UPC_ADD,   UPC_MULT, UPC_AND, UPC_OR,   UPC_XOR,         UPC_LOGAND,
+                               UPC_LOGOR, UPC_MIN,  UPC_MAX, UPC_FUNC, UPC_NONCOMM_FUNC};
 #if defined(__SANITIZE_THREAD__)
   constexpr unsigned kShare = 67;
 #else
   constexpr unsigned kShare = 11;
 #endif
   const unsigned stride = std::getenv("TEST_SWEEP") != nullptr ? 1 : kShare;
-  const upc_shared src = upc_all_alloc(static_cast<std::size_t>(THREADS), room<T>()), dst = upc_all_alloc(static_cast<std::size_t>(THREADS), room<T>()),
+  const upc_shared src = upc_all_alloc(static_cast<std::size_t>(THREADS), room<T>()),
+                   dst = upc_all_alloc(static_cast<std::size_t>(THREADS), room<T>()),
                    one = upc_all_alloc(static_cast<std::size_t>(THREADS), 3 * sizeof(T));
   std::string wrong;
   unsigned round = 0;
   for (const upc_op_t op : kOps) {
     if (std::is_floating_point_v<T> && (op == UPC_AND || op == UPC_OR || op == UPC_XOR)) continue;
-    for (const auto &[block, phase] : {std::pair{0, 0}, {1, 0}, {3, 0}, {3, 1}, {3, 2}, {50, 0}, {50, 49}, {50, 30}})
+    for (const auto& [block, phase] : {std::pair{0, 0}, {1, 0}, {3, 0}, {3, 1}, {3, 2}, {50, 0}, {50, 49}, {50, 30}})
       for (int thread = 0; thread < THREADS; ++thread)
         for (const std::size_t elements : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{24}, kMost}) {
           if (++round % stride != type % stride) continue;
-          const Case c{op, static_cast<std::size_t>(block), thread, static_cast<std::size_t>(phase), elements, static_cast<int>(round) % THREADS, round};
+          const Case c{op,       static_cast<std::size_t>(block),   thread, static_cast<std::size_t>(phase),
+                       elements, static_cast<int>(round) % THREADS, round};
           const std::string found = try_case<T>(c, src, dst, one);
           if (wrong.empty()) wrong = found;
         }
@@ -227,7 +239,8 @@ std::string all_types() {
 }
 
 class Reductions : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Reductions, testing::Values(Kind::threads, Kind::processes, Kind::mixed), [](const auto &info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Reductions, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST_P(Reductions, FollowTheDefinitionElementByElement) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
@@ -243,10 +256,12 @@ TEST_P(Reductions, OfLongArrays) {
   const auto body = []() -> std::string {
     constexpr std::size_t kElements = 100003;
     const auto n = static_cast<std::size_t>(THREADS);
-    const upc_shared a = upc_all_alloc(n, (kElements / n + 8) * sizeof(long)), b = upc_all_alloc(n, (kElements / n + 8) * sizeof(long)), sum = upc_all_alloc(1, sizeof(long));
+    const upc_shared a = upc_all_alloc(n, (kElements / n + 8) * sizeof(long)),
+                     b = upc_all_alloc(n, (kElements / n + 8) * sizeof(long)), sum = upc_all_alloc(1, sizeof(long));
     for (const std::size_t block : {1, 7}) {
       for (std::size_t k = 0; k < kElements; ++k)
-        if (const upc_shared p = place(a, k, sizeof(long), block); p.thread == MYTHREAD) at<long>(p.thread, p.address) = element<long>(UPC_NONCOMM_FUNC, k, 1);
+        if (const upc_shared p = place(a, k, sizeof(long), block); p.thread == MYTHREAD)
+          at<long>(p.thread, p.address) = element<long>(UPC_NONCOMM_FUNC, k, 1);
       upc_all_reduceL(sum, a, UPC_ADD, kElements, block, nullptr, 0);
       upc_all_prefix_reduceL(b, a, UPC_NONCOMM_FUNC, kElements, block, in_order<long>, 0);
       long expected = 0, total = 0;

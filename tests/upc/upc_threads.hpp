@@ -13,27 +13,27 @@
 namespace copse::test {
 
 enum class Kind { threads, processes, mixed };
-inline const char *name_of(Kind kind) {
+inline const char* name_of(Kind kind) {
   return kind == Kind::threads ? "threads" : kind == Kind::processes ? "processes" : "mixed";
 }
 
 struct Variable {  // it is set while this object lives
-  const char *name;
-  Variable(const char *variable, const std::string &value) : name(variable) { setenv(variable, value.c_str(), 1); }
-  Variable(const Variable &) = delete;
-  Variable &operator=(const Variable &) = delete;
+  const char* name;
+  Variable(const char* variable, const std::string& value) : name(variable) { setenv(variable, value.c_str(), 1); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
   ~Variable() { unsetenv(name); }
 };
 
 inline std::function<std::string()> upc_body;
 
 // Runs `body` on every UPC thread. Returns 0 if no thread complains; a complaint goes to stderr and gives 1.
-inline int run_upc(Kind kind, int threads, const std::function<std::string()> &body, const char *heap = "8M") {
+inline int run_upc(Kind kind, int threads, const std::function<std::string()>& body, const char* heap = "8M") {
   const int processes = kind == Kind::threads ? 1 : kind == Kind::processes ? threads : (threads + 1) / 2;
   const Variable number("COPSE_UPC_THREADS", std::to_string(threads)), divided("COPSE_UPC_PROCESSES", std::to_string(processes)),
       bytes("COPSE_UPC_HEAP", heap);
   upc_body = body;
-  return copse_upc_run(0, nullptr, [](int, char **) {
+  return copse_upc_run(0, nullptr, [](int, char**) {
     const std::string wrong = upc_body();
     if (wrong.empty()) return 0;
     std::fprintf(stderr, "UPC thread %d of %d: %s\n", MYTHREAD, THREADS, wrong.c_str());
@@ -45,12 +45,12 @@ inline int run_upc(Kind kind, int threads, const std::function<std::string()> &b
 inline int after(int thread, int steps = 1) { return (thread + steps) % THREADS; }
 
 template <class T>
-T &at(int thread, std::size_t address) {
-  return *static_cast<T *>(upc_cast(upc_shared{address, 0, thread}));
+T& at(int thread, std::size_t address) {
+  return *static_cast<T*>(upc_cast(upc_shared{address, 0, thread}));
 }
 
-// What a synchronisation mode allows, and no more (UPC 1.3, 7.3). With ALLSYNC, a thread writes another's data before a call and reads
-// another's results after it, without a barrier. With MYSYNC it does so with its own. With NOSYNC there are barriers.
+// What a synchronisation mode allows, and no more (UPC 1.3, 7.3). With ALLSYNC, a thread writes another's data before a call and
+// reads another's results after it, without a barrier. With MYSYNC it does so with its own. With NOSYNC there are barriers.
 constexpr upc_flag_t kModes[] = {0,
                                  UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC,
                                  UPC_IN_ALLSYNC | UPC_OUT_MYSYNC,

@@ -13,7 +13,7 @@ namespace {
 // The branches of a tree, as ranges of blocks. Each rank has one block.
 class Branches {
  public:
-  explicit Branches(const shape::SurveyedTree &tree) : tree_(tree) {}
+  explicit Branches(const shape::SurveyedTree& tree) : tree_(tree) {}
 
   [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
   // Returns all blocks from the first to the last of a branch, with those of other branches between them.
@@ -22,7 +22,7 @@ class Branches {
   [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
     std::vector<int> ranks{top};
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const auto &children = tree_.children[static_cast<std::size_t>(ranks[i])];
+      const auto& children = tree_.children[static_cast<std::size_t>(ranks[i])];
       ranks.insert(ranks.end(), children.begin(), children.end());
     }
     std::erase(ranks, without);
@@ -39,20 +39,20 @@ class Branches {
   }
 
  private:
-  [[nodiscard]] const shape::RankSpan &extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
+  [[nodiscard]] const shape::RankSpan& extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
   [[nodiscard]] plan::Range blocks(int first, int last) const {
     return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
             static_cast<std::uint32_t>(tree_.size())};
   }
 
-  const shape::SurveyedTree &tree_;
+  const shape::SurveyedTree& tree_;
 };
 
 }  // namespace
 
-void gather_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area) {
+void gather_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int area) {
   const auto me = static_cast<std::size_t>(rank);
-  const auto &children = tree.children[me];
+  const auto& children = tree.children[me];
   const Branches branches(tree);
   const bool is_root = rank == tree.root;
   if (tree.depth > 1) {
@@ -77,7 +77,7 @@ void gather_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int 
   for (int child : children) {
     const plan::Range given = branches.span(child);
     const plan::Space from = branches.is_leaf(child) ? plan::Space::input : plan::Space::scratch;
-    for (const plan::Range &run : branches.runs(child)) {
+    for (const plan::Range& run : branches.runs(child)) {
       const Operand home = part_of(place, run);
       builder.copy(home, builder.take(area, child, {from, 0, -1, run, given.first}, home, given));
     }
@@ -85,14 +85,14 @@ void gather_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int 
   if (is_root) return;
   const auto runs = branches.runs(rank);
   std::vector<Operand> homes;
-  for (const plan::Range &run : runs) homes.push_back(there(run));
+  for (const plan::Range& run : runs) homes.push_back(there(run));
   builder.give_parts(area, std::vector<int>(runs.size(), up.front()), runs, place, homes);
   builder.reclaim(up);
 }
 
-void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, int area) {
+void scatter_down(Builder& builder, const shape::SurveyedTree& tree, int rank, int area) {
   const auto me = static_cast<std::size_t>(rank);
-  const auto &children = tree.children[me];
+  const auto& children = tree.children[me];
   const Branches branches(tree);
   if (tree.depth > 1) {
     builder.give_from_scratch();
@@ -108,7 +108,7 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
   std::vector<plan::Range> parts;
   std::vector<Operand> homes;
   for (int child : children) {
-    for (const plan::Range &run : branches.runs(child, child)) {
+    for (const plan::Range& run : branches.runs(child, child)) {
       parts.push_back(run);
       homes.push_back({plan::Space::scratch, 0, -1, run, branches.span(child).first});
     }
@@ -123,13 +123,13 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
     const int parent = tree.parent[me];
     const plan::Range given = branches.span(parent);
     const plan::Space from = parent == tree.root ? plan::Space::input : plan::Space::scratch;
-    const auto fetch = [&](const Operand &home) {
+    const auto fetch = [&](const Operand& home) {
       builder.copy(home, builder.take(area, parent, {from, 0, -1, home.range, given.first}, home, given));
     };
     if (!children.empty()) {
       const plan::Range all = branches.span(rank);
       const Operand place = builder.open(area, children, builder.scratch(0, all));
-      for (const plan::Range &run : branches.runs(rank, rank)) fetch(part_of(place, run));
+      for (const plan::Range& run : branches.runs(rank, rank)) fetch(part_of(place, run));
       builder.give_parts(area, readers, parts, place, homes);
     }
     fetch(Builder::output(block(rank)));
@@ -139,12 +139,12 @@ void scatter_down(Builder &builder, const shape::SurveyedTree &tree, int rank, i
 
 namespace {
 
-int after_root(const Request &request, std::size_t position) {  // the rank at this position after the root
+int after_root(const Request& request, std::size_t position) {  // the rank at this position after the root
   return (request.root + 1 + static_cast<int>(position)) % request.ranks;
 }
 
 // Does the root's part. The ranks of its own node copy by themselves when the token comes to them.
-void serve_tokens(Builder &builder, const Request &request, bool up) {
+void serve_tokens(Builder& builder, const Request& request, bool up) {
   std::vector<int> order;
   for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(request.ranks); ++i) order.push_back(after_root(request, i));
   builder.loop();
@@ -173,7 +173,7 @@ void serve_tokens(Builder &builder, const Request &request, bool up) {
 struct RingPlace {
   int before = -1, after = -1;
 
-  RingPlace(const Request &request, int tokens) {
+  RingPlace(const Request& request, int tokens) {
     const auto others = static_cast<std::size_t>(request.ranks - 1);
     const auto position = static_cast<std::size_t>((request.rank + request.ranks - request.root - 1) % request.ranks);
     const std::size_t rings = std::min(static_cast<std::size_t>(tokens), others);
@@ -185,7 +185,7 @@ struct RingPlace {
 
 }  // namespace
 
-void pass_tokens(Builder &builder, const Request &request, int tokens) {
+void pass_tokens(Builder& builder, const Request& request, int tokens) {
   const bool up = traits_of(request.collective).output_at_root;
   if (request.rank == request.root) return serve_tokens(builder, request, up);
 
@@ -206,7 +206,7 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
   const auto pass_on = [&] {
     if (place.after >= 0) builder.signal(1, std::vector{place.after});
   };
-  const Groups &regions = request.shared->groups(topology::Level::numa);
+  const Groups& regions = request.shared->groups(topology::Level::numa);
   const bool beside_root = regions.index_of(request.rank) == regions.index_of(request.root);
 
   builder.once();
@@ -225,7 +225,7 @@ void pass_tokens(Builder &builder, const Request &request, int tokens) {
   builder.signal(0, root);
 }
 
-void go_round(Builder &builder, const Request &request) {
+void go_round(Builder& builder, const Request& request) {
   const bool up = traits_of(request.collective).output_at_root;
   const auto move = [&](int of) {  // gives or takes a rank's block that the root pulls or the wire carries
     const Operand source = Builder::input(request.block(of)), target = Builder::output(request.block(of));

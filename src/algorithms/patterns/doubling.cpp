@@ -17,7 +17,7 @@ namespace {
 // which double up, are the even team of each pair and the teams without a pair.
 class Doubling {
  public:
-  Doubling(const Teams &teams, const Wanted &wanted)
+  Doubling(const Teams& teams, const Wanted& wanted)
       : teams_(teams), wanted_(wanted), members_(std::bit_floor(teams.size())), pairs_(teams.size() - members_) {}
 
   [[nodiscard]] std::size_t members() const { return members_; }
@@ -62,21 +62,21 @@ class Doubling {
     return result;
   }
 
-  const Teams &teams_;
-  const Wanted &wanted_;
+  const Teams& teams_;
+  const Wanted& wanted_;
   std::size_t members_, pairs_;
 };
 
 }  // namespace
 
-bool needed_to_double_up(const Teams &teams, int rank, const Wanted &wanted) {
+bool needed_to_double_up(const Teams& teams, int rank, const Wanted& wanted) {
   const Doubling doubling(teams, wanted);
   const std::size_t here = teams.index_of(rank);
   if (doubling.paired(here) && here % 2 == 1) return !doubling.readers(here, rank, here ^ 1, 1).empty();
   return doubling.needs(here, rank, 1);
 }
 
-Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine, const Wanted &wanted) {
+Sum double_up(Builder& builder, const Teams& teams, int rank, int area, Sum mine, const Wanted& wanted) {
   Builder::need_areas(area + doubling_areas(teams.size()));
   const Doubling doubling(teams, wanted);
   const std::size_t here = teams.index_of(rank), neighbour = here ^ 1;
@@ -117,17 +117,17 @@ Sum double_up(Builder &builder, const Teams &teams, int rank, int area, Sum mine
   return {Builder::output()};
 }
 
-void double_up_over_nodes(Builder &builder, const Request &request, int area, const Sum &mine) {
-  const Groups &nodes = request.shared->groups(topology::Level::node);
+void double_up_over_nodes(Builder& builder, const Request& request, int area, const Sum& mine) {
+  const Groups& nodes = request.shared->groups(topology::Level::node);
   const int release = area + doubling_areas(nodes.size());
   Builder::need_areas(release + 1);
   if (request.rank == nodes.of(request.rank).front()) {
     const Teams leaders = Teams::singles(nodes.leaders());
     settle(builder, Builder::output(), double_up(builder, leaders, request.rank, area, mine));
   }
-  const auto &down = request.shared->tree({"below the first rank of each node"}, [&] {
+  const auto& down = request.shared->tree({"below the first rank of each node"}, [&] {
     shape::Tree forest = shape::unlinked(request.ranks, 0);
-    for (const Group &node : nodes) shape::link(forest, {shape::Form::flat}, node, 0);
+    for (const Group& node : nodes) shape::link(forest, {shape::Form::flat}, node, 0);
     return shape::SurveyedTree(std::move(forest));
   });
   send_down(builder, down, request.rank, release, Builder::output());

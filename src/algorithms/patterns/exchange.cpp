@@ -31,12 +31,12 @@ std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   return runs;
 }
 
-bool staged(const Operand &place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
+bool staged(const Operand& place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
 
-std::vector<int> ranks_of(const Rounds &rounds, std::vector<Parcel> Round::*side) {
+std::vector<int> ranks_of(const Rounds& rounds, std::vector<Parcel> Round::* side) {
   std::vector<int> result;
-  for (const Round &round : rounds)
-    for (const Parcel &parcel : round.*side)
+  for (const Round& round : rounds)
+    for (const Parcel& parcel : round.*side)
       if (std::find(result.begin(), result.end(), parcel.rank) == result.end()) result.push_back(parcel.rank);
   return result;
 }
@@ -63,8 +63,7 @@ Rounds doubling_rounds(int ranks, int rank) {
     Round round;
     for (int reader = there + (rank - here); reader < there_end; reader += here_end - here)
       round.given.push_back({reader, {range(here, here_end - here, ranks)}});
-    round.taken.push_back(
-        {there + (rank - here) % (there_end - there), {range(there, there_end - there, ranks)}});
+    round.taken.push_back({there + (rank - here) % (there_end - there), {range(there, there_end - there, ranks)}});
     rounds.push_back(std::move(round));
     begin = here;
     end = here_end;
@@ -78,7 +77,7 @@ namespace {
 
 // Adds a shift to the round. The rank takes `count` blocks from the rank `distance` ahead, beginning with that rank's own. It
 // gives as many, beginning with its own, to the rank `distance` behind.
-void add_shift(Round &round, int ranks, int rank, int distance, int count) {
+void add_shift(Round& round, int ranks, int rank, int distance, int count) {
   round.given.push_back({(rank + ranks - distance) % ranks, {range(rank, count, ranks)}});
   round.taken.push_back({(rank + distance) % ranks, {range(rank + distance - ranks, count, ranks)}});
 }
@@ -88,7 +87,7 @@ void add_shift(Round &round, int ranks, int rank, int distance, int count) {
 Rounds bruck_rounds(int ranks, int rank, int radix) {
   Rounds rounds;
   for (int known = 1; known < ranks; known *= radix) {
-    Round &round = rounds.emplace_back();
+    Round& round = rounds.emplace_back();
     for (int distance = known; distance < ranks && distance < known * radix; distance += known)
       add_shift(round, ranks, rank, distance, std::min(known, ranks - distance));
   }
@@ -111,15 +110,14 @@ Rounds neighbor_rounds(int ranks, int rank) {
   const int sign = even ? -1 : 1;  // the side of the second round and every other one after it
   const auto neighbor = [&](int side) { return (rank + ranks + side) % ranks; };
   const auto pair = [&](int of, int offset) { return range((of / 2 * 2 + 2 * offset + 2 * ranks) % ranks, 2, ranks); };
-  Rounds rounds{{{{neighbor(-sign), {range(rank, 1, ranks)}}},
-                 {{neighbor(-sign), {range(neighbor(-sign), 1, ranks)}}}}};
+  Rounds rounds{{{{neighbor(-sign), {range(rank, 1, ranks)}}}, {{neighbor(-sign), {range(neighbor(-sign), 1, ranks)}}}}};
   for (int step = 1; step < ranks / 2; ++step) {
     // Returns which pair an even rank takes in a step, as an offset in pairs from its own pair, which it completes in step 0.
     // For an odd rank, the offset has the other sign.
     const auto last = [](int steps) { return steps % 2 == 1 ? -(steps + 1) / 2 : steps / 2; };
     const int side = step % 2 == 1 ? sign : -sign;
-    rounds.push_back({{{neighbor(side), {pair(rank, -sign * last(step - 1))}}},
-                      {{neighbor(side), {pair(rank, -sign * last(step))}}}});
+    rounds.push_back(
+        {{{neighbor(side), {pair(rank, -sign * last(step - 1))}}}, {{neighbor(side), {pair(rank, -sign * last(step))}}}});
   }
   return rounds;
 }
@@ -148,7 +146,7 @@ Rounds bine_rounds(int ranks, int rank) {
     const int distance = (1 - (step % 2 == 0 ? -1 : 1) * (1 << (step + 1))) / 3;  // (1 - (-2)^(step + 1)) / 3
     return (of + (of % 2 == 0 ? distance : -distance) + members * members) % members;
   };
-  const auto known = [&](auto &self, int of, int step) -> std::vector<int> {
+  const auto known = [&](auto& self, int of, int step) -> std::vector<int> {
     if (step == 0) {
       if (of >= pairs) return {rank_of(of)};
       return {2 * of, 2 * of + 1};
@@ -160,14 +158,14 @@ Rounds bine_rounds(int ranks, int rank) {
   };
   for (int step = 0; step < steps; ++step) {
     const int other = partner(member, step);
-    Round &round = rounds[static_cast<std::size_t>(step + (pairs > 0 ? 1 : 0))];
+    Round& round = rounds[static_cast<std::size_t>(step + (pairs > 0 ? 1 : 0))];
     round.given.push_back({rank_of(other), runs_of(known(known, member, step), ranks)});
     round.taken.push_back({rank_of(other), runs_of(known(known, other, step), ranks)});
   }
   return rounds;
 }
 
-Rounds forest_rounds(const shape::Tree &forest, int rank) {
+Rounds forest_rounds(const shape::Tree& forest, int rank) {
   const int ranks = forest.size();
   std::vector<int> depth(static_cast<std::size_t>(ranks)), roots;
   std::vector<std::vector<int>> below(static_cast<std::size_t>(ranks));
@@ -193,8 +191,8 @@ Rounds forest_rounds(const shape::Tree &forest, int rank) {
   };
 
   Rounds rounds(static_cast<std::size_t>(2 * deepest + 1));
-  const auto up_from = [&](int d) -> Round & { return rounds[static_cast<std::size_t>(deepest - d)]; };
-  const auto down_to = [&](int d) -> Round & { return rounds[static_cast<std::size_t>(deepest + d)]; };
+  const auto up_from = [&](int d) -> Round& { return rounds[static_cast<std::size_t>(deepest - d)]; };
+  const auto down_to = [&](int d) -> Round& { return rounds[static_cast<std::size_t>(deepest + d)]; };
   const int here = depth[static_cast<std::size_t>(rank)], parent = forest.parent[static_cast<std::size_t>(rank)];
   for (const int child : forest.children[static_cast<std::size_t>(rank)]) {
     up_from(here + 1).taken.push_back({child, inside(child)});
@@ -214,20 +212,19 @@ Rounds forest_rounds(const shape::Tree &forest, int rank) {
   return rounds;
 }
 
-Rounds prop_rounds(const Request &request) {
-  const Groups &nodes = request.shared->groups(topology::Level::node);
-  const Group &here = nodes.of(request.rank);
-  const auto blocks_of = [&](const Range &of_nodes) {
+Rounds prop_rounds(const Request& request) {
+  const Groups& nodes = request.shared->groups(topology::Level::node);
+  const Group& here = nodes.of(request.rank);
+  const auto blocks_of = [&](const Range& of_nodes) {
     std::vector<int> blocks;
     for (std::uint32_t i = 0; i < of_nodes.count; ++i) {
-      const Group &node = nodes[(of_nodes.first + i) % of_nodes.of];
+      const Group& node = nodes[(of_nodes.first + i) % of_nodes.of];
       blocks.insert(blocks.end(), node.begin(), node.end());
     }
     return runs_of(std::move(blocks), request.ranks);
   };
   const auto other = [&](std::size_t ahead) {  // the rank that is `ahead` places further in this node
-    return here[(static_cast<std::size_t>(std::find(here.begin(), here.end(), request.rank) - here.begin()) + ahead) %
-                here.size()];
+    return here[(static_cast<std::size_t>(std::find(here.begin(), here.end(), request.rank) - here.begin()) + ahead) % here.size()];
   };
 
   Rounds rounds(1);
@@ -238,30 +235,29 @@ Rounds prop_rounds(const Request &request) {
   if (nodes.size() == 1) return rounds;
   const auto home = static_cast<int>(nodes.index_of(request.rank)), count = static_cast<int>(nodes.size());
   const bool leads = request.rank == here.front();
-  for (const Round &between : bruck_rounds(count, home, request.radix)) {
-    Round &round = rounds.emplace_back();
+  for (const Round& between : bruck_rounds(count, home, request.radix)) {
+    Round& round = rounds.emplace_back();
     if (!leads) continue;
-    const auto at_leaders = [&](std::vector<Parcel> &to, const std::vector<Parcel> &parcels) {
-      for (const Parcel &parcel : parcels)
+    const auto at_leaders = [&](std::vector<Parcel>& to, const std::vector<Parcel>& parcels) {
+      for (const Parcel& parcel : parcels)
         to.push_back({nodes.leaders()[static_cast<std::size_t>(parcel.rank)], blocks_of(parcel.blocks.front())});
     };
     at_leaders(round.given, between.given);
     at_leaders(round.taken, between.taken);
   }
   const auto rest = blocks_of(range(home + 1, count - 1, count));
-  Round &last = rounds.emplace_back();
+  Round& last = rounds.emplace_back();
   if (!leads) last.taken.push_back({here.front(), rest});
   for (std::size_t ahead = 1; leads && ahead < here.size(); ++ahead) last.given.push_back({other(ahead), rest});
   return rounds;
 }
 
-shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level) {
+shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level) {
   if (request.places == nullptr) return tree;
   const auto group = [&](int rank) { return (*request.places)[static_cast<std::size_t>(rank)].at(level); };
   for (int rank = 0; rank < tree.size(); ++rank) {
-    std::erase_if(tree.children[static_cast<std::size_t>(rank)],
-                  [&](int child) { return group(child) != group(rank); });
-    int &parent = tree.parent[static_cast<std::size_t>(rank)];
+    std::erase_if(tree.children[static_cast<std::size_t>(rank)], [&](int child) { return group(child) != group(rank); });
+    int& parent = tree.parent[static_cast<std::size_t>(rank)];
     if (parent != shape::kNoParent && group(parent) != group(rank)) parent = shape::kNoParent;
   }
   return tree;
@@ -276,17 +272,17 @@ class Blocks {
  public:
   explicit Blocks(int ranks) : members_(static_cast<std::size_t>(ranks)) {}
 
-  void add(const std::vector<Parcel> &parcels) {
-    for (const Parcel &parcel : parcels)
-      for (const Range &blocks : parcel.blocks)
+  void add(const std::vector<Parcel>& parcels) {
+    for (const Parcel& parcel : parcels)
+      for (const Range& blocks : parcel.blocks)
         for (std::uint32_t i = 0; i < blocks.count; ++i) members_[(blocks.first + i) % blocks.of] = true;
   }
   [[nodiscard]] bool has(std::uint32_t block) const { return members_[block % members_.size()]; }
 
   // Returns the runs of blocks in `parts` that are members of this set or, if `members` is false, that are not.
-  [[nodiscard]] std::vector<Range> select(const std::vector<Range> &parts, bool members) const {
+  [[nodiscard]] std::vector<Range> select(const std::vector<Range>& parts, bool members) const {
     std::vector<Range> runs;
-    for (const Range &blocks : parts) {
+    for (const Range& blocks : parts) {
       bool open = false;
       for (std::uint32_t i = 0; i < blocks.count; ++i) {
         const bool wanted = has(blocks.first + i) == members;
@@ -304,7 +300,7 @@ class Blocks {
 
 }  // namespace
 
-void allgather_in(Builder &builder, const Request &request, int area, const Rounds &rounds, From from) {
+void allgather_in(Builder& builder, const Request& request, int area, const Rounds& rounds, From from) {
   const auto whole = [&](int owner) { return range(from == From::own ? owner : 0, request.ranks, request.ranks); };
   const Range mine = request.block(request.rank);
   const auto readers = ranks_of(rounds, &Round::given);
@@ -318,8 +314,8 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
     builder.portion(static_cast<int>(i));
     std::vector<int> to;
     std::vector<Operand> values;
-    for (const Parcel &parcel : rounds[i].given) {
-      for (const Range &blocks : parcel.blocks) {
+    for (const Parcel& parcel : rounds[i].given) {
+      for (const Range& blocks : parcel.blocks) {
         to.push_back(parcel.rank);
         values.push_back(part_of(place, blocks));
       }
@@ -327,11 +323,11 @@ void allgather_in(Builder &builder, const Request &request, int area, const Roun
     builder.post(area, to, values);
     Blocks wanted(request.ranks);  // blocks that this rank gives in later rounds
     for (std::size_t later = i + 1; later < rounds.size(); ++later) wanted.add(rounds[later].given);
-    for (const Parcel &parcel : rounds[i].taken) {
-      for (const Range &blocks : parcel.blocks) {
+    for (const Parcel& parcel : rounds[i].taken) {
+      for (const Range& blocks : parcel.blocks) {
         const Operand home = Builder::output(blocks);
         builder.copy(home, builder.take(area, parcel.rank, home, home, whole(parcel.rank)));
-        for (const Range &run : wanted.select({blocks}, true)) builder.copy(part_of(place, run), Builder::output(run));
+        for (const Range& run : wanted.select({blocks}, true)) builder.copy(part_of(place, run), Builder::output(run));
       }
     }
   }
@@ -345,22 +341,17 @@ namespace {
 class Partials {
  public:
   // `all` is where the partial results lie. `result` is where this rank's own block lies when it is finished.
-  Partials(Builder &builder, const Request &request, int area, const Rounds &rounds, Operand all, Operand result)
-      : builder_(builder),
-        request_(request),
-        area_(area),
-        readers_(ranks_of(rounds, &Round::taken)),
-        all_(all),
-        result_(result),
+  Partials(Builder& builder, const Request& request, int area, const Rounds& rounds, Operand all, Operand result)
+      : builder_(builder), request_(request), area_(area), readers_(ranks_of(rounds, &Round::taken)), all_(all), result_(result),
         touched_(request.ranks) {}
 
   // Gives, in a round, the blocks that this rank takes in the same round of the allgather.
-  void give(const std::vector<Parcel> &parcels) {
+  void give(const std::vector<Parcel>& parcels) {
     std::vector<int> to;
     std::vector<Operand> values;
-    for (const Parcel &parcel : parcels) {
+    for (const Parcel& parcel : parcels) {
       // Blocks that have not been combined with anything come first. They are not copied if the reader can read the input.
-      for (const Range &blocks : touched_.select(parcel.blocks, false)) {
+      for (const Range& blocks : touched_.select(parcel.blocks, false)) {
         if (builder_.gives_in_place(parcel.rank)) {
           builder_.give(area_, std::vector{parcel.rank}, Builder::input(blocks));
           continue;
@@ -369,7 +360,7 @@ class Partials {
         to.push_back(parcel.rank);
         values.push_back(place(blocks));
       }
-      for (const Range &blocks : touched_.select(parcel.blocks, true)) {
+      for (const Range& blocks : touched_.select(parcel.blocks, true)) {
         to.push_back(parcel.rank);
         values.push_back(place(blocks));
       }
@@ -381,14 +372,14 @@ class Partials {
   // later.
   void combine(Range with, Operand theirs, bool last) {
     for (const bool again : {false, true}) {
-      for (const Range &blocks : touched_.select({with}, again)) {
+      for (const Range& blocks : touched_.select({with}, again)) {
         const bool end = last && blocks == tile_of(request_, request_.rank);
         builder_.reduce(end ? result_ : place(blocks), now(blocks), part_of(theirs, blocks));
         finished_ |= end;
       }
     }
   }
-  void note_combined(const Parcel &parcel) { touched_.add({parcel}); }
+  void note_combined(const Parcel& parcel) { touched_.add({parcel}); }
 
   // Returns where these blocks lie now.
   [[nodiscard]] Operand now(Range blocks) {
@@ -399,8 +390,8 @@ class Partials {
  private:
   [[nodiscard]] Operand place(Range blocks) { return part_of(builder_.open(area_, readers_, all_), blocks); }
 
-  Builder &builder_;
-  const Request &request_;
+  Builder& builder_;
+  const Request& request_;
   int area_;
   std::vector<int> readers_;
   Operand all_, result_;
@@ -410,8 +401,8 @@ class Partials {
 
 }  // namespace
 
-void reduce_scatter_in(Builder &builder, const Request &request, int area,
-                       const std::function<Rounds(int)> &rounds_of, From from, plan::Space home, Operand result) {
+void reduce_scatter_in(Builder& builder, const Request& request, int area, const std::function<Rounds(int)>& rounds_of, From from,
+                       plan::Space home, Operand result) {
   const auto whole = [&](int owner) { return range(from == From::own ? owner : 0, request.ranks, request.ranks); };
   const Rounds rounds = rounds_of(request.rank);
   builder.pack(whole(0).count);
@@ -424,12 +415,12 @@ void reduce_scatter_in(Builder &builder, const Request &request, int area,
   for (std::size_t i = rounds.size(); i-- > 0;) {
     builder.portion(static_cast<int>(rounds.size() - 1 - i));
     mine.give(rounds[i].taken);
-    for (const Parcel &parcel : rounds[i].given) {
+    for (const Parcel& parcel : rounds[i].given) {
       Blocks theirs(request.ranks);  // blocks that the other rank has combined with something
       const Rounds before = rounds_of(parcel.rank);
       for (std::size_t earlier = i + 1; earlier < before.size(); ++earlier) theirs.add(before[earlier].given);
       for (const bool combined : {false, true}) {
-        for (const Range &run : theirs.select(parcel.blocks, combined)) {
+        for (const Range& run : theirs.select(parcel.blocks, combined)) {
           const Operand value = combined ? Operand{home, 0, -1, run} : Builder::input(run);
           const Operand item = builder.take(area, parcel.rank, value, builder.scratch(0, run), whole(parcel.rank));
           mine.combine(run, item, i == last);
@@ -447,22 +438,18 @@ namespace {
 // One rank of a socket, whose ranks stand in a ring. `home` is where partial results lie (exchange.hpp).
 class SocketRing {
  public:
-  SocketRing(Builder &builder, const Request &request, plan::Space home)
-      : builder_(builder),
-        request_(request),
-        sockets_(request.shared->groups(topology::Level::package)),
+  SocketRing(Builder& builder, const Request& request, plan::Space home)
+      : builder_(builder), request_(request), sockets_(request.shared->groups(topology::Level::package)),
         here_(sockets_.of(request.rank)),
-        me_(static_cast<std::size_t>(std::find(here_.begin(), here_.end(), request.rank) - here_.begin())),
-        home_(home),
-        whole_(range(0, request.ranks, request.ranks)),
-        mine_(tile_of(request, request.rank)) {}
+        me_(static_cast<std::size_t>(std::find(here_.begin(), here_.end(), request.rank) - here_.begin())), home_(home),
+        whole_(range(0, request.ranks, request.ranks)), mine_(tile_of(request, request.rank)) {}
 
   // Combines all tiles over the ranks of this socket. The tiles go round the ring and end at their positions. Returns where
   // this rank's own tile then lies, which may be `result`.
   [[nodiscard]] Operand go_round(Operand result) {
     std::vector<int> readers;  // ranks that take this socket's part of their tiles
     std::vector<Range> parts;
-    for (const Range &tile : tiles_of(me_)) {
+    for (const Range& tile : tiles_of(me_)) {
       if (tile == mine_) continue;
       readers.push_back(static_cast<int>(tile.first));
       parts.push_back(tile);
@@ -481,7 +468,7 @@ class SocketRing {
       const bool last = step + 2 == size;
       builder_.portion(static_cast<int>(step));
       values.clear();
-      for (const Range &tile : tiles_of((me_ + 2 * size - 2 - step) % size)) {
+      for (const Range& tile : tiles_of((me_ + 2 * size - 2 - step) % size)) {
         const Operand theirs = builder_.take(0, previous, offered(step == 0, tile), builder_.scratch(0, tile), whole_);
         if (last && tile == mine_) {
           builder_.reduce(result, theirs, Builder::input(tile));
@@ -489,8 +476,7 @@ class SocketRing {
           continue;
         }
         const Operand all{home_, 0, -1, whole_};
-        values.push_back(
-            part_of(last ? builder_.open(2, readers, all) : builder_.open(0, std::vector{next}, all), tile));
+        values.push_back(part_of(last ? builder_.open(2, readers, all) : builder_.open(0, std::vector{next}, all), tile));
         builder_.reduce(values.back(), theirs, Builder::input(tile));
       }
       builder_.portion(last ? 0 : static_cast<int>(step) + 1);
@@ -503,16 +489,14 @@ class SocketRing {
   // Combines the parts of all sockets in this rank's tile. The part of its own socket lies at `at_hand`.
   void fold_sockets(Operand at_hand, Operand result) {
     std::vector<Fetch> items;
-    for (const Group &socket : sockets_) {
+    for (const Group& socket : sockets_) {
       if (&socket == &here_) {
         items.emplace_back([at_hand] { return at_hand; });
         continue;
       }
       const int from = socket[me_ % socket.size()];
       const Operand given = offered(socket.size() == 1, mine_);
-      items.emplace_back([this, from, given] {
-        return builder_.take(2, from, given, builder_.scratch(0, mine_), whole_);
-      });
+      items.emplace_back([this, from, given] { return builder_.take(2, from, given, builder_.scratch(0, mine_), whole_); });
     }
     fold(builder_, result, items, sockets_.index_of(request_.rank));
   }
@@ -520,19 +504,18 @@ class SocketRing {
  private:
   [[nodiscard]] std::vector<Range> tiles_of(std::size_t position) const {  // the tiles that end at this position of the socket
     std::vector<Range> tiles;
-    for (const Group &socket : sockets_)
-      for (std::size_t i = position; i < socket.size(); i += here_.size())
-        tiles.push_back(tile_of(request_, socket[i]));
+    for (const Group& socket : sockets_)
+      for (std::size_t i = position; i < socket.size(); i += here_.size()) tiles.push_back(tile_of(request_, socket[i]));
     return tiles;
   }
   [[nodiscard]] Operand offered(bool untouched, Range tile) const {
     return untouched ? Builder::input(tile) : Operand{home_, 0, -1, tile};
   }
 
-  Builder &builder_;
-  const Request &request_;
-  const Groups &sockets_;
-  const Group &here_;
+  Builder& builder_;
+  const Request& request_;
+  const Groups& sockets_;
+  const Group& here_;
   std::size_t me_;
   plan::Space home_;
   Range whole_, mine_;
@@ -540,7 +523,7 @@ class SocketRing {
 
 }  // namespace
 
-void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Space home, Operand result) {
+void reduce_scatter_sockets(Builder& builder, const Request& request, plan::Space home, Operand result) {
   builder.pack(static_cast<std::uint32_t>(request.ranks));
   if (home == plan::Space::slot) builder.keep_in_slots();
   SocketRing ring(builder, request, home);
@@ -548,7 +531,7 @@ void reduce_scatter_sockets(Builder &builder, const Request &request, plan::Spac
   ring.fold_sockets(at_hand, result);
 }
 
-std::vector<Range> pair_runs(const Request &request, int from, const Group &to) {
+std::vector<Range> pair_runs(const Request& request, int from, const Group& to) {
   std::vector<Range> runs;
   for (const int rank : to) {
     const Range block = request.pair(from, rank);
@@ -568,7 +551,7 @@ Operand placed(Operand place, std::uint32_t index) {
 
 // TwoPlaces -------------------------------------------------------------------------------------------------------
 
-TwoPlaces::TwoPlaces(Builder &builder, int area, int rounds)
+TwoPlaces::TwoPlaces(Builder& builder, int area, int rounds)
     : builder_(builder), area_(area), waits_for_(static_cast<std::size_t>(rounds), -1) {}
 
 void TwoPlaces::await_turn(int round) {

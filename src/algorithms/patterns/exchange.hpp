@@ -40,33 +40,32 @@ using Rounds = std::vector<Round>;
 // has a neighbour that stands for both.
 [[nodiscard]] Rounds bine_rounds(int ranks, int rank);
 // Blocks go up the trees of a forest, then from root to root. Then the blocks of all other ranks come down to each branch.
-[[nodiscard]] Rounds forest_rounds(const shape::Tree &forest, int rank);
+[[nodiscard]] Rounds forest_rounds(const shape::Tree& forest, int rank);
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
-[[nodiscard]] Rounds prop_rounds(const Request &request);
+[[nodiscard]] Rounds prop_rounds(const Request& request);
 // Returns the tree without its edges between different groups of the level.
-[[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request &request, topology::Level level);
+[[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level);
 
 // The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
 enum class From : bool { zero, own };
 
 // Inside a loop: brings all blocks to all outputs, in these rounds. Uses area `area`.
-void allgather_in(plan::Builder &builder, const Request &request, int area, const Rounds &rounds, From from);
+void allgather_in(plan::Builder& builder, const Request& request, int area, const Rounds& rounds, From from);
 
 // Inside a loop: runs the rounds backwards, and combines every rank's input. This rank's block is stored in `result`. Uses
 // area `area`. `home`, an output or a slot, is where partial results lie if neither line nor slot carries them. Rank order is
 // not kept.
-void reduce_scatter_in(plan::Builder &builder, const Request &request, int area,
-                       const std::function<Rounds(int rank)> &rounds_of, From from, plan::Space home,
-                       plan::Operand result);
+void reduce_scatter_in(plan::Builder& builder, const Request& request, int area, const std::function<Rounds(int rank)>& rounds_of,
+                       From from, plan::Space home, plan::Operand result);
 
 // Inside a loop: combines tile i of the message, or block i, for rank i (movement-avoiding, socket-aware: Peng et al. 2023).
 // In every socket, the tile goes round the ranks of the socket, and each rank adds its input. At the end, a rank has the
 // tiles of the ranks that have its position in their sockets. It gives these tiles to them, and each of them combines what it
 // gets in `result`. `home` has the same meaning as above. Uses areas 0 and 2. Rank order is not kept.
-void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan::Space home, plan::Operand result);
+void reduce_scatter_sockets(plan::Builder& builder, const Request& request, plan::Space home, plan::Operand result);
 
 // For an alltoall: returns the blocks that `from` has for the ranks of a group, as runs of neighbours.
-[[nodiscard]] std::vector<plan::Range> pair_runs(const Request &request, int from, const Group &to);
+[[nodiscard]] std::vector<plan::Range> pair_runs(const Request& request, int from, const Group& to);
 // Returns the operand for blocks that lie from index `index` on in a line, slot or scratch.
 [[nodiscard]] plan::Operand placed(plan::Operand place, std::uint32_t index);
 
@@ -74,7 +73,7 @@ void reduce_scatter_sockets(plan::Builder &builder, const Request &request, plan
 // says so. So a line or slot holds only one block, whatever the number of blocks. Uses three areas, from `area` on.
 class TwoPlaces {
  public:
-  TwoPlaces(plan::Builder &builder, int area, int rounds);
+  TwoPlaces(plan::Builder& builder, int area, int rounds);
 
   void give(int round, int reader, plan::Operand value);
   // Opens a block that is computed into its place. Unless that is a line, it is a slot, whatever the carrier. So the caller
@@ -90,7 +89,7 @@ class TwoPlaces {
   void await_turn(int round);
   [[nodiscard]] int area(int round) const { return area_ + round % 2; }
 
-  plan::Builder &builder_;
+  plan::Builder& builder_;
   int area_;
   std::vector<int> waits_for_;  // by round: the rank that says when it has taken the block; -1: none
 };

@@ -10,8 +10,8 @@ namespace copse::algorithms {
 using plan::Builder;
 using plan::Operand;
 
-void send_down(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand source, plan::Range range) {
-  const auto &children = tree.children[static_cast<std::size_t>(rank)];
+void send_down(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, Operand source, plan::Range range) {
+  const auto& children = tree.children[static_cast<std::size_t>(rank)];
   const int parent = tree.parent[static_cast<std::size_t>(rank)];
   if (parent == shape::kNoParent) {
     builder.give(area, children, source);
@@ -29,13 +29,11 @@ namespace {
 
 // Returns the number of the parent's scratch into which a rank puts its value. Scratch 0 is for what comes over the wire, and
 // scratch 1 for sums.
-int pushed_to(const shape::SurveyedTree &tree, int rank) {
-  return 2 + tree.place[static_cast<std::size_t>(rank)];
-}
+int pushed_to(const shape::SurveyedTree& tree, int rank) { return 2 + tree.place[static_cast<std::size_t>(rank)]; }
 
 // Combines this rank's input and what its children give on `area` into `place`.
-void combine_below(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand place) {
-  const auto &children = tree.children[static_cast<std::size_t>(rank)];
+void combine_below(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, Operand place) {
+  const auto& children = tree.children[static_cast<std::size_t>(rank)];
   const plan::Range range = place.range;
   // The order is that of the ranks if the tree keeps it. Otherwise it is some fixed order, the same in every call.
   std::vector<int> order{rank};
@@ -64,7 +62,7 @@ void combine_below(Builder &builder, const shape::SurveyedTree &tree, int rank, 
 
 }  // namespace
 
-Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, std::span<const int> readers,
+Operand combine_in_root(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, std::span<const int> readers,
                         plan::Range range) {
   builder.keep_in_slots();
   builder.put_into_scratch(tree.most_children + 2);
@@ -79,14 +77,14 @@ Operand combine_in_root(Builder &builder, const shape::SurveyedTree &tree, int r
     return Builder::input(range);
   }
   const Operand home{plan::Space::slot, 0, -1, range};
-  const Operand place = up.size() == 1 ? builder.open_for(is_root ? area + 1 : area, up.front(), home, there)
-                                       : builder.open(area + 1, up, home);
+  const Operand place =
+      up.size() == 1 ? builder.open_for(is_root ? area + 1 : area, up.front(), home, there) : builder.open(area + 1, up, home);
   combine_below(builder, tree, rank, area, place);
   if (!is_root) builder.post(area, up, place);
   return place;
 }
 
-void combine_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, int to) {
+void combine_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, int to) {
   const bool is_root = tree.parent[static_cast<std::size_t>(rank)] == shape::kNoParent;
   builder.keep_in_slots();
   builder.put_into_scratch(tree.most_children + 2);
@@ -100,7 +98,7 @@ void combine_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int
   }
 }
 
-void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size_t own, Operand via) {
+void fold(Builder& builder, Operand dst, std::span<const Fetch> items, std::size_t own, Operand via) {
   Operand sum = items[own]();
   std::size_t to_do = items.size() - 1;
   const auto place = [&] { return --to_do == 0 || via.space == plan::Space::none ? dst : via; };
@@ -117,7 +115,7 @@ void fold(Builder &builder, Operand dst, std::span<const Fetch> items, std::size
   builder.copy(dst, sum);
 }
 
-void share_blocks(Builder &builder, const Request &request, int area) {
+void share_blocks(Builder& builder, const Request& request, int area) {
   const auto others = request.others();
   const bool pairs = traits_of(request.collective).input == plan::Extent::row;
   std::vector<plan::Range> parts;
@@ -126,11 +124,11 @@ void share_blocks(Builder &builder, const Request &request, int area) {
   builder.reclaim_input(others);
 }
 
-plan::Range tile_of(const Request &request, int rank) {
+plan::Range tile_of(const Request& request, int rank) {
   return {static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(request.ranks)};
 }
 
-std::vector<Fetch> share_tiles(Builder &builder, const Request &request, int area, int first) {
+std::vector<Fetch> share_tiles(Builder& builder, const Request& request, int area, int first) {
   const auto others = request.others();
   std::vector<plan::Range> parts;
   for (int other : others) parts.push_back(tile_of(request, other));
@@ -150,7 +148,7 @@ std::vector<Fetch> share_tiles(Builder &builder, const Request &request, int are
   return items;
 }
 
-void meet(Builder &builder, const shape::Tree &up, const shape::Tree &down, int rank) {
+void meet(Builder& builder, const shape::Tree& up, const shape::Tree& down, int rank) {
   const auto me = static_cast<std::size_t>(rank);
   for (int child : up.children[me]) builder.await_signal(0, child);
   if (rank != up.root) {
@@ -167,7 +165,7 @@ int dissemination_rounds(std::size_t teams, int radix) {
   return rounds;
 }
 
-void disseminate(Builder &builder, const Teams &teams, int rank, int radix, int area) {
+void disseminate(Builder& builder, const Teams& teams, int rank, int radix, int area) {
   const std::size_t count = teams.size(), here = teams.index_of(rank), position = teams.position(here, rank);
   const std::size_t size = teams[here].size();
   Builder::need_areas(area + dissemination_rounds(count, radix));
@@ -183,7 +181,7 @@ void disseminate(Builder &builder, const Teams &teams, int rank, int radix, int 
   }
 }
 
-void settle(Builder &builder, Operand place, const Sum &sum) {
+void settle(Builder& builder, Operand place, const Sum& sum) {
   if (sum.high.space == plan::Space::none) {
     builder.copy(place, sum.low);
   } else {
@@ -191,13 +189,13 @@ void settle(Builder &builder, Operand place, const Sum &sum) {
   }
 }
 
-void finish_tiles(Builder &builder, const Request &request, std::span<const Fetch> items, std::size_t own) {
+void finish_tiles(Builder& builder, const Request& request, std::span<const Fetch> items, std::size_t own) {
   const Operand result = builder.open(1, request.others(), Builder::output(tile_of(request, request.rank)));
   fold(builder, result, items, own);
   give_tile(builder, request, result);
 }
 
-void give_tile(Builder &builder, const Request &request, Operand result) {
+void give_tile(Builder& builder, const Request& request, Operand result) {
   const auto others = request.others();
   builder.copy(Builder::output(tile_of(request, request.rank)), result);
   builder.post(1, others, result);
@@ -213,11 +211,11 @@ void give_tile(Builder &builder, const Request &request, Operand result) {
 namespace {
 
 // Returns, for each rank of a tree, the tiles of the ranks in its subtree. Every subtree is an interval of ranks.
-Held tiles_below(const shape::SurveyedTree &tree) {
+Held tiles_below(const shape::SurveyedTree& tree) {
   Held tiles;
-  for (const shape::RankSpan &extent : tree.extents)
-    tiles.push_back({static_cast<std::uint32_t>(extent.low), static_cast<std::uint32_t>(extent.size),
-                     static_cast<std::uint32_t>(tree.size())});
+  for (const shape::RankSpan& extent : tree.extents)
+    tiles.push_back(
+        {static_cast<std::uint32_t>(extent.low), static_cast<std::uint32_t>(extent.size), static_cast<std::uint32_t>(tree.size())});
   return tiles;
 }
 
@@ -233,7 +231,7 @@ std::vector<plan::Range> missing(plan::Range wanted, plan::Range has) {
 
 }  // namespace
 
-Held scatter_tiles(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand source) {
+Held scatter_tiles(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, Operand source) {
   const Held held = tiles_below(tree);
   const auto me = static_cast<std::size_t>(rank);
   const int parent = tree.parent[me];
@@ -251,7 +249,7 @@ Held scatter_tiles(Builder &builder, const shape::SurveyedTree &tree, int rank, 
   return held;
 }
 
-void reduce_scatter_ring(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
+void reduce_scatter_ring(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
   const int rank = request.rank, ranks = request.ranks;
   const std::vector<int> next{(rank + 1) % ranks};
   const int previous = (rank + ranks - 1) % ranks;
@@ -292,8 +290,7 @@ std::vector<Halving> halvings(int ranks, int rank) {
     const int here = low ? begin : middle, here_end = low ? middle : end;
     const int there = low ? middle : begin, there_end = low ? end : middle;
     Halving round{there + (rank - here) % (there_end - there), {}, tiles(there, there_end), tiles(here, here_end)};
-    for (int source = there + (rank - here); source < there_end; source += here_end - here)
-      round.sources.push_back(source);
+    for (int source = there + (rank - here); source < there_end; source += here_end - here) round.sources.push_back(source);
     rounds.push_back(std::move(round));
     begin = here;
     end = here_end;
@@ -303,25 +300,23 @@ std::vector<Halving> halvings(int ranks, int rank) {
 
 }  // namespace
 
-void reduce_scatter_halving(Builder &builder, const Request &request, int area, plan::Space home, Operand result) {
+void reduce_scatter_halving(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
   const auto rounds = halvings(request.ranks, request.rank);
   Operand partial = Builder::input();
   for (std::size_t i = 0; i < rounds.size(); ++i) {
-    const Halving &round = rounds[i];
+    const Halving& round = rounds[i];
     builder.portion(static_cast<int>(i));
     builder.give(area, std::vector{round.reader}, part_of(partial, round.given));
     if (round.sources.empty()) continue;
     const Operand kept{home, 0, -1, round.kept};
-    const Operand place =
-        i + 1 == rounds.size() ? result : builder.open(area, std::vector{rounds[i + 1].reader}, kept);
+    const Operand place = i + 1 == rounds.size() ? result : builder.open(area, std::vector{rounds[i + 1].reader}, kept);
     for (int source : round.sources) {
       // A rank gives from its input until it has taken something.
       const auto theirs = halvings(request.ranks, source);
       const bool untouched = std::all_of(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(i),
-                                         [](const Halving &earlier) { return earlier.sources.empty(); });
+                                         [](const Halving& earlier) { return earlier.sources.empty(); });
       const Operand value = untouched ? Builder::input(round.kept) : kept;
-      builder.reduce(place, part_of(partial, round.kept),
-                     builder.take(area, source, value, builder.scratch(0, round.kept)));
+      builder.reduce(place, part_of(partial, round.kept), builder.take(area, source, value, builder.scratch(0, round.kept)));
       partial = place;
     }
   }
@@ -329,7 +324,7 @@ void reduce_scatter_halving(Builder &builder, const Request &request, int area, 
   builder.copy(result, part_of(partial, result.range));
 }
 
-void gather_tiles_up(Builder &builder, const shape::SurveyedTree &tree, int rank, int area, Operand mine) {
+void gather_tiles_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int area, Operand mine) {
   const Held below = tiles_below(tree);
   for (int child : tree.children[static_cast<std::size_t>(rank)]) {
     const plan::Range tiles = below[static_cast<std::size_t>(child)];
@@ -341,7 +336,7 @@ void gather_tiles_up(Builder &builder, const shape::SurveyedTree &tree, int rank
   builder.post(area, parent, part_of(mine, below[static_cast<std::size_t>(rank)]));
 }
 
-void allgather_ring(Builder &builder, const Request &request, int area, Operand given, const Held &held) {
+void allgather_ring(Builder& builder, const Request& request, int area, Operand given, const Held& held) {
   const int rank = request.rank, ranks = request.ranks;
   if (ranks == 1) return;
   const std::vector<int> next{(rank + 1) % ranks};
@@ -379,7 +374,7 @@ void allgather_ring(Builder &builder, const Request &request, int area, Operand 
   builder.reclaim(next);
 }
 
-void allgather_doubling(Builder &builder, const Request &request, int area, const Held &held) {
+void allgather_doubling(Builder& builder, const Request& request, int area, const Held& held) {
   int rounds = 0;
   while ((1 << rounds) < request.ranks) ++rounds;
   const auto halves = halvings(request.ranks, request.rank);
@@ -402,7 +397,7 @@ void allgather_doubling(Builder &builder, const Request &request, int area, cons
   }
 }
 
-void scan_flat(Builder &builder, const Request &request, bool exclusive) {
+void scan_flat(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank;
   std::vector<int> after;
   for (int other = rank + 1; other < request.ranks; ++other) after.push_back(other);
@@ -410,14 +405,13 @@ void scan_flat(Builder &builder, const Request &request, bool exclusive) {
   std::vector<Fetch> items;
   for (int other = 0; other < rank; ++other) {
     const int place = exclusive && other + 1 == rank ? 1 : 0;  // the fold takes this message first, and it waits for the second
-    items.emplace_back(
-        [&builder, other, place] { return builder.take(0, other, Builder::input(), builder.scratch(place)); });
+    items.emplace_back([&builder, other, place] { return builder.take(0, other, Builder::input(), builder.scratch(place)); });
   }
   if (!exclusive) items.emplace_back([] { return Builder::input(); });
   if (!items.empty()) fold(builder, Builder::output(), items, items.size() - 1);
 }
 
-void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
+void scan_doubling(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   Operand before;                  // the sum of the known ranks before this one
   Sum with{Builder::input(), {}};  // the sum of the known ranks up to this one
@@ -454,7 +448,7 @@ void scan_doubling(Builder &builder, const Request &request, bool exclusive) {
   if (exclusive && rank > 0) builder.copy(Builder::output(), before);
 }
 
-void scan_binomial(Builder &builder, const Request &request, bool exclusive) {
+void scan_binomial(Builder& builder, const Request& request, bool exclusive) {
   const int rank = request.rank, ranks = request.ranks;
   const int ones = std::countr_one(static_cast<unsigned>(rank));
   const int width = 1 << ones;  // the number of ranks in the block that ends with this one
@@ -472,8 +466,7 @@ void scan_binomial(Builder &builder, const Request &request, bool exclusive) {
   };
   // Up. What comes over the wire stays in its scratch until it is combined with the next value. So two scratches take turns.
   int number = 0;
-  for (int distance = 1; distance < width; distance *= 2, ++number)
-    take_before(0, rank - distance, 4, 1 + number % 2);
+  for (int distance = 1; distance < width; distance *= 2, ++number) take_before(0, rank - distance, 4, 1 + number % 2);
   std::vector<int> readers;  // the ranks that take from this one on the way down
   for (int distance = width / 2; distance > 0; distance /= 2)
     if (rank + distance < ranks) readers.push_back(rank + distance);

@@ -19,14 +19,14 @@ constexpr int kUp = 0, kDown = 1, kOver = 2, kExchange = 3;  // areas
 constexpr Operand kInSlot{plan::Space::slot, 0, -1, {}};  // where helpers keep values, unless they are in a line
 
 // Deals `callers` out to `helpers`, in runs of neighbours that differ by at most one in length.
-void deal(std::vector<int> &helper_of, const std::vector<int> &callers, const std::vector<int> &helpers) {
+void deal(std::vector<int>& helper_of, const std::vector<int>& callers, const std::vector<int>& helpers) {
   const std::size_t used = std::min(helpers.size(), callers.size());
   for (std::size_t i = 0; i < callers.size(); ++i)
     helper_of[static_cast<std::size_t>(callers[i])] = helpers[i * used / callers.size()];
 }
 
 // Returns the helper of every caller.
-std::vector<int> assignment(const Request &request) {
+std::vector<int> assignment(const Request& request) {
   struct Node {
     std::vector<int> callers, helpers;
   };
@@ -34,12 +34,12 @@ std::vector<int> assignment(const Request &request) {
   std::map<std::int32_t, Node> all;
   std::vector<int> helpers, orphans;
   for (int rank = 0; rank < request.ranks; ++rank) {
-    Node &node = all[nodes.empty() ? 0 : nodes[static_cast<std::size_t>(rank)]];
+    Node& node = all[nodes.empty() ? 0 : nodes[static_cast<std::size_t>(rank)]];
     (rank < request.callers() ? node.callers : node.helpers).push_back(rank);
     if (rank >= request.callers()) helpers.push_back(rank);
   }
   std::vector<int> result(static_cast<std::size_t>(request.callers()));
-  for (const auto &[number, node] : all) {
+  for (const auto& [number, node] : all) {
     if (!node.helpers.empty()) {
       deal(result, node.callers, node.helpers);
     } else {
@@ -52,21 +52,21 @@ std::vector<int> assignment(const Request &request) {
 }
 
 // Returns the helpers that are needed, by their first callers.
-std::vector<int> members_of(const std::vector<int> &helper_of) {
+std::vector<int> members_of(const std::vector<int>& helper_of) {
   std::vector<int> members;
   for (const int helper : helper_of)
     if (std::find(members.begin(), members.end(), helper) == members.end()) members.push_back(helper);
   return members;
 }
 
-void hang_callers(shape::Tree &tree, const std::vector<int> &helper_of) {
+void hang_callers(shape::Tree& tree, const std::vector<int>& helper_of) {
   for (std::size_t caller = 0; caller < helper_of.size(); ++caller) {
     tree.parent[caller] = helper_of[caller];
     tree.children[static_cast<std::size_t>(helper_of[caller])].push_back(static_cast<int>(caller));
   }
 }
 
-shape::Tree make_serving_tree(const Request &request) {
+shape::Tree make_serving_tree(const Request& request) {
   const std::vector<int> helper_of = assignment(request), members = members_of(helper_of);
   const int top = helper_of[static_cast<std::size_t>(request.root)];
   shape::Tree tree = shape::unlinked(request.ranks, top);
@@ -77,7 +77,7 @@ shape::Tree make_serving_tree(const Request &request) {
 }
 
 // Of the helpers, the first 2^n are tops, and each of the others hangs below one of them.
-shape::Tree make_serving_forest(const Request &request) {
+shape::Tree make_serving_forest(const Request& request) {
   const std::vector<int> helper_of = assignment(request), members = members_of(helper_of);
   const std::size_t tops = std::bit_floor(members.size());
   shape::Tree tree = shape::unlinked(request.ranks, members.front());
@@ -92,19 +92,20 @@ shape::Tree make_serving_forest(const Request &request) {
 
 }  // namespace
 
-const shape::SurveyedTree &serving_tree(const Request &request) {
+const shape::SurveyedTree& serving_tree(const Request& request) {
   return request.shared->tree({"serving", {request.radix, request.root, request.helpers}},
                               [&] { return shape::SurveyedTree(make_serving_tree(request)); });
 }
 
-const shape::SurveyedTree &serving_forest(const Request &request) {
-  return request.shared->tree({"serving forest", {request.helpers}}, [&] { return shape::SurveyedTree(make_serving_forest(request)); });
+const shape::SurveyedTree& serving_forest(const Request& request) {
+  return request.shared->tree({"serving forest", {request.helpers}},
+                              [&] { return shape::SurveyedTree(make_serving_forest(request)); });
 }
 
-Service::Service(Builder &builder, const Request &request, const shape::SurveyedTree &tree)
+Service::Service(Builder& builder, const Request& request, const shape::SurveyedTree& tree)
     : builder_(builder), rank_(request.rank), callers_(request.callers()) {
   builder.keep_in_slots();
-  const Traits &traits = traits_of(request.collective);
+  const Traits& traits = traits_of(request.collective);
   const auto me = static_cast<std::size_t>(rank_);
   parent_ = tree.parent[me];
   below_ = tree.children[me];

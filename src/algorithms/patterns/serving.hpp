@@ -13,17 +13,17 @@ namespace copse::algorithms {
 // Returns the tree of service: a k-nomial tree over the helpers, below which the callers hang as leaves. A caller hangs below a
 // helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
 // root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
-[[nodiscard]] const shape::SurveyedTree &serving_tree(const Request &request);
-// The same for helpers that exchange what they have: as many of them as a power of two holds are tops, and the others hang below tops.
-// The root means nothing.
-[[nodiscard]] const shape::SurveyedTree &serving_forest(const Request &request);
+[[nodiscard]] const shape::SurveyedTree& serving_tree(const Request& request);
+// The same for helpers that exchange what they have: as many of them as a power of two holds are tops, and the others hang below
+// tops. The root means nothing.
+[[nodiscard]] const shape::SurveyedTree& serving_forest(const Request& request);
 
 // What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
 // Under put, a helper reads a caller's input and writes its output where they lie, and a signal on area 2 tells the caller that its
 // call is over.
 class Service {
  public:
-  Service(plan::Builder &builder, const Request &request, const shape::SurveyedTree &tree);  // keeps a reference to the builder
+  Service(plan::Builder& builder, const Request& request, const shape::SurveyedTree& tree);  // keeps a reference to the builder
 
   [[nodiscard]] bool is_caller() const { return rank_ < callers_; }
   [[nodiscard]] bool is_idle() const { return !is_caller() && below_.empty(); }  // a helper that is not needed
@@ -50,7 +50,7 @@ class Service {
   [[nodiscard]] std::vector<int> readers() const;
   void combine(plan::Operand place) const;
 
-  plan::Builder &builder_;
+  plan::Builder& builder_;
   int rank_, callers_, parent_;
   std::vector<int> below_;
   std::vector<int> takers_;  // those of them that get a result

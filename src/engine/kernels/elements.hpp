@@ -82,18 +82,12 @@ constexpr bool defines(TypeClass type_class, copse_op op) {
   const bool logical = op == COPSE_LAND || op == COPSE_LOR || op == COPSE_LXOR;
   const bool bitwise = op == COPSE_BAND || op == COPSE_BOR || op == COPSE_BXOR;
   switch (type_class) {
-    case TypeClass::INTEGER:
-      return arithmetic || extreme || logical || bitwise;
-    case TypeClass::FLOATING:
-      return arithmetic || extreme;
-    case TypeClass::COMPLEX:
-      return arithmetic;
-    case TypeClass::LOGICAL:
-      return logical;
-    case TypeClass::BYTE:
-      return bitwise;
-    case TypeClass::PAIR:
-      return op == COPSE_MINLOC || op == COPSE_MAXLOC;
+    case TypeClass::INTEGER: return arithmetic || extreme || logical || bitwise;
+    case TypeClass::FLOATING: return arithmetic || extreme;
+    case TypeClass::COMPLEX: return arithmetic;
+    case TypeClass::LOGICAL: return logical;
+    case TypeClass::BYTE: return bitwise;
+    case TypeClass::PAIR: return op == COPSE_MINLOC || op == COPSE_MAXLOC;
   }
   return false;
 }

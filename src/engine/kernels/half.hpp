@@ -13,9 +13,7 @@
 
 namespace copse::kernels {
 
-[[gnu::always_inline]] inline float widen(bfloat16 x) {
-  return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
-}
+[[gnu::always_inline]] inline float widen(bfloat16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
 
 [[gnu::always_inline]] inline float widen(float16 x) {
   const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000u) << 16;

@@ -26,7 +26,8 @@ struct Representative {
   using type = E;
 };
 template <copse_op Op, class E>
-requires(std::is_integral_v<E>&& Op != COPSE_MIN && Op != COPSE_MAX) struct Representative<Op, E> {
+  requires(std::is_integral_v<E> && Op != COPSE_MIN && Op != COPSE_MAX)
+struct Representative<Op, E> {
   using type = std::make_unsigned_t<E>;
 };
 

@@ -24,8 +24,8 @@ template <copse_op Op, class E>
   } else if constexpr (is_complex<E>) {
     using R = decltype(E::real);
     if constexpr (is_half<R>) {
-      const Complex<float> wide = apply<Op>(Complex<float>{widen(a.real), widen(a.imaginary)},
-                                            Complex<float>{widen(b.real), widen(b.imaginary)});
+      const Complex<float> wide =
+          apply<Op>(Complex<float>{widen(a.real), widen(a.imaginary)}, Complex<float>{widen(b.real), widen(b.imaginary)});
       return {narrow<R>(wide.real), narrow<R>(wide.imaginary)};
     } else if constexpr (Op == COPSE_SUM) {
       return {a.real + b.real, a.imaginary + b.imaginary};

@@ -19,10 +19,10 @@ extern std::int64_t usable_targets;
 
 // Selects the best usable version of a function in a file that foreach_target.h has compiled for each target.
 #if defined(__x86_64__)
-#define COPSE_BEST(function)                                                \
-  (usable_targets & HWY_TARGETS & HWY_AVX3   ? HWY_CHOOSE_AVX3(function)    \
-   : usable_targets & HWY_TARGETS & HWY_AVX2 ? HWY_CHOOSE_AVX2(function)    \
-   : usable_targets & HWY_TARGETS & HWY_SSE4 ? HWY_CHOOSE_SSE4(function)    \
+#define COPSE_BEST(function)                                             \
+  (usable_targets & HWY_TARGETS & HWY_AVX3   ? HWY_CHOOSE_AVX3(function) \
+   : usable_targets & HWY_TARGETS & HWY_AVX2 ? HWY_CHOOSE_AVX2(function) \
+   : usable_targets & HWY_TARGETS & HWY_SSE4 ? HWY_CHOOSE_SSE4(function) \
                                              : HWY_CHOOSE_FALLBACK(function))
 #else
 #define COPSE_BEST(function) (&HWY_STATIC_DISPATCH(function))

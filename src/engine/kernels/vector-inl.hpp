@@ -116,8 +116,7 @@ HWY_INLINE hn::Vec<D> multiply_bytes(D d, hn::Vec<D> a, hn::Vec<D> b) {
 template <class D>
 HWY_INLINE hn::Vec<D> multiply_words(D, hn::Vec<D> a, hn::Vec<D> b) {
   const hn::Repartition<uint32_t, D> d32;
-  const auto low = [&](hn::Vec<D> x, hn::Vec<D> y)
-                       HWY_ATTR { return hn::MulEven(hn::BitCast(d32, x), hn::BitCast(d32, y)); };
+  const auto low = [&](hn::Vec<D> x, hn::Vec<D> y) HWY_ATTR { return hn::MulEven(hn::BitCast(d32, x), hn::BitCast(d32, y)); };
   const auto crossed = hn::Add(low(hn::ShiftRight<32>(a), b), low(a, hn::ShiftRight<32>(b)));
   return hn::Add(low(a, b), hn::ShiftLeft<32>(crossed));
 }

@@ -34,7 +34,7 @@ std::int64_t coarse_now() {
 }
 
 // Returns the beginning of a small file. On failure, it is empty and errno is set.
-std::string text_of(const std::string &path) {
+std::string text_of(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return {};
   std::array<char, 1024> text{};
@@ -52,15 +52,15 @@ struct Stat {
 };
 
 // Reads fields 1, 3, 20 and 22 of proc(5). All are 0 if they cannot be read. The name in field 2 may contain anything.
-Stat stat_of(const std::string &process) {
+Stat stat_of(const std::string& process) {
   Stat result;
   const std::string text = text_of("/proc/" + process + "/stat");
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return {};
   result.pid = static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10));
-  const int read = std::sscanf(text.c_str() + name_end + 1,
-                               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %lu",
-                               &result.state, &result.threads, &result.started);
+  const int read =
+      std::sscanf(text.c_str() + name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %lu",
+                  &result.state, &result.threads, &result.started);
   return read == 3 ? result : Stat{};
 }
 
@@ -90,10 +90,10 @@ ProcessId this_process() {
 
 std::shared_ptr<Process> Process::find(ProcessId id) {
   static std::mutex mutex;
-  static auto &known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
+  static auto& known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
   const std::lock_guard lock(mutex);
-  std::erase_if(known, [](const auto &entry) { return entry.second.expired(); });
-  std::weak_ptr<Process> &entry = known[{id.pid, id.started}];
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Process>& entry = known[{id.pid, id.started}];
   std::shared_ptr<Process> process = entry.lock();
   if (!process) entry = process = std::make_shared<Process>(id);
   return process;
@@ -116,7 +116,7 @@ void Process::open() {
   if (!opened) opened = std::move(first);
   const Stat now = stat_of(std::to_string(id_.pid));
   if (id_.started != 0 && now.pid != 0 && now.started != id_.started) return;
-  struct stat file {};
+  struct stat file{};
   if (fstat(opened.get(), &file) != 0) return;
   device_ = file.st_dev;
   inode_ = file.st_ino;
@@ -127,9 +127,9 @@ void Process::open() {
 // A program may close descriptors that it has not opened, and open files under their numbers. Until Linux 6.9, all pidfds
 // share one inode, and only fdinfo tells whose this one is.
 bool Process::holds_descriptor() const {
-  struct stat file {};
+  struct stat file{};
   if (fstat(fd_, &file) != 0 || file.st_dev != device_ || file.st_ino != inode_) return false;
-  struct statfs system {};
+  struct statfs system{};
   constexpr long kPidfs = 0x50494446;
   if (fstatfs(fd_, &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
   const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_));
@@ -152,9 +152,7 @@ bool Process::ended() {
   return over;
 }
 
-bool Process::ended_lately() {
-  return coarse_now() - seen_.load() > kStandsFor && ended();
-}
+bool Process::ended_lately() { return coarse_now() - seen_.load() > kStandsFor && ended(); }
 
 void Process::end_if_stopped(std::chrono::seconds longest) {
   const std::lock_guard lock(mutex_);

@@ -28,8 +28,8 @@ class Process {
   [[nodiscard]] static std::shared_ptr<Process> find(ProcessId id);
 
   explicit Process(ProcessId id);
-  Process(const Process &) = delete;
-  Process &operator=(const Process &) = delete;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
   ~Process();
 
   [[nodiscard]] pid_t pid() const { return id_.pid; }
@@ -38,8 +38,8 @@ class Process {
   // threads may call it at once.
   [[nodiscard]] bool ended();
 
-  // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody waits
-  // for it for ever.
+  // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody
+  // waits for it for ever.
   void end_if_stopped(std::chrono::seconds longest);
 
   // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a

@@ -24,13 +24,13 @@ Descriptor::~Descriptor() {
 
 Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes), process_(getpid()) {
   // After mlockall(MCL_FUTURE), mmap allocates every page that it makes accessible. mprotect does not.
-  void *base = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* base = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) return;
   munlock(base, bytes);
   madvise(base, bytes, MADV_DONTDUMP);
   madvise(base, bytes, MADV_DONTFORK);
   if (mprotect(base, bytes, PROT_READ | PROT_WRITE) == 0) {
-    base_ = static_cast<std::byte *>(base);
+    base_ = static_cast<std::byte*>(base);
   } else {
     munmap(base, bytes);
   }
@@ -41,7 +41,7 @@ Mapping::~Mapping() {
   if (base_ != nullptr && process_ == getpid()) munmap(base_, bytes_);
 }
 
-Descriptor make_shared_memory(const char *name, std::size_t bytes) {
+Descriptor make_shared_memory(const char* name, std::size_t bytes) {
   rlimit file_size{};  // growing a file past this limit does not merely fail: SIGXFSZ ends the process
   if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < bytes) {
     errno = EFBIG;
@@ -55,7 +55,7 @@ Descriptor make_shared_memory(const char *name, std::size_t bytes) {
 }
 
 bool is_shared_memory(int fd, std::size_t bytes, Size size) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(fd, &status) != 0) return false;
   errno = ESTALE;
   const int seals = S_ISREG(status.st_mode) ? fcntl(fd, F_GET_SEALS) : -1;  // an error if the file is no memfd
@@ -69,7 +69,7 @@ bool is_shared_memory(int fd, std::size_t bytes, Size size) {
 }
 
 FileId file_id(int fd) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(fd, &status) != 0) return {};
   return {status.st_dev, status.st_ino};
 }
@@ -89,7 +89,7 @@ Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_
   return opened;
 }
 
-const char *memory_trouble(int error) {
+const char* memory_trouble(int error) {
   if (error == ESTALE) return "its descriptor is another file by now; the program must not close what it has not opened";
   return std::strerror(error);
 }

@@ -20,8 +20,8 @@ namespace copse::engine {
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&other) noexcept {
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(fd_, other.fd_);
     return *this;
   }
@@ -42,21 +42,21 @@ class Mapping {
   // Maps `bytes` of `fd` for reading and writing. If that fails, the mapping is empty. Allocates nothing, not even after
   // mlockall.
   Mapping(int fd, std::size_t bytes);
-  Mapping(Mapping &&other) noexcept
+  Mapping(Mapping&& other) noexcept
       : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), process_(other.process_) {}
-  Mapping &operator=(Mapping &&other) noexcept {
+  Mapping& operator=(Mapping&& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(bytes_, other.bytes_);
     std::swap(process_, other.process_);
     return *this;
   }
   ~Mapping();
-  [[nodiscard]] std::byte *base() const { return base_; }
+  [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   explicit operator bool() const { return base_ != nullptr; }
 
  private:
-  std::byte *base_ = nullptr;
+  std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
   pid_t process_ = 0;  // the process that mapped it
 };
@@ -64,13 +64,13 @@ class Mapping {
 // A file, whatever the numbers under which it is open.
 struct FileId {
   std::uint64_t device = 0, inode = 0;
-  auto operator<=>(const FileId &) const = default;
+  auto operator<=>(const FileId&) const = default;
 };
 [[nodiscard]] FileId file_id(int fd);
 
 // Returns `bytes` of zeroed memory, or an empty descriptor if the system refuses. The memory is charged when it is touched,
 // and its size cannot be changed.
-[[nodiscard]] Descriptor make_shared_memory(const char *name, std::size_t bytes);
+[[nodiscard]] Descriptor make_shared_memory(const char* name, std::size_t bytes);
 
 // Tells whether `fd` is a memfd of this user and of `bytes`. If not, errno is set. A sealed memfd has this size forever, so
 // that nobody can take away what is mapped here. A heap's memfd may be larger.
@@ -83,6 +83,6 @@ enum class Size : std::uint8_t { sealed, at_least };
 [[nodiscard]] Descriptor open_shared_memory(pid_t owner, int owner_fd, FileId file, std::size_t bytes, Size size);
 
 // Returns what an errno of these functions means.
-[[nodiscard]] const char *memory_trouble(int error);
+[[nodiscard]] const char* memory_trouble(int error);
 
 }  // namespace copse::engine

@@ -12,8 +12,8 @@ namespace copse::engine {
 class CancelDeferred {
  public:
   CancelDeferred() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  CancelDeferred(const CancelDeferred &) = delete;
-  CancelDeferred &operator=(const CancelDeferred &) = delete;
+  CancelDeferred(const CancelDeferred&) = delete;
+  CancelDeferred& operator=(const CancelDeferred&) = delete;
   ~CancelDeferred() { pthread_setcancelstate(before_, nullptr); }
 
   // Ends the thread if it has been cancelled and had allowed that. This is for places where the stack may be unwound.

@@ -11,8 +11,12 @@ namespace copse::engine {
 // The word for a call that a rank has begun: the low halves of its first ticket and of its number among the calls of all
 // ranks.
 inline constexpr int kHalf = 32;
-inline constexpr std::uint64_t begun_word(std::uint64_t number, std::uint64_t ticket) { return ticket << kHalf | (number << kHalf) >> kHalf; }
-inline constexpr bool is_of(std::uint64_t word, std::uint64_t number) { return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(number); }
+inline constexpr std::uint64_t begun_word(std::uint64_t number, std::uint64_t ticket) {
+  return ticket << kHalf | (number << kHalf) >> kHalf;
+}
+inline constexpr bool is_of(std::uint64_t word, std::uint64_t number) {
+  return static_cast<std::uint32_t>(word) == static_cast<std::uint32_t>(number);
+}
 // Returns how far the word's ticket is ahead of `ticket`, which is near it.
 inline constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t ticket) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(word >> kHalf) - static_cast<std::uint32_t>(ticket));

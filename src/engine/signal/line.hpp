@@ -50,9 +50,9 @@ struct alignas(plan::kLineBytes) BasicLine {
 // Makes this core own the line before it is written. The other side has the line from the ring's last turn, and stores go out
 // in order, so everything that a call stores would wait for it. (For baseline x86-64, gcc takes __builtin_prefetch(.., 1) for
 // a prefetch to read, which does not help.)
-inline void fetch_to_write(const void *line) {
+inline void fetch_to_write(const void* line) {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char *>(line)));
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
 #else
   __builtin_prefetch(line, 1);
 #endif

@@ -1,5 +1,6 @@
-// What a caller tells the helpers of its node about a call that it begins (docs/decisions/helpers.md). A helper makes no calls of its
-// own, so it cannot know the arguments. The order lies in a ring of lines beside those of the plans, under the call's first ticket.
+// What a caller tells the helpers of its node about a call that it begins (docs/decisions/helpers.md). A helper makes no calls of
+// its own, so it cannot know the arguments. The order lies in a ring of lines beside those of the plans, under the call's first
+// ticket.
 #pragma once
 
 #include <cstdint>

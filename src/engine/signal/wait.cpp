@@ -9,7 +9,7 @@ namespace {
 constexpr int kPausesOfAStay = 16;
 }
 
-void wait_slowly(const WaitPolicy &policy, std::uint64_t round) {
+void wait_slowly(const WaitPolicy& policy, std::uint64_t round) {
   if (round < policy.stays) {
     for (int pause = 0; pause < kPausesOfAStay; ++pause) relax();
     return;

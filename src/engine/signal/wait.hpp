@@ -39,7 +39,7 @@ inline void relax() {
 }
 
 // One step of the slow path after `spins` failed polls: pauses, yields, or naps. `round` counts the calls.
-void wait_slowly(const WaitPolicy &policy, std::uint64_t round);
+void wait_slowly(const WaitPolicy& policy, std::uint64_t round);
 
 inline constexpr std::chrono::milliseconds kWatchEvery{50};
 
@@ -48,7 +48,7 @@ inline constexpr std::uint64_t kIdleEvery = 8;  // rounds of the slow path
 // The first phase of a wait: polls one right after the other. It is inlined where it matters, because the code between the
 // poll that sees the word and the code that waits for it is on the path of every call.
 template <class Ready>
-[[gnu::always_inline]] inline bool spin_until(const WaitPolicy &policy, const Ready &ready) {
+[[gnu::always_inline]] inline bool spin_until(const WaitPolicy& policy, const Ready& ready) {
   const std::uint32_t spins = policy.spins, pauses = policy.pauses;
   for (std::uint32_t i = 0; i < spins; ++i) {
     if (ready()) return true;
@@ -62,7 +62,7 @@ template <class Ready>
 // the result false. It calls `idle` every few rounds and before every nap, for work that must go on meanwhile. No
 // cancellation takes effect in `watch`, in `idle` or in a nap.
 template <class Ready, class Watch, class Idle>
-bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
+bool wait_beyond_spinning(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle) {
   std::chrono::steady_clock::time_point next{};
   std::optional<CancelDeferred> deferred;
   for (std::uint64_t round = 0;; ++round) {
@@ -83,11 +83,11 @@ bool wait_beyond_spinning(const WaitPolicy &policy, Ready &&ready, Watch &&watch
 }
 // Runs all phases.
 template <class Ready, class Watch, class Idle>
-bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch, Idle &&idle) {
+bool wait_until(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle) {
   return spin_until(policy, ready) || wait_beyond_spinning(policy, ready, watch, idle);
 }
 template <class Ready, class Watch>
-bool wait_until(const WaitPolicy &policy, Ready &&ready, Watch &&watch) {
+bool wait_until(const WaitPolicy& policy, Ready&& ready, Watch&& watch) {
   return wait_until(policy, ready, watch, [] {});
 }
 

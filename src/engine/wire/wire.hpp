@@ -15,9 +15,9 @@ class Wire {
  public:
   virtual ~Wire() = default;
   // Starts sending. `data` must stay as it is until drain. Returns false if the wire failed.
-  virtual bool send(const void *data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
+  virtual bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
   // Starts receiving exactly `bytes`. `data` is the wire's until receive. Returns false if the wire failed.
-  virtual bool expect(void *data, std::size_t bytes, int peer, int tag) = 0;
+  virtual bool expect(void* data, std::size_t bytes, int peer, int tag) = 0;
   // Tells whether what was expected first from the peer with the tag has come. Each message is received once.
   virtual Wired receive(int peer, int tag) = 0;
   // Tells whether everything sent with the tag up to the ticket may be overwritten.
