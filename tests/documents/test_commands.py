@@ -149,6 +149,8 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.home, self.checkout = folder / "home", folder / "checkout"
         self.home.mkdir()
+        kept = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True).stdout.strip()
+        self.cache = {"CCACHE_DIR": kept}  # what this home begins with
         listed = subprocess.run(["git", "-C", paths.ROOT, "ls-files", "-coz", "--exclude-standard"], check=True, capture_output=True, text=True)
         for name in listed.stdout.split("\0")[:-1]:
             if (paths.ROOT / name).is_file():  # a link of a worktree is no file of the checkout
@@ -173,7 +175,7 @@ class Reader:
 
     def types(self, command: str) -> subprocess.CompletedProcess[str]:
         places = [self.checkout / "build/bin", MPICH.parent, "/usr/local/bin", "/usr/bin", "/bin"]
-        variables = {"HOME": str(self.home), "PATH": ":".join(map(str, places)), "LANG": "C.UTF-8"}
+        variables = {"HOME": str(self.home), "PATH": ":".join(map(str, places)), "LANG": "C.UTF-8", **self.cache}
         done, late = run_limited(["bash", "-c", SHELL.format(command)], SECONDS, env=variables)
         assert not late and done.returncode == 0, f"{command}\n{'no end' if late else done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         return done

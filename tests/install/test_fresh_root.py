@@ -26,17 +26,23 @@ def root(debian, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def inside(root, run):
-    """Runs a shell script in that system, with processes and mounts of its own, as root or as an ordinary user."""
+def beside(root, run):
+    """Runs a command where that system has processes and mounts of its own."""
 
-    def call(script: str, user: str = "user"):
+    def call(command: str, **options):
         mounts = f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t proc proc {root}/proc && mount -t sysfs -o ro sysfs {root}/sys"
-        line = f"{mounts} && exec chroot {root} runuser -u {user} -- env HOME=/tmp TMPDIR=/tmp sh -euc '{script}'"
-        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", line], env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"})
+        path = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", f"{mounts} && exec {command}"], env=path, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
     return call
+
+
+@pytest.fixture
+def inside(root, beside):
+    """Runs a shell script in that system, as root or as an ordinary user."""
+    return lambda script, user="user": beside(f"chroot {root} runuser -u {user} -- env HOME=/tmp TMPDIR=/tmp sh -euc '{script}'")
 
 
 def entries(root: Path) -> set[str]:
@@ -44,6 +50,7 @@ def entries(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for folder in ("usr", "etc", "opt") for path in (root / folder).rglob("*")} - {"etc/ld.so.cache"}
 
 
+PURGE = "dpkg --purge copse libcopse-dev libcopse0 copse-dbgsym libcopse0-dbgsym"
 PROGRAMS = """
 cd $(mktemp -d)
 examples=/EXAMPLES
@@ -82,5 +89,12 @@ def test_packages_installed_used_and_removed(packages, root, inside):
     inside("dpkg -i /packages/*.deb", "root")
     said = inside(PROGRAMS.replace("/EXAMPLES", "/usr/share/doc/copse/examples"))
     assert all_ran(said), said
-    inside("dpkg --purge copse libcopse-dev libcopse0 copse-dbgsym libcopse0-dbgsym; rm -r /packages", "root")
+    inside(f"{PURGE}; rm -r /packages", "root")
     assert entries(root) - before == set()
+
+
+def test_autopkgtest_is_content(packages, copy_checkout, root, beside, inside, tmp_path):
+    """It installs the packages and what debian/tests asks for, and runs that."""
+    said = beside(f"autopkgtest --no-built-binaries {' '.join(map(str, packages.glob('*.deb')))} {copy_checkout(tmp_path)} -- chroot {root}", timeout=600)
+    inside(PURGE, "root")
+    assert re.search(r"^programs +PASS", said, re.MULTILINE), said
