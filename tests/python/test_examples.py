@@ -38,7 +38,7 @@ def test_gradient_descent(compile_mpi, both_ways):
     flavour = flavours.find("openmpi")
     program = compile_mpi(flavour, (EXAMPLES / "gradient_descent.c").read_text())
     bare, ours, trace = both_ways(flavour, program)
-    assert re.match(r"2 ranks: 2000 steps, mean square error \de-1\d, ", bare) and ours.split(", ")[:2] == bare.split(", ")[:2]
+    assert re.match(r"2 ranks: 20000 steps, mean square error \de-1\d, ", bare) and ours.split(", ")[:2] == bare.split(", ")[:2]
     assert "copse: allreduce" in trace
 
 
