@@ -31,8 +31,8 @@ def beside(root, run):
 
     def call(command: str, **options):
         mounts = f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t proc proc {root}/proc && mount -t sysfs -o ro sysfs {root}/sys"
-        path = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", f"{mounts} && exec {command}"], env=path, **options)
+        clean = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": "/tmp"}  # a folder that both systems have
+        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", f"{mounts} && exec {command}"], env=clean, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -42,7 +42,7 @@ def beside(root, run):
 @pytest.fixture
 def inside(root, beside):
     """Runs a shell script in that system, as root or as an ordinary user."""
-    return lambda script, user="user": beside(f"chroot {root} runuser -u {user} -- env HOME=/tmp TMPDIR=/tmp sh -euc '{script}'")
+    return lambda script, user="user": beside(f"chroot {root} runuser -u {user} -- env HOME=/tmp sh -euc '{script}'")
 
 
 def entries(root: Path) -> set[str]:
