@@ -31,8 +31,8 @@ def beside(root, run):
 
     def call(command: str, **options):
         mounts = f"mount -t tmpfs tmpfs {root}/dev/shm && mount -t proc proc {root}/proc && mount -t sysfs -o ro sysfs {root}/sys"
-        clean = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": "/tmp"}  # a folder that both systems have
-        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", f"{mounts} && exec {command}"], env=clean, **options)
+        clean = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        done = run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", f"{mounts} && exec env TMPDIR=/tmp {command}"], env=clean, **options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
