@@ -150,7 +150,7 @@ class Reader:
         self.home, self.checkout = folder / "home", folder / "checkout"
         self.home.mkdir()
         kept = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True).stdout.strip()
-        self.cache = {"CCACHE_DIR": kept}  # what this home begins with
+        self.cache = {"CCACHE_DIR": kept, "CC": "gcc", "CXX": "g++"}  # as the release build: what that has compiled is known
         listed = subprocess.run(["git", "-C", paths.ROOT, "ls-files", "-coz", "--exclude-standard"], check=True, capture_output=True, text=True)
         for name in listed.stdout.split("\0")[:-1]:
             if (paths.ROOT / name).is_file():  # a link of a worktree is no file of the checkout
