@@ -36,7 +36,7 @@ static void errors_at_completion(MPI_Comm comm) {
       slot = &requests[0], CALL(Allreduce, allreduce, , &one, &sums[0], 1, MPI_INT, MPI_SUM, comm);
       slot = &requests[1], CALL(Gatherv, gatherv, , mine, 4, MPI_INT, all, counts, places, MPI_INT, 0, comm);
       slot = &requests[2], CALL(Allreduce, allreduce, , &one, &sums[1], 1, MPI_INT, MPI_SUM, comm);
-      form = kBlocking;
+      slot = NULL, form = kBlocking;
       if (persistent) MPI_Startall(kThree, requests);
       switch (how) {
         case 0:
