@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from blocks import COMMANDS, Item, items
+from compiled import COMPILERS, store
 from limited import run_limited
 
 from copse import flavours, paths
@@ -149,8 +150,6 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.home, self.checkout = folder / "home", folder / "checkout"
         self.home.mkdir()
-        kept = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True).stdout.strip()
-        self.cache = {"CCACHE_DIR": kept, "CC": "gcc", "CXX": "g++"}  # as the release build: what that has compiled is known
         listed = subprocess.run(["git", "-C", paths.ROOT, "ls-files", "-coz", "--exclude-standard"], check=True, capture_output=True, text=True)
         for name in listed.stdout.split("\0")[:-1]:
             if (paths.ROOT / name).is_file():  # a link of a worktree is no file of the checkout
@@ -175,7 +174,7 @@ class Reader:
 
     def types(self, command: str) -> subprocess.CompletedProcess[str]:
         places = [self.checkout / "build/bin", MPICH.parent, "/usr/local/bin", "/usr/bin", "/bin"]
-        variables = {"HOME": str(self.home), "PATH": ":".join(map(str, places)), "LANG": "C.UTF-8", **self.cache}
+        variables = {"HOME": str(self.home), "PATH": ":".join(map(str, places)), "LANG": "C.UTF-8", "CCACHE_DIR": str(store()), **COMPILERS}
         done, late = run_limited(["bash", "-c", SHELL.format(command)], SECONDS, env=variables)
         assert not late and done.returncode == 0, f"{command}\n{'no end' if late else done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
         return done

@@ -39,22 +39,16 @@ def copy_checkout() -> Callable[[Path], Path]:
 
 
 @pytest.fixture(scope="session")
-def cached() -> Callable[[Path], dict[str, str]]:
-    """Gives the variables for a build in another folder: ccache knows files again there."""
-
-    def variables(source: Path) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("COPSE_", "PYTHON"))}
-        return {**clean, "CCACHE_BASEDIR": str(source), "CCACHE_NOHASHDIR": "1"}
-
-    return variables
+def clean() -> dict[str, str]:
+    """Returns this process's variables, without those of Copse and Python."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("COPSE_", "PYTHON"))}
 
 
 @pytest.fixture(scope="session")
-def packages(copy_checkout, cached, tmp_path_factory) -> Path:
+def packages(copy_checkout, clean, tmp_path_factory) -> Path:
     """Returns a folder with the Debian packages, made as users make them. That takes as long as `make build`."""
     source = copy_checkout(tmp_path_factory.mktemp("debian"))
-    variables = cached(source)
-    variables |= {"PATH": f"/usr/lib/ccache:{variables['PATH']}", "DEB_BUILD_OPTIONS": f"parallel={len(os.sched_getaffinity(0))}"}
+    variables = {**clean, "DEB_BUILD_OPTIONS": f"parallel={len(os.sched_getaffinity(0))}"}
     done = subprocess.run(["dpkg-buildpackage", "-us", "-uc", "-b"], cwd=source, capture_output=True, text=True, timeout=3600, env=variables)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return source.parent

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from compiled import store
 
 from copse import flavours, paths
 
@@ -13,21 +14,17 @@ pytestmark = [pytest.mark.full, pytest.mark.skipif(os.geteuid() != 0, reason="de
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
-def cache() -> Path:
-    return Path(subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True).stdout.strip())
-
-
 def mounts(folder: Path) -> list[str]:
     """Returns options that give the image this machine's compiler cache, and its way to PyPI."""
-    store = cache()
-    store.mkdir(parents=True, exist_ok=True)
+    kept = store()
+    kept.mkdir(parents=True, exist_ok=True)
     (folder / "ccache.conf").write_text("cache_dir = /ccache\n")
     pip = configparser.ConfigParser()
     pip.read("/etc/pip.conf")
     pip.read_dict({"global": {"cert": "/certificates.crt"}})
     with (folder / "pip.conf").open("w") as file:
         pip.write(file)
-    where = {store: "/ccache", folder / "ccache.conf": "/etc/ccache.conf", folder / "pip.conf": "/etc/pip.conf", CERTIFICATES: "/certificates.crt"}
+    where = {kept: "/ccache", folder / "ccache.conf": "/etc/ccache.conf", folder / "pip.conf": "/etc/pip.conf", CERTIFICATES: "/certificates.crt"}
     return [f"--volume={here}:{there}" for here, there in where.items()]
 
 

@@ -79,7 +79,7 @@ def edit(file: Path, pattern: str, new: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def later(copy_checkout, cached, tmp_path_factory) -> Path:
+def later(copy_checkout, clean, tmp_path_factory) -> Path:
     """Returns the build folder of a later version."""
     source = copy_checkout(tmp_path_factory.mktemp("later"))
     edit(source / "CMakeLists.txt", r"(project\(copse VERSION )[\d.]+", rf"\g<1>{LATER}")
@@ -91,7 +91,7 @@ def later(copy_checkout, cached, tmp_path_factory) -> Path:
     build = source / "build/release"
     configure = ["cmake", "--preset", "release", "-DBUILD_TESTING=OFF"]
     for command in (configure, ["cmake", "--build", build]):
-        done = subprocess.run(command, cwd=source, env=cached(source), capture_output=True, text=True, timeout=3000)
+        done = subprocess.run(command, cwd=source, env=clean, capture_output=True, text=True, timeout=3000)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return build
 

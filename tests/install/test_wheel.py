@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from compiled import COMPILERS
 
 from copse import flavours, paths
 
@@ -23,8 +24,7 @@ def wheel(tmp_path_factory) -> Path:
     assert TOOLS.exists(), "run: make setup"
     folder = tmp_path_factory.mktemp("wheel")
     command = [TOOLS / "pip", "wheel", "--no-build-isolation", "--no-deps", "--disable-pip-version-check", "-w", folder, paths.ROOT]
-    as_release = {"CC": "gcc", "CXX": "g++"}  # ccache then knows what the release build has compiled
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3000, env={**os.environ, **as_release, "CMAKE_BUILD_PARALLEL_LEVEL": "2"})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3000, env={**os.environ, **COMPILERS, "CMAKE_BUILD_PARALLEL_LEVEL": "2"})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return next(folder.glob("*.whl"))
 
