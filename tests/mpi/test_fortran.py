@@ -53,4 +53,5 @@ def test_every_call(launch, tmp_path, name, binding):
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "binding"), BUILDS)
 def test_every_call_of_every_type(launch, tmp_path, name, binding):
-    compare(launch, tmp_path, name, binding, list(generate.TYPES), 5000, 3, modes(name).values())
+    ranks = 2 if name == "mpich-debian" else 3  # its three ranks wait busily on two processors, for minutes in each program
+    compare(launch, tmp_path, name, binding, list(generate.TYPES), 5000, ranks, modes(name).values())

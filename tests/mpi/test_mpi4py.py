@@ -80,7 +80,7 @@ def test_collective_part(name, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.drawn(3)  # a case takes one to ten minutes
+@pytest.mark.drawn(1)  # a case takes one to ten minutes
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
 def test_whole_suite(name, ranks, tmp_path):
