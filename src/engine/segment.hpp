@@ -73,6 +73,11 @@ class Segment {
     auto* const line = reinterpret_cast<Line*>(news_ + news_stride_ * static_cast<std::size_t>(local));
     return *reinterpret_cast<std::atomic<std::int32_t>*>(line->payload);
   }
+  // Where this rank ran when it last began to wait long (this_processor). The word lies beside that of given_up(), but each
+  // segment has its own.
+  [[nodiscard]] std::atomic<std::int32_t>& processor(int local) const {
+    return *reinterpret_cast<std::atomic<std::int32_t>*>(progress(local).payload + sizeof(std::int32_t));
+  }
   // The calls that this rank would not make. They lie in the line of the progress word, too, but each segment has its own.
   [[nodiscard]] Refusal& refusal(int local) const {
     return *reinterpret_cast<Refusal*>(progress(local).payload + sizeof(Line) / 2);

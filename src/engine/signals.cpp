@@ -2,6 +2,9 @@
 #include "engine/signals.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "engine/signal/processor.hpp"
 
 namespace copse::engine {
 
@@ -22,6 +25,11 @@ Outcome Signals::poll_again(const std::function<bool()>& ready, int rank) {
 
 Outcome Signals::wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy) {
   if (polling_) return poll_again(ready, rank);
+  if (policy.stays > 0) {  // otherwise the wait yields at once, whoever is awaited
+    tell_processor();
+    const bool has_spun = !std::exchange(processor_.shared, is_beside(rank));
+    if (!has_spun && !processor_.shared && spin_until(policy, ready)) return Outcome::done;
+  }
   Outcome news = Outcome::done;
   const bool came = wait_beyond_spinning(
       policy, ready,
@@ -29,8 +37,24 @@ Outcome Signals::wait_long(const std::function<bool()>& ready, int rank, const W
         news = bad_news(rank);
         return news == Outcome::done || ready();  // the rank may have posted and then died
       },
-      idle_);
+      idle_, [&] { return is_beside(rank); });
   return came || ready() ? Outcome::done : news;
+}
+
+void Signals::tell_processor() {
+  const std::int32_t processor = this_processor();
+  if (processor == processor_.told) return;
+  processor_.told = processor;
+  here_.segment.processor(here_.me_here).store(processor, std::memory_order_relaxed);
+}
+
+// A rank that has moved since it told its processor tells the new one at its next long wait. Until then this answer may be
+// wrong, which costs a yield, or a wait as if the ranks had a processor each.
+bool Signals::is_beside(int rank) const {
+  const int local = here_.peer(rank).local;
+  if (local < 0) return false;
+  const std::int32_t here = this_processor();
+  return here != 0 && here_.segment.processor(local).load(std::memory_order_relaxed) == here;
 }
 
 // Finds out whether a rank has ended, or a rank of this node has given up. In this way a rank that waits for a rank that

@@ -69,7 +69,7 @@ class Signals {
       __builtin_prefetch(&ring[(ticket + 1) & mask_]);
       return Outcome::done;
     }
-    if (!polling_ && spin_until(policy_, reached)) return Outcome::done;
+    if (spins() && spin_until(policy_, reached)) return Outcome::done;
     return wait_long(std::ref(reached), rank, policy_);
   }
 
@@ -112,10 +112,15 @@ class Signals {
 
   Outcome await_passed(const Line& progress, std::uint64_t ticket, int rank, const WaitPolicy& policy) {
     const auto passed = [&progress, ticket] { return progress.passed(ticket); };
-    if (passed() || (!polling_ && spin_until(policy, passed))) return Outcome::done;
+    if (passed() || (spins() && spin_until(policy, passed))) return Outcome::done;
     return wait_long(std::ref(passed), rank, policy);
   }
-  // Waits after spinning was in vain.
+  // Tells whether a wait begins with polls. It does not if the last long wait was for a rank on this rank's own processor.
+  [[nodiscard]] bool spins() const { return !polling_ && !processor_.shared; }
+  // Tells the other ranks of the node where this one runs.
+  void tell_processor();
+  [[nodiscard]] bool is_beside(int rank) const;
+  // Waits after spinning was in vain, or would be.
   [[gnu::cold]] Outcome wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy);
   Outcome poll_again(const std::function<bool()>& ready, int rank);
   Outcome acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth);
@@ -137,6 +142,10 @@ class Signals {
     std::chrono::steady_clock::time_point next_look{};  // when to check again whether others live
   } polls_;
   bool polling_ = false;
+  struct {
+    std::int32_t told = 0;  // see tell_processor()
+    bool shared = false;  // see spins()
+  } processor_;
   Refusals refusals_;
 };
 

@@ -214,6 +214,10 @@ int sched_yield() noexcept {
   static auto* const next = real<int()>("sched_yield");
   return next();
 }
+int sched_getcpu() noexcept {
+  static auto* const next = real<int()>("sched_getcpu");
+  return schedules::acting() ? 0 : next();  // the actors take turns, as ranks on one processor do
+}
 int nanosleep(const timespec* time, timespec* left) {
   if (schedules::acting()) return schedules::rest_for(time->tv_sec * 1'000'000'000 + time->tv_nsec), 0;
   static auto* const next = real<int(const timespec*, timespec*)>("nanosleep");

@@ -1,9 +1,9 @@
 // Waiting as a policy: poll, stay a while, then yield, then sleep.
 //
-// A rank that waits while others want its processor must get out of the way; a rank that is alone on its processor must not.
-// So the policy knows whether ranks outnumber processors. Sleep is a short nap with a time limit, never a wait for a wake-up
-// call. So a poster does no more than a store, and a nap that ends for nothing costs a waiter little. The slow path also
-// notices bad news: a peer that died or has given up.
+// A rank that waits while others want its processor must get out of the way; a rank that is alone on its processor must not. So
+// the policy knows whether ranks outnumber processors, and a wait may know that the awaited rank runs on its own processor.
+// Sleep is a short nap with a time limit, never a wait for a wake-up call. So a poster does no more than a store, and a nap
+// that ends for nothing costs a waiter little. The slow path also notices bad news: a peer that died or has given up.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@
 namespace copse::engine {
 
 struct WaitPolicy {
-  std::uint32_t spins = 1000;    // polls one right after the other
-  std::uint32_t pauses = 1;      // pause instructions between two polls
-  std::uint32_t stays = 4000;    // polls a quarter of a microsecond or more apart, before the first yield
+  std::uint32_t spins = 1000;  // polls one right after the other
+  std::uint32_t pauses = 1;  // pause instructions between two polls
+  std::uint32_t stays = 4000;  // polls a quarter of a microsecond or more apart, before the first yield
   std::uint32_t yields = 20000;  // yields before naps begin
-  std::uint32_t nap_us = 100;    // length of a nap
-  bool cancellable = false;      // a cancelled thread leaves the wait between two naps, by unwinding
+  std::uint32_t nap_us = 100;  // length of a nap
+  bool cancellable = false;  // a cancelled thread leaves the wait between two naps, by unwinding
 
   // A yield costs a time slice if other programs want the processor. Staying pays for waits of up to a millisecond.
   static WaitPolicy dedicated() { return {}; }
@@ -60,9 +60,10 @@ template <class Ready>
 // The slow path, which has the phases after spinning. It polls `ready` until it holds. It calls `watch` about every
 // kWatchEvery by the clock, since other processes decide how long a yield takes. If `watch` returns false, the wait ends with
 // the result false. It calls `idle` every few rounds and before every nap, for work that must go on meanwhile. No
-// cancellation takes effect in `watch`, in `idle` or in a nap.
-template <class Ready, class Watch, class Idle>
-bool wait_beyond_spinning(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle) {
+// cancellation takes effect in `watch`, in `idle` or in a nap. `beside` says whether the wait is for somebody who needs this
+// very processor. As long as it is, the wait does not stay, it yields.
+template <class Ready, class Watch, class Idle, class Beside>
+bool wait_beyond_spinning(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle, Beside&& beside) {
   std::chrono::steady_clock::time_point next{};
   std::optional<CancelDeferred> deferred;
   for (std::uint64_t round = 0;; ++round) {
@@ -78,13 +79,13 @@ bool wait_beyond_spinning(const WaitPolicy& policy, Ready&& ready, Watch&& watch
       }
     }
     if (idles) idle();
-    wait_slowly(policy, round);
+    wait_slowly(policy, round < policy.stays && beside() ? policy.stays : round);
   }
 }
 // Runs all phases.
 template <class Ready, class Watch, class Idle>
 bool wait_until(const WaitPolicy& policy, Ready&& ready, Watch&& watch, Idle&& idle) {
-  return spin_until(policy, ready) || wait_beyond_spinning(policy, ready, watch, idle);
+  return spin_until(policy, ready) || wait_beyond_spinning(policy, ready, watch, idle, [] { return false; });
 }
 template <class Ready, class Watch>
 bool wait_until(const WaitPolicy& policy, Ready&& ready, Watch&& watch) {
