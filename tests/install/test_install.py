@@ -252,7 +252,7 @@ def test_destdir_goes_before_the_prefix(built, tmp_path):
 def test_bench_compiles_its_program_for_the_user_and_writes_where_he_is(installed, run, tmp_path):
     flavour = flavours.find("mpich")
     clean = {"PATH": f"{flavour.mpiexec.parent}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": "/nonexistent"}
-    line = f"cd {tmp_path} && {installed}/bin/copse bench --quick --own --operations barrier --ranks 2 --against mpich --no-heap"
+    line = f"cd {tmp_path} && {installed}/bin/copse bench --quick --own --operations barrier --ranks 2 --against mpich --no-heap --busy"
     before = files_in(installed)
     done = run(["sh", "-c", line], env=clean)
     assert done.returncode == 0, done.stdout + done.stderr

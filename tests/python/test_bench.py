@@ -5,10 +5,14 @@ import csv
 import json
 import os
 import re
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, readme, upc_bench
+from copse import bench, bench_report, flavours, quiet, readme, upc_bench
 from copse.errors import CopseError
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -83,10 +87,81 @@ def test_a_launch_in_another_state_of_the_machine_is_taken_again(monkeypatch):
     monkeypatch.setitem(bench.PROGRAMS, "own", measure)
     monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 115)
     one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
-    kept = bench.take_samples("own", sides(), 2, one_launch, said.append)
+    kept = bench.take_samples("own", sides(), 2, one_launch, said.append, quiet.Patience(0, said.append, limit=1))
     assert [s.flag_ns for s in kept] == [120, 110, *[400] * bench.TRIES]  # the third side finds no other state
     assert next(flags) == 110
     assert "try again" in said[-1]
+
+
+def measured_beside(monkeypatch, shares, seconds):
+    """Takes one launch of one side while others have these shares of the processors, in turn. A launch or a glance takes a second.
+
+    Returns the samples that count, what was said, and the shares that were not looked at."""
+    shares, said, clock = iter(shares), [], [0.0, 0.0]
+
+    def look():
+        return quiet.Times(clock[0], clock[1], processors=1)
+
+    def pass_a_second(_seconds=1.0):
+        clock[0] += 1
+        clock[1] += next(shares)
+
+    def measure(side, ranks, grid, flag_ns):
+        pass_a_second()
+        yield "bcast", 8, "warm", 0, 1.0, 0.0
+
+    monkeypatch.setitem(bench.PROGRAMS, "own", measure)
+    monkeypatch.setattr(bench, "usual_flag", lambda side, ranks: 0)
+    monkeypatch.setattr(quiet.Times, "now", look)
+    monkeypatch.setattr(quiet.time, "sleep", pass_a_second)
+    patience = quiet.Patience(seconds, said.append, now=look)
+    one_launch = bench.Grid(("bcast",), (8,), ("warm",), batches=1, launches=1)
+    return bench.take_samples("own", sides()[:1], 2, one_launch, said.append, patience), said, [*shares]
+
+
+def test_a_launch_beside_others_is_taken_again_when_they_are_quiet(monkeypatch):
+    kept, said, left = measured_beside(monkeypatch, [0.5, 0.3, 0.2, 0.01, 0.02], 60)  # a launch, three glances, a launch
+    assert [s.others for s in kept] == [pytest.approx(0.02)] and left == []
+    assert any("others take 30%" in line for line in said) and "up to 50%" in said[-1]
+
+
+def test_a_cell_that_was_always_disturbed_has_no_figure(monkeypatch):
+    kept, said, left = measured_beside(monkeypatch, [0.5, 0.3, 0.4, 0.6], 2)  # patience ends with the second glance
+    assert kept == [] and left == [0.6]
+    assert "1 of 1 figures are missing" in said[-1] and "--patience" in said[-1] and "--busy" in said[-1]
+
+
+def test_a_busy_program_is_seen():
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        before = quiet.Times.now()
+        time.sleep(1)
+        assert quiet.Times.now().share_of_others_since(before) > quiet.LIMIT
+        said = []
+        assert not quiet.Patience(1, said.append).wait() and "this machine is busy" in said[0]
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+def test_programs_of_its_own_are_no_others(monkeypatch):
+    def times():
+        """Returns the processor time of all, and of others."""
+        with monkeypatch.context() as nothing_is_own:
+            nothing_is_own.setattr(quiet.resource, "getrusage", lambda _who: SimpleNamespace(ru_utime=0, ru_stime=0))
+            everybody = quiet.Times.now().others
+        return everybody, quiet.Times.now().others
+
+    before = times()
+    subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"], check=True)
+    everybody, others = (after - earlier for after, earlier in zip(times(), before, strict=True))
+    assert everybody - others > 0.9
+
+
+def test_a_wide_spread_is_told():
+    rows = bench_report.summarise(samples_of("mpich", 1, 3, 3) + samples_of("openmpi", 6, 6, 7), sides())
+    assert "in 1 of 2 figures" in bench_report.spread(rows) and "mpich" in bench_report.spread(rows)
+    assert bench_report.spread(rows[1:]) == ""
 
 
 def test_a_cell_that_no_peer_finished_has_no_ratio():
@@ -113,8 +188,9 @@ def test_the_readme_gives_a_line_for_each_operation():
     samples = samples_of("mpich", 8) + samples_of("mpich+copse", 1)
     samples += samples_of("mpich", 1, size=4096) + samples_of("mpich+copse", 2, size=4096)
     result = {"mpi": {"mpich": "MPICH 5"}, "time": "2026-11-21T10", "machine": {"processor": "P", "usable_cores": 2, "kernel": "K"},
-              "samples": [{"flag_ns": 0}, {"flag_ns": 120}]}  # fmt: skip
+              "samples": [{"flag_ns": 0, "others": 0.0}, {"flag_ns": 120, "others": 0.4}]}  # fmt: skip
     text = readme.section(bench_report.summarise(samples, sides()), result, "bench --own")
+    assert "others had up to 40% of its processors" in text
     assert "A flag took 120 ns" in text
     assert "| bcast | 2 | 2.00, worst 0.50 (4 KiB warm) | - |" in text
     assert "| bcast | 8 B | warm | 8.00 mpich | 1.00 (8.00) | - |" in text
@@ -186,7 +262,7 @@ def test_every_mpi_is_measured_and_written(copse, tmp_path):
     cells.parent.mkdir()
     for document in table, cells:
         document.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
-    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--cache", "32",
+    done = copse("bench", "--own", "--quick", "--sizes", "8", "--ranks", "2", "--no-heap", "--cache", "32", "--busy",
                  "--operations", ",".join(OPERATIONS), "--output", tmp_path, "--readme", table)  # fmt: skip
     assert done.returncode == 0, done.stderr
     for document in table, cells:

@@ -8,7 +8,8 @@ above 1, Copse is faster than every MPI in the comparison. bench_report.py repor
 
 The processors of a virtual machine may be near one another at one time and far apart at another. Our own program measures
 that by a flag that goes from rank 0 to rank 1 and back. The state that was usual at the start is the reference, and batches
-that were taken in another state do not count.
+that were taken in another state do not count. Nor does a launch count while others take more than a twentieth of the processors
+(quiet.py): it is taken again once they are quiet, and a cell that was always disturbed has no figure.
 """
 
 import contextlib
@@ -29,14 +30,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import flavours, paths, plots, readme, run
+from . import flavours, paths, plots, quiet, readme, run
 from .bench_report import (
     PROGRAM_TITLES,
     Sample,
     draw,
     geometric_means,
     of_one_state,
+    place,
     show,
+    spread,
     summarise,
     verdicts,
     write,
@@ -187,25 +190,43 @@ def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | Non
     return sides
 
 
-def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say) -> list[Sample]:
+def take_launch(program: str, side: Side, ranks: int, grid: Grid, flag_ns: float, launch: int, patience: quiet.Patience) -> list[Sample]:
+    """Runs a side once, and again while cells have no batch that counts. Returns all batches."""
+    taken: list[Sample] = []
+    for _ in range(TRIES):
+        before = quiet.Times.now()
+        readings = list(PROGRAMS[program](side, ranks, grid, flag_ns))
+        others = quiet.Times.now().share_of_others_since(before)
+        if not readings:
+            raise CopseError(f"{side.name} printed no figures", "check the sizes and operations asked for")
+        taken += [Sample(program, ranks, side.name, launch, *reading, others) for reading in readings]
+        if of_one_state(taken, flag_ns, patience.limit)[1] or (others > patience.limit and not patience.wait()):
+            break
+    return taken
+
+
+def take_samples(program: str, sides: list[Side], ranks: int, grid: Grid, say, patience: quiet.Patience) -> list[Sample]:
+    """Returns the batches that count. A cell of a side may have none."""
     samples = []
     flag_ns = usual_flag(sides[0], ranks) if program == "own" and not sides[0].cluster else 0
     for launch in range(grid.launches):
         for side in sides:
             say(f"{PROGRAM_TITLES[program]}, {ranks} ranks, launch {launch + 1} of {grid.launches}: {side.name}")
-            taken: list[Sample] = []
-            for _ in range(TRIES):
-                readings = list(PROGRAMS[program](side, ranks, grid, flag_ns))
-                if not readings:
-                    raise CopseError(f"{side.name} printed no figures", "check the sizes and operations asked for")
-                taken += [Sample(program, ranks, side.name, launch, *reading) for reading in readings]
-                if of_one_state(taken, flag_ns)[1]:
-                    break
-            samples += taken
-    kept, of_one = of_one_state(samples, flag_ns)
-    if len(kept) < len(samples):
-        say(f"left out: {len(samples) - len(kept)} of {len(samples)} batches, because a flag did not take about {flag_ns:.0f} ns")
-    if not of_one:
+            samples += take_launch(program, side, ranks, grid, flag_ns, launch, patience)
+    disturbed = [s for s in samples if s.others > patience.limit]
+    kept, of_one = of_one_state(samples, flag_ns, patience.limit)
+    if other_state := len(samples) - len(disturbed) - len(kept):
+        say(f"left out: {other_state} of {len(samples)} batches, because a flag did not take about {flag_ns:.0f} ns")
+    if disturbed:
+        worst = max(s.others for s in disturbed)
+        say(f"left out: {len(disturbed)} of {len(samples)} batches, because others took up to {worst:.0%} of the processors")
+    cells = set(map(place, samples))
+    if missing := len(cells - set(map(place, kept))):
+        say(
+            f"[yellow]{missing} of {len(cells)} figures are missing, because this machine was busy[/]: end what runs beside, wait longer "
+            "(--patience 600), or take the figures as they are (--busy)"
+        )
+    elif not of_one:
         say(f"[yellow]some cells compare different states of this machine: try again[/] (a flag usually took {flag_ns:.0f} ns)")
     return kept
 
@@ -267,6 +288,8 @@ def bench_command(
     launches: Annotated[int, typer.Option(min=1, help="launches of each side, in turn")] = 3,
     nodes: Annotated[int, typer.Option(min=1, help="measure over so many emulated nodes, which share the ranks evenly (needs root or a user namespace)")] = 1,
     rate: Annotated[int, typer.Option(min=0, help="with --nodes: what a node may send, in Mbit/s; 0 is no limit")] = 0,
+    patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors; cells that were always disturbed get no figure")] = 60,
+    busy: Annotated[bool, typer.Option("--busy", help="take figures although others use the processors")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
@@ -333,11 +356,12 @@ def bench_command(
     missing = sorted({f.preload.name for f in found if not f.preload.exists()})
     if missing:
         progress.print(f"[yellow]not built, so their MPIs only run bare: {', '.join(missing)}[/]")
-    if os.getloadavg()[0] > 0.5:
-        progress.print(f"[yellow]this machine is busy (load {os.getloadavg()[0]:.1f}): times will be disturbed[/]")
+    # The programs on emulated nodes are no children of this one, so they would count as others.
+    patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side is ended too
     output.mkdir(parents=True, exist_ok=True)
+    patient.wait()
     all_sides = make_sides(found, heap)
     samples: list[Sample] = []
     with contextlib.ExitStack() as context:
@@ -347,7 +371,9 @@ def bench_command(
             cluster = context.enter_context(Cluster(Path(folder), nodes, rate))
         for program, members in plan.items():
             for count in rank_counts if members else ():
-                samples += take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print)
+                samples += take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print, patient)
+    if not samples:
+        raise CopseError("nothing was measured, because this machine was busy all the time", "end what runs beside, or add: --patience 600, or --busy")
     rows = summarise(samples, all_sides)
     show(console, rows)
     files = write(output, grid, all_sides, samples, rows)
@@ -362,5 +388,9 @@ def bench_command(
         readme.write(into, readme.glance(rows, result, command))
         readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))
     console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
+    if (others := max(s.others for s in samples)) > quiet.LIMIT:
+        console.print(f"[yellow]taken on a busy machine: others had up to {others:.0%} of the processors[/]", soft_wrap=True)
+    if line := spread(rows):
+        console.print(line, soft_wrap=True)
     for line in verdicts(geometric_means(rows)):
         console.print(line, soft_wrap=True, highlight=False)

@@ -15,11 +15,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import plots
+from . import plots, quiet
 
-SCHEMA = 3  # of results.json, samples.csv and summary.csv
+SCHEMA = 4  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
+WIDE = 2
 SLOWER = 0.95  # a ratio below this is slower, one above its inverse is faster; what lies between is noise
 
 
@@ -35,6 +36,7 @@ class Sample:
     batch: int
     us: float
     flag_ns: float = 0  # time of a flag from rank 0 to rank 1 and back; 0: not measured
+    others: float = 0  # the part of the processors' time that went to others during the launch
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,23 @@ class Row:
         return self.call, self.bytes, self.mode
 
 
-def of_one_state(samples: list[Sample], flag_ns: float) -> tuple[list[Sample], bool]:
+def place(s: Sample) -> tuple:
+    return s.side, s.call, s.bytes, s.mode
+
+
+def of_one_state(samples: list[Sample], flag_ns: float, limit: float = quiet.LIMIT) -> tuple[list[Sample], bool]:
     """Returns the samples that were taken while a flag took about `flag_ns`, and whether every side and cell has one.
 
-    For a side and cell without such a sample, returns all its samples.
+    For a side and cell without such a sample, returns all its samples, but none at which others took more than `limit`.
     """
 
     def fits(s: Sample) -> bool:
         return not s.flag_ns or not flag_ns or 1 / 1.5 < s.flag_ns / flag_ns < 1.5
 
-    def place(s: Sample) -> tuple:
-        return s.side, s.call, s.bytes, s.mode
-
-    fitting = set(map(place, filter(fits, samples)))
-    kept = [s for s in samples if fits(s) or place(s) not in fitting]
-    return kept, all(map(fits, kept))
+    undisturbed = [s for s in samples if s.others <= limit]
+    fitting = set(map(place, filter(fits, undisturbed)))
+    kept = [s for s in undisturbed if fits(s) or place(s) not in fitting]
+    return kept, all(map(fits, kept)) and set(map(place, kept)) == set(map(place, samples))
 
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:
@@ -218,6 +222,16 @@ def verdicts(means: list[dict]) -> list[str]:
         line = lines.setdefault(f"{PROGRAM_TITLES[m['program']]}, {m['ranks']} ranks, best bare MPI / Copse", [])
         line.append(f"{m['side']} {m['ratio_min']:.2f}{slower}")
     return [f"{where}: {'; '.join(sides)}" for where, sides in lines.items()]
+
+
+def spread(rows: list[Row]) -> str:
+    """Returns a line about the cells whose batches differ much, or an empty text."""
+    wide = [r for r in rows if r.median_us > WIDE * r.min_us]
+    if not wide:
+        return ""
+    worst = max(wide, key=lambda r: r.median_us / r.min_us)
+    where = f"{worst.side}, {worst.ranks} ranks, {worst.call} {size_text(worst.bytes)} {worst.mode}"
+    return f"in {len(wide)} of {len(rows)} figures the median is more than {WIDE} times the minimum (most: {where}); more --launches would tell why"
 
 
 def of_each_program(rows: list[Row]):

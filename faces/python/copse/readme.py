@@ -5,6 +5,7 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import quiet
 from .bench_report import size_text, time_text
 from .errors import CopseError
 
@@ -58,6 +59,8 @@ def _origin(result: dict, command: str) -> str:
         if flags
         else ""
     )
+    if (others := max(s["others"] for s in result["samples"])) > quiet.LIMIT:
+        state += f" The machine was busy: others had up to {others:.0%} of its processors."
     return (
         f"Written by `{command}` on {result['time'][:10]}: {result['machine']['processor']}, "
         f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
