@@ -28,13 +28,7 @@ void Checks::pointer(const char* name, upc_shared p, bool phase_matters) {
 
 void Checks::compare() {
   std::strncpy(mine_.function.data(), function_, mine_.function.size() - 1);
-  std::vector<Said> all(static_cast<std::size_t>(thread_.threads));
-  Arguments arguments;
-  arguments.collective = algorithms::Collective::allgather;
-  arguments.input = &mine_;
-  arguments.output = all.data();
-  arguments.count = sizeof mine_;
-  run(thread_, function_, arguments);
+  const std::vector<Said> all = gathered(thread_, function_, mine_);
   for (std::size_t other = 1; other < all.size(); ++other) {
     const auto thread = static_cast<int>(other);
     if (all[other].function != all[0].function)

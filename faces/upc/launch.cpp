@@ -12,18 +12,13 @@
 #include <thread>
 
 #include "communicator/card.hpp"
-#include "communicator/shared_bootstrap.hpp"
-#include "thread.hpp"
+#include "meeting.hpp"
 #include "topology/binding.hpp"
 
 namespace copse::upc {
 namespace {
 
 using choose::Settings;
-using communicator::Bootstrap;
-using communicator::Deadline;
-
-constexpr double kMeetSeconds = 600;
 
 struct Program {
   int argc;
@@ -34,31 +29,6 @@ struct Program {
 int say(const std::string& why) {
   std::fprintf(stderr, "copse: %s\n", why.c_str());
   return 1;
-}
-
-// The threads meet in the segment, and reach one another's data there.
-class SegmentBootstrap final : public Bootstrap {
- public:
-  SegmentBootstrap(std::unique_ptr<Bootstrap> meeting, const Segment& segment) : meeting_(std::move(meeting)), segment_(segment) {}
-  [[nodiscard]] int rank() const override { return meeting_->rank(); }
-  [[nodiscard]] int ranks() const override { return meeting_->ranks(); }
-  bool allgather(const void* mine, void* all, std::size_t bytes) override { return meeting_->allgather(mine, all, bytes); }
-  [[nodiscard]] const communicator::Region* region() const override { return &segment_.region(); }
-  void settle(std::function<void()> idle, std::function<bool()> all_live) override {
-    meeting_->settle(std::move(idle), std::move(all_live));
-  }
-
- private:
-  std::unique_ptr<Bootstrap> meeting_;
-  const Segment& segment_;
-};
-
-std::unique_ptr<Communicator> meet(const Thread& thread, int number, const Settings& settings,
-                                   const std::shared_ptr<communicator::Progress>& progress, std::string& why_not) {
-  auto meeting =
-      communicator::meet_in_memory(thread.segment->boards(number), thread.me, thread.threads, Deadline::after(kMeetSeconds));
-  return Communicator::create(std::make_unique<SegmentBootstrap>(std::move(meeting), *thread.segment), nullptr, settings, why_not,
-                              progress);
 }
 
 // In the barrier's plan, a thread posts one line and reads the others'. It learns nothing from its calls: other ways need more
@@ -90,11 +60,14 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   thread.segment = &segment;
   thread.barrier.all.resize(static_cast<std::size_t>(thread.threads));
   if (thread.threads > 1) bind(settings, number, thread.threads);
+  thread.settings = &settings;
+  thread.progress = std::make_shared<communicator::Progress>();
+  thread.stride = stride_of(thread);
   std::string why_not;
-  const auto progress = std::make_shared<communicator::Progress>();
-  thread.data = meet(thread, 0, settings, progress, why_not);
-  if (thread.data) thread.barrier.among = meet(thread, 1, for_barrier(settings), progress, why_not);
+  thread.data = meet(thread, segment.boards(0), number, thread.threads, settings, why_not);
+  if (thread.data) thread.barrier.among = meet(thread, segment.boards(1), number, thread.threads, for_barrier(settings), why_not);
   if (!thread.barrier.among) return number == 0 ? say(why_not) : 1;
+  thread.crowded = thread.data->capabilities().oversubscribed;
   be(&thread);
   // An exception of the program ends it: there is nobody to catch it for all threads.
   const int status = [&]() noexcept { return program.run(program.argc, program.argv); }();

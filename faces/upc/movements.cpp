@@ -3,11 +3,14 @@
 
 #include "checks.hpp"
 #include "engine/kernels/kernels.hpp"
+#include "teams.hpp"
 
 namespace copse::upc {
 namespace {
 
 using algorithms::Collective;
+
+enum class Blocks : std::uint8_t { one, for_each };  // for_each: one for every thread
 
 // An array as an operation sees it: blocks that follow one another on the thread that the pointer names, or that many on every
 // thread, from thread 0 on.
@@ -15,7 +18,7 @@ struct Array {
   const char* name;
   upc_shared at;
   bool everywhere;
-  std::size_t blocks;
+  Blocks blocks;
 };
 
 struct Movement {
@@ -29,7 +32,8 @@ struct Movement {
 
 void touch(Checks& checks, const Thread& thread, const Array& side, std::size_t block, bool written) {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(block, side.blocks, &bytes))
+  const int blocks = side.blocks == Blocks::one ? 1 : thread.threads;
+  if (__builtin_mul_overflow(block, static_cast<std::size_t>(blocks), &bytes))
     checks.refuse("bytes is " + std::to_string(block) + "; required: what fits into memory");
   if (!side.everywhere) return checks.touches(side.name, side.at.thread, side.at.address, bytes, written);
   checks.on_thread_0(side.name, side.at);
@@ -49,27 +53,24 @@ void check(Thread& thread, const Movement& asked) {
   checks.at_least_1("bytes", asked.bytes);
   touch(checks, thread, asked.dst, asked.bytes, true);
   touch(checks, thread, asked.src, asked.bytes, false);
-  if (permutes) touch(checks, thread, {"perm", asked.perm, true, 1}, sizeof(int), false);
+  if (permutes) touch(checks, thread, {"perm", asked.perm, true, Blocks::one}, sizeof(int), false);
   checks.no_overlap();
 }
 
 // Gathers the permutation, whose entries any thread may have written before it entered. The result is not in shared memory, so this
 // runs as MYSYNC, whatever the flags.
 std::vector<int> permutation_of(Thread& thread, const Movement& asked) {
-  std::vector<int> entries(static_cast<std::size_t>(thread.threads));
-  Arguments arguments;
-  arguments.collective = Collective::allgather;
-  arguments.input = thread.mine(asked.perm.address);
-  arguments.output = entries.data();
-  arguments.count = sizeof(int);
-  run(thread, asked.function, arguments);
+  std::vector<int> entries = gathered(thread, asked.function, *reinterpret_cast<const int*>(thread.mine(asked.perm.address)));
   if (const std::string why = algorithms::not_a_permutation(entries); !why.empty())
     fail(thread, asked.function, "perm: " + why + " (ranks are threads)");
   return entries;
 }
 
-void move(const Movement& asked) {
-  Thread& thread = here_collectively(asked.function);
+void move(bupc_team_t team, Movement asked) {
+  Thread& thread = member(asked.function, team);
+  for (Array* const side : {&asked.dst, &asked.src})
+    side->at = side->everywhere ? from_first(thread, side->at) : within(thread, asked.function, side->name, side->at);
+  asked.perm = from_first(thread, asked.perm);
   if (thread.check) check(thread, asked);
   std::vector<int> permutation;
   Arguments arguments;
@@ -93,37 +94,64 @@ void move(const Movement& asked) {
   leave(thread, asked.function, asked.flags);
 }
 
-std::size_t all() { return static_cast<std::size_t>(THREADS); }
+// For each operation, the function for all threads and that for a team.
+constexpr bool kOnOne = false, kOnAll = true;
+
+void broadcast(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, std::size_t bytes, upc_flag_t flags) {
+  move(team, {function, Collective::broadcast, {"dst", dst, kOnAll, Blocks::one}, {"src", src, kOnOne, Blocks::one}, bytes, flags});
+}
+void scatter(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, std::size_t bytes, upc_flag_t flags) {
+  move(team,
+       {function, Collective::scatter, {"dst", dst, kOnAll, Blocks::one}, {"src", src, kOnOne, Blocks::for_each}, bytes, flags});
+}
+void gather(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, std::size_t bytes, upc_flag_t flags) {
+  move(team,
+       {function, Collective::gather, {"dst", dst, kOnOne, Blocks::for_each}, {"src", src, kOnAll, Blocks::one}, bytes, flags});
+}
+void gather_all(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, std::size_t bytes, upc_flag_t flags) {
+  move(team,
+       {function, Collective::allgather, {"dst", dst, kOnAll, Blocks::for_each}, {"src", src, kOnAll, Blocks::one}, bytes, flags});
+}
+void exchange(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, std::size_t bytes, upc_flag_t flags) {
+  move(team, {function,
+              Collective::alltoall,
+              {"dst", dst, kOnAll, Blocks::for_each},
+              {"src", src, kOnAll, Blocks::for_each},
+              bytes,
+              flags});
+}
+void permute(const char* function, bupc_team_t team, upc_shared dst, upc_shared src, upc_shared perm, std::size_t bytes,
+             upc_flag_t flags) {
+  move(team,
+       {function, Collective::permute, {"dst", dst, kOnAll, Blocks::one}, {"src", src, kOnAll, Blocks::one}, bytes, flags, perm});
+}
 
 }  // namespace
 }  // namespace copse::upc
 
-using namespace copse::upc;
+namespace upc = copse::upc;
 
 extern "C" {
 
-void upc_all_broadcast(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_broadcast", Collective::broadcast, {"dst", dst, true, 1}, {"src", src, false, 1}, bytes, flags});
-}
-
-void upc_all_scatter(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_scatter", Collective::scatter, {"dst", dst, true, 1}, {"src", src, false, all()}, bytes, flags});
-}
-
-void upc_all_gather(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_gather", Collective::gather, {"dst", dst, false, all()}, {"src", src, true, 1}, bytes, flags});
-}
-
-void upc_all_gather_all(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_gather_all", Collective::allgather, {"dst", dst, true, all()}, {"src", src, true, 1}, bytes, flags});
-}
-
-void upc_all_exchange(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_exchange", Collective::alltoall, {"dst", dst, true, all()}, {"src", src, true, all()}, bytes, flags});
-}
+#define MOVEMENT(name)                                                                                      \
+  void upc_all_##name(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) {                     \
+    upc::name("upc_all_" #name, nullptr, dst, src, bytes, flags);                                           \
+  }                                                                                                         \
+  void bupc_team_##name(bupc_team_t team, upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags) { \
+    upc::name("bupc_team_" #name, team, dst, src, bytes, flags);                                            \
+  }
+MOVEMENT(broadcast)
+MOVEMENT(scatter)
+MOVEMENT(gather)
+MOVEMENT(gather_all)
+MOVEMENT(exchange)
+#undef MOVEMENT
 
 void upc_all_permute(upc_shared dst, upc_shared src, upc_shared perm, size_t bytes, upc_flag_t flags) {
-  move({"upc_all_permute", Collective::permute, {"dst", dst, true, 1}, {"src", src, true, 1}, bytes, flags, perm});
+  upc::permute("upc_all_permute", nullptr, dst, src, perm, bytes, flags);
+}
+void bupc_team_permute(bupc_team_t team, upc_shared dst, upc_shared src, upc_shared perm, size_t bytes, upc_flag_t flags) {
+  upc::permute("bupc_team_permute", team, dst, src, perm, bytes, flags);
 }
 
 }  // extern "C"

@@ -11,11 +11,14 @@
 #include "engine/kernels/kernels.hpp"
 #include "layout.hpp"
 #include "operators.hpp"
+#include "teams.hpp"
 
 namespace copse::upc {
 namespace {
 
 using algorithms::Collective;
+
+enum class Result : std::uint8_t { one, on_all, prefix };
 
 struct Reduction {
   const char* function;
@@ -25,14 +28,17 @@ struct Reduction {
   std::size_t elements, block;
   AnyFunction func;
   upc_flag_t flags;
-  bool prefix;
+  Result result;
+
+  [[nodiscard]] bool prefix() const { return result == Result::prefix; }
+  [[nodiscard]] bool is_told(int thread) const { return result == Result::on_all || thread == dst.thread; }
 };
 
 // Partials of the threads, one for each row. They lie in shared memory, where other threads reach them directly.
 class Partials {
  public:
   Partials(const Thread& thread, const Reduction& asked, const Operator& op, std::size_t rows)
-      : segment_(*thread.segment), bytes_(op.partial_bytes()), at_(segment_.allocate_on(thread.me, rows * bytes_)) {
+      : segment_(*thread.segment), bytes_(op.partial_bytes()), at_(segment_.allocate_on(thread.number(), rows * bytes_)) {
     if (upc_is_null(at_))
       fail(thread, asked.function,
            "no " + std::to_string(rows * bytes_) + " bytes are left for partial results; required: a larger COPSE_UPC_HEAP");
@@ -61,7 +67,7 @@ void check_operator(const Checks& checks, const Reduction& asked) {
 
 void check(Thread& thread, const Reduction& asked) {
   Checks checks(thread, asked.function);
-  checks.pointer("dst", asked.dst, asked.prefix);
+  checks.pointer("dst", asked.dst, asked.prefix());
   checks.pointer("src", asked.src, true);
   checks.word("op", asked.op);
   checks.word("elements", static_cast<std::int64_t>(asked.elements));
@@ -79,16 +85,17 @@ void check(Thread& thread, const Reduction& asked) {
     checks.refuse("elements is " + std::to_string(asked.elements) + "; required: what fits into memory");
   for (const auto& [name, p] : {std::pair{"src", asked.src}, std::pair{"dst", asked.dst}}) {
     checks.touches(name, p.thread, p.address, bytes, false);
-    if (asked.block > 0 && p.phase >= asked.block && (asked.prefix || std::strcmp(name, "src") == 0))
+    if (asked.block > 0 && p.phase >= asked.block && (asked.prefix() || std::strcmp(name, "src") == 0))
       checks.refuse(std::string(name) + " has phase " + std::to_string(p.phase) + "; required: a phase below block, which is " +
                     std::to_string(asked.block));
   }
-  if (asked.prefix && asked.dst.thread != asked.src.thread)
+  if (asked.prefix() && asked.dst.thread != asked.src.thread)
     checks.refuse("dst has affinity to thread " + std::to_string(asked.dst.thread) + "; required: that of src, which is thread " +
                   std::to_string(asked.src.thread));
-  if (asked.prefix && asked.block > 0 && asked.dst.phase != asked.src.phase)
+  if (asked.prefix() && asked.block > 0 && asked.dst.phase != asked.src.phase)
     checks.refuse("dst has phase " + std::to_string(asked.dst.phase) + "; required: that of src, which is " +
                   std::to_string(asked.src.phase));
+  if (asked.result == Result::on_all) checks.on_thread_0("dst", asked.dst);
   Checks places(thread, asked.function);
   const auto touch_all = [&](const char* name, upc_shared start, bool written) {
     const Layout layout(start, bytes, asked.block, asked.elements, thread.threads);
@@ -98,8 +105,10 @@ void check(Thread& thread, const Reduction& asked) {
     }
   };
   touch_all("src", asked.src, false);
-  if (asked.prefix) touch_all("dst", asked.dst, true);
-  else places.touches("dst", asked.dst.thread, asked.dst.address, bytes, true);
+  if (asked.prefix()) touch_all("dst", asked.dst, true);
+  else
+    for (int each = 0; each < thread.threads; ++each)
+      if (asked.is_told(each)) places.touches("dst", each, asked.dst.address, bytes, true);
   places.no_overlap();
 }
 
@@ -112,6 +121,11 @@ Arguments arguments_of(Collective collective, const Operator& op, const void* in
           .combine = &op.combine()};
 }
 
+Collective among_threads(const Reduction& asked) {
+  return asked.result == Result::on_all ? Collective::allreduce : Collective::reduce;
+}
+int root_of(const Reduction& asked) { return asked.result == Result::on_all ? 0 : asked.dst.thread; }
+
 // The result is the only element itself. It travels as bytes to which the other threads add nothing.
 void take_over(Thread& thread, const Reduction& asked, const Layout& layout) {
   const std::size_t bytes = type_bytes(asked.type);
@@ -120,13 +134,13 @@ void take_over(Thread& thread, const Reduction& asked, const Layout& layout) {
   const kernels::ReducePair pair = kernels::reduce_kernels(COPSE_BOR, COPSE_BYTE);
   const engine::Combine combine{.kernel = pair.one, .kernel_two = pair.two, .exact = true};
   run(thread, asked.function,
-      {.collective = Collective::reduce,
+      {.collective = among_threads(asked),
        .input = value.data(),
        .output = value.data(),
        .count = bytes,
        .combine = &combine,
-       .root = asked.dst.thread});
-  if (thread.me == asked.dst.thread) std::memcpy(thread.mine(asked.dst.address), value.data(), bytes);
+       .root = root_of(asked)});
+  if (asked.is_told(thread.me)) std::memcpy(thread.mine(asked.dst.address), value.data(), bytes);
 }
 
 // Combines the elements of each block of this thread.
@@ -145,10 +159,10 @@ void reduce(Thread& thread, const Reduction& asked, const Layout& layout, const 
   } else if (const Piece mine = layout.run(thread.me); mine.count > 0) {
     op.fold(partials[0], thread.mine(mine.address), mine.count);
   }
-  Arguments arguments = arguments_of(Collective::reduce, op, partials[0], partials[0], rows);
-  arguments.root = asked.dst.thread;
+  Arguments arguments = arguments_of(among_threads(asked), op, partials[0], partials[0], rows);
+  arguments.root = root_of(asked);
   run(thread, asked.function, arguments);
-  if (thread.me != asked.dst.thread) return;
+  if (!asked.is_told(thread.me)) return;
   for (std::size_t row = 1; row < rows; ++row) op.join(partials[row - 1], partials[row]);
   op.store(thread.mine(asked.dst.address), partials[rows - 1]);
 }
@@ -172,8 +186,11 @@ void prefix_reduce(Thread& thread, const Reduction& asked, const Layout& layout,
   }
 }
 
-void call(const Reduction& asked) {
-  Thread& thread = here_collectively(asked.function);
+void call(bupc_team_t team, Reduction asked) {
+  Thread& thread = member(asked.function, team);
+  const bool told_to_all = asked.result == Result::on_all;
+  asked.dst = told_to_all ? from_first(thread, asked.dst) : within(thread, asked.function, "dst", asked.dst);
+  asked.src = within(thread, asked.function, "src", asked.src);
   if (thread.check) check(thread, asked);
   const auto op = make_operator(asked.type, asked.op, asked.func);
   if (!op)
@@ -183,7 +200,7 @@ void call(const Reduction& asked) {
   if (asked.elements == 0) fail(thread, asked.function, "elements is 0; required: 1 or more");
   const Layout layout(asked.src, type_bytes(asked.type), asked.block, asked.elements, thread.threads);
   enter(thread, asked.function, asked.flags);
-  (asked.prefix ? prefix_reduce : reduce)(thread, asked, layout, *op);
+  (asked.prefix() ? prefix_reduce : reduce)(thread, asked, layout, *op);
   leave(thread, asked.function, asked.flags);
 }
 
@@ -200,17 +217,23 @@ using namespace copse::upc;
 
 extern "C" {
 
-#define REDUCTIONS(letter, type)                                                                                                   \
-  void upc_all_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block,                          \
-                              type (*func)(type, type), upc_flag_t flags) {                                                        \
-    call({"upc_all_reduce" #letter, k##letter, dst, src, op, elements, block, reinterpret_cast<AnyFunction>(func), flags, false}); \
-  }                                                                                                                                \
-  void upc_all_prefix_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block,                   \
-                                     type (*func)(type, type), upc_flag_t flags) {                                                 \
-    call({"upc_all_prefix_reduce" #letter, k##letter, dst, src, op, elements, block, reinterpret_cast<AnyFunction>(func), flags,   \
-          true});                                                                                                                  \
+#define REDUCTION(name, letter, type, result, team, first)                                                                       \
+  void name##letter(first upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block, type (*func)(type, type),  \
+                    upc_flag_t flags) {                                                                                          \
+    call(team,                                                                                                                   \
+         {#name #letter, k##letter, dst, src, op, elements, block, reinterpret_cast<AnyFunction>(func), flags, Result::result}); \
   }
+#define TEAM bupc_team_t team,
+#define REDUCTIONS(letter, type)                                       \
+  REDUCTION(upc_all_reduce, letter, type, one, nullptr, )              \
+  REDUCTION(upc_all_prefix_reduce, letter, type, prefix, nullptr, )    \
+  REDUCTION(bupc_all_reduce_all, letter, type, on_all, nullptr, )      \
+  REDUCTION(bupc_team_reduce, letter, type, one, team, TEAM)           \
+  REDUCTION(bupc_team_prefix_reduce, letter, type, prefix, team, TEAM) \
+  REDUCTION(bupc_team_reduce_all, letter, type, on_all, team, TEAM)
 COPSE_UPC_TYPES(REDUCTIONS)
 #undef REDUCTIONS
+#undef TEAM
+#undef REDUCTION
 
 }  // extern "C"

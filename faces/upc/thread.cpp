@@ -45,7 +45,7 @@ void fail(const Thread& thread, const char* function, const std::string& why) {
   if (!thread.segment->ending().status.compare_exchange_strong(expected, 1))
     while (true) pause();  // the thread that ends the program ends this one
   std::fflush(stdout);
-  std::fprintf(stderr, "copse: UPC thread %d: %s: %s\n", thread.me, function, why.c_str());
+  std::fprintf(stderr, "copse: UPC thread %d: %s: %s\n", thread.number(), function, why.c_str());
   _exit(1);
 }
 
@@ -62,12 +62,24 @@ void run(Thread& thread, const char* function, const Arguments& arguments) {
   must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
+std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
+  const auto apart = [&thread](int member) {
+    return thread.segment->part(thread.number_of(member)) - thread.segment->part(thread.number_of(member - 1));
+  };
+  const std::ptrdiff_t stride = thread.threads > 1 ? apart(1) : 0;
+  for (int member = 2; member < thread.threads; ++member)
+    if (apart(member) != stride) return std::nullopt;
+  return stride;
+}
+
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags) {
+  if (!thread.stride) return run(thread, function, arguments);  // which waits for more than the flags ask for
   communicator::Relaxation relaxation;
   if ((flags & UPC_IN_MYSYNC) == 0) relaxation.modes.in = plan::Sync::none;
   if ((flags & UPC_OUT_MYSYNC) == 0) relaxation.modes.out = plan::Sync::none;
   const Segment& segment = *thread.segment;
-  relaxation.window = {segment.part(0) + src, segment.part(0) + dst, thread.threads > 1 ? segment.part(1) - segment.part(0) : 0};
+  std::byte* const first = segment.part(thread.number_of(0));
+  relaxation.window = {first + src, first + dst, *thread.stride};
   if (algorithms::traits_of(arguments.collective).one_buffer) relaxation.window.root = arguments.root;
   must_be_done(thread, function, *thread.data, thread.data->run(arguments, relaxation));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,28 @@ struct Barrier {
   std::vector<std::int64_t> all;  // by thread
 };
 
+// A UPC thread, as one of all or as a member of a team: then `me` and `threads` are about the team.
 struct Thread {
   int me = 0, threads = 1;
-  bool check = false;  // COPSE_CHECK
+  std::vector<int> members;  // the UPC threads of the team, in its order; empty: all
+  bool check = false;        // COPSE_CHECK
+  const choose::Settings* settings = nullptr;
+  std::shared_ptr<communicator::Progress> progress;
   const Segment* segment = nullptr;
+  std::optional<std::ptrdiff_t> stride;  // see stride_of
   std::unique_ptr<Communicator> data;  // of the collectives
   Barrier barrier;
+  bool crowded = false;          // the threads outnumber the processors
+  std::vector<std::byte> value;  // the result of the last collective of values
 
-  [[nodiscard]] std::byte* mine(std::size_t address) const { return segment->part(me) + address; }
+  // The number of a member among all UPC threads, and that of the calling thread.
+  [[nodiscard]] int number_of(int member) const { return members.empty() ? member : members[static_cast<std::size_t>(member)]; }
+  [[nodiscard]] int number() const { return number_of(me); }
+  [[nodiscard]] std::byte* mine(std::size_t address) const { return segment->part(number()) + address; }
 };
+
+// Returns how far the memory of each member lies behind that of the member before it. Empty: that is not always as far.
+[[nodiscard]] std::optional<std::ptrdiff_t> stride_of(const Thread& thread);
 
 // Returns the thread that calls `function`. If it is no UPC thread, the program ends.
 [[nodiscard]] Thread& here(const char* function);
@@ -55,6 +69,14 @@ void run(Thread& thread, const char* function, const Arguments& arguments);
 // Does the same for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
 void meet_all(Thread& thread, const char* function);  // a barrier
+// Gathers a value of each thread.
+template <class T>
+[[nodiscard]] std::vector<T> gathered(Thread& thread, const char* function, const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(thread.threads));
+  run(thread, function,
+      {.collective = algorithms::Collective::allgather, .input = &mine, .output = all.data(), .count = sizeof mine});
+  return all;
+}
 // What the flags of a collective ask for besides its plan (7.3): ALLSYNC is a barrier, and a plan that needs not synchronise any
 // more.
 void enter(Thread& thread, const char* function, upc_flag_t flags);

@@ -125,6 +125,24 @@ static inline size_t upc_affinitysize(size_t total, size_t bytes, size_t thread)
  * processes. It is good for the whole of what has affinity to that thread. */
 COPSE_API void* upc_cast(upc_shared p);
 
+/* Which memory with affinity to `thread` upc_cast can reach, as the specification's castability library says it: all that the
+ * three allocators return. */
+typedef struct upc_thread_info_t {
+  int guaranteedCastable, probablyCastable;
+} upc_thread_info_t;
+#define UPC_CASTABLE_ALL_ALLOC 1
+#define UPC_CASTABLE_GLOBAL_ALLOC 2
+#define UPC_CASTABLE_ALLOC 4
+#define UPC_CASTABLE_STATIC 8
+#define UPC_CASTABLE_ALL 15
+static inline upc_thread_info_t upc_thread_info(size_t thread) {
+  upc_thread_info_t info;
+  info.guaranteedCastable = UPC_CASTABLE_ALL_ALLOC | UPC_CASTABLE_GLOBAL_ALLOC | UPC_CASTABLE_ALLOC;
+  info.probablyCastable = info.guaranteedCastable;
+  (void)thread;
+  return info;
+}
+
 /* Element `i` of an array, as a variable: UPC_AT(double, 4, a, i) = 1.0 is a[i] = 1.0 for shared [4] double *a. */
 #define UPC_AT(type, block, array, i) (*(type*)upc_cast(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block))))
 

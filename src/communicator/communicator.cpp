@@ -19,6 +19,7 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
+const topology::Placement& Communicator::places() const { return state_->group->terms.places; }
 const Capabilities& Communicator::capabilities() const { return state_->group->terms.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 

@@ -12,6 +12,7 @@
 #include "communicator/trace.hpp"
 #include "engine/combine.hpp"
 #include "engine/executor.hpp"
+#include "topology/placement.hpp"
 
 namespace copse::communicator {
 
@@ -48,6 +49,7 @@ class Communicator {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int ranks() const;
   [[nodiscard]] const Capabilities& capabilities() const;
+  [[nodiscard]] const topology::Placement& places() const;  // where each rank sits
 
   // Makes a blocking call. The outcome may be `outside` if Settings::mpi is set: then nothing was done, on any rank, and the caller
   // has the MPI make the call. Reductions give `combine` its operands in rank order unless it is commutative. If engine::is_over is

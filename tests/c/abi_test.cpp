@@ -72,7 +72,19 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
                                  "all_permute"})
     interface.insert("upc_" + name);
   for (const std::string type : {"C", "UC", "S", "US", "I", "UI", "L", "UL", "F", "D", "LD"})
-    interface.insert({"upc_all_reduce" + type, "upc_all_prefix_reduce" + type});
+    interface.insert({"upc_all_reduce" + type, "upc_all_prefix_reduce" + type, "bupc_all_reduce_all" + type,
+                      "bupc_team_reduce" + type, "bupc_team_prefix_reduce" + type, "bupc_team_reduce_all" + type});
+  for (const std::string name :
+       {"sem_alloc",   "sem_free",        "sem_post",      "sem_postN",           "sem_wait",        "sem_waitN",
+        "sem_try",     "sem_tryN",        "memput_signal", "memput_signal_async", "thread_distance", "team_split",
+        "team_free",   "team_rank",       "team_size",     "team_barrier",        "team_broadcast",  "team_scatter",
+        "team_gather", "team_gather_all", "team_exchange", "team_permute"})
+    interface.insert("bupc_" + name);
+  for (const std::string name : {"scatter_v", "gather_v", "gather_all_v", "exchange_v", "broadcast_x", "scatter_x", "gather_x",
+                                 "gather_all_x", "exchange_x"})
+    interface.insert("upc_all_" + name);
+  for (const std::string name : {"reduce", "prefix_reduce", "broadcast", "scatter", "gather", "gather_all", "permute"})
+    interface.insert("copse_allv_" + name);
   std::set<std::string> versioned{"COPSE_0.2"};  // each function has the version in which it appeared
   for (const std::string& name : interface) versioned.insert(name + "@@COPSE_0.2");
   EXPECT_EQ(shown, versioned);

@@ -25,7 +25,7 @@ DOCUMENTS = {
     for path in sorted(paths.ROOT.glob(pattern))
 }
 TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse-native",
-           "example-threads", "example-processes", "example-overlap", "example-upc_scatter", "example-upc_matrix")  # fmt: skip
+           "example-threads", "example-processes", "example-overlap", "example-upc_scatter", "example-upc_matrix", "example-upc_heat")  # fmt: skip
 
 # What is not run here, and why.
 AS_ROOT = "writes below /usr/local; tests/install/test_fresh_root.py does it in a root file system of its own"

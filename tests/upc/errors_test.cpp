@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "copse/bupc.h"
+#include "copse/upc_v.h"
 #include "upc_threads.hpp"
 
 namespace copse::test {
@@ -146,6 +148,69 @@ const Mistake kMistakes[] = {
      "upc_alloc: no 1099511627776 bytes are left; required: .*COPSE_UPC_HEAP, which is 8388608", true},
     {"far_too_much", [](const Arrays&) { upc_all_alloc(SIZE_MAX, SIZE_MAX); },
      "upc_all_alloc: [0-9]+ blocks of [0-9]+ bytes are more than fit", true},
+    {"no_semaphore", [](const Arrays&) { bupc_sem_wait({upc_null()}); },
+     "bupc_sem_wait: the semaphore is at null; required: what bupc_sem_alloc has returned", true},
+    {"flags_of_a_semaphore", [](const Arrays&) { bupc_sem_alloc(64); },
+     "bupc_sem_alloc: flags is 64; required: flags of BUPC_SEM_ names, or 0", true},
+    {"boolean_twice",
+     [](const Arrays&) {
+       const bupc_sem_t sem = bupc_sem_alloc(BUPC_SEM_BOOLEAN);
+       bupc_sem_post(sem);
+       bupc_sem_post(sem);
+     },
+     "bupc_sem_post: the semaphore is 1 already; required: a wait before the next post, because it is boolean", true},
+    {"boolean_by_two", [](const Arrays&) { bupc_sem_waitN(bupc_sem_alloc(BUPC_SEM_BOOLEAN), 2); },
+     "bupc_sem_waitN: count is 2; required: at most 1, because the semaphore is boolean", true},
+    {"signal_elsewhere",
+     [](const Arrays& a) {
+       const int value = 1;
+       bupc_memput_signal(on((MYTHREAD + 1) % kThreads, a.dst), &value, sizeof value, bupc_sem_alloc(0), 1);
+     },
+     "bupc_memput_signal: dst has affinity to thread [0-3]; required: that of the semaphore, which is thread [0-3]", true},
+    {"no_such_root", [](const Arrays&) { bupc_allv_broadcast(int, 1, kThreads); },
+     "bupc_allv_broadcast: root is 4; required: a thread from 0 to 3", true},
+    {"no_such_root_of_all", [](const Arrays&) { bupc_allv_reduce(int, 1, -2, UPC_ADD); },
+     "bupc_allv_reduce: root is -2; required: a thread from 0 to 3, or -1 for all", true},
+    {"roots_differ", [](const Arrays&) { bupc_allv_broadcast(int, 1, mine_or(2, 1, 0)); },
+     "UPC thread 2: bupc_allv_broadcast: root is 1; required: 0, as on thread 0"},
+    {"value_operator", [](const Arrays&) { bupc_allv_reduce_all(double, 1, UPC_XOR); },
+     "bupc_allv_reduce: op is 16; required: one of UPC_ADD to UPC_MAX that is defined for the type", true},
+    {"nothing_to_scatter", [](const Arrays&) { bupc_allv_scatter(int, 1, nullptr); },
+     "UPC thread 1: bupc_allv_scatter: values is null on root; required: a value for each thread", true},
+    {"value_permutation", [](const Arrays&) { bupc_allv_permute(int, 1, 2); },
+     "bupc_allv_permute: thread: permutation.1. is 2, as permutation.0. is; expected every rank once", true},
+    {"distance_to_nobody", [](const Arrays&) { bupc_thread_distance(0, 4); },
+     "bupc_thread_distance: the second thread is 4; required: a thread from 0 to 3", true},
+    {"outside_the_team",
+     [](const Arrays& a) {
+       const bupc_team_t pair = bupc_team_split(BUPC_TEAM_ALL, MYTHREAD / 2, 0);
+       bupc_team_broadcast(pair, a.dst, on(0, a.src), 8, 0);
+       upc_barrier();  // the pair of threads 2 and 3 fails
+     },
+     "UPC thread [23]: bupc_team_broadcast: src has affinity to thread 0; required: a thread of the team", true},
+    {"sizes_differ",
+     [](const Arrays& a) {
+       const std::size_t bytes[kThreads] = {8, 8, 8, MYTHREAD == 1 ? 16UL : 8UL};
+       upc_all_gather_all_v(a.dst, a.src, bytes, nullptr, 0);
+     },
+     "UPC thread 1: upc_all_gather_all_v: a checksum of the tables is -?[0-9]+; required: -?[0-9]+, as on thread 0"},
+    {"block_elsewhere",
+     [](const Arrays& a) {
+       upc_shared dst[kThreads], src[kThreads];
+       const std::size_t bytes[kThreads] = {8, 8, 8, 8};
+       for (int i = 0; i < kThreads; ++i) {
+         dst[i] = on((i + 1) % kThreads, a.dst);
+         src[i] = on(1, a.src);
+       }
+       upc_all_scatter_x(dst, src, bytes, 0);
+     },
+     "upc_all_scatter_x: a block goes from thread 1 to thread 1; required: from thread 1 to thread 0"},
+    {"blocks_overlap",
+     [](const Arrays& a) {
+       const std::size_t bytes[kThreads] = {8, 8, 8, 8}, places[kThreads] = {0, 4, 16, 24};
+       upc_all_gather_v(a.dst, a.src, bytes, places, 0);
+     },
+     "upc_all_gather_v: blocks of dst overlap on thread 0; required: no overlap"},
 };
 
 class ErrorsDeathTest : public testing::TestWithParam<std::tuple<Mistake, Kind>> {};

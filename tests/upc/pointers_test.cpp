@@ -70,6 +70,9 @@ TEST_P(Pointers, HaveThreePartsAndAreComparedByTwo) {
                 if (upc_resetphase(p).phase != 0 || !upc_equal(upc_resetphase(p), p)) return "the phase counts in comparisons";
                 if (upc_equal(p, upc_shared{128, 2, 2}) || upc_equal(p, upc_shared{136, 2, 1})) return "different places are equal";
                 if (!upc_is_null(upc_null()) || upc_is_null(p) || upc_cast(upc_null()) != nullptr) return "null is not null";
+                const upc_thread_info_t reach = upc_thread_info(2);
+                if (reach.guaranteedCastable != (UPC_CASTABLE_ALL & ~UPC_CASTABLE_STATIC) || upc_cast(p) == nullptr)
+                  return "memory that can be reached is not castable";
                 const upc_shared moved = upc_add(p, -3, 4, UPC_INDEFINITE);
                 if (moved.address != 116 || moved.thread != 1 || moved.phase != 0 || upc_sub(moved, p, 4, UPC_INDEFINITE) != -3)
                   return "indefinite arithmetic is wrong";

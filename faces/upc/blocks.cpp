@@ -1,0 +1,202 @@
+// Collectives of blocks of different sizes (<copse/upc_v.h>). Each is a v-variant of collectives.def: every thread knows all sizes,
+// and tells where its own blocks lie. The vector forms are the general ones with computed addresses.
+#include <functional>
+
+#include "checks.hpp"
+#include "copse/upc_v.h"
+#include "engine/kernels/kernels.hpp"
+
+namespace copse::upc {
+namespace {
+
+using algorithms::Collective;
+
+// What moves. The functions tell where block (from, to) lies on each side, and how long it is.
+struct Blocks {
+  const char* function;
+  Collective collective;
+  std::function<upc_shared(int from, int to)> src, dst;
+  std::function<std::size_t(int from, int to)> bytes;
+  upc_flag_t flags;
+  int root = 0;
+
+  // Tells whether block (from, to) is one of the call.
+  [[nodiscard]] bool moves(int from, int to) const {
+    if (collective == Collective::scatter) return from == root;
+    return collective != Collective::gather || to == root;
+  }
+};
+
+upc_shared behind(upc_shared p, int thread, std::size_t bytes) { return {p.address + bytes, 0, thread}; }
+
+// Returns where block `t` of an array begins, whose blocks have places or lie one behind the other.
+std::size_t place_of(const std::size_t* bytes, const std::size_t* places, int t) {
+  if (places != nullptr) return places[t];
+  std::size_t place = 0;
+  for (int before = 0; before < t; ++before) place += bytes[before];
+  return place;
+}
+
+std::int64_t mixed(std::int64_t hash, std::size_t word) {
+  constexpr std::uint64_t kPrime = 0x9e3779b97f4a7c15;
+  const std::uint64_t next = (static_cast<std::uint64_t>(hash) ^ word) * kPrime;
+  return static_cast<std::int64_t>(next ^ next >> 29);
+}
+
+void check(Thread& thread, const Blocks& asked) {
+  std::int64_t hash = 0;
+  Checks checks(thread, asked.function), places(thread, asked.function);
+  for (int from = 0; from < thread.threads; ++from)
+    for (int to = 0; to < thread.threads; ++to) {
+      if (!asked.moves(from, to)) continue;
+      const std::size_t bytes = asked.bytes(from, to);
+      const upc_shared src = asked.src(from, to), dst = asked.dst(from, to);
+      for (const std::size_t word :
+           {bytes, src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
+        hash = mixed(hash, word);
+    }
+  checks.word("a checksum of the tables", hash);
+  checks.word("flags", asked.flags);
+  checks.compare();
+  checks.flags(asked.flags);
+  for (int from = 0; from < thread.threads; ++from)
+    for (int to = 0; to < thread.threads; ++to) {
+      if (!asked.moves(from, to)) continue;
+      const std::size_t bytes = asked.bytes(from, to);
+      const upc_shared src = asked.src(from, to), dst = asked.dst(from, to);
+      if (bytes > 0 && (src.thread != from || dst.thread != to))
+        checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
+                      "; required: from thread " + std::to_string(from) + " to thread " + std::to_string(to));
+      // In a gather_all, a thread's block is read for every other.
+      if (to == 0 || asked.collective != Collective::allgather) places.touches("src", src.thread, src.address, bytes, false);
+      places.touches("dst", dst.thread, dst.address, bytes, true);
+    }
+  places.no_overlap();
+}
+
+// This thread's blocks on one side, from where the first of them begins.
+struct Side {
+  std::byte* begin = nullptr;
+  std::vector<communicator::Block> blocks;
+
+  void add(std::byte* at, std::size_t bytes) {
+    if (begin == nullptr && bytes > 0) begin = at;
+    blocks.push_back({bytes > 0 ? at - begin : 0, bytes});
+  }
+};
+
+void move(const Blocks& asked) {
+  Thread& thread = here_collectively(asked.function);
+  if (thread.check) check(thread, asked);
+  const int me = thread.me;
+  const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
+  const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
+  Side given, got;
+  const auto give = [&](int to) { given.add(thread.segment->here(asked.src(me, to)), asked.bytes(me, to)); };
+  const auto get = [&](int from) { got.add(thread.segment->here(asked.dst(from, me)), asked.bytes(from, me)); };
+  for (int other = 0; other < thread.threads; ++other) {
+    if (gives_all) give(other);
+    if (gets_all) get(other);
+  }
+  if (!gives_all && asked.moves(me, asked.root)) give(asked.root);
+  if (!gets_all && asked.moves(asked.root, me)) get(asked.root);
+  Arguments arguments;
+  arguments.collective = asked.collective;
+  arguments.root = asked.root;
+  arguments.ragged = true;
+  arguments.input = given.begin;
+  arguments.output = got.begin;
+  if (gives_all) arguments.input_blocks = given.blocks.data();
+  if (gets_all) arguments.output_blocks = got.blocks.data();
+  arguments.count = asked.collective == Collective::scatter ? asked.bytes(asked.root, me) : asked.bytes(me, asked.root);
+  enter(thread, asked.function, asked.flags);
+  run(thread, asked.function, arguments);
+  leave(thread, asked.function, asked.flags);
+}
+
+// The arguments are those of a scatter whose blocks are all the same.
+void broadcast(const Blocks& asked) {
+  Thread& thread = here_collectively(asked.function);
+  if (thread.check) check(thread, asked);
+  const std::size_t bytes = asked.bytes(asked.root, thread.me);
+  std::byte* const src = thread.segment->here(asked.src(asked.root, thread.me));
+  std::byte* const own = thread.segment->here(asked.dst(asked.root, thread.me));
+  std::byte* const buffer = thread.me == asked.root ? src : own;
+  enter(thread, asked.function, asked.flags);
+  run(thread, asked.function,
+      {.collective = Collective::broadcast, .input = buffer, .output = buffer, .count = bytes, .root = asked.root});
+  if (thread.me == asked.root) kernels::copy(own, src, bytes);
+  leave(thread, asked.function, asked.flags);
+}
+
+}  // namespace
+}  // namespace copse::upc
+
+using namespace copse::upc;
+using copse::algorithms::Collective;
+
+extern "C" {
+
+void upc_all_scatter_v(upc_shared dst, upc_shared src, const size_t* bytes, const size_t* places, upc_flag_t flags) {
+  move({"upc_all_scatter_v", Collective::scatter, [&](int, int to) { return behind(src, src.thread, place_of(bytes, places, to)); },
+        [&](int, int to) { return behind(dst, to, 0); }, [&](int, int to) { return bytes[to]; }, flags, src.thread});
+}
+
+void upc_all_gather_v(upc_shared dst, upc_shared src, const size_t* bytes, const size_t* places, upc_flag_t flags) {
+  move({"upc_all_gather_v", Collective::gather, [&](int from, int) { return behind(src, from, 0); },
+        [&](int from, int) { return behind(dst, dst.thread, place_of(bytes, places, from)); },
+        [&](int from, int) { return bytes[from]; }, flags, dst.thread});
+}
+
+void upc_all_gather_all_v(upc_shared dst, upc_shared src, const size_t* bytes, const size_t* places, upc_flag_t flags) {
+  move({"upc_all_gather_all_v", Collective::allgather, [&](int from, int) { return behind(src, from, 0); },
+        [&](int from, int to) { return behind(dst, to, place_of(bytes, places, from)); },
+        [&](int from, int) { return bytes[from]; }, flags});
+}
+
+void upc_all_exchange_v(upc_shared dst, upc_shared src, const size_t* bytes, upc_flag_t flags) {
+  const int threads = THREADS;
+  const auto size = [=](int from, int to) { return bytes[from * threads + to]; };
+  const auto sent_before = [=](int from, int to) {
+    std::size_t place = 0;
+    for (int before = 0; before < to; ++before) place += size(from, before);
+    return place;
+  };
+  const auto got_before = [=](int from, int to) {
+    std::size_t place = 0;
+    for (int before = 0; before < from; ++before) place += size(before, to);
+    return place;
+  };
+  move({"upc_all_exchange_v", Collective::alltoall, [&](int from, int to) { return behind(src, from, sent_before(from, to)); },
+        [&](int from, int to) { return behind(dst, to, got_before(from, to)); }, size, flags});
+}
+
+void upc_all_broadcast_x(const upc_shared* dst, upc_shared src, size_t bytes, upc_flag_t flags) {
+  broadcast({"upc_all_broadcast_x", Collective::scatter, [&](int, int) { return src; }, [&](int, int to) { return dst[to]; },
+             [&](int, int) { return bytes; }, flags, src.thread});
+}
+
+void upc_all_scatter_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
+  move({"upc_all_scatter_x", Collective::scatter, [&](int, int to) { return src[to]; }, [&](int, int to) { return dst[to]; },
+        [&](int, int to) { return bytes[to]; }, flags, src[0].thread});
+}
+
+void upc_all_gather_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
+  move({"upc_all_gather_x", Collective::gather, [&](int from, int) { return src[from]; }, [&](int from, int) { return dst[from]; },
+        [&](int from, int) { return bytes[from]; }, flags, dst[0].thread});
+}
+
+void upc_all_gather_all_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
+  const int threads = THREADS;
+  move({"upc_all_gather_all_x", Collective::allgather, [&](int from, int) { return src[from]; },
+        [&](int from, int to) { return dst[to * threads + from]; }, [&](int from, int) { return bytes[from]; }, flags});
+}
+
+void upc_all_exchange_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
+  const int threads = THREADS;
+  move({"upc_all_exchange_x", Collective::alltoall, [&](int from, int to) { return src[from * threads + to]; },
+        [&](int from, int to) { return dst[to * threads + from]; }, [&](int from, int to) { return bytes[from * threads + to]; },
+        flags});
+}
+
+}  // extern "C"

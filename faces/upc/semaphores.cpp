@@ -1,0 +1,111 @@
+// Semaphores and transfers that signal (Berkeley UPC's extensions, <copse/bupc.h>).
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "checks.hpp"
+#include "copse/bupc.h"
+#include "engine/kernels/kernels.hpp"
+#include "engine/signal/wait.hpp"
+
+namespace copse::upc {
+namespace {
+
+// A waiting thread takes what it waits for in one step, so no two take the same.
+struct Semaphore {
+  std::atomic<std::uint64_t> count{0};
+  int flags = 0;
+  [[nodiscard]] bool is_boolean() const { return (flags & BUPC_SEM_BOOLEAN) != 0; }
+};
+
+constexpr int kAllFlags = BUPC_SEM_BOOLEAN | BUPC_SEM_SPRODUCER | BUPC_SEM_SCONSUMER;
+
+Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem) {
+  if (!thread.segment->may_be_block(sem.at))
+    fail(thread, function, "the semaphore is at " + text_of(sem.at) + "; required: what bupc_sem_alloc has returned");
+  return *reinterpret_cast<Semaphore*>(thread.segment->here(sem.at));
+}
+
+Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem, std::size_t count) {
+  Semaphore& found = find(thread, function, sem);
+  if (found.is_boolean() && count > 1)
+    fail(thread, function, "count is " + std::to_string(count) + "; required: at most 1, because the semaphore is boolean");
+  return found;
+}
+
+void post(const char* function, bupc_sem_t sem, std::size_t count) {
+  const Thread& thread = here(function);
+  Semaphore& posted = find(thread, function, sem, count);
+  const std::uint64_t before = posted.count.fetch_add(count);
+  if (posted.is_boolean() && before + count > 1)
+    fail(thread, function, "the semaphore is 1 already; required: a wait before the next post, because it is boolean");
+}
+
+bool take(Semaphore& from, std::uint64_t count) {
+  std::uint64_t there = from.count.load();
+  while (there >= count)
+    if (from.count.compare_exchange_weak(there, there - count)) return true;
+  return false;
+}
+
+// A thread whose process ends is noticed by the process that has forked it, which ends this one. So this wait need not look.
+void wait(const char* function, bupc_sem_t sem, std::size_t count) {
+  const Thread& thread = here(function);
+  Semaphore& wanted = find(thread, function, sem, count);
+  const engine::WaitPolicy policy = thread.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
+  engine::wait_until(policy, [&] { return take(wanted, count); }, [] { return true; });
+}
+
+int attempt(const char* function, bupc_sem_t sem, std::size_t count) {
+  return take(find(here(function), function, sem, count), count) ? 1 : 0;
+}
+
+void put_and_signal(const char* function, upc_shared dst, const void* src, std::size_t bytes, bupc_sem_t sem, std::size_t count) {
+  const Thread& thread = here(function);
+  if (dst.thread != sem.at.thread)
+    fail(thread, function,
+         "dst has affinity to thread " + std::to_string(dst.thread) + "; required: that of the semaphore, which is thread " +
+             std::to_string(sem.at.thread));
+  kernels::copy(thread.segment->here(dst), src, bytes);
+  post(function, sem, count);
+}
+
+}  // namespace
+}  // namespace copse::upc
+
+using namespace copse::upc;
+
+extern "C" {
+
+bupc_sem_t bupc_sem_alloc(int flags) {
+  const Thread& thread = here("bupc_sem_alloc");
+  if ((flags & ~kAllFlags) != 0)
+    fail(thread, "bupc_sem_alloc", "flags is " + std::to_string(flags) + "; required: flags of BUPC_SEM_ names, or 0");
+  const upc_shared at = thread.segment->allocate_on(thread.me, sizeof(Semaphore));
+  if (upc_is_null(at)) fail(thread, "bupc_sem_alloc", "no memory is left for a semaphore; required: a larger COPSE_UPC_HEAP");
+  (new (thread.segment->here(at)) Semaphore)->flags = flags;
+  return {at};
+}
+
+void bupc_sem_free(bupc_sem_t sem) {
+  if (upc_is_null(sem.at)) return;
+  const Thread& thread = here("bupc_sem_free");
+  (void)find(thread, "bupc_sem_free", sem);
+  thread.segment->free(sem.at);
+}
+
+void bupc_sem_post(bupc_sem_t sem) { post("bupc_sem_post", sem, 1); }
+void bupc_sem_postN(bupc_sem_t sem, size_t count) { post("bupc_sem_postN", sem, count); }
+void bupc_sem_wait(bupc_sem_t sem) { wait("bupc_sem_wait", sem, 1); }
+void bupc_sem_waitN(bupc_sem_t sem, size_t count) { wait("bupc_sem_waitN", sem, count); }
+int bupc_sem_try(bupc_sem_t sem) { return attempt("bupc_sem_try", sem, 1); }
+int bupc_sem_tryN(bupc_sem_t sem, size_t count) { return attempt("bupc_sem_tryN", sem, count); }
+
+void bupc_memput_signal(upc_shared dst, const void* src, size_t bytes, bupc_sem_t sem, size_t count) {
+  put_and_signal("bupc_memput_signal", dst, src, bytes, sem, count);
+}
+void bupc_memput_signal_async(upc_shared dst, const void* src, size_t bytes, bupc_sem_t sem, size_t count) {
+  put_and_signal("bupc_memput_signal_async", dst, src, bytes, sem, count);
+}
+
+}  // extern "C"

@@ -1,0 +1,22 @@
+// Teams: some of the UPC threads, as those who call one another.
+#pragma once
+
+#include "copse/bupc.h"
+#include "thread.hpp"
+
+// A team is a thread among fewer: what runs on the Thread of all runs on that of a team (docs/decisions/upc-teams.md).
+struct bupc_team {
+  copse::upc::Thread thread;
+  upc_shared ground = upc_null();  // where the members have met
+};
+
+namespace copse::upc {
+
+// Returns the calling thread as a member of the team; null: of all threads. Fails between upc_notify and upc_wait.
+[[nodiscard]] Thread& member(const char* function, bupc_team_t team);
+// Returns the pointer with the thread's number in the team. Null stays null. `name` is that of the argument.
+[[nodiscard]] upc_shared within(const Thread& team, const char* function, const char* name, upc_shared p);
+// Returns the pointer to an array that has a part on every member. In a team, it does not matter which thread the pointer names.
+[[nodiscard]] upc_shared from_first(const Thread& team, upc_shared p);
+
+}  // namespace copse::upc
