@@ -71,7 +71,7 @@ LONG = {
     ("docs/collective-processors.md", "copse bench --overlap --against mpich"),
     ("docs/installing.md", "pip wheel --no-deps ."),
     ("docs/installing.md", "pip install copse-0.2.0-py3-none-linux_x86_64.whl"),
-    ("docs/machines.md", "copse price --plot winners.png"),
+    ("docs/machines.md", "copse price --plot winners.png --machine zoot"),
     ("docs/machines.md", "copse calibrate --output here.json"),
     ("docs/machines.md", "copse price allreduce 64K -n 8 --machine here.json"),
     ("docs/machines.md", "copse calibrate --check --machine here.json"),
