@@ -18,7 +18,7 @@ from rich.table import Table
 
 from copse import bench, flavours, paths, quiet, run
 from copse.bench_report import Row, geometric_means, ratio_text, size_text, summarise, time_text
-from copse.errors import run_script
+from copse.errors import CopseError, run_script
 
 PATIENCE = 600  # seconds to wait for a quiet machine
 LOST = 0.95  # a cell whose ratios by minimum and by median are both below this is listed
@@ -47,7 +47,9 @@ def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...
     say = Console(stderr=True).print
     sides = [Build(flavour, preload, folder=before), Build(flavour, preload)]
     rows = summarise(bench.take_samples("own", sides, ranks, grid, say, quiet.Patience(PATIENCE, say)), sides)
-    [means] = [m for m in geometric_means(rows) if (m["operation"], m["mode"]) == ("all", "all")]
+    means = next((m for m in geometric_means(rows) if (m["operation"], m["mode"]) == ("all", "all")), None)
+    if means is None:
+        raise CopseError("nothing can be compared, because this machine was busy all the time", "end what runs beside")
     console.print(f"{sides[1].name}, {ranks} ranks, {means['cells']} cells: geometric means {means['ratio_min']:.3f} by minimum, "
                   f"{means['ratio_median']:.3f} by median; worst {means['worst']:.2f} ({means['worst_cell']})")  # fmt: skip
     return rows

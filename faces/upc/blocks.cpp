@@ -29,12 +29,17 @@ struct Blocks {
 
 upc_shared behind(upc_shared p, int thread, std::size_t bytes) { return {p.address + bytes, 0, thread}; }
 
+// Returns where block `end` begins if the blocks lie one behind the other.
+template <class Size>
+std::size_t bytes_before(int end, const Size& size) {
+  std::size_t bytes = 0;
+  for (int before = 0; before < end; ++before) bytes += size(before);
+  return bytes;
+}
+
 // Returns where block `t` of an array begins, whose blocks have places or lie one behind the other.
 std::size_t place_of(const std::size_t* bytes, const std::size_t* places, int t) {
-  if (places != nullptr) return places[t];
-  std::size_t place = 0;
-  for (int before = 0; before < t; ++before) place += bytes[before];
-  return place;
+  return places != nullptr ? places[t] : bytes_before(t, [&](int before) { return bytes[before]; });
 }
 
 std::int64_t mixed(std::int64_t hash, std::size_t word) {
@@ -43,35 +48,35 @@ std::int64_t mixed(std::int64_t hash, std::size_t word) {
   return static_cast<std::int64_t>(next ^ next >> 29);
 }
 
+// Calls body(from, to, src, dst, bytes) for every block of the call.
+template <class Body>
+void for_each_block(const Thread& thread, const Blocks& asked, const Body& body) {
+  for (int from = 0; from < thread.threads; ++from)
+    for (int to = 0; to < thread.threads; ++to)
+      if (asked.moves(from, to)) body(from, to, asked.src(from, to), asked.dst(from, to), asked.bytes(from, to));
+}
+
 void check(Thread& thread, const Blocks& asked) {
   std::int64_t hash = 0;
-  Checks checks(thread, asked.function), places(thread, asked.function);
-  for (int from = 0; from < thread.threads; ++from)
-    for (int to = 0; to < thread.threads; ++to) {
-      if (!asked.moves(from, to)) continue;
-      const std::size_t bytes = asked.bytes(from, to);
-      const upc_shared src = asked.src(from, to), dst = asked.dst(from, to);
-      for (const std::size_t word :
-           {bytes, src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
-        hash = mixed(hash, word);
-    }
+  for_each_block(thread, asked, [&](int, int, upc_shared src, upc_shared dst, std::size_t bytes) {
+    for (const std::size_t word :
+         {bytes, src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
+      hash = mixed(hash, word);
+  });
+  Checks checks(thread, asked.function);
   checks.word("a checksum of the tables", hash);
   checks.word("flags", asked.flags);
   checks.compare();
   checks.flags(asked.flags);
-  for (int from = 0; from < thread.threads; ++from)
-    for (int to = 0; to < thread.threads; ++to) {
-      if (!asked.moves(from, to)) continue;
-      const std::size_t bytes = asked.bytes(from, to);
-      const upc_shared src = asked.src(from, to), dst = asked.dst(from, to);
-      if (bytes > 0 && (src.thread != from || dst.thread != to))
-        checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
-                      "; required: from thread " + std::to_string(from) + " to thread " + std::to_string(to));
-      // In a gather_all, a thread's block is read for every other.
-      if (to == 0 || asked.collective != Collective::allgather) places.touches("src", src.thread, src.address, bytes, false);
-      places.touches("dst", dst.thread, dst.address, bytes, true);
-    }
-  places.no_overlap();
+  for_each_block(thread, asked, [&](int from, int to, upc_shared src, upc_shared dst, std::size_t bytes) {
+    if (bytes > 0 && (src.thread != from || dst.thread != to))
+      checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
+                    "; required: from thread " + std::to_string(from) + " to thread " + std::to_string(to));
+    // In a gather_all, a thread's block is read for every other.
+    if (to == 0 || asked.collective != Collective::allgather) checks.touches("src", src.thread, src.address, bytes, false);
+    checks.touches("dst", dst.thread, dst.address, bytes, true);
+  });
+  checks.no_overlap();
 }
 
 // This thread's blocks on one side, from where the first of them begins.
@@ -157,18 +162,10 @@ void upc_all_gather_all_v(upc_shared dst, upc_shared src, const size_t* bytes, c
 void upc_all_exchange_v(upc_shared dst, upc_shared src, const size_t* bytes, upc_flag_t flags) {
   const int threads = THREADS;
   const auto size = [=](int from, int to) { return bytes[from * threads + to]; };
-  const auto sent_before = [=](int from, int to) {
-    std::size_t place = 0;
-    for (int before = 0; before < to; ++before) place += size(from, before);
-    return place;
-  };
-  const auto got_before = [=](int from, int to) {
-    std::size_t place = 0;
-    for (int before = 0; before < from; ++before) place += size(before, to);
-    return place;
-  };
-  move({"upc_all_exchange_v", Collective::alltoall, [&](int from, int to) { return behind(src, from, sent_before(from, to)); },
-        [&](int from, int to) { return behind(dst, to, got_before(from, to)); }, size, flags});
+  move({"upc_all_exchange_v", Collective::alltoall,
+        [&](int from, int to) { return behind(src, from, bytes_before(to, [&](int before) { return size(from, before); })); },
+        [&](int from, int to) { return behind(dst, to, bytes_before(from, [&](int before) { return size(before, to); })); }, size,
+        flags});
 }
 
 void upc_all_broadcast_x(const upc_shared* dst, upc_shared src, size_t bytes, upc_flag_t flags) {

@@ -67,7 +67,6 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   thread.data = meet(thread, segment.boards(0), number, thread.threads, settings, why_not);
   if (thread.data) thread.barrier.among = meet(thread, segment.boards(1), number, thread.threads, for_barrier(settings), why_not);
   if (!thread.barrier.among) return number == 0 ? say(why_not) : 1;
-  thread.crowded = thread.data->capabilities().oversubscribed;
   be(&thread);
   // An exception of the program ends it: there is nobody to catch it for all threads.
   const int status = [&]() noexcept { return program.run(program.argc, program.argv); }();

@@ -21,9 +21,7 @@ struct Semaphore {
 constexpr int kAllFlags = BUPC_SEM_BOOLEAN | BUPC_SEM_SPRODUCER | BUPC_SEM_SCONSUMER;
 
 Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem) {
-  if (!thread.segment->may_be_block(sem.at))
-    fail(thread, function, "the semaphore is at " + text_of(sem.at) + "; required: what bupc_sem_alloc has returned");
-  return *reinterpret_cast<Semaphore*>(thread.segment->here(sem.at));
+  return *reinterpret_cast<Semaphore*>(object_at(thread, function, "semaphore", sem.at, "bupc_sem_alloc"));
 }
 
 Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem, std::size_t count) {
@@ -52,7 +50,8 @@ bool take(Semaphore& from, std::uint64_t count) {
 void wait(const char* function, bupc_sem_t sem, std::size_t count) {
   const Thread& thread = here(function);
   Semaphore& wanted = find(thread, function, sem, count);
-  const engine::WaitPolicy policy = thread.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
+  const bool crowded = thread.data->capabilities().oversubscribed;
+  const auto policy = crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   engine::wait_until(policy, [&] { return take(wanted, count); }, [] { return true; });
 }
 
@@ -81,8 +80,7 @@ bupc_sem_t bupc_sem_alloc(int flags) {
   const Thread& thread = here("bupc_sem_alloc");
   if ((flags & ~kAllFlags) != 0)
     fail(thread, "bupc_sem_alloc", "flags is " + std::to_string(flags) + "; required: flags of BUPC_SEM_ names, or 0");
-  const upc_shared at = thread.segment->allocate_on(thread.me, sizeof(Semaphore));
-  if (upc_is_null(at)) fail(thread, "bupc_sem_alloc", "no memory is left for a semaphore; required: a larger COPSE_UPC_HEAP");
+  const upc_shared at = new_object(thread, "bupc_sem_alloc", "semaphore", sizeof(Semaphore));
   (new (thread.segment->here(at)) Semaphore)->flags = flags;
   return {at};
 }

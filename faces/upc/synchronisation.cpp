@@ -75,10 +75,7 @@ struct Lock {
 };
 
 Lock& find(const Thread& thread, const char* function, upc_lock_t lock) {
-  if (!thread.segment->may_be_block(lock.at))
-    fail(thread, function,
-         "the lock is at " + text_of(lock.at) + "; required: what upc_all_lock_alloc or upc_global_lock_alloc has returned");
-  return *reinterpret_cast<Lock*>(thread.segment->here(lock.at));
+  return *reinterpret_cast<Lock*>(object_at(thread, function, "lock", lock.at, "upc_all_lock_alloc or upc_global_lock_alloc"));
 }
 
 bool is_held(const Thread& thread, const Lock& lock) { return lock.holder.load(std::memory_order_relaxed) == thread.me; }
@@ -89,8 +86,7 @@ void release(Lock& lock) {
 }
 
 upc_lock_t make_lock(Thread& thread, const char* function) {
-  const upc_shared at = thread.segment->allocate_on(thread.me, sizeof(Lock));
-  if (upc_is_null(at)) fail(thread, function, "no memory is left for a lock; required: a larger COPSE_UPC_HEAP");
+  const upc_shared at = new_object(thread, function, "lock", sizeof(Lock));
   Lock& lock = *new (thread.segment->here(at)) Lock;
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);

@@ -39,8 +39,7 @@ std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
 
 upc_shared make_ground(const Thread& team, const char* function) {
   const std::size_t bytes = Ground::kBoards + communicator::board_bytes(team.threads);
-  const upc_shared at = team.segment->allocate_on(team.number(), bytes);
-  if (upc_is_null(at)) fail(team, function, "no memory is left for a team; required: a larger COPSE_UPC_HEAP");
+  const upc_shared at = new_object(team, function, "team", bytes);
   std::memset(team.segment->here(at), 0, bytes);
   new (team.segment->here(at)) Ground{team.threads};
   return at;
@@ -54,7 +53,6 @@ bupc_team* split(Thread& parent, const char* function, int color, int order) {
   team.settings = parent.settings;
   team.progress = parent.progress;
   team.check = parent.check;
-  team.crowded = parent.crowded;
   team.threads = static_cast<int>(places.size());
   for (const int place : places) {
     if (place == parent.me) team.me = static_cast<int>(team.members.size());
@@ -64,7 +62,7 @@ bupc_team* split(Thread& parent, const char* function, int color, int order) {
   const upc_shared own = team.me == 0 ? make_ground(team, function) : upc_null();
   made->ground = gathered(parent, function, own)[static_cast<std::size_t>(places.front())];
   choose::Settings settings = *team.settings;
-  if (team.crowded) settings.waiting = choose::Waiting::yielding;
+  if (parent.data->capabilities().oversubscribed) settings.waiting = choose::Waiting::yielding;
   std::string why_not;
   team.data = meet(team, team.segment->here(made->ground) + Ground::kBoards, team.me, team.threads, settings, why_not);
   if (!team.data) fail(team, function, why_not);

@@ -35,9 +35,8 @@ struct Thread {
   std::shared_ptr<communicator::Progress> progress;
   const Segment* segment = nullptr;
   std::optional<std::ptrdiff_t> stride;  // see stride_of
-  std::unique_ptr<Communicator> data;  // of the collectives
+  std::unique_ptr<Communicator> data;    // of the collectives
   Barrier barrier;
-  bool crowded = false;          // the threads outnumber the processors
   std::vector<std::byte> value;  // the result of the last collective of values
 
   // The number of a member among all UPC threads, and that of the calling thread.

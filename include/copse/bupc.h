@@ -202,22 +202,16 @@ T permute(T value, int thread) {
 
 #else
 
-#define COPSE_ALLV_TYPE(TYPE)     \
-  _Generic((TYPE)0,               \
-      char: (char)-1 < 0 ? 0 : 1, \
-      signed char: 0,             \
-      unsigned char: 1,           \
-      short: 2,                   \
-      unsigned short: 3,          \
-      int: 4,                     \
-      unsigned: 5,                \
-      long: 6,                    \
-      unsigned long: 7,           \
-      long long: 6,               \
-      unsigned long long: 7,      \
-      float: 8,                   \
-      double: 9,                  \
-      long double: 10)
+#define COPSE_ALLV_NUMBER(letter, type) COPSE_ALLV_##letter,
+enum { COPSE_UPC_TYPES(COPSE_ALLV_NUMBER) };
+#define COPSE_ALLV_CASE(letter, type) \
+  type:                               \
+  COPSE_ALLV_##letter,
+#define COPSE_ALLV_TYPE(TYPE)                                                             \
+  _Generic((TYPE)0,                                                                       \
+      COPSE_UPC_TYPES(COPSE_ALLV_CASE) char: (char)-1 < 0 ? COPSE_ALLV_C : COPSE_ALLV_UC, \
+      long long: COPSE_ALLV_L,                                                            \
+      unsigned long long: COPSE_ALLV_UL)
 #define COPSE_ALLV_VALUE(TYPE, value) ((const void*)(TYPE[1]){(value)})
 
 #define bupc_allv_reduce(TYPE, value, root, op) \

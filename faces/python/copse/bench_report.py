@@ -20,7 +20,7 @@ from . import plots, quiet
 SCHEMA = 4  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
 PANELS_ACROSS = 6
-WIDE = 2
+WIDE = 2  # a median so many times the minimum is told
 SLOWER = 0.95  # a ratio below this is slower, one above its inverse is faster; what lies between is noise
 
 
@@ -231,7 +231,7 @@ def spread(rows: list[Row]) -> str:
         return ""
     worst = max(wide, key=lambda r: r.median_us / r.min_us)
     where = f"{worst.side}, {worst.ranks} ranks, {worst.call} {size_text(worst.bytes)} {worst.mode}"
-    return f"in {len(wide)} of {len(rows)} figures the median is more than {WIDE} times the minimum (most: {where}); more --launches would tell why"
+    return f"in {len(wide)} of {len(rows)} figures the median is more than {WIDE} times the minimum (most: {where}); measure it with more --launches"
 
 
 def of_each_program(rows: list[Row]):
