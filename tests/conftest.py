@@ -21,6 +21,7 @@ DRAWN = pytest.StashKey[list[str]]()
 os.environ["COPSE_JOIN"] = "1"
 
 
+@pytest.hookimpl(trylast=True)  # after pytest has left out what -m and -k leave out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves n cases, drawn at random, of each test marked drawn(n). If one case is asked for by its name, it is the only one."""
     if EVERY in os.environ:
@@ -30,10 +31,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("drawn"):
             cases.setdefault(item.nodeid.split("[")[0], []).append(item)
     left_out: set[pytest.Item] = set()
-    for of_test in cases.values():
+    for name, of_test in cases.items():
         drawn = random.sample(of_test, min(of_test[0].get_closest_marker("drawn").args[0], len(of_test)))
         left_out |= set(of_test) - set(drawn)
-        config.stash.setdefault(DRAWN, []).extend(f"{item.nodeid} of {len(of_test)}" for item in drawn)
+        if len(drawn) < len(of_test):
+            which = drawn[0].nodeid if len(drawn) == 1 else f"{len(drawn)} cases of {name}"
+            config.stash.setdefault(DRAWN, []).append(f"{which} of {len(of_test)}")
     items[:] = [item for item in items if item not in left_out]
 
 

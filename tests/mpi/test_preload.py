@@ -87,6 +87,7 @@ ALLREDUCES = re.findall(r"^ALGORITHM\(allreduce, (\w+),", (paths.ROOT / "src/alg
 
 
 @pytest.mark.full
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("ranks", [3, 4, 5])
 @pytest.mark.parametrize("algorithm", ALLREDUCES)
 def test_every_allreduce_gives_all_ranks_the_same_bits(launch, algorithm, ranks):
@@ -103,6 +104,7 @@ def test_more_with_a_thread_of_copses_own(launch, flavour, part):
 
 
 @pytest.mark.full
+@pytest.mark.drawn(60)
 @pytest.mark.parametrize("part", [*PARTS, "started-threads"])
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_part_with_other_ranks(launch, flavour, part, ranks):
@@ -190,6 +192,7 @@ def test_standard_abi(launch, standard_abi_program, name, part):
 
 
 @pytest.mark.full
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", ["mpich", "impi"])
 def test_standard_abi_with_every_part(launch, standard_abi_program, name, part):

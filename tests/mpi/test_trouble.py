@@ -174,7 +174,7 @@ def left_behind() -> set[Path]:
     return {path for folder in ("/dev/shm", "/tmp") for path in Path(folder).glob("*copse*")}
 
 
-AMID = [pytest.param(part, seed, marks=pytest.mark.full) for part in ("killed-amid", "started-killed-amid",
+AMID = [pytest.param(part, seed, marks=(pytest.mark.full, pytest.mark.drawn(30))) for part in ("killed-amid", "started-killed-amid",
         "persistent-killed-amid") for seed in range(3, 12)]  # fmt: skip
 
 
@@ -224,7 +224,7 @@ IN_INIT = {"impi": 5, "mpich": 5, "mpich-debian": 5}
 @pytest.mark.parametrize(
     ("part", "allocations"),
     [("rounds", 0), ("rounds", 300), ("started-rounds", 700),
-     *(pytest.param(f"{form}rounds", n, marks=pytest.mark.full)
+     *(pytest.param(f"{form}rounds", n, marks=(pytest.mark.full, pytest.mark.drawn(60)))
        for form in ("", "started-", "persistent-") for n in range(10, 2400, 97))],
 )  # fmt: skip
 @ONE_OR_ALL
