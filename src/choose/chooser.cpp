@@ -178,8 +178,11 @@ Decision choose(const Settings& settings, const Situation& situation, Collective
 Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs,
                 plan::Modes modes) {
   Decision decision = choose(settings, situation, collective, bytes, needs);
+  // Where all ranks share one memory, a rank that need not wait takes the value from the root, and not from ranks that it would
+  // wait for. Several memories are worth the wait: a far one is read once.
   const bool staged = decision.carrier == Carrier::line || decision.carrier == Carrier::slot;
-  if (modes.in == plan::Sync::mine || decision.forced || !staged) return decision;
+  const bool one_memory = (facts_of(situation, collective, needs) & kRegions) == 0;
+  if (modes.in == plan::Sync::mine || decision.forced || !(staged || one_memory)) return decision;
   Decision direct = decision;
   direct.algorithm = algorithms::find(collective, collective == Collective::permute ? "direct" : "flat");
   direct.carrier = collective == Collective::gather ? Carrier::put : Carrier::get;

@@ -82,5 +82,19 @@ TEST(Chooser, ManyRanksThatTakeTurnsReduceThroughSlots) {
   }
 }
 
+// Without synchronisation a broadcast must only copy: `shared`, which is fastest with it, makes ranks wait for one another.
+TEST(Chooser, RanksThatNeedNotWaitTakeFromTheRoot) {
+  choose::Situation situation;
+  situation.ranks = 4;
+  situation.addressable = situation.anywhere = situation.direct = true;
+  const auto broadcast = [&](plan::Modes modes) { return choose::choose({}, situation, Collective::broadcast, kMiB, {}, modes); };
+  const plan::Modes waits, copies{plan::Sync::none, plan::Sync::none};
+  EXPECT_EQ(broadcast(copies).algorithm->name, "flat");
+  EXPECT_EQ(broadcast(copies).carrier, Carrier::get);
+  EXPECT_NE(broadcast(waits).algorithm->name, "flat");
+  situation.numa = true;  // a far memory is read once
+  EXPECT_EQ(broadcast(copies).algorithm, broadcast(waits).algorithm);
+}
+
 }  // namespace
 }  // namespace copse::test
