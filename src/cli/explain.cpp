@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "choose/table.hpp"
+#include "cli/helpers_table.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"
@@ -23,7 +24,8 @@ constexpr const char* kHelp =
     "usage: copse-native explain COLLECTIVE [BYTES[K|M]] [options]\n"
     "Shows what would run for a message, or for blocks, of that many bytes; without a size, for all sizes. The\n"
     "variables COPSE_ALGORITHM, COPSE_FRAGMENT and COPSE_TUNING apply. For one size, it also says what that would cost on\n"
-    "a machine, and what the three cheapest other ways would (copse price lists all).\n"
+    "a machine, what the three cheapest other ways would (copse price lists all), and whether helpers\n"
+    "(copse run --collective-processors) would pay.\n"
     "  --machine M      the machine, as for copse price: recorded, or machine.json. The ranks fill it, which says whether\n"
     "                   they take turns or sit in several regions. By default, they sit as the options say on epyc or grace\n"
     "  -n, --ranks N    default 8\n"
@@ -150,6 +152,7 @@ struct Prices {
   std::string why_not;         // not empty: there are no prices
   Priced chosen;
   std::vector<Priced> next;  // the cheapest other algorithms and carriers
+  std::optional<HelpersAdvice> helpers;
 
   [[nodiscard]] std::string json() const {
     if (!why_not.empty()) return "null";
@@ -159,7 +162,8 @@ struct Prices {
     };
     std::vector<std::string> others;
     for (const Priced& way : next) others.push_back("{" + one(way) + "}");
-    return "{\"machine\": " + quoted(machine) + ", " + one(chosen) + ", \"next\": " + json_list(others) + "}";
+    return "{\"machine\": " + quoted(machine) + ", " + one(chosen) + ", \"next\": " + json_list(others) +
+           ", \"helpers\": " + (helpers ? helpers->json() : "null") + "}";
   }
 };
 
@@ -191,6 +195,7 @@ Prices prices_of(const Query& query, const choose::Decision& chosen) {
     prices.chosen = {chosen, pricer.price(call, chosen)};
     constexpr int kRadices[] = {2};  // others would make whoever asks wait, and are seldom among the first
     prices.next = next_of(pricer.all(call, kRadices), chosen);
+    if (!query.strict && query.situation.nodes == 1) prices.helpers = advise_on_helpers(call, scene.machine, query.situation.ranks);
   } catch (const std::invalid_argument& lacking) {
     prices.why_not = lacking.what();
   }
@@ -229,6 +234,7 @@ void print_prices(const Prices& prices, bool by_mpi) {
   for (const Priced& way : prices.next) add(way);
   if (by_mpi) table[1].back() += ", without the MPI, whose own collective has no price";
   print_table(table);
+  if (prices.helpers) std::printf("\nhelpers    %s.\n", prices.helpers->text().c_str());
 }
 
 void print_one(const Query& query, const Answer& answer) {

@@ -52,16 +52,18 @@ Cell priced(const PricedCall& call, const price::Parameters& machine, int ranks,
 
 std::string ratio_text(const Cell& cell) { return "1:" + std::to_string(cell.ranks / cell.helpers); }
 
-// The share of the computation that the calls must take for helpers to pay, where nothing overlaps (CDCP V.E). A dash: never.
-std::string break_even(const Cell& with, const Cell& without) {
+// The share of the computation that the calls must take for helpers to pay, where nothing overlaps (CDCP V.E). Less than 0: never.
+double break_even(const Cell& with, const Cell& without) {
   const double gain = 1 - with.latency / without.latency, share = static_cast<double>(with.helpers) / with.ranks;
-  return gain <= 0 ? "-" : with_format("%.3f", share / gain);
+  return gain <= 0 ? -1 : share / gain;
 }
+
+std::string share_text(double share) { return share < 0 ? "-" : with_format("%.3f", share); }
 
 std::vector<std::string> row(const Cell& with, const Cell& without) {
   return {std::to_string(with.ranks),  std::to_string(with.helpers), ratio_text(with),
           time_text(without.latency),  time_text(with.latency),      with_format("%.2f", without.latency / with.latency),
-          time_text(without.overhead), time_text(with.overhead),     break_even(with, without)};
+          time_text(without.overhead), time_text(with.overhead),     share_text(break_even(with, without))};
 }
 
 std::string json_of(const Cell& with, const Cell& without) {
@@ -101,6 +103,44 @@ void print_helpers(const PricedCall& call, const price::Parameters& machine, int
       "program\n"
       "gains although the helpers do not compute; if the calls overlap with it, from the ratio on.\n",
       std::string(algorithms::name_of(call.collective)).c_str(), call.bytes, machine.name.c_str(), machine.machine.cores().size());
+}
+
+std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine, int ranks) {
+  const auto rows = algorithms::every();
+  if (std::none_of(rows.begin(), rows.end(), [&](const auto& row) { return row.collective == call.collective && row.served(); }))
+    return std::nullopt;
+  const int left = static_cast<int>(machine.machine.cores().size()) - ranks;
+  if (left < 1) return HelpersAdvice{};
+  const Cell without = priced(call, machine, ranks, 0);
+  const Cell with = priced(call, machine, ranks, std::min(left, std::max(1, ranks / kForEach)));
+  return HelpersAdvice{with.helpers,
+                       with.latency,
+                       with.overhead,
+                       without.latency,
+                       without.overhead,
+                       static_cast<double>(with.helpers) / ranks,
+                       break_even(with, without)};
+}
+
+std::string HelpersAdvice::text() const {
+  if (helpers == 0) return "none: each processor of the node has a rank";
+  const std::string times = "with " + std::to_string(helpers) + ", a rank's own work is " + time_text(overhead) + ", not " +
+                            time_text(without_overhead) + ", and a call takes " + time_text(latency) + ", not " +
+                            time_text(without_latency);
+  if (overhead >= without_overhead) return times + ".\n           They would not pay";
+  const auto from = [](double share) { return with_format("%.1f", 100 * share) + " %"; };
+  return times + ".\n           They pay if such calls take more than " + from(overlapping) +
+         " of the time that the program computes, and overlap with it.\n           " +
+         (waiting < 0 ? "If nothing overlaps, they never do" : "If nothing overlaps, they pay from " + from(waiting) + " on");
+}
+
+std::string HelpersAdvice::json() const {
+  if (helpers == 0) return "null";
+  const auto number = [](double value) { return with_format("%.3f", value); };
+  return "{\"helpers\": " + std::to_string(helpers) + ", \"latency_ns\": " + number(latency) +
+         ", \"overhead_ns\": " + number(overhead) + ", \"without_latency_ns\": " + number(without_latency) +
+         ", \"without_overhead_ns\": " + number(without_overhead) + ", \"pays_from_overlapping\": " + number(overlapping) +
+         ", \"pays_from_waiting\": " + (waiting < 0 ? "null" : number(waiting)) + "}";
 }
 
 }  // namespace copse::cli

@@ -1,6 +1,7 @@
 // What dedicated collective processors cost and save on a machine, by the price.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/pricing.hpp"
@@ -10,5 +11,19 @@ namespace copse::cli {
 // Prints the latency of a call, what it costs a rank, and when helpers pay, by the number of ranks and by ranks for each helper
 // (CDCP V.D and V.E).
 void print_helpers(const PricedCall& call, const price::Parameters& machine, int ranks, bool json);
+
+// What helpers on processors of their own would do for a call of ranks on one node. Times are in ns.
+struct HelpersAdvice {
+  int helpers = 0;  // one for every 8 ranks; 0: no processor is left for one
+  double latency = 0, overhead = 0, without_latency = 0, without_overhead = 0;
+  // The calls' share of the computation from which helpers pay, although they do not compute: if the calls overlap with it, and if
+  // nothing overlaps (never: less than 0).
+  double overlapping = 0, waiting = 0;
+
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string json() const;
+};
+// Returns nothing if helpers do not serve the collective.
+[[nodiscard]] std::optional<HelpersAdvice> advise_on_helpers(const PricedCall& call, const price::Parameters& machine, int ranks);
 
 }  // namespace copse::cli

@@ -96,6 +96,18 @@ def test_the_next_three_ways_have_prices(explained, native):
     assert "by price, on grace, 8 ranks in one region:" in said and all(f"\n{run} " in said for run in (price["run"], *others))
 
 
+def test_it_advises_on_helpers(explained, native):
+    where = ("-n", "16", "--reach", "direct", "--machine", "grace")
+    (answer,) = explained("allreduce", "8", *where)
+    advice = answer["price"]["helpers"]
+    assert advice["helpers"] == 2 and advice["overhead_ns"] < advice["without_overhead_ns"]
+    assert advice["pays_from_overlapping"] == pytest.approx(advice["helpers"] / 16)
+    assert "They pay if such calls take more than" in native("explain", "allreduce", "8", *where).stdout
+    assert "helpers" not in native("explain", "allgather", "8", *where).stdout  # they do not serve it
+    full = native("explain", "allreduce", "8", "-n", "8", "--machine", "juropa").stdout
+    assert "helpers    none: each processor of the node has a rank." in full, full
+
+
 def test_a_machine_says_how_its_ranks_sit_and_what_they_cost(explained, native):
     where = ("-n", "48", "--reach", "direct", "--machine", "ig")
     (answer,) = explained("allreduce", "64K", *where)
