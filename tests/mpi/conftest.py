@@ -1,5 +1,6 @@
 """Fixtures of the tests of the MPI face: the test program under each flavour, and its launch with the preload."""
 
+import subprocess
 from pathlib import Path
 
 import collectives
@@ -18,6 +19,20 @@ def programs(tmp_path_factory):
             made[flavour.name] = collectives.compile_with(
                 flavour.mpicc, folder / flavour.name, flavour.environment()
             )
+        return made[flavour.name]
+
+    return program
+
+
+@pytest.fixture(scope="session")
+def endless(tmp_path_factory):
+    """Returns endless.c compiled by each flavour's mpicc, at first use."""
+    made = {}
+
+    def program(flavour: flavours.Flavour) -> Path:
+        if flavour.name not in made:
+            made[flavour.name] = tmp_path_factory.mktemp("endless") / flavour.name
+            subprocess.run([flavour.mpicc, "-O1", Path(__file__).with_name("endless.c"), "-o", made[flavour.name]], env=flavour.environment(), check=True, timeout=120)
         return made[flavour.name]
 
     return program

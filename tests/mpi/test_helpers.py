@@ -14,7 +14,6 @@ from collectives import passed
 from copse import flavours, paths
 
 SERVED = ("barrier", "broadcast", "reduce", "allreduce")
-ENDLESS = Path(__file__).with_name("endless.c")
 SECONDS_TO_END = 20
 
 
@@ -85,19 +84,6 @@ def test_ranks_that_do_not_agree_have_none(run, programs):
     done = run([launcher, "-n", "1", *ours, "COPSE_COLLECTIVE_PROCESSORS=1", *program, ":", "-n", "1", *ours, *program],
                env={**flavour.environment(), "COLLECTIVES_BARE": "1"}, timeout=100)  # fmt: skip
     assert passed(done, "random"), done.stdout + done.stderr
-
-
-@pytest.fixture(scope="session")
-def endless(tmp_path_factory):
-    made = {}
-
-    def program(flavour: flavours.Flavour) -> Path:
-        if flavour.name not in made:
-            made[flavour.name] = tmp_path_factory.mktemp("endless") / flavour.name
-            subprocess.run([flavour.mpicc, "-O1", ENDLESS, "-o", made[flavour.name]], env=flavour.environment(), check=True, timeout=120)
-        return made[flavour.name]
-
-    return program
 
 
 @pytest.mark.parametrize("victim", ["helper", pytest.param("stopped helper", marks=pytest.mark.full), pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
