@@ -74,10 +74,12 @@ def main() -> None:
     parser.add_argument("--against", default="mpich", help="the MPIs to run under")
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--launches", type=int, default=3)
+    parser.add_argument("--cache", type=int, default=0, help="MiB that the buffers of cold calls must exceed (default: what the machine says)")
     options = parser.parse_args()
     chosen = bench.OPERATIONS if options.operations == "all" else bench.chosen_words(options.operations, bench.OPERATIONS, "operation")
     sizes = bench.chosen_numbers(options.sizes, "size", 8, suffixes=True)
-    grid = bench.Grid(chosen, sizes, bench.chosen_words(options.mode, bench.MODES, "mode"), options.batches, options.launches)
+    modes = bench.chosen_words(options.mode, bench.MODES, "mode")
+    grid = bench.Grid(chosen, sizes, modes, options.batches, options.launches, options.cache)
     console = Console(width=None if sys.stdout.isatty() else 160)
     rows = []
     for name in bench.chosen_words(options.against, flavours.NAMES, "MPI flavour"):

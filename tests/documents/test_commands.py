@@ -25,13 +25,15 @@ DOCUMENTS = {
     for path in sorted(paths.ROOT.glob(pattern))
 }
 TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse_mpi_abi", "copse-native",
-           "example-threads", "example-processes", "example-overlap", "example-upc_scatter", "example-upc_matrix", "example-upc_heat")  # fmt: skip
+           "example-threads", "example-processes", "example-overlap",
+           *(f"example-upc_{name}" for name in ("pi", "scatter", "multiply", "histogram", "matrix", "heat")))  # fmt: skip
 
 # What is not run here, and why.
 AS_ROOT = "writes below /usr/local; tests/install/test_fresh_root.py does it in a root file system of its own"
 CONTAINER = "takes ten minutes; tests/install/test_container.py does it with buildah"
 SPACK = "Spack is in no registry that we reach; tests/install/test_recipes.py checks the recipe"
 THIS_IS_PART = "runs these tests themselves"
+NODES = "needs two nodes; tests/mpi/test_cluster.py names some that it emulates"
 SUITE = "takes an hour; tests/mpi/test_mpi4py.py runs the same command on a share of the suite"
 SLOW_FILES = r"^test_(io|util_dtlib|datatype\.)"
 EXCUSED = {
@@ -55,6 +57,9 @@ EXCUSED = {
     ("docs/installing.md", "sudo make uninstall"): AS_ROOT,
     ("docs/collective-processors.md", "copse run --collective-processors cpus:7,15 mpirun -n 14 ./app"):
         "needs processors 7 and 15; tests/mpi/test_helpers.py names some that there are",
+    ("docs/cluster.md", "copse run mpirun -n 8 -ppn 4 -hosts node1,node2 ./app"): NODES,
+    ("docs/cluster.md", "copse run mpirun -n 8 --host node1:4,node2:4 ./app"): NODES,
+    ("docs/cluster.md", "#!/bin/bash"): "tests/mpi/test_slurm.py submits both scripts",
     ("docs/programs.md", "apt-get install hpcc lammps quantum-espresso"): "installs a gigabyte of other people's programs",
     ("docs/programs.md", "build/venv/bin/python bench/programs.py --ranks 2 --rounds 3 --document"):
         "needs those programs; tests/python/test_programs.py runs the script with others",

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, quiet, readme, upc_bench
+from copse import bench, bench_report, flavours, ft, paths, quiet, readme, upc_bench, upc_suite
 from copse.errors import CopseError
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -316,3 +316,107 @@ def test_upcs_modes_are_measured_and_written(copse, tmp_path):
     with (tmp_path / "upc-modes.csv").open() as file:
         cells = {(row["operation"], row["bytes"], row["mode"]) for row in csv.DictReader(file)}
     assert len(cells) == 2 * 2 * len(upc_bench.MODES)
+
+
+UOMS_OUTPUT = """
+#---------------------------------------------------
+# Benchmarking upc_all_exchange
+# #threads = 2, ALLSYNC, warm
+#      #bytes #repetitions    t_min[usec]    t_max[usec]    t_avg[usec]  BW[MB/sec]
+       16384         1000          4.000         11.800          8.000         100.00
+       65536          511          6.000       2099.775          9.000         100.00
+# Benchmarking upc_all_reduceD, UPC_ADD
+       16384         1000          2.000          4.000          3.000         100.00
+"""
+
+
+def test_the_suite_compares_all_sides_with_the_choice():
+    found = upc_suite.read(UOMS_OUTPUT)
+    assert found == {("exchange", 16384): (4, 8), ("exchange", 65536): (6, 9), ("reduceD", 16384): (2, 3)}
+    times = upc_suite.Times()
+    for least in (5, 4):  # the fastest launch counts
+        times.add(upc_suite.OWN, 2, {("exchange", 16384): (least, 8)})
+    times.add("BCOL", 2, {("exchange", 16384): (8, 9)})
+    times.add(upc_suite.SHMEM, 2, {("exchange", 16384): (2, 3)})
+    assert times.ratios("BCOL") == [2] and times.ratios(upc_suite.SHMEM) == [0.5] and times.ratios("PROP") == []
+    assert times.best_of_others((2, "exchange", 16384)) == 0.5
+    assert upc_suite.geometric_mean([2, 8]) == pytest.approx(4)
+
+
+def test_the_suite_runs_upcs_and_openshmems_collectives(copse, tmp_path):
+    done = copse("bench", "--upc", "--suite", "--sizes", "1K,2K", "--ranks", "2", "--launches", "1", "--busy", "--output", str(tmp_path))
+    assert "best of the others : NUMACol:" in done.stdout, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "upc-suite.json").read_text())["results"]
+    assert {row["side"] for row in rows} == set(upc_suite.SIDES)
+    assert {(row["operation"], row["bytes"]) for row in rows if row["side"] == "PROP"} == {(o, n) for o in upc_suite.OPERATIONS for n in (1024, 2048)}
+    assert (tmp_path / "upc-suite.png").exists()
+
+
+def uoms(*arguments, threads=2):
+    environment = {**os.environ, "COPSE_UPC_THREADS": str(threads)}
+    return subprocess.run([paths.BUILD / "release/bin/copse-uoms", *arguments], env=environment, capture_output=True, text=True, timeout=100)
+
+
+def test_uoms_runs_every_operation():
+    names = uoms("-list").stdout.split()
+    assert len(names) > 40
+    for options in ((), ("-off_cache", "-warmup", "-sync_mode", "MYSYNC", "-reduce_op", "UPC_XOR")):
+        done = uoms("-minsize", "64", "-maxsize", "128", "-time", "0.01", *options, threads=3)
+        assert done.returncode == 0, done.stderr
+        left_out = re.findall(r"^# (\S+): left out, because UPC_XOR is not for floating types", done.stdout, re.MULTILINE)
+        assert re.findall(r"^# Benchmarking ([^\s,]+)", done.stdout, re.MULTILINE) == [name for name in names if name not in left_out]
+        assert len(left_out) == (6 if options else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["-minsize", "many"], "-minsize is 'many'; required: a number of bytes"), (["-operations", "upc_all_sort"], "an operation is 'upc_all_sort'"),
+     (["-sync_mode"], "-sync_mode is ''; required: ALLSYNC, MYSYNC or NOSYNC"), (["-msglen", "/no/such/file"], "a file that can be read"),
+     (["-reduce_op", "UPC_SUB"], "-reduce_op is 'UPC_SUB'"), (["-fast"], "there is no option -fast")],
+)  # fmt: skip
+def test_uoms_says_what_it_does_not_understand(arguments, complaint):
+    done = uoms(*arguments)
+    assert done.returncode == 2 and complaint in done.stderr
+
+
+def test_uoms_reads_names_and_sizes_from_files(tmp_path):
+    (tmp_path / "names").write_text("# a comment\nupc_barrier\nupc_all_gather\n")
+    (tmp_path / "sizes").write_text("24\n7\n")
+    printed = uoms("-input", tmp_path / "names", "-msglen", tmp_path / "sizes").stdout
+    assert re.findall(r"^# Benchmarking (\S+)", printed, re.MULTILINE) == ["upc_all_gather", "upc_barrier"]
+    assert re.findall(r"^ +(\d+) +1000 ", printed, re.MULTILINE)[:2] == ["24", "7"]
+
+
+def test_ft_gives_the_published_sums_in_every_way(copse, tmp_path):
+    done = copse("bench", "--ft", "S", "--ranks", "2", "--against", "mpich", "--quick", "--busy", "--output", str(tmp_path))
+    assert "all sums are as published" in done.stdout, done.stdout + done.stderr
+    ways = {row["way"]: row for row in json.loads((tmp_path / "ft.json").read_text())["results"]}
+    assert {*ft.UPC_WAYS, "UPC, NUMACol, processes", "OpenMP", "mpich", "mpich+copse", "mpich+copse+heap"} == set(ways)
+    assert all(len(row["seconds"]) == ft.RUNS["S"] and row["mops"] > 0 for row in ways.values())
+    assert (tmp_path / "ft.png").exists()
+
+
+def test_ft_refuses_threads_that_do_not_divide_the_array(copse):
+    done = copse("bench", "--ft", "S", "--ranks", "3", "--against", "mpich", "--quick", "--busy")
+    assert done.returncode != 0 and "3 threads cannot share class S: they must divide 64 and 64" in done.stderr
+
+
+class Moments:
+    """A clock that goes on by a second at each look, while others take what is said, and 0 afterwards."""
+
+    def __init__(self, *others):
+        self.clock, self.taken, self.others = 0.0, 0.0, list(others)
+
+    def __call__(self):
+        self.clock += 1
+        self.taken += self.others.pop(0) if self.others else 0
+        return quiet.Times(self.clock, self.taken, 2)
+
+
+def test_a_disturbed_call_is_made_again(monkeypatch):
+    monkeypatch.setattr(quiet.time, "sleep", lambda _: None)
+    calls = []
+    patience = quiet.Patience(3, lambda _: None, now=Moments(0, 0, 0, 1))  # a glance is two looks, and so is a call
+    assert patience.undisturbed(lambda: calls.append(len(calls)) or len(calls)) == (2, 0)
+    impatient = quiet.Patience(0, lambda _: None, now=Moments(0, 1))
+    assert impatient.undisturbed(lambda: "done") == ("done", 0.5)

@@ -294,6 +294,8 @@ def bench_command(
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
     upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads")] = False,
+    suite: Annotated[bool, typer.Option("--suite", help="with --upc: measure the UPC libraries of the papers and OpenSHMEM side by side")] = False,
+    ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W")] = None,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,
@@ -303,6 +305,9 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
+    progress = Console(stderr=True)
+    # The programs on emulated nodes are no children of this one, so they would count as others.
+    patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
     if regret:
         from .regret import regret_command  # which needs this module
 
@@ -313,9 +318,17 @@ def bench_command(
         few = "8" if sizes == ",".join(map(str, SIZES)) else sizes
         count = 2 if ranks == "2,8" else chosen_numbers(ranks, "number of ranks", 1)[0]
         return overlap_command(chosen_flavours(against), count, chosen_numbers(few, "size", 8, suffixes=True), compute, 1 if quick else launches, output)
-    if upc:
-        from . import upc_bench  # which needs no MPI
+    if ft is not None:
+        from .ft import CLASSES, ft_command
 
+        counts = chosen_numbers(ranks, "number of threads", 1)
+        return ft_command(chosen_words(ft, CLASSES, "class"), counts, chosen_flavours(against), heap, 1 if quick else launches, patient, output)
+    if upc:
+        from . import upc_bench, upc_suite  # which need no MPI
+
+        if suite:
+            few = "16K,64K,1M" if sizes == ",".join(map(str, SIZES)) else sizes
+            return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), chosen_numbers(ranks, "number of threads", 1), launches, patient, output)
         chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
         of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
         return upc_bench.run(chosen, of_upc, chosen_numbers(ranks, "number of threads", 1), batches, output)
@@ -352,12 +365,9 @@ def bench_command(
     plan = {"imb": [f for f in found if f.name in use_imb], "own": [f for f in found if f.name not in use_imb]}
 
     console = Console(width=None if sys.stdout.isatty() else 200)
-    progress = Console(stderr=True)
     missing = sorted({f.preload.name for f in found if not f.preload.exists()})
     if missing:
         progress.print(f"[yellow]not built, so their MPIs only run bare: {', '.join(missing)}[/]")
-    # The programs on emulated nodes are no children of this one, so they would count as others.
-    patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side is ended too
     output.mkdir(parents=True, exist_ok=True)

@@ -125,13 +125,14 @@ class Flavour:
     def title(self) -> str:
         return f"{self.family.title} {self.version}"
 
-    def program(self, source: Path) -> Path:
-        """Returns the program of a C file. Compiles it, unless that was done before for the same text and compiler."""
-        key = hashlib.sha256(source.read_bytes() + os.fsencode(self.mpicc.resolve())).hexdigest()[:12]
+    def program(self, source: Path, *libraries: str) -> Path:
+        """Returns the program of a C file. Compiles it, unless that was done before for the same text, headers and compiler."""
+        read = b"".join(file.read_bytes() for file in [source, *sorted(source.parent.glob("*.h"))])
+        key = hashlib.sha256(read + os.fsencode(self.mpicc.resolve())).hexdigest()[:12]
         program = paths.cache() / "bench" / "bin" / self.name / f"{source.stem}-{key}"
         if not program.exists():
             with files.replaced(program, 0o777) as new:
-                command = [self.mpicc, "-O2", "-std=gnu11", source, "-o", new]
+                command = [self.mpicc, "-O2", "-std=gnu11", source, "-o", new, *libraries]
                 done = subprocess.run(command, env=self.environment(), capture_output=True, text=True)
                 if done.returncode:
                     raise CopseError(f"{self.mpicc} cannot compile {source.name}: {done.stderr}", paths.make("setup"))

@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 LIMIT = 0.05  # a larger share of the processors' time for others disturbs what is measured
 GLANCE = 1.0  # seconds
+Result = TypeVar("Result")
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -64,3 +66,21 @@ class Patience:
                 self.say(f"[yellow]this machine is busy: others take {others:.0%} of its processors; waiting, for {self.left:.0f} s at most[/]")
                 told = True
         return False
+
+    def undisturbed(self, run: Callable[[], Result]) -> tuple[Result, float]:
+        """Calls `run` on a quiet machine, again and again while others disturb it and there is patience left.
+
+        Returns the result of the call that was disturbed least, and the others' share of the processors meanwhile.
+        """
+        calmest: tuple[Result, float] | None = None
+        while True:
+            self.wait()
+            before = self.now()
+            result = run()
+            after = self.now()
+            others = after.share_of_others_since(before)
+            if calmest is None or others < calmest[1]:
+                calmest = result, others
+            if calmest[1] <= self.limit or self.left <= 0:
+                return calmest
+            self.left -= after.clock - before.clock

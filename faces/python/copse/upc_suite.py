@@ -1,0 +1,195 @@
+"""`copse bench --upc --suite`: UPC's collectives by the algorithms of the libraries that the papers compare, and OpenSHMEM's.
+
+bench/uoms.c makes UPC's calls, with ALLSYNC on both sides as UOMS does, and bench/oshmem.c makes OpenSHMEM's under Debian's Open
+MPI. Each side is launched in turn. A figure is the time of the fastest iteration of all launches, beside the median of the launches'
+means. A ratio is another side's time over that of Copse's own choice: above 1, the choice is faster.
+"""
+
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from . import files, paths, plots, quiet
+from .bench_report import processor_name, size_text
+from .errors import CopseError
+
+PROGRAM = paths.BUILD / "release" / "bin" / "copse-uoms"
+SHMEM_SOURCE = paths.ROOT / "bench" / "oshmem.c"
+OPERATIONS = ("broadcast", "scatter", "gather", "gather_all", "exchange", "permute", "reduceD")
+OWN, SHMEM = "NUMACol", "OpenSHMEM"
+# By the registry's names (UPC evaluation 3 and 5): the reference implementation is flat, Berkeley's has trees and Bruck's exchange.
+FORCED = {
+    OWN: "",
+    "REF pull": "broadcast=flat:get;scatter=flat:get;gather=flat:get;allgather=flat:get;alltoall=flat:get;permute=direct:get;reduce=flat",
+    "REF push": "broadcast=flat:put;scatter=flat:put;gather=flat:put;allgather=flat:put;alltoall=pairwise:put;permute=direct:put;reduce=flat",
+    "BCOL": "broadcast=knomial;scatter=knomial;gather=knomial;allgather=bruck;alltoall=bruck;permute=direct:get;reduce=knomial",
+    "PROP": "broadcast=prop;scatter=prop;gather=prop;allgather=prop;alltoall=prop;permute=direct:get;reduce=prop",
+}
+SIDES = (*FORCED, SHMEM)
+TIMEOUT = 900  # seconds of a launch
+HEADING = re.compile(r"# Benchmarking upc_all_(\w+)")
+ROW = re.compile(r" *(\d+) +\d+ +([\d.]+) +[\d.]+ +([\d.]+)")
+
+Cell = tuple[int, str, int]  # threads, operation, bytes
+
+
+def read(text: str) -> dict[tuple[str, int], tuple[float, float]]:
+    """Returns the least and the mean time in us of each operation and size that a program printed."""
+    found, operation = {}, ""
+    for line in text.splitlines():
+        if heading := HEADING.match(line):
+            operation = heading[1]
+        elif row := ROW.match(line):
+            found[operation, int(row[1])] = float(row[2]), float(row[3])
+    return found
+
+
+def shmem_program() -> Path | None:
+    """Returns OpenSHMEM's program, compiled. None if there is no oshcc here, which Debian's libopenmpi-dev has."""
+    if shutil.which("oshcc") is None or shutil.which("oshrun") is None:
+        return None
+    program = paths.cache() / "bench" / "bin" / "oshmem"
+    if not program.exists() or program.stat().st_mtime < SHMEM_SOURCE.stat().st_mtime:
+        with files.replaced(program, 0o777) as new:
+            command = ["oshcc", "-std=gnu11", "-O3", "-march=native", "-fopenmp-simd", SHMEM_SOURCE, "-o", new]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise CopseError(f"oshcc cannot compile {SHMEM_SOURCE.name}: {done.stderr}", "apt install libopenmpi-dev")
+    return program
+
+
+def launch(side: str, program: Path, threads: int, sizes: Sequence[int]) -> dict[tuple[str, int], tuple[float, float]]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    if side == SHMEM:
+        crowded = threads > len(os.sched_getaffinity(0))
+        options = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none"] if crowded else []
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        command = ["oshrun", "-quiet", *root, *options, "-n", str(threads), str(program), ",".join(map(str, sizes))]
+        expected = 4 * len(sizes)
+    else:
+        names = ",".join(f"upc_all_{operation}" for operation in OPERATIONS)
+        lengths = paths.cache() / "bench" / "sizes"
+        files.write(lengths, "".join(f"{size}\n" for size in sizes))
+        command = [str(program), "-warmup", "-operations", names, "-msglen", str(lengths)]
+        clean |= {"COPSE_UPC_THREADS": str(threads)} | ({"COPSE_ALGORITHM": FORCED[side]} if FORCED[side] else {})
+        expected = len(OPERATIONS) * len(sizes)
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=TIMEOUT)
+    found = read(done.stdout)
+    # OpenSHMEM's program ends without shmem_finalize, which crashes, so its launcher reports a failure.
+    if len(found) != expected or (done.returncode and side != SHMEM):
+        raise CopseError(f"{side} failed ({(done.stderr + done.stdout).strip()[-300:]})", f"try: {shlex.join(command)}")
+    return found
+
+
+class Times:
+    """The times of all sides in us, cell by cell."""
+
+    def __init__(self) -> None:
+        self.least: dict[Cell, dict[str, float]] = defaultdict(dict)
+        self.means: dict[Cell, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, side: str, threads: int, found: dict[tuple[str, int], tuple[float, float]]) -> None:
+        for (operation, size), (least, mean) in found.items():
+            cell = threads, operation, size
+            self.least[cell][side] = min(least, self.least[cell].get(side, least))
+            self.means[cell][side].append(mean)
+
+    def ratios(self, side: str) -> list[float]:
+        return [by_side[side] / by_side[OWN] for by_side in self.least.values() if side in by_side]
+
+    def best_of_others(self, cell: Cell) -> float:
+        return min(value for side, value in self.least[cell].items() if side != OWN) / self.least[cell][OWN]
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def table_of(times: Times, sides: Sequence[str]) -> Table:
+    table = Table("threads", "operation", "bytes", *(f"{side} us" for side in sides), "best of the others : NUMACol")
+    for cell in sorted(times.least, key=lambda cell: (cell[0], OPERATIONS.index(cell[1]), cell[2])):
+        by_side = times.least[cell]
+        row = [f"{by_side[side]:.2f}" if side in by_side else "" for side in sides]
+        table.add_row(str(cell[0]), cell[1], size_text(cell[2]), *row, f"{times.best_of_others(cell):.2f}")
+    return table
+
+
+def draw(times: Times, sides: Sequence[str], file: Path) -> None:
+    """Draws a picture for each operation and number of threads: us by size, a line for each side."""
+    pyplot = plots.pyplot()
+    thread_counts = sorted({cell[0] for cell in times.least})
+    figure, axes = pyplot.subplots(len(OPERATIONS), len(thread_counts), figsize=(6 * len(thread_counts), 3.5 * len(OPERATIONS)), squeeze=False)
+    for row, operation in enumerate(OPERATIONS):
+        for column, threads in enumerate(thread_counts):
+            axis = axes[row][column]
+            for side in sides:
+                points = sorted((cell[2], by_side[side]) for cell, by_side in times.least.items() if cell[:2] == (threads, operation) and side in by_side)
+                if points:
+                    axis.plot(*zip(*points, strict=True), marker="o", label=side)
+            axis.set_xscale("log", base=2)
+            axis.set_yscale("log")
+            axis.set_title(f"{operation}, {threads} threads")
+            axis.set_xlabel("bytes")
+            axis.set_ylabel("us")
+    axes[0][0].legend()
+    figure.tight_layout()
+    with files.replaced(file) as new:
+        figure.savefig(new)
+    pyplot.close(figure)
+
+
+def measure(programs: dict[str, Path], sizes: Sequence[int], thread_counts: Sequence[int], launches: int, patience: quiet.Patience,
+            say: Callable[[str], None]) -> tuple[Times, float]:  # fmt: skip
+    """Returns the times, and the largest share of the processors that others had during a launch."""
+    times, most = Times(), 0.0
+    for threads in thread_counts:
+        for turn in range(launches):
+            for side, program in programs.items():
+                say(f"{threads} threads, launch {turn + 1} of {launches}: {side}")
+                found, others = patience.undisturbed(lambda side=side, program=program, threads=threads: launch(side, program, threads, sizes))
+                times.add(side, threads, found)
+                most = max(most, others)
+    return times, most
+
+
+def suite_command(sizes: tuple[int, ...], thread_counts: tuple[int, ...], launches: int, patience: quiet.Patience, output: Path) -> None:
+    console, progress = Console(width=None if sys.stdout.isatty() else 200), Console(stderr=True)
+    if not PROGRAM.exists():
+        raise CopseError(f"{PROGRAM.name} is not built", "it is for checkouts: make build there")
+    programs = dict.fromkeys(FORCED, PROGRAM)
+    if shmem := shmem_program():
+        programs[SHMEM] = shmem
+    else:
+        progress.print("[yellow]without OpenSHMEM, which is not here[/] (on Debian: apt install libopenmpi-dev openmpi-bin)")
+    output.mkdir(parents=True, exist_ok=True)
+    times, others = measure(programs, sizes, thread_counts, launches, patience, progress.print)
+    console.print(table_of(times, list(programs)))
+    for side in programs:
+        if side != OWN:
+            console.print(f"{side} : {OWN}: {geometric_mean(times.ratios(side)):.2f} in the geometric mean, {min(times.ratios(side)):.2f} at least")
+    best = [times.best_of_others(cell) for cell in times.least]
+    console.print(f"best of the others : {OWN}: {geometric_mean(best):.2f} in the geometric mean, {min(best):.2f} at least")
+    record = [
+        {"threads": threads, "operation": operation, "bytes": size, "side": side, "least_us": least, "mean_us": times.means[threads, operation, size][side]}
+        for (threads, operation, size), by_side in times.least.items() for side, least in by_side.items()
+    ]  # fmt: skip
+    files.write(output / "upc-suite.json", json.dumps({"processor": processor_name(), "others": others, "results": record}, indent=1) + "\n")
+    written = [output / "upc-suite.json"]
+    if plots.can_draw():
+        draw(times, list(programs), output / "upc-suite.png")
+        written.append(output / "upc-suite.png")
+    console.print("written: " + ", ".join(map(str, written)), soft_wrap=True)
+    if others > quiet.LIMIT:
+        console.print(f"[yellow]taken on a busy machine: others had up to {others:.0%} of the processors[/]", soft_wrap=True)
