@@ -56,7 +56,7 @@ void say_that_it_waits(int rank, Clock::duration waited) {
 
 }  // namespace
 
-bool in_one_world(MPI_Comm comm, int ranks) {
+std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
   MPI_Group group{}, world{};
   std::vector<int> numbers(static_cast<std::size_t>(ranks)), there(numbers.size(), MPI_UNDEFINED);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -65,6 +65,11 @@ bool in_one_world(MPI_Comm comm, int ranks) {
   real().Group_translate_ranks_(group, ranks, numbers.data(), world, there.data());
   real().Group_free_(&group);
   real().Group_free_(&world);
+  return there;
+}
+
+bool in_one_world(MPI_Comm comm, int ranks) {
+  const std::vector<int> there = world_ranks(comm, ranks);
   return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
 }
 

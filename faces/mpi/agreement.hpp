@@ -5,10 +5,14 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "family.hpp"
 
 namespace copse::mpi {
+
+// Returns the rank in MPI_COMM_WORLD of each rank of the communicator, MPI_UNDEFINED for a rank of another world.
+std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
 // Returns whether all ranks of the communicator belong to this process's MPI_COMM_WORLD. All ranks get the same answer,
 // so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.

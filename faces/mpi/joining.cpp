@@ -12,6 +12,7 @@
 #include "communicator/card.hpp"
 #include "devices.hpp"
 #include "helpers.hpp"
+#include "hidden.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "wire.hpp"
@@ -30,14 +31,13 @@ constexpr const char* kNotMet = "started before any blocking collective call on 
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
 
-// A wire has an MPI communicator of its own, which costs the MPI a context id. An MPI may have only 2048 of these, and
-// most belong to the program.
-constexpr int kWiresMax = 128;
+// A hidden communicator costs the MPI a context id. An MPI may have only 2048 of these, and most belong to the program.
+constexpr int kHiddenMax = 128;
 
 // The first thing that each rank sends to the others. Its size is the same in every build of Copse.
 struct FirstWord {
   std::uint64_t build, willing, host, driver;
-  std::int64_t wires;
+  std::int64_t hidden;
 };
 
 // Fills in the state's Copse communicator, or the reason why there is none.
@@ -48,29 +48,29 @@ void found(CommState& state) {
   }
   auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
   const FirstWord mine{build_id(), settings().disable ? 0u : 1u, communicator::host_of(settings(), state.rank, state.ranks),
-                       driver_loaded() ? 1u : 0u, MpiWire::live()};
+                       driver_loaded() ? 1u : 0u, Hidden::live()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
     state.why_not = kNotGathered;
     return;
   }
   bool one_host = true;
-  std::int64_t wires = 0;
+  std::int64_t hidden = 0;
   for (const FirstWord& word : all) {
     const std::string who = "rank " + std::to_string(&word - all.data());
     if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
     if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
     if (!state.why_not.empty()) return;
     one_host = one_host && word.host == all.front().host;
-    wires = std::max(wires, word.wires);
+    hidden = std::max(hidden, word.hidden);
     state.devices = state.devices || word.driver != 0;
   }
   if (one_host && have_helpers()) state.served = meet_helpers(*bootstrap);
   std::unique_ptr<MpiWire> wire;
-  if (!one_host && wires < kWiresMax) wire = std::make_unique<MpiWire>(state.comm);
-  if (!one_host && (!wire || !*wire)) {
-    state.why_not = "too many communicators over several nodes at a time";
-    return;
+  if (!one_host) {
+    Stream stream = open_stream(state.comm, *bootstrap, hidden < kHiddenMax, state.why_not);
+    if (stream.hidden == nullptr) return;
+    wire = std::make_unique<MpiWire>(std::move(stream));
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
 }

@@ -1,20 +1,19 @@
-// The wire between nodes: MPI point-to-point messages on a communicator that the program never sees.
+// The wire between nodes: MPI point-to-point messages on a communicator that the program never sees (hidden.hpp).
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "engine/wire/wire.hpp"
+#include "hidden.hpp"
 #include "real.hpp"
 
 namespace copse::mpi {
 
 class MpiWire final : public engine::Wire {
  public:
-  // Collective over `comm`. Makes a communicator of the same ranks. If the MPI has none left, the result is false on
-  // all ranks.
-  explicit MpiWire(MPI_Comm comm);
-  [[nodiscard]] explicit operator bool() const { return comm_ != MPI_COMM_NULL; }
-  // Collective, unless the MPI is being finalised. In that case the communicator is left to the MPI.
+  explicit MpiWire(Stream stream)
+      : stream_(std::move(stream)), comm_(stream_.hidden->comm()), first_tag_(stream_.hidden->first_tag(stream_.number)) {}
   ~MpiWire() override;
   MpiWire(const MpiWire&) = delete;
   MpiWire& operator=(const MpiWire&) = delete;
@@ -27,15 +26,18 @@ class MpiWire final : public engine::Wire {
   [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
   [[nodiscard]] std::size_t lanes_most() const override;
 
-  // Returns how many wires this process has.
-  [[nodiscard]] static int live();
-
  private:
-  MpiWire(const MpiWire& first, int first_tag) : comm_(first.comm_), owns_(false), first_tag_(first_tag) {}
+  MpiWire(MpiWire& first, int first_tag) : first_(&first), comm_(first.comm_), first_tag_(first_tag) {}
+  [[nodiscard]] int there(int peer) const {
+    const std::vector<int>& peers = (first_ == nullptr ? *this : *first_).stream_.peers;
+    return peers.empty() ? peer : peers[static_cast<std::size_t>(peer)];
+  }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  bool owns_ = true;
-  int first_tag_ = 0;
+  MpiWire* first_ = nullptr;  // of a lane: the wire whose stream it uses
+  Stream stream_;             // of a lane: none
+  MPI_Comm comm_;
+  int first_tag_;
+  bool abandoned_ = false;
   struct Sending {
     int tag;
     std::uint64_t ticket;

@@ -1,6 +1,7 @@
 """Programs that use much of something (resources.c). Memory and files stay small, and the time is near the bare MPI's.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def ask(run, compile_mpi):
         return [Row(what, float(seconds), int(kilobytes), int(files)) for what, _, seconds, kilobytes, files in lines]
 
     return ask_program
+
+
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_hundreds_of_communicators_over_nodes(run, compile_mpi, name):
+    """They share what the MPI has few of, and their messages do not meet."""
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, SOURCE.with_name("wires.c").read_text(), "wires")
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_NODES": "2", "COPSE_TRACE": "1"}
+    done = run(flavour.command(4, [program], crowded=True, variables=variables), env=flavour.environment())
+    assert done.returncode == 0 and re.search(r"^wires: \d+ checks$", done.stdout, re.MULTILINE), done.stdout + done.stderr
+    assert "passed on" not in done.stderr, done.stderr
+    made = sum(int(n) for n in re.findall(r"a communicator over 2 nodes, joined by the MPI's own messages \((\d+) times\)", done.stderr))
+    assert made >= 4 * 300, done.stderr
 
 
 def check_live(rows: list[Row], n: int) -> None:

@@ -420,3 +420,16 @@ def test_a_disturbed_call_is_made_again(monkeypatch):
     assert patience.undisturbed(lambda: calls.append(len(calls)) or len(calls)) == (2, 0)
     impatient = quiet.Patience(0, lambda _: None, now=Moments(0, 1))
     assert impatient.undisturbed(lambda: "done") == ("done", 0.5)
+
+
+def test_busy_machines_are_measured():
+    """Without a quota where the system lets us set none; that is said."""
+    command = [sys.executable, paths.ROOT / "bench/busy.py", "--against", "mpich", "--ranks", "2", "--seconds", "0.05", "--rounds", "1",
+               "--situations", "bound, one,all on one processor,quota of 1.5"]  # fmt: skip
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()]
+    titles = {row[2] for row in rows[2:]}
+    assert {"bound, one busy program", "all on one processor"} <= titles, done.stdout
+    assert "quota of 1.5 processors" in titles or "left out: quota of 1.5 processors" in done.stderr, done.stderr
+    assert all(len(row) == len(rows[0]) and float(row[3]) > 0 and float(row[4]) > 0 for row in rows[2:])

@@ -1,0 +1,180 @@
+// Ranks agree on a hidden communicator and on a stream that is free on all of them.
+#include "hidden.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "agreement.hpp"
+#include "engine/segment.hpp"
+#include "progress.hpp"
+
+namespace copse::mpi {
+namespace {
+
+std::atomic<int> live_ones{0};
+
+// What this process has. Never destroyed (session.hpp). The world's communicator is kept, since all wires may use it.
+struct Known {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Hidden>> all;
+  std::shared_ptr<Hidden> of_world;
+  std::uint64_t made = 0;
+};
+
+Known& known() {
+  static auto& known = *new Known;
+  return known;
+}
+
+// An MPI that cannot say has 32767.
+int highest_tag() {
+  void* most = nullptr;
+  int flag = 0;
+  if (real().Comm_get_attr_(MPI_COMM_WORLD, MPI_TAG_UB, &most, &flag) != MPI_SUCCESS || flag == 0) return 32767;
+  return *static_cast<const int*>(most);
+}
+
+std::vector<int> sorted(std::vector<int> members) {
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+int world_size() {
+  int ranks = 0;
+  real().Comm_size_(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+// All free streams of a communicator that serves these ranks. While they are held, another thread's wire finds none free and makes
+// a communicator of its own. Neither waits for the other: two threads could wait for one another across ranks.
+class Offer {
+ public:
+  explicit Offer(const std::vector<int>& members) {
+    const std::lock_guard lock(known().mutex);
+    std::erase_if(known().all, [](const auto& one) { return one.expired(); });
+    hidden_ = known().of_world;
+    for (const auto& one : known().all)
+      if (auto candidate = one.lock(); hidden_ == nullptr && candidate != nullptr && candidate->serves(members))
+        hidden_ = candidate;
+    if (hidden_ != nullptr) streams_ = hidden_->take_all();
+    fresh_ = ++known().made;
+  }
+  ~Offer() {
+    const std::lock_guard lock(known().mutex);
+    if (hidden_ != nullptr) hidden_->give_back(streams_);
+  }
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<Hidden>& hidden() const { return hidden_; }
+  [[nodiscard]] const Hidden::Streams& streams() const { return streams_; }
+  [[nodiscard]] std::uint64_t fresh() const { return fresh_; }
+  void keep(int stream) { streams_[static_cast<std::size_t>(stream) / 64] &= ~(std::uint64_t{1} << (stream % 64)); }
+
+ private:
+  std::shared_ptr<Hidden> hidden_;
+  Hidden::Streams streams_{};
+  std::uint64_t fresh_ = 0;
+};
+
+// What each rank says to the others (joining.cpp has the first word).
+struct SecondWord {
+  std::uint64_t id, fresh;  // of what it offers, 0 being nothing; of what would be made
+  Hidden::Streams streams;
+};
+
+// Returns the first stream that all ranks offer, or -1.
+int common_stream(const std::vector<SecondWord>& all) {
+  Hidden::Streams common = all.front().streams;
+  for (const SecondWord& word : all) {
+    if (word.id == 0 || word.id != all.front().id) return -1;
+    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.streams[i];
+  }
+  for (std::size_t i = 0; i < common.size(); ++i)
+    if (common[i] != 0) return static_cast<int>(64 * i) + std::countr_zero(common[i]);
+  return -1;
+}
+
+Stream stream_of(const std::shared_ptr<Hidden>& hidden, int number, const std::vector<int>& members) {
+  return {hidden, number, hidden->ranks_of(members)};
+}
+
+}  // namespace
+
+Hidden::Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id)
+    : members_(std::move(members)), sorted_(sorted(members_)), id_(id) {
+  // A duplicate would call the program's own functions that copy its attributes.
+  helped([&] { return real().Comm_split_(comm, 0, 0, &comm_); });
+  if (comm_ == MPI_COMM_NULL) return;
+  real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
+  live_ones.fetch_add(1);
+  constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);
+  tags_of_stream_ = highest_tag() / kStreams / kTagsOfLane * kTagsOfLane;
+  free_.fill(~std::uint64_t{0});
+}
+
+Hidden::~Hidden() {
+  if (comm_ == MPI_COMM_NULL) return;
+  live_ones.fetch_sub(1);
+  if (!finishing()) real().Comm_free_(&comm_);
+}
+
+std::vector<int> Hidden::ranks_of(const std::vector<int>& members) const {
+  if (members == members_) return {};
+  std::vector<int> here(static_cast<std::size_t>(sorted_.back()) + 1, -1), ranks;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank)
+    here[static_cast<std::size_t>(members_[rank])] = static_cast<int>(rank);
+  for (const int member : members) ranks.push_back(here[static_cast<std::size_t>(member)]);
+  return ranks;
+}
+
+bool Hidden::serves(const std::vector<int>& members) const { return members == members_ || sorted(members) == sorted_; }
+
+Hidden::Streams Hidden::take_all() { return std::exchange(free_, Streams{}); }
+
+void Hidden::give_back(const Streams& streams) {
+  for (std::size_t i = 0; i < streams.size(); ++i) free_[i] |= streams[i];
+}
+
+void Hidden::give_back(int stream) {
+  const std::lock_guard lock(known().mutex);
+  free_[static_cast<std::size_t>(stream) / 64] |= std::uint64_t{1} << (stream % 64);
+}
+
+int Hidden::live() { return live_ones.load(); }
+
+Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_make, std::string& why_not) {
+  std::vector<int> members = world_ranks(comm, bootstrap.ranks());
+  Offer offer(members);
+  const auto me = static_cast<std::uint64_t>(members[static_cast<std::size_t>(bootstrap.rank())]);
+  const SecondWord mine{offer.hidden() ? offer.hidden()->id() : 0, me << 32 | offer.fresh(), offer.streams()};
+  std::vector<SecondWord> all(members.size());
+  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) {
+    why_not = "the ranks could not be gathered";
+    return {};
+  }
+  if (const int number = common_stream(all); number >= 0) {
+    offer.keep(number);
+    return stream_of(offer.hidden(), number, members);
+  }
+  const auto made = may_make ? std::make_shared<Hidden>(comm, members, all.front().fresh) : nullptr;
+  if (made == nullptr || made->comm() == MPI_COMM_NULL) {
+    why_not = "too many communicators over several nodes at a time, each of other ranks";
+    return {};
+  }
+  {
+    const std::lock_guard lock(known().mutex);
+    Hidden::Streams others = made->take_all();
+    others[0] &= ~std::uint64_t{1};  // this wire's
+    made->give_back(others);
+    known().all.push_back(made);
+    if (static_cast<int>(members.size()) == world_size() && known().of_world == nullptr) known().of_world = made;
+  }
+  return stream_of(made, 0, members);
+}
+
+}  // namespace copse::mpi

@@ -1,0 +1,64 @@
+// MPI communicators that the program never sees. The wires between nodes send on them. Wires share one, each with tags of its own:
+// making a communicator takes time, and an MPI may have only 2048 of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "communicator/bootstrap.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+
+class Hidden {
+ public:
+  static constexpr int kStreams = 256;  // wires that share one at a time
+  using Streams = std::array<std::uint64_t, kStreams / 64>;  // a set of them
+
+  // Collective over `comm`, whose ranks are `members` of the world. `id` is the same on all ranks, and used once.
+  Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id);
+  // Collective, unless the MPI is being finalised. In that case the communicator is left to the MPI.
+  ~Hidden();
+  Hidden(const Hidden&) = delete;
+  Hidden& operator=(const Hidden&) = delete;
+
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] int first_tag(int stream) const { return stream * tags_of_stream_; }
+  [[nodiscard]] int tags_of_stream() const { return tags_of_stream_; }
+  // Returns the ranks here of ranks of the world. The result is empty if rank r is r.
+  [[nodiscard]] std::vector<int> ranks_of(const std::vector<int>& members) const;
+  // Tells whether wires among these ranks of the world may use it: it belongs to the same ranks, or to the whole world.
+  [[nodiscard]] bool serves(const std::vector<int>& members) const;
+
+  // Takes all streams that are free. A wire keeps one and gives the others back.
+  [[nodiscard]] Streams take_all();
+  void give_back(const Streams& streams);
+  void give_back(int stream);
+
+  // Returns how many of them this process has.
+  [[nodiscard]] static int live();
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  const std::vector<int> members_, sorted_;
+  const std::uint64_t id_;
+  int tags_of_stream_ = 0;
+  Streams free_{};
+};
+
+// A place for the messages of one wire.
+struct Stream {
+  std::shared_ptr<Hidden> hidden;  // null if there is none
+  int number = 0;
+  std::vector<int> peers;  // the hidden communicator's rank for each rank; empty if they are the same
+};
+
+// Collective over the ranks of `comm`. Gets a stream of a communicator that all of them share already. If there is none, makes a
+// communicator, unless `may_make` is false, which must then be so on all ranks. If there is no stream, all ranks get the reason.
+[[nodiscard]] Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_make, std::string& why_not);
+
+}  // namespace copse::mpi
