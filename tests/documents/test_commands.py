@@ -57,6 +57,8 @@ EXCUSED = {
     ("docs/installing.md", "sudo make uninstall"): AS_ROOT,
     ("docs/collective-processors.md", "copse run --collective-processors cpus:7,15 mpirun -n 14 ./app"):
         "needs processors 7 and 15; tests/mpi/test_helpers.py names some that there are",
+    ("docs/collective-processors.md", "build/venv/bin/python bench/solvers.py --document"):
+        "measures for some minutes; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):
         "measures for twenty minutes; tests/python/test_bench.py runs a part of it",
     ("docs/cluster.md", "copse run mpirun -n 8 -ppn 4 -hosts node1,node2 ./app"): NODES,

@@ -433,3 +433,17 @@ def test_busy_machines_are_measured():
     assert {"bound, one busy program", "all on one processor"} <= titles, done.stdout
     assert "quota of 1.5 processors" in titles or "left out: quota of 1.5 processors" in done.stderr, done.stderr
     assert all(len(row) == len(rows[0]) and float(row[3]) > 0 and float(row[4]) > 0 for row in rows[2:])
+
+
+def test_solvers_give_the_same_with_helpers():
+    """Started allreduces, by whomever they are made, change no bit of the barotropic solver."""
+    sums = {}
+    for method in ("pop", "pop-started", "cg-pipelined"):
+        command = [sys.executable, paths.ROOT / "bench/solvers.py", "--against", "mpich", "--ranks", "2", "--side", "8", "--rounds", "1", "--methods", method]
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stdout + done.stderr
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+        assert [row[3] for row in rows] == ["bare", "Copse", "Copse, a helper", "bare", "Copse"]
+        sums[method] = {row[-1] for row in rows}
+    assert sums["pop"] == sums["pop-started"] == {"the same bits"}
+    assert sums["cg-pipelined"] == {"the same bits"}  # two ranks: there is one order of a sum

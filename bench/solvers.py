@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Measures two applications that live on short allreduces, with dedicated collective processors and without (bench/solvers.c).
+
+Conjugate gradients, blocking and pipelined, and a barotropic solver as in POP, with blocking and with started allreduces. Each MPI runs
+bare, with Copse, and with Copse and a helper, in turn. The ranks of these have all processors but one, which is the helper's, or idle. A
+fourth and a fifth side give the ranks all processors, since that is what a helper costs. *Share* is the part of the time that rank 0
+spent in calls of collectives. *Result* compares the sum over the solution with the first side's.
+
+    build/venv/bin/python bench/solvers.py [--against mpich,impi,openmpi] [--side 64] [--ranks N] [--rounds 5] [--document]
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from copse import flavours, paths, readme
+from copse.bench_report import processor_name
+from copse.errors import CopseError, run_script
+
+SOURCE = Path(__file__).with_suffix(".c")
+DOCUMENT = paths.ROOT / "docs" / "collective-processors.md"
+METHODS = ("cg", "cg-pipelined", "pop", "pop-started")
+STEPS = 200  # of pop
+TIMEOUT = 300  # seconds of a launch
+COLUMNS = ["MPI", "ranks", "method", "side", "processors of the ranks", "ms, least", "ms, median", "share", "result"]
+
+
+@dataclass
+class Side:
+    title: str
+    spare: int  # processors that the ranks leave free
+    preload: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    total: float = 0  # the sum over the solution
+
+
+def sides_of() -> list[Side]:
+    helper = {"COPSE_COLLECTIVE_PROCESSORS": "1"}
+    return [Side("bare", 1), Side("Copse", 1, True), Side("Copse, a helper", 1, True, helper), Side("bare", 0), Side("Copse", 0, True)]
+
+
+def launch(flavour: flavours.Flavour, side: Side, ranks: int, method: str, points: int) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    processors = usable[: max(1, len(usable) - side.spare)]
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", **side.variables} if side.preload else {}
+    program = [str(flavour.program(SOURCE, "-lm")), method, str(points), str(STEPS)]
+    command = flavour.command(ranks, program, crowded=ranks > len(processors), variables=variables)
+    command = ["taskset", "-c", ",".join(map(str, processors)), *command]
+    done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)
+    found = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)
+    if done.returncode or found is None:
+        raise CopseError(f"{side.title} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
+    side.seconds.append(found["seconds"])
+    side.shares.append(found["in_collectives"] / found["seconds"])
+    side.total = float.fromhex(found["sum"])
+
+
+def verdict(total: float, first: float) -> str:
+    return "the same bits" if total == first else f"{abs(total - first) / abs(first):.0e}"
+
+
+def measure(flavour: flavours.Flavour, ranks: int, method: str, points: int, rounds: int) -> list[list[str]]:
+    sides = sides_of()
+    for _ in range(rounds):
+        for side in sides:
+            launch(flavour, side, ranks, method, points)
+    usable = len(os.sched_getaffinity(0))
+    return [
+        [flavour.title, str(ranks), method, side.title, str(max(1, usable - side.spare)), f"{1e3 * min(side.seconds):.2f}",
+         f"{1e3 * statistics.median(side.seconds):.2f}", f"{statistics.median(side.shares):.0%}", verdict(side.total, sides[0].total)]
+        for side in sides
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", default="mpich,impi,openmpi")
+    parser.add_argument("--side", type=int, default=64, help="points of a rank's part of the grid, in each direction")
+    parser.add_argument("--ranks", type=int, default=0, help="default: as many as there are processors")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
+    options = parser.parse_args()
+    ranks = options.ranks or len(os.sched_getaffinity(0))
+    lines: list[str] = []
+
+    def put(cells: list[str]) -> None:
+        lines.append(f"| {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+
+    put(COLUMNS)
+    put(["---"] * len(COLUMNS))
+    for flavour in map(flavours.find, options.against.split(",")):
+        for method in options.methods.split(","):
+            for row in measure(flavour, ranks, method, options.side, options.rounds):
+                put(row)
+    if options.document:
+        command = shlex.join(["bench/solvers.py", *sys.argv[1:]])
+        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
+        readme.write(DOCUMENT, "\n".join([f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}.", "", *lines]), "solvers")
+
+
+if __name__ == "__main__":
+    run_script(main)
