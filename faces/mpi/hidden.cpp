@@ -49,58 +49,68 @@ int world_size() {
   return ranks;
 }
 
-// All free streams of a communicator that serves these ranks. While they are held, another thread's wire finds none free and makes
-// a communicator of its own. Neither waits for the other: two threads could wait for one another across ranks.
-class Offer {
+// All free streams of one hidden communicator, and what its ranks are for the wire's.
+struct Offer {
+  std::shared_ptr<Hidden> hidden;
+  Hidden::Streams streams{};
+  std::vector<int> peers;
+};
+
+// What a wire among these ranks could share: the communicator of the world, and the last one of the same ranks. While its streams are
+// held, another thread's wire finds none free and makes a communicator of its own. Neither waits for the other: two threads could wait
+// for one another across ranks.
+class Offers {
  public:
-  explicit Offer(const std::vector<int>& members) {
+  explicit Offers(const std::vector<int>& members) {
     const std::lock_guard lock(known().mutex);
     std::erase_if(known().all, [](const auto& one) { return one.expired(); });
-    hidden_ = known().of_world;
+    offers_[0].hidden = known().of_world;
     for (const auto& one : known().all)
-      if (auto candidate = one.lock(); hidden_ == nullptr && candidate != nullptr && candidate->serves(members))
-        hidden_ = candidate;
-    if (hidden_ != nullptr) streams_ = hidden_->take_all();
+      if (auto hidden = one.lock(); hidden != nullptr && hidden != known().of_world && hidden->is_of(members))
+        offers_[1].hidden = std::move(hidden);
+    for (Offer& offer : offers_)
+      if (offer.hidden != nullptr) offer.peers = offer.hidden->ranks_of(members);
+    for (Offer& offer : offers_)
+      if (offer.hidden != nullptr) offer.streams = offer.hidden->take_all();
     fresh_ = ++known().made;
   }
-  ~Offer() {
+  ~Offers() {
     const std::lock_guard lock(known().mutex);
-    if (hidden_ != nullptr) hidden_->give_back(streams_);
+    for (const Offer& offer : offers_)
+      if (offer.hidden != nullptr) offer.hidden->give_back(offer.streams);
   }
-  Offer(const Offer&) = delete;
-  Offer& operator=(const Offer&) = delete;
+  Offers(const Offers&) = delete;
+  Offers& operator=(const Offers&) = delete;
 
-  [[nodiscard]] const std::shared_ptr<Hidden>& hidden() const { return hidden_; }
-  [[nodiscard]] const Hidden::Streams& streams() const { return streams_; }
+  [[nodiscard]] const Offer& at(std::size_t place) const { return offers_[place]; }
   [[nodiscard]] std::uint64_t fresh() const { return fresh_; }
-  void keep(int stream) { streams_[static_cast<std::size_t>(stream) / 64] &= ~(std::uint64_t{1} << (stream % 64)); }
+  [[nodiscard]] Stream keep(std::size_t place, int stream) {
+    offers_[place].streams[static_cast<std::size_t>(stream) / 64] &= ~(std::uint64_t{1} << (stream % 64));
+    return {offers_[place].hidden, stream, std::move(offers_[place].peers)};
+  }
 
  private:
-  std::shared_ptr<Hidden> hidden_;
-  Hidden::Streams streams_{};
+  std::array<Offer, 2> offers_;
   std::uint64_t fresh_ = 0;
 };
 
 // What each rank says to the others (joining.cpp has the first word).
 struct SecondWord {
-  std::uint64_t id, fresh;  // of what it offers, 0 being nothing; of what would be made
-  Hidden::Streams streams;
+  std::uint64_t fresh;  // the name of what would be made
+  std::array<std::uint64_t, 2> offered;  // the names of what it offers; 0 is nothing
+  std::array<Hidden::Streams, 2> streams;
 };
 
-// Returns the first stream that all ranks offer, or -1.
-int common_stream(const std::vector<SecondWord>& all) {
-  Hidden::Streams common = all.front().streams;
+// Returns the first stream that all ranks offer in that place, or -1.
+int common_stream(const std::vector<SecondWord>& all, std::size_t place) {
+  Hidden::Streams common = all.front().streams[place];
   for (const SecondWord& word : all) {
-    if (word.id == 0 || word.id != all.front().id) return -1;
-    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.streams[i];
+    if (word.offered[place] == 0 || word.offered[place] != all.front().offered[place]) return -1;
+    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.streams[place][i];
   }
   for (std::size_t i = 0; i < common.size(); ++i)
     if (common[i] != 0) return static_cast<int>(64 * i) + std::countr_zero(common[i]);
   return -1;
-}
-
-Stream stream_of(const std::shared_ptr<Hidden>& hidden, int number, const std::vector<int>& members) {
-  return {hidden, number, hidden->ranks_of(members)};
 }
 
 }  // namespace
@@ -132,7 +142,7 @@ std::vector<int> Hidden::ranks_of(const std::vector<int>& members) const {
   return ranks;
 }
 
-bool Hidden::serves(const std::vector<int>& members) const { return members == members_ || sorted(members) == sorted_; }
+bool Hidden::is_of(const std::vector<int>& members) const { return members == members_ || sorted(members) == sorted_; }
 
 Hidden::Streams Hidden::take_all() { return std::exchange(free_, Streams{}); }
 
@@ -149,32 +159,33 @@ int Hidden::live() { return live_ones.load(); }
 
 Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_make, std::string& why_not) {
   std::vector<int> members = world_ranks(comm, bootstrap.ranks());
-  Offer offer(members);
-  const auto me = static_cast<std::uint64_t>(members[static_cast<std::size_t>(bootstrap.rank())]);
-  const SecondWord mine{offer.hidden() ? offer.hidden()->id() : 0, me << 32 | offer.fresh(), offer.streams()};
+  Offers offers(members);
+  SecondWord mine{};
+  mine.fresh = static_cast<std::uint64_t>(members[static_cast<std::size_t>(bootstrap.rank())]) << 32 | offers.fresh();
+  for (const std::size_t place : {0, 1}) {
+    if (const Offer& offer = offers.at(place); offer.hidden != nullptr) mine.offered[place] = offer.hidden->id();
+    mine.streams[place] = offers.at(place).streams;
+  }
   std::vector<SecondWord> all(members.size());
   if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) {
     why_not = "the ranks could not be gathered";
     return {};
   }
-  if (const int number = common_stream(all); number >= 0) {
-    offer.keep(number);
-    return stream_of(offer.hidden(), number, members);
-  }
-  const auto made = may_make ? std::make_shared<Hidden>(comm, members, all.front().fresh) : nullptr;
+  for (const std::size_t place : {0, 1})
+    if (const int stream = common_stream(all, place); stream >= 0) return offers.keep(place, stream);
+  const bool of_world = static_cast<int>(members.size()) == world_size();
+  const auto made = may_make ? std::make_shared<Hidden>(comm, std::move(members), all.front().fresh) : nullptr;
   if (made == nullptr || made->comm() == MPI_COMM_NULL) {
     why_not = "too many communicators over several nodes at a time, each of other ranks";
     return {};
   }
-  {
-    const std::lock_guard lock(known().mutex);
-    Hidden::Streams others = made->take_all();
-    others[0] &= ~std::uint64_t{1};  // this wire's
-    made->give_back(others);
-    known().all.push_back(made);
-    if (static_cast<int>(members.size()) == world_size() && known().of_world == nullptr) known().of_world = made;
-  }
-  return stream_of(made, 0, members);
+  const std::lock_guard lock(known().mutex);
+  Hidden::Streams others = made->take_all();
+  others[0] &= ~std::uint64_t{1};  // this wire's
+  made->give_back(others);
+  known().all.push_back(made);
+  if (of_world && known().of_world == nullptr) known().of_world = made;
+  return {made, 0, {}};
 }
 
 }  // namespace copse::mpi

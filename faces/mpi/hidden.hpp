@@ -29,10 +29,10 @@ class Hidden {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] int first_tag(int stream) const { return stream * tags_of_stream_; }
   [[nodiscard]] int tags_of_stream() const { return tags_of_stream_; }
-  // Returns the ranks here of ranks of the world. The result is empty if rank r is r.
+  // Returns the ranks here of ranks of the world that belong to it. The result is empty if they are its ranks in their order.
   [[nodiscard]] std::vector<int> ranks_of(const std::vector<int>& members) const;
-  // Tells whether wires among these ranks of the world may use it: it belongs to the same ranks, or to the whole world.
-  [[nodiscard]] bool serves(const std::vector<int>& members) const;
+  // Tells whether it belongs to just these ranks of the world, in whatever order.
+  [[nodiscard]] bool is_of(const std::vector<int>& members) const;
 
   // Takes all streams that are free. A wire keeps one and gives the others back.
   [[nodiscard]] Streams take_all();
