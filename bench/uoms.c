@@ -170,7 +170,7 @@ static void move_on(size_t bytes) {
   if (offset + step > area) offset = 0;
 }
 
-/* Runs iterations, and returns how many there were: those that fit in the time. A twentieth at a time, so that all stop together. */
+/* Runs iterations, and returns how many fitted in the time. Some run before the next look at the clock, so all stop together. */
 static int iterate(const operation* o, size_t bytes, int repetitions) {
   double* const mine = upc_cast(at(durations, MYTHREAD)); /* here and at the end `offset` is 0 */
   const double begin = now_us();

@@ -1,5 +1,5 @@
-/* A matrix product. Each thread has a band of rows of all three matrices. While it multiplies with one thread's rows of B, it fetches
- * the next thread's.
+/* A matrix product. Each thread has a band of rows of all three matrices. While it multiplies with one thread's rows of B, it
+ * fetches the next thread's.
  *
  *     copse run --upc-threads 4 build/release/bin/example-upc_multiply
  */

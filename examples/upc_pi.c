@@ -1,4 +1,4 @@
-/* The first UPC program of most books: pi as an integral. Each thread adds up every THREADS-th strip, and a reduction adds the parts.
+/* The first UPC program of most books: pi as an integral. Each thread adds up every THREADS-th strip. A reduction adds the parts.
  *
  *     copse run --upc-threads 4 build/release/bin/example-upc_pi
  */

@@ -128,7 +128,7 @@ static fftw_plan ft_plan_planes(const ft* f, int sign) {
   return plan;
 }
 
-/* Plans the transforms of this thread's columns from `in` to `out`, whose planes lie `in_stride` and `out_stride` elements apart. */
+/* Plans the transforms of this thread's columns from `in` to `out`. Their planes lie `in_stride` and `out_stride` elements apart. */
 static fftw_plan ft_plan_columns(const ft* f, double complex* in, int in_stride, double complex* out, int out_stride, int sign) {
   const int columns = (int)f->row_count * f->of->nx;
   pthread_mutex_lock(&ft_planner);
@@ -153,7 +153,7 @@ static void ft_prepare(ft* f, const ft_class* of, int me, int threads, double co
   f->planes_back = ft_plan_planes(f, FFTW_BACKWARD);
 }
 
-/* The random numbers: x[i + 1] = 5^13 x[i] modulo 2^46, from 314159265 on. Multiplication modulo 2^64 keeps the lower bits right. */
+/* The random numbers: x[i + 1] = 5^13 x[i] modulo 2^46, from 314159265 on. Products modulo 2^64 have the right lower bits. */
 static uint64_t ft_random_after(uint64_t x, uint64_t steps) {
   for (uint64_t power = 1220703125; steps > 0; steps >>= 1, power *= power)
     if (steps & 1) x *= power;

@@ -56,9 +56,9 @@ struct Offer {
   std::vector<int> peers;
 };
 
-// What a wire among these ranks could share: the communicator of the world, and the last one of the same ranks. While its streams are
-// held, another thread's wire finds none free and makes a communicator of its own. Neither waits for the other: two threads could wait
-// for one another across ranks.
+// What a wire among these ranks could share: the communicator of the world, and the last one of the same ranks. While its
+// streams are held, another thread's wire finds none free and makes a communicator of its own. Neither waits for the other: two
+// threads could wait for one another across ranks.
 class Offers {
  public:
   explicit Offers(const std::vector<int>& members) {

@@ -1,5 +1,5 @@
-/* Many communicators over several nodes at a time: dups of the world, halves of it, and the world the other way round. Their messages
- * must not meet. Prints "wires: N checks" on rank 0. */
+/* Many communicators over several nodes at a time: dups of the world, halves of it, and the world the other way round. Their
+ * messages must not meet. Prints "wires: N checks" on rank 0. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
