@@ -128,7 +128,7 @@ static fftw_plan ft_plan_planes(const ft* f, int sign) {
   return plan;
 }
 
-/* Plans the transforms of this thread's columns from `in` to `out`. Their planes lie `in_stride` and `out_stride` elements apart. */
+/* Plans the transforms of this thread's columns. Their planes lie `in_stride` and `out_stride` elements apart. */
 static fftw_plan ft_plan_columns(const ft* f, double complex* in, int in_stride, double complex* out, int out_stride, int sign) {
   const int columns = (int)f->row_count * f->of->nx;
   pthread_mutex_lock(&ft_planner);
