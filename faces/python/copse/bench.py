@@ -331,7 +331,7 @@ def bench_command(
             return upc_suite.suite_command(chosen_numbers(few, "size", 8, suffixes=True), chosen_numbers(ranks, "number of threads", 1), launches, patient, output)
         chosen = upc_bench.DEFAULT_OPERATIONS if operations == ",".join(QUICK_OPERATIONS) else chosen_words(operations, upc_bench.OPERATIONS, "operation")
         of_upc = upc_bench.SIZES if sizes == ",".join(map(str, SIZES)) else chosen_numbers(sizes, "size", 8, suffixes=True)
-        return upc_bench.run(chosen, of_upc, chosen_numbers(ranks, "number of threads", 1), batches, output)
+        return upc_bench.run(chosen, of_upc, chosen_numbers(ranks, "number of threads", 1), batches, patient, output)
     if into is not None and imb is not False:
         raise CopseError("the README's table compares all MPIs on one program", "add: --own")
     if quick:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import paths
+from . import paths, quiet
 from .errors import CopseError
 
 PROGRAM = paths.BUILD / "release" / "bin" / "copse-upc-modes"
@@ -58,9 +58,15 @@ def table_of(times: Times) -> Table:
     return table
 
 
-def run(operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int, ...], batches: int, output: Path) -> None:
+def run(
+    operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int, ...], batches: int, patience: quiet.Patience, output: Path
+) -> None:
     """Measures, prints the table, and writes the batches to upc-modes.csv."""
-    lines = [line for count in threads for line in measure(operations, sizes, count, batches)]
+    lines, most = [], 0.0
+    for count in threads:
+        found, others = patience.undisturbed(lambda count=count: measure(operations, sizes, count, batches))
+        lines += found
+        most = max(most, others)
     output.mkdir(parents=True, exist_ok=True)
     written = output / "upc-modes.csv"
     with written.open("w", newline="") as file:
@@ -71,3 +77,5 @@ def run(operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int,
     console.print(table_of(fastest(lines)))
     console.print("us of a call: time between two barriers / calls between them; the fastest batch of each mode")
     console.print(f"written: {written}", soft_wrap=True)
+    if most > quiet.LIMIT:
+        console.print(f"[yellow]taken on a busy machine: others had up to {most:.0%} of the processors[/]", soft_wrap=True)
