@@ -59,6 +59,8 @@ EXCUSED = {
         "needs processors 7 and 15; tests/mpi/test_helpers.py names some that there are",
     ("docs/collective-processors.md", "build/venv/bin/python bench/solvers.py --document"):
         "measures for some minutes; tests/python/test_bench.py runs a part of it",
+    ("docs/memory.md", "build/venv/bin/python bench/memory.py --document"):
+        "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):
         "measures for twenty minutes; tests/python/test_bench.py runs a part of it",
     ("docs/cluster.md", "copse run mpirun -n 8 -ppn 4 -hosts node1,node2 ./app"): NODES,

@@ -447,3 +447,12 @@ def test_solvers_give_the_same_with_helpers():
         sums[method] = {row[-1] for row in rows}
     assert sums["pop"] == sums["pop-started"] == {"the same bits"}
     assert sums["cg-pipelined"] == {"the same bits"}  # two ranks: there is one order of a sum
+
+
+def test_memory_is_measured():
+    command = [sys.executable, paths.ROOT / "bench/memory.py", "--ranks", "3", "--communicators", "1,2", "openmpi"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+    assert [row[1:3] for row in rows] == [["3", "1"], ["3", "2"]]
+    assert all(float(row[3]) > 1 and float(row[8]) < 32 for row in rows), done.stdout
