@@ -20,9 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from copse import bench, flavours, paths, readme
-from copse.bench_report import processor_name
-from copse.errors import CopseError, run_script
+from copse import bench, flavours, paths, tables
+from copse.errors import run_script
 
 SOURCE = Path(__file__).with_suffix(".c")
 DOCUMENT = paths.ROOT / "docs" / "busy-machines.md"
@@ -128,10 +127,7 @@ def launch(side: bench.Side, ranks: int, situation: Situation, seconds: float) -
     with quota(situation.quota) as members, beside(situation, processors):
         enter = "".join(f"echo $$ > {shlex.quote(str(file))}; " for file in members)
         confined = ["taskset", "-c", ",".join(map(str, processors)), "sh", "-c", f'{enter}exec "$@"', "sh", *command]
-        done = subprocess.run(confined, env=side.flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)
-    if done.returncode:
-        raise CopseError(f"{side.name} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
-    return done.stdout
+        return tables.output_of(side.name, confined, side.flavour.environment(), TIMEOUT)
 
 
 def row(flavour: flavours.Flavour, ranks: int, situation: Situation, bare: Readings, ours: Readings) -> list[str]:
@@ -144,11 +140,11 @@ def row(flavour: flavours.Flavour, ranks: int, situation: Situation, bare: Readi
 
 
 def measure(flavour: flavours.Flavour, ranks: int, situation: Situation, seconds: float, rounds: int) -> list[str]:
-    sides = {side: Readings() for side in (bench.Side(flavour), bench.Side(flavour, (flavour.preload.name,)))}
+    sides, readings = (bench.Side(flavour), bench.Side(flavour, (flavour.preload.name,))), (Readings(), Readings())
     for _ in range(rounds):
-        for side, readings in sides.items():
-            readings.add(launch(side, ranks, situation, seconds))
-    return row(flavour, ranks, situation, *sides.values())
+        for side, of_side in zip(sides, readings, strict=True):
+            of_side.add(launch(side, ranks, situation, seconds))
+    return row(flavour, ranks, situation, *readings)
 
 
 def main() -> None:
@@ -161,27 +157,18 @@ def main() -> None:
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     options = parser.parse_args()
     chosen = [s for s in SITUATIONS if any(word in s.title for word in options.situations.split(","))]
-    lines: list[str] = []
-
-    def put(cells: list[str]) -> None:
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-
-    put(COLUMNS)
-    put(["---"] * len(COLUMNS))
+    table = tables.GrowingTable(COLUMNS)
     for flavour in map(flavours.find, options.against.split(",")):
         for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1):
             for situation in chosen:
                 if situation.pinned and ranks > len(os.sched_getaffinity(0)):
                     continue
                 try:
-                    put(measure(flavour, ranks, situation, options.seconds, options.rounds))
+                    table.put(measure(flavour, ranks, situation, options.seconds, options.rounds))
                 except NoQuota as refused:
                     print(f"busy: left out: {situation.title}: {refused}", file=sys.stderr)
     if options.document:
-        command = shlex.join(["bench/busy.py", *sys.argv[1:]])
-        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
-        readme.write(DOCUMENT, "\n".join([f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}.", "", *lines]), "busy")
+        table.write(DOCUMENT, "busy")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /* Makes communicators, calls allreduces on each, and says what memory the ranks have then: memory COMMUNICATORS
  *
- * Rank 0 prints kB: the mean and the largest proportional share (Pss) and resident set (Rss) of a rank. Pages that several ranks map
- * count in each resident set, and once in all shares together. */
+ * Rank 0 prints kB: the mean and the largest proportional share (Pss) and resident set (Rss) of a rank. Pages that several ranks
+ * map count in each resident set, and once in all shares together. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,16 +8,10 @@ ranks map count once in all. *Resident* is the mean resident set, in which they 
 """
 
 import argparse
-import os
-import shlex
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from copse import bench, flavours, paths, readme
-from copse.bench_report import processor_name
-from copse.errors import CopseError, run_script
+from copse import bench, flavours, paths, tables
+from copse.errors import run_script
 
 SOURCE = Path(__file__).with_suffix(".c")
 DOCUMENT = paths.ROOT / "docs" / "memory.md"
@@ -31,10 +25,8 @@ def launch(side: bench.Side, ranks: int, communicators: int) -> tuple[float, flo
     variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if preloaded else {}
     program = [str(side.flavour.program(SOURCE)), str(communicators)]
     command = side.flavour.command(ranks, program, crowded=True, variables=variables)
-    done = subprocess.run(command, env=side.flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)
-    if done.returncode:
-        raise CopseError(f"{side.name} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
-    share, _, resident, _ = (float(word) / 1024 for word in done.stdout.split())
+    printed = tables.output_of(side.name, command, side.flavour.environment(), TIMEOUT)
+    share, _, resident, _ = (float(word) / 1024 for word in printed.split())
     return share, resident
 
 
@@ -53,22 +45,13 @@ def main() -> None:
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     parser.add_argument("mpi", nargs="*", default=["mpich", "impi", "openmpi"])
     options = parser.parse_args()
-    lines: list[str] = []
-
-    def put(cells: list[str]) -> None:
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-
-    put(COLUMNS)
-    put(["---"] * len(COLUMNS))
+    table = tables.GrowingTable(COLUMNS)
     for flavour in map(flavours.find, options.mpi):
         for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1):
             for communicators in bench.chosen_numbers(options.communicators, "number of communicators", 1):
-                put(row(flavour, ranks, communicators))
+                table.put(row(flavour, ranks, communicators))
     if options.document:
-        command = shlex.join(["bench/memory.py", *sys.argv[1:]])
-        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
-        readme.write(DOCUMENT, "\n".join([f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}.", "", *lines]), "memory")
+        table.write(DOCUMENT, "memory")
 
 
 if __name__ == "__main__":

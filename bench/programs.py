@@ -15,12 +15,9 @@ installed are left out; their names and Debian packages are printed.
 
 import argparse
 import math
-import os
-import shlex
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +25,7 @@ from pathlib import Path
 from program_cases import CASES, Case, Results
 from share import Reading, launch, reading_of
 
-from copse import flavours, paths, readme
-from copse.bench_report import processor_name
+from copse import flavours, paths, tables
 from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
@@ -146,14 +142,7 @@ def main() -> int:
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     options = parser.parse_args()
     cases = chosen(options.programs.split(","))
-    lines, different = [], False
-
-    def put(cells: Sequence[str]) -> None:
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-
-    put(COLUMNS)
-    put(["---"] * len(COLUMNS))
+    table, different = tables.GrowingTable(COLUMNS), False
     for case in cases:
         for flavour in map(flavours.find, case.mpis):
             for ranks in map(int, options.ranks.split(",")):
@@ -161,14 +150,10 @@ def main() -> int:
                 with tempfile.TemporaryDirectory(prefix="copse-programs-") as scratch:
                     measured.run(Path(scratch), options.rounds, options.small)
                 for row in measured.rows():
-                    put(row)
+                    table.put(row)
                 different |= measured.different
     if options.document:
-        command = shlex.join(["bench/programs.py", *sys.argv[1:]])
-        about = [f"- {case.name}: {case.about} ({case.origin})" for case in cases]
-        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} cores"
-        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}."
-        readme.write(DOCUMENT, "\n".join([written, "", *about, "", *lines]), "programs")
+        table.write(DOCUMENT, "programs", [f"- {case.name}: {case.about} ({case.origin})" for case in cases])
     return 1 if different else 0
 
 

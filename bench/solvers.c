@@ -178,22 +178,22 @@ static int cg_pipelined(field x, field b) {
   return iterations;
 }
 
-/* The sum of r z and the border of z are needed for the next direction. Either may come first, or both at once. */
-static double next_sum(field r, field z, int starts) {
+/* Returns the sum of a b, and gets the border of a field: one after the other, or both at once. */
+static double sum_and_border(field a, field b, field bordered, int starts) {
   if (!starts) {
-    const double sum = sum_of_all(dot(r, z));
-    exchange_border(z);
+    const double sum = sum_of_all(dot(a, b));
+    exchange_border(bordered);
     return sum;
   }
   started sums;
-  sums.mine[0] = dot(r, z);
+  sums.mine[0] = dot(a, b);
   start_sums(&sums, 1);
-  exchange_border(z);
+  exchange_border(bordered);
   finish_sums(&sums);
   return sums.all[0];
 }
 
-/* Ten iterations and the test of convergence, whose sum may come behind the exchange of the solution's border. */
+/* Ten iterations, and the sum for the test of convergence. */
 static double ten_iterations(field x, field b, field r, field z, field p, field q, int starts) {
   double rz = 0;
   residual_of(r, b, x);
@@ -201,7 +201,7 @@ static double ten_iterations(field x, field b, field r, field z, field p, field 
   for (int iteration = 0; iteration < 10; ++iteration) {
     precondition(z, r);
     const double before = rz;
-    rz = next_sum(r, z, starts);
+    rz = sum_and_border(r, z, z, starts);
     const double beta = iteration == 0 ? 0 : rz / before;
     for (size_t k = 0; k < (size_t)(side + 2) * (size_t)(side + 2); ++k) p[k] = z[k] + beta * p[k]; /* the border, too */
     apply(q, p);
@@ -209,17 +209,7 @@ static double ten_iterations(field x, field b, field r, field z, field p, field 
     FOR_POINTS(i, j) x[at(i, j)] += alpha * p[at(i, j)];
     FOR_POINTS(i, j) r[at(i, j)] -= alpha * q[at(i, j)];
   }
-  if (!starts) {
-    const double sum = sum_of_all(dot(r, r));
-    exchange_border(x);
-    return sum;
-  }
-  started sums;
-  sums.mine[0] = dot(r, r);
-  start_sums(&sums, 1);
-  exchange_border(x);
-  finish_sums(&sums);
-  return sums.all[0];
+  return sum_and_border(r, r, x, starts);
 }
 
 /* Lets the sea swing: each step's right-hand side comes from the two solutions before it. */

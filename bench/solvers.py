@@ -12,17 +12,12 @@ spent in calls of collectives. *Result* compares the sum over the solution with 
 import argparse
 import json
 import os
-import shlex
 import statistics
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from copse import flavours, paths, readme
-from copse.bench_report import processor_name
-from copse.errors import CopseError, run_script
+from copse import flavours, paths, tables
+from copse.errors import run_script
 
 SOURCE = Path(__file__).with_suffix(".c")
 DOCUMENT = paths.ROOT / "docs" / "collective-processors.md"
@@ -55,10 +50,8 @@ def launch(flavour: flavours.Flavour, side: Side, ranks: int, method: str, point
     program = [str(flavour.program(SOURCE, "-lm")), method, str(points), str(STEPS)]
     command = flavour.command(ranks, program, crowded=ranks > len(processors), variables=variables)
     command = ["taskset", "-c", ",".join(map(str, processors)), *command]
-    done = subprocess.run(command, env=flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)
-    found = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)
-    if done.returncode or found is None:
-        raise CopseError(f"{side.title} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
+    printed = tables.output_of(side.title, command, flavour.environment(), TIMEOUT)
+    found = next(json.loads(line) for line in printed.splitlines() if line.startswith("{"))
     side.seconds.append(found["seconds"])
     side.shares.append(found["in_collectives"] / found["seconds"])
     side.total = float.fromhex(found["sum"])
@@ -91,22 +84,13 @@ def main() -> None:
     parser.add_argument("--document", action="store_true", help=f"write the table into {DOCUMENT.name}")
     options = parser.parse_args()
     ranks = options.ranks or len(os.sched_getaffinity(0))
-    lines: list[str] = []
-
-    def put(cells: list[str]) -> None:
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-
-    put(COLUMNS)
-    put(["---"] * len(COLUMNS))
+    table = tables.GrowingTable(COLUMNS)
     for flavour in map(flavours.find, options.against.split(",")):
         for method in options.methods.split(","):
             for row in measure(flavour, ranks, method, options.side, options.rounds):
-                put(row)
+                table.put(row)
     if options.document:
-        command = shlex.join(["bench/solvers.py", *sys.argv[1:]])
-        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
-        readme.write(DOCUMENT, "\n".join([f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}.", "", *lines]), "solvers")
+        table.write(DOCUMENT, "solvers")
 
 
 if __name__ == "__main__":

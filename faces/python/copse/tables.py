@@ -1,0 +1,41 @@
+"""What the scripts in bench/ have in common: they start programs, print a table row by row, and write it into a document."""
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import readme
+from .bench_report import processor_name
+from .errors import CopseError
+
+
+def output_of(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
+    """Runs a program and returns what it prints. If it fails, the error names it and the command."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        raise CopseError(f"{title} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
+    return done.stdout
+
+
+class GrowingTable:
+    """A table in Markdown, which is printed as it grows."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.lines: list[str] = []
+        self.put(columns)
+        self.put(["---"] * len(columns))
+
+    def put(self, cells: Sequence[str]) -> None:
+        self.lines.append(f"| {' | '.join(cells)} |")
+        print(self.lines[-1], flush=True)
+
+    def write(self, document: Path, name: str, about: Sequence[str] = ()) -> None:
+        """Puts it between the document's marks of that name, below a line that says how, when and where it was made."""
+        command = shlex.join([f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+        machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
+        written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}."
+        readme.write(document, "\n".join([written, "", *about, *([""] if about else []), *self.lines]), name)
