@@ -21,6 +21,7 @@ namespace {
 
 // A description of a larger machine is taken for a mistake. Otherwise it could use up all memory.
 constexpr std::uint64_t kMostProcessors = 16384;
+constexpr std::uint64_t kMostChildren = 4096;  // of one object; hwloc takes half a minute to put 16384 side by side
 constexpr std::size_t kLongestDescription = 4096;  // hwloc's own have a few hundred characters
 
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
@@ -110,7 +111,11 @@ void describe(hwloc_topology_t topology, const std::string& text, const std::str
   if (pieces.empty()) throw Error(where, "the description is empty", expected, "unset it to use this machine as it is");
   std::uint64_t processors = 1;
   for (const std::string& piece : pieces) {
-    processors *= std::max<std::uint64_t>(arity_of(piece), 1);
+    const std::uint64_t children = arity_of(piece);
+    processors *= std::max<std::uint64_t>(children, 1);
+    if (children > kMostChildren && processors <= kMostProcessors)
+      throw Error(where, "'" + piece + "' puts more than " + std::to_string(kMostChildren) + " objects side by side",
+                  "a machine of several levels", "divide them, as in \"package:4 core:2048 pu:1\"");
     if (processors <= kMostProcessors) continue;
     throw Error(where, "the machine exceeds " + std::to_string(kMostProcessors) + " processors at '" + piece + "'",
                 "the machine of one node", "describe a smaller one");

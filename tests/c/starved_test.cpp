@@ -40,6 +40,7 @@ bool starved() {
 
 }  // namespace
 
+#pragma GCC visibility push(default)  // of the whole program: clang would keep these to this file
 extern "C" {
 void* malloc(std::size_t bytes) { return starved() ? nullptr : __libc_malloc(bytes); }
 void* calloc(std::size_t count, std::size_t bytes) { return starved() ? nullptr : __libc_calloc(count, bytes); }
@@ -51,6 +52,7 @@ int posix_memalign(void** out, std::size_t align, std::size_t bytes) {
   return *out == nullptr ? ENOMEM : 0;
 }
 }
+#pragma GCC visibility pop
 
 namespace copse::test {
 namespace {
