@@ -29,6 +29,7 @@ class Build(bench.Side):
     """An MPI with the libraries of one build."""
 
     folder: Path = paths.PRELOAD_FOLDER
+    older: bool = False
 
     @property
     def peer(self) -> bool:
@@ -38,14 +39,20 @@ class Build(bench.Side):
     def name(self) -> str:
         return super().name if not self.peer else "before"
 
+    def start(self, ranks: int, program: list[str], **ours: str) -> str:
+        """A build that does not know a variable takes it for a mistake and passes all calls on."""
+        if self.older and self.peer:
+            return super().start(ranks, ["env", "-u", "COPSE_JOIN", *program], **ours)
+        return super().start(ranks, program, **({"COPSE_LEARN": "0"} if self.older else {}), **ours)
+
     def preloaded(self) -> str:
         return ":".join(str(self.folder / name) for name in self.preload)
 
 
-def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...], before: Path, ranks: int,
+def compare(console: Console, flavour: flavours.Flavour, preload: tuple[str, ...], before: Path, older: bool, ranks: int,
             grid: bench.Grid) -> list[Row]:  # fmt: skip
     say = Console(stderr=True).print
-    sides = [Build(flavour, preload, folder=before), Build(flavour, preload)]
+    sides = [Build(flavour, preload, folder=before, older=older), Build(flavour, preload, older=older)]
     rows = summarise(bench.take_samples("own", sides, ranks, grid, say, quiet.Patience(PATIENCE, say)), sides)
     means = next((m for m in geometric_means(rows) if (m["operation"], m["mode"]) == ("all", "all")), None)
     if means is None:
@@ -74,6 +81,7 @@ def main() -> None:
     parser.add_argument("--against", default="mpich", help="the MPIs to run under")
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--launches", type=int, default=3)
+    parser.add_argument("--older", action="store_true", help="the other build has neither COPSE_JOIN nor COPSE_LEARN: it begins at once and never learns")
     parser.add_argument("--cache", type=int, default=0, help="MiB that the buffers of cold calls must exceed (default: what the machine says)")
     options = parser.parse_args()
     chosen = bench.OPERATIONS if options.operations == "all" else bench.chosen_words(options.operations, bench.OPERATIONS, "operation")
@@ -86,7 +94,7 @@ def main() -> None:
         flavour = flavours.find(name)
         for count in bench.chosen_numbers(options.ranks, "number of ranks", 1):
             for preload in ((flavour.preload.name,), (flavour.preload.name, run.HEAP)):
-                rows += compare(console, flavour, preload, options.before.resolve(), count, grid)
+                rows += compare(console, flavour, preload, options.before.resolve(), options.older, count, grid)
     show_lost(console, rows)
 
 
