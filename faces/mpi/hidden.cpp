@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "agreement.hpp"
-#include "engine/segment.hpp"
 #include "progress.hpp"
 
 namespace copse::mpi {
@@ -122,7 +121,6 @@ Hidden::Hidden(MPI_Comm comm, std::vector<int> members, std::uint64_t id)
   if (comm_ == MPI_COMM_NULL) return;
   real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
   live_ones.fetch_add(1);
-  constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);
   tags_of_stream_ = highest_tag() / kStreams / kTagsOfLane * kTagsOfLane;
   free_.fill(~std::uint64_t{0});
 }

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "communicator/bootstrap.hpp"
+#include "engine/segment.hpp"
 #include "real.hpp"
 
 namespace copse::mpi {
+
+// Tags of the calls of a wire, or of one of its lanes: one for each area.
+inline constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);
 
 class Hidden {
  public:

@@ -5,14 +5,11 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/segment.hpp"
-
 namespace copse::mpi {
 namespace {
 
 using engine::Wired;
 
-constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);  // the communicator's own calls have as many
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
 
 // Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than

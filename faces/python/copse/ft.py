@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import files, flavours, paths, plots, quiet
+from . import bench, files, flavours, paths, plots, quiet
 from .bench_report import processor_name
 from .errors import CopseError
 
@@ -41,7 +41,7 @@ TIMEOUT = 600  # seconds of a launch
 class Way:
     title: str
     command: tuple[str, ...]  # to which the class and the number of runs are appended
-    variables: dict[str, str] = field(default_factory=dict, hash=False)
+    environment: dict[str, str]
 
 
 @dataclass
@@ -67,32 +67,23 @@ def built(name: str) -> str:
 
 def ways_of(threads: int, found: list[flavours.Flavour], heap: bool) -> list[Way]:
     upc = built("copse-ft-upc")
-    variables = {"COPSE_UPC_THREADS": str(threads)}
-    ways = [Way(title, (upc,), variables | ({"COPSE_ALGORITHM": forced} if forced else {})) for title, forced in UPC_WAYS.items()]
-    ways.insert(1, Way("UPC, NUMACol, processes", (upc,), variables | {"COPSE_UPC_PROCESSES": str(threads)}))
-    ways.append(Way("OpenMP", (built("copse-ft-openmp"),), {"OMP_NUM_THREADS": str(threads)}))
-    for flavour in found:
-        sides: dict[str, tuple[str, ...]] = {flavour.name: ()}
-        if flavour.preload.exists():
-            sides[f"{flavour.name}+copse"] = (str(flavour.preload),)
-            if heap:
-                sides[f"{flavour.name}+copse+heap"] = (str(flavour.preload), str(paths.PRELOAD_FOLDER / "libcopse-heap.so"))
-        program = flavour.program(SOURCE, "-lfftw3", "-lm")
-        for title, preload in sides.items():
-            variables = {"LD_PRELOAD": ":".join(preload), "COPSE_JOIN": "1"} if preload else {}
-            ways.append(Way(title, tuple(flavour.command(threads, [program], variables=variables)), flavour.environment({})))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    of_upc = clean | {"COPSE_UPC_THREADS": str(threads)}
+    ways = [Way(title, (upc,), of_upc | ({"COPSE_ALGORITHM": forced} if forced else {})) for title, forced in UPC_WAYS.items()]
+    ways.insert(1, Way("UPC, NUMACol, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
+    ways.append(Way("OpenMP", (built("copse-ft-openmp"),), clean | {"OMP_NUM_THREADS": str(threads)}))
+    for side in bench.make_sides(found, heap):
+        program = side.flavour.program(SOURCE, "-lfftw3", "-lm")
+        variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if (preloaded := side.preloaded()) else {}
+        ways.append(Way(side.name, tuple(side.flavour.command(threads, [program], variables=variables)), side.flavour.environment(clean)))
     return ways
 
 
 def launch(way: Way, threads: int, of_class: str, runs: int) -> list[dict]:
     """Returns what the program says of each run."""
     counts = [of_class, str(threads), str(runs)] if way.title == "OpenMP" else [of_class, str(runs)]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
-    environment = clean | way.variables
-    if "PATH" in way.variables:
-        environment["PATH"] = f"{way.variables['PATH']}:{os.environ.get('PATH', os.defpath)}"
     command = [*way.command, *counts]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run(command, env=way.environment, capture_output=True, text=True, timeout=TIMEOUT)
     results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or len(results) != runs or not all(result["verified"] for result in results):
         raise CopseError(f"{way.title}: class {of_class} failed ({(done.stderr + done.stdout).strip()[-300:]})", f"try: {shlex.join(command)}")

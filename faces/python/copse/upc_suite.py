@@ -6,17 +6,16 @@ means. A ratio is another side's time over that of Copse's own choice: above 1, 
 """
 
 import json
-import math
 import os
 import re
 import shlex
 import shutil
-import statistics
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 
 from rich.console import Console
 from rich.table import Table
@@ -111,10 +110,6 @@ class Times:
 
     def best_of_others(self, cell: Cell) -> float:
         return min(value for side, value in self.least[cell].items() if side != OWN) / self.least[cell][OWN]
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, values)))
 
 
 def table_of(times: Times, sides: Sequence[str]) -> Table:
