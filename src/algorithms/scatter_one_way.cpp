@@ -4,8 +4,6 @@
 // exchanges no sizes (docs/decisions/one-way.md). Over several nodes it is scatter, flat.
 // Cost: a + P n b for short blocks; 2 a + n b for long ones
 // Wins: blocks of different lengths, wherever all buffers can be reached
-#include <algorithm>
-
 #include "algorithms/patterns/patterns.hpp"
 
 namespace copse::algorithms {
@@ -14,9 +12,7 @@ plan::Plan scatter_one_way(const Request& request) {
   using plan::Builder;
   plan::Builder builder = request.builder();
   builder.pack(static_cast<std::uint32_t>(request.ranks));
-  const std::vector<int> others = request.others();
-  // All blocks ride together, so they must reach every rank.
-  if (!std::all_of(others.begin(), others.end(), [&](int other) { return builder.shares_memory_with(other); })) {
+  if (!request.shared->nodes().empty()) {  // all blocks ride together, so they must reach every rank
     scatter_down(builder, request.ranks_tree(shape::Form::flat), request.rank, 0);
     return builder.finish();
   }
@@ -28,7 +24,7 @@ plan::Plan scatter_one_way(const Request& request) {
     return builder.finish();
   }
   const plan::Range given = request.block(first, request.ranks - 1);
-  if (!others.empty()) builder.ride(others, {&given, 1});
+  if (request.ranks > 1) builder.ride(request.others(), {&given, 1});
   builder.copy(Builder::output(mine), Builder::input(mine));
   return builder.finish();
 }

@@ -180,6 +180,7 @@ class Walk {
     Ticket progress = 0;
     int first_waiting = -1, last_waiting = -1;  // ranks that wait for this one
     int next_waiting = -1;                      // the next rank that waits for the same one
+    bool receiving = false;  // it waits for a message: only the send wakes it, not every step of the sender
     bool paused = false;
     std::vector<std::size_t> undrained;
     std::vector<std::size_t> expected;  // in the order in which they were expected
@@ -281,7 +282,7 @@ void Walk<Reader>::go(int rank) {
   bool moved = false;
   me.paused = false;
   while (!me.paused && !reader_.enough() && advance(rank)) moved = true;
-  if (me.waits_for >= 0) {
+  if (me.waits_for >= 0 && !me.receiving) {
     Rank& other = ranks_[at(me.waits_for)];
     me.next_waiting = -1;
     (other.first_waiting < 0 ? other.first_waiting : ranks_[at(other.last_waiting)].next_waiting) = rank;
@@ -491,6 +492,10 @@ void Walk<Reader>::send(Rank& me, const Moment& now) {
   if (!reader_.sends(now, number)) return;
   wire_.add(now, reader_.gives(now));
   me.undrained.push_back(number);
+  Rank& receiver = ranks_[at(now.step->peer)];
+  if (!receiver.receiving || receiver.waits_for != now.rank) return;
+  receiver.receiving = false;
+  wake(now.step->peer);
 }
 
 template <class Reader>
@@ -513,6 +518,7 @@ bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   const std::int32_t number = wire_.take(now.step->peer, now.rank, now.step->area);
   if (number < 0) {
     me.waits_for = now.step->peer;
+    me.receiving = true;
     return false;
   }
   Message& message = wire_.message(at(number));

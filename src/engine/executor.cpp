@@ -65,8 +65,7 @@ inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t t
 }
 
 void Executor::publish(const Op& op, const Call& call, std::uint64_t ticket) {
-  const Addresses& mine = operands_.publication(call);
-  std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, mine.published());
+  operands_.publish(call, op.ring[ticket & signals_.mask()].payload);
   signals_.post_whole(op.ring, ticket);
 }
 

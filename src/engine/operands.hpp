@@ -39,7 +39,6 @@ struct Addresses {
 
   static constexpr std::int32_t kStays = -1, kBehind = kSlotClasses;
   static constexpr std::size_t kHead = 24;
-  [[nodiscard]] std::size_t published() const { return ride == kStays ? sizeof *this : kHead; }
 };
 static_assert(offsetof(Addresses, input) == Addresses::kHead && sizeof(Addresses) <= plan::kLinePayloadBytes);
 
@@ -61,8 +60,8 @@ class Operands {
   [[nodiscard]] bool has_much() const { return scratch_.size() > kScratchKept; }
   void shrink();
 
-  // publication() returns what this rank publishes, and take_publication() takes what another rank has published.
-  const Addresses& publication(const Call& call);
+  // publish() writes what this rank publishes, and take_publication() takes what another rank has published.
+  void publish(const Call& call, std::byte* payload);
   const Addresses& take_publication(int rank, const std::byte* payload);
   [[nodiscard]] const Addresses& of(int rank) const { return addresses_[static_cast<std::size_t>(rank)]; }
   // Tells whether the values of all ranks ride in this call. This is known once all publications have been taken.
