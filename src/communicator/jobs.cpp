@@ -237,7 +237,9 @@ Outcome Communicator::State::advance_untold(Job& job, bool polling) {
     bind(job);
   }
   if (job.stage == Job::Stage::running) {
-    job.outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
+    const bool whole = !polling && job.now.call.order == nullptr && !seat.executor->has_begun();
+    job.outcome = whole ? seat.executor->run(*job.now.program, job.now.call)
+                        : seat.executor->advance(*job.now.program, job.now.call, polling);
     if (job.outcome != Outcome::done) return job.outcome;
     job.stage = Job::Stage::over;
     if (algorithms::traits_of(arguments.collective).reduces && displaced(arguments) && !job.aside.memory.empty())

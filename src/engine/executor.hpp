@@ -59,6 +59,7 @@ class Executor {
   // Continues a call as far as it gets, or begins it. With `polling`, it never waits. As long as the outcome is `pending`,
   // the caller must call this again with the same arguments, and no other call may begin in between.
   Outcome advance(const Program& program, const Call& call, bool polling);
+  [[nodiscard]] bool has_begun() const { return standing_.begun; }  // whether advance() has begun a call that has not ended
   // Says that this rank does not make the call with this number, which the others may make. Ranks whose part depends on this
   // one end the call as `refused`. This works only without a wire.
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }

@@ -107,7 +107,10 @@ Located Operands::block(const Ref& ref, const Call& call, const Fragment& fragme
 }
 
 Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment& fragment, std::uint32_t number) {
-  const auto nth = [number](std::uint32_t first, std::uint32_t end) { return end == 0 ? first + number : (first + number) % end; };
+  const auto nth = [number](std::uint32_t first, std::uint32_t end) {
+    const std::uint32_t n = first + number;
+    return end == 0 || n < end ? n : n % end;  // a division would take as long as a short copy
+  };
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
