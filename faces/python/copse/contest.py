@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from . import bench, files, flavours, native, paths, run
+from . import bench, files, flavours, native, paths, run, variables
 from .errors import CopseError
 
 SCHEMA = "copse-tuning/1"
@@ -119,7 +119,7 @@ def candidates(spot: Spot, ranks: int, reach: str) -> list[Way]:
 def chosen(spot: Spot, ranks: int, reach: str) -> Way | None:
     """Returns what Copse chooses by itself, or None if that depends on what it measures when a communicator is made."""
     turns = ["--turns"] if ranks > len(os.sched_getaffinity(0)) else []
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    plain = variables.without()
     ways = set()
     for more in ([], ["--dear-kernel"]):
         [found] = native.query("explain", *question(spot), "-n", str(ranks), "--reach", reach, *turns, *more, environment=plain)
@@ -204,23 +204,23 @@ class Contest:
     def name(self) -> str:
         return f"{self.side.name}, {self.ranks} ranks"
 
-    def launch(self, name: str, ways: Ways, batches: int, seconds: float, **variables: str) -> Times:
+    def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
         """Runs the benchmark once, each spot by its way, or by default."""
-        readings = self.journal.launch(f"{self.name}: {name}", lambda: self._measure(ways, batches, seconds, variables))
+        readings = self.journal.launch(f"{self.name}: {name}", lambda: self._measure(ways, batches, seconds, ours))
         times = Times()
         for call, size, mode, us in readings:
             spot = Spot(call, size)
             times.add(ways.get(spot, DEFAULT), (spot, mode), us)
         return times
 
-    def _measure(self, ways: Ways, batches: int, seconds: float, variables: Mapping[str, str]) -> list:
+    def _measure(self, ways: Ways, batches: int, seconds: float, ours: Mapping[str, str]) -> list:
         calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
         program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
         program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "contest.json"
             write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])
-            printed = self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **variables})
+            printed = self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **ours})
         rows = csv.DictReader(line for line in printed.splitlines() if not line.startswith("#"))
         return [(row["call"], int(row["bytes"]), row["mode"], float(row["us"])) for row in rows]
 

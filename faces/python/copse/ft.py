@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,9 +17,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import bench, files, flavours, paths, plots, quiet
+from . import bench, files, flavours, paths, plots, quiet, variables
 from .bench_report import processor_name
 from .errors import CopseError
+from .tables import output_of
 
 SOURCE = paths.ROOT / "bench" / "ft" / "ft_mpi.c"
 PROGRAMS = paths.BUILD / "release" / "bin"
@@ -67,15 +67,15 @@ def built(name: str) -> str:
 
 def ways_of(threads: int, found: list[flavours.Flavour], heap: bool) -> list[Way]:
     upc = built("copse-ft-upc")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    clean = variables.without()
     of_upc = clean | {"COPSE_UPC_THREADS": str(threads)}
     ways = [Way(title, (upc,), of_upc | ({"COPSE_ALGORITHM": forced} if forced else {})) for title, forced in UPC_WAYS.items()]
     ways.insert(1, Way("UPC, NUMACol, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
     ways.append(Way("OpenMP", (built("copse-ft-openmp"),), clean | {"OMP_NUM_THREADS": str(threads)}))
     for side in bench.make_sides(found, heap):
         program = side.flavour.program(SOURCE, "-lfftw3", "-lm")
-        variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if (preloaded := side.preloaded()) else {}
-        ways.append(Way(side.name, tuple(side.flavour.command(threads, [program], variables=variables)), side.flavour.environment(clean)))
+        ours = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if (preloaded := side.preloaded()) else {}
+        ways.append(Way(side.name, tuple(side.flavour.command(threads, [program], variables=ours)), side.flavour.environment(clean)))
     return ways
 
 
@@ -83,10 +83,10 @@ def launch(way: Way, threads: int, of_class: str, runs: int) -> list[dict]:
     """Returns what the program says of each run."""
     counts = [of_class, str(threads), str(runs)] if way.title == "OpenMP" else [of_class, str(runs)]
     command = [*way.command, *counts]
-    done = subprocess.run(command, env=way.environment, capture_output=True, text=True, timeout=TIMEOUT)
-    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or len(results) != runs or not all(result["verified"] for result in results):
-        raise CopseError(f"{way.title}: class {of_class} failed ({(done.stderr + done.stdout).strip()[-300:]})", f"try: {shlex.join(command)}")
+    output = output_of(f"{way.title}, class {of_class},", command, way.environment, TIMEOUT)
+    results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    if len(results) != runs or not all(result["verified"] for result in results):
+        raise CopseError(f"{way.title}: class {of_class} has wrong sums: {output.strip()[-300:]}", f"try: {shlex.join(command)}")
     return results
 
 

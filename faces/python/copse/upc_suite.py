@@ -20,7 +20,7 @@ from statistics import geometric_mean
 from rich.console import Console
 from rich.table import Table
 
-from . import files, paths, plots, quiet
+from . import files, paths, plots, quiet, variables
 from .bench_report import processor_name, size_text
 from .errors import CopseError
 
@@ -70,7 +70,7 @@ def shmem_program() -> Path | None:
 
 
 def launch(side: str, program: Path, threads: int, sizes: Sequence[int]) -> dict[tuple[str, int], tuple[float, float]]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("COPSE_")}
+    clean = variables.without()
     if side == SHMEM:
         crowded = threads > len(os.sched_getaffinity(0))
         options = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none"] if crowded else []

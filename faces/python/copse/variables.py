@@ -10,13 +10,17 @@ from .errors import CopseError
 PREFIX = "COPSE_"
 
 
+def without() -> dict[str, str]:
+    """Returns this process's environment without them."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+
+
 def table() -> list[dict[str, str]]:
     """Returns a row for each variable: `name`, `values`, `default`, `meaning`, as the native code defines them.
 
     The helper does not see the caller's COPSE_* variables, so that a wrong one cannot stop it.
     """
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    return native.query("env", environment=clean)
+    return native.query("env", environment=without())
 
 
 def check(environment: Mapping[str, str]) -> None:
