@@ -128,7 +128,7 @@ Outcome Communicator::State::run_without_sizes(Route& route, const Arguments& ar
   const engine::Program& program = routes.program(route, arguments.root);
   const Outcome outcome = run_now(arguments.collective, route, program, call);
   if (outcome == Outcome::done && program.together && !seat.executor->all_rode()) [[unlikely]] {
-    spare.arguments = arguments;
+    spare.arguments = &arguments;
     spare.number = calls;
     spare.outcome = Outcome::pending;
     spare.cut_off = {};
@@ -195,7 +195,7 @@ Progress::Went Communicator::State::go_on(bool helper) {
 // Tells whether Copse's own thread may move this job on. A user's operator expects to be called in the user's threads, and the
 // MPI may expect to be called in only one of them.
 bool Communicator::State::is_for_helper(const Job& job) const {
-  const bool users = job.arguments.combine != nullptr && job.arguments.combine->user != nullptr;
+  const bool users = job.arguments->combine != nullptr && job.arguments->combine->user != nullptr;
   return !users && (group->wire == nullptr || group->progress->any_thread_may_send());
 }
 
@@ -271,8 +271,8 @@ std::shared_ptr<Job> Communicator::start(const Arguments& arguments) {
 void Communicator::start(const std::shared_ptr<Job>& job, const Arguments& arguments) {
   State& state = *state_;
   job->number = ++state.calls;
-  job->arguments.collective = arguments.collective;
-  Arguments kept = arguments;
+  Arguments& kept = job->kept.arguments;
+  kept = arguments;
   const auto keep = [&](const Block*& blocks, std::vector<Block>& copies) {
     if (blocks == nullptr) return;
     copies.assign(blocks, blocks + state.ranks);

@@ -141,7 +141,7 @@ std::string Communicator::who_has_ended() const {
 }
 
 std::string Communicator::explain(Outcome outcome, const Job* job) const {
-  const Collective collective = job != nullptr ? job->arguments.collective : state_->running;
+  const Collective collective = job != nullptr ? job->arguments->collective : state_->running;
   const std::string call = std::string(algorithms::name_of(collective)) + " among " + std::to_string(state_->ranks) + " ranks";
   const auto& cut_off = (job != nullptr ? *job : state_->spare).cut_off;
   const int lost = state_->seat.executor->lost_rank();

@@ -24,7 +24,7 @@ struct Pair {
 };
 
 struct Job {
-  Arguments arguments;
+  const Arguments* arguments = &kept.arguments;  // stay as they are until the job is over
   std::uint64_t number = 0;  // see engine::Call
   enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
   struct Running {  // what runs in this stage
@@ -33,7 +33,8 @@ struct Job {
     const engine::Program* program = nullptr;
   } now;
   engine::Order order;  // of the call, where the communicator has helpers
-  struct Kept {  // copies of what the arguments of a started call refer to
+  struct Kept {  // copies of a started call's arguments and of what they refer to
+    Arguments arguments;
     engine::Combine combine;
     std::array<std::vector<Block>, 2> tables;
   } kept;

@@ -23,15 +23,16 @@ inline bool has_output(const Arguments& arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
 }
 
-inline engine::Call call_of(const Arguments& arguments, const Group& group) {
-  engine::Call call;
+// Describes a call. It is not returned: if a structure that has just been written in parts is copied, the processor waits for
+// all stores before, among them a line that another core holds.
+inline void describe(engine::Call& call, const Arguments& arguments, const Group& group) {
+  call = {};
   const bool has_part = !group.is_helper();
   if (has_part && has_input(arguments, group.rank)) call.input = arguments.input;
   if (has_part && has_output(arguments, group.rank)) call.output = arguments.output;
   call.count = arguments.count;
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;
-  return call;
 }
 
 // Makes a call on a communicator of one rank. Its only block is where it belongs, or is copied there.
@@ -57,11 +58,10 @@ void run_alone(const Arguments& arguments) {
 
 void Communicator::State::begin(Job& job, const Arguments& arguments) {
   running = arguments.collective;
-  job.arguments = arguments;
+  job.arguments = &arguments;
   job.outcome = Outcome::pending;
   job.sizes.known.clear();
   job.cut_off = {};
-  job.now = {};
   job.seconds = 0;
   job.stage = Job::Stage::running;
   if (ranks == 1) {
@@ -112,7 +112,8 @@ void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective,
 // Returns a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
 // else.
 engine::Call Communicator::State::call_without_sizes(const Route& route, const Arguments& arguments) const {
-  engine::Call call = call_of(arguments, *group);
+  engine::Call call;
+  describe(call, arguments, *group);
   call.ragged = call.one_way = true;
   call.own = arguments.count;
   call.ride_bytes = route.decision.ride_bytes;
@@ -129,7 +130,7 @@ engine::Call Communicator::State::call_without_sizes(const Route& route, const A
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
 // own; in other calls, the input does.
 void Communicator::State::set_aside(Job& job) const {
-  const Arguments& arguments = job.arguments;
+  const Arguments& arguments = *job.arguments;
   const std::size_t size = arguments.element_bytes;
   if (algorithms::traits_of(arguments.collective).reduces) {
     const std::size_t count = arguments.ragged ? job.sizes.known[static_cast<std::size_t>(rank)] : job.now.call.count;
@@ -156,17 +157,17 @@ void Communicator::State::set_aside(Job& job) const {
 }
 
 // Tells whether the call is one that run() makes on ranks where it is not in place. Then it must run in the same way here.
-bool Communicator::State::runs_as_blocking(const Job& job) const { return &job == &spare && !job.arguments.ragged; }
+bool Communicator::State::runs_as_blocking(const Job& job) const { return &job == &spare && !job.arguments->ragged; }
 
 Route& Communicator::State::route_of(const Job& job) {
-  Route& chosen = routes.find(job.arguments, job.now.call.count);
+  Route& chosen = routes.find(*job.arguments, job.now.call.count);
   if (!runs_as_blocking(job) || !routes.is_on_trial(job.number, chosen.kind)) return chosen;
   return routes.way(chosen.kind, routes.lessons().way(job.number, chosen.kind));
 }
 
 void Communicator::State::bind(Job& job) {
-  const Arguments& arguments = job.arguments;
-  job.now.call = call_of(arguments, *group);
+  const Arguments& arguments = *job.arguments;
+  describe(job.now.call, arguments, *group);
   job.now.call.number = job.number;
   job.stage = Job::Stage::running;
   if (arguments.ragged) {
@@ -206,7 +207,7 @@ Outcome Communicator::State::advance(Job& job, bool polling) {
     job.stage = Job::Stage::over;
     return Outcome::done;
   }
-  running = job.arguments.collective;
+  running = job.arguments->collective;
   if (!traced) return advance_untold(job, polling);
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = advance_untold(job, polling);
@@ -218,7 +219,7 @@ Outcome Communicator::State::advance(Job& job, bool polling) {
 }
 
 Outcome Communicator::State::advance_untold(Job& job, bool polling) {
-  const Arguments& arguments = job.arguments;
+  const Arguments& arguments = *job.arguments;
   if (job.stage == Job::Stage::exchanging) {
     const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
@@ -252,7 +253,7 @@ Outcome Communicator::State::advance_untold(Job& job, bool polling) {
 // Returns the outcome of a call that came to its end. In a gather or scatter, only the root sees both what is given and how
 // much room there is for it.
 Outcome Communicator::State::verdict(Job& job) const {
-  const Arguments& arguments = job.arguments;
+  const Arguments& arguments = *job.arguments;
   if (job.now.call.one_way) {
     job.cut_off = seat.executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;

@@ -40,7 +40,7 @@ Size Communicator::State::size_of(const Arguments& arguments) const {
 }
 
 void Communicator::State::tell_size(Job& job) {
-  job.sizes.mine = size_of(job.arguments);
+  job.sizes.mine = size_of(*job.arguments);
   job.sizes.told.resize(static_cast<std::size_t>(ranks));
   ask(job, Job::Stage::exchanging, Collective::allgather, &job.sizes.mine, job.sizes.told.data(), sizeof job.sizes.mine);
 }
@@ -73,7 +73,7 @@ void Communicator::State::compare_pairs(Job& job) {
   job.sizes.pairs.resize(2 * static_cast<std::size_t>(ranks));
   Pair* const own = job.sizes.pairs.data() + ranks;
   for (int other = 0; other < ranks; ++other)
-    own[other] = {job.arguments.input_blocks[other].count, job.arguments.output_blocks[other].count};
+    own[other] = {job.arguments->input_blocks[other].count, job.arguments->output_blocks[other].count};
   ask(job, Job::Stage::comparing, Collective::alltoall, own, job.sizes.pairs.data(), sizeof(Pair));
 }
 
@@ -88,11 +88,13 @@ void Communicator::State::clip_pairs(Job& job) const {
   };
   for (int other = 0; other < ranks; ++other) {
     const std::size_t given = job.sizes.pairs[static_cast<std::size_t>(other)].gives,
-                      room = job.arguments.output_blocks[other].count;
+                      room = job.arguments->output_blocks[other].count;
     if (given > room && job.cut_off.from < 0) job.cut_off = {other, rank, given, room};
   }
-  clip(job.arguments.input_blocks, job.kept.tables[0], [](const Pair& pair) { return pair.takes; });
-  clip(job.arguments.output_blocks, job.kept.tables[1], [](const Pair& pair) { return pair.gives; });
+  if (job.arguments != &job.kept.arguments) job.kept.arguments = *job.arguments;
+  job.arguments = &job.kept.arguments;
+  clip(job.kept.arguments.input_blocks, job.kept.tables[0], [](const Pair& pair) { return pair.takes; });
+  clip(job.kept.arguments.output_blocks, job.kept.tables[1], [](const Pair& pair) { return pair.gives; });
 }
 
 }  // namespace copse::communicator
