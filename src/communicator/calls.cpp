@@ -121,8 +121,9 @@ void Communicator::State::agree() {
 }
 
 // Runs a call in which every rank tells the sizes of its blocks only to those whom they concern.
-Outcome Communicator::State::run_without_sizes(Route& route, const Arguments& arguments) {
-  engine::Call call = call_without_sizes(route, arguments);
+Outcome Communicator::State::run_without_sizes(Untold& untold, const Arguments& arguments) {
+  auto& [route, call] = untold;
+  describe_without_sizes(call, arguments);
   call.number = calls;
   fetch_ahead(call);
   const engine::Program& program = routes.program(route, arguments.root);
@@ -227,7 +228,8 @@ Outcome Communicator::run(const Arguments& arguments) {
     }
     if (arguments.ragged && state.ranks > 1 && !displaced(arguments) &&
         !algorithms::traits_of(arguments.collective).sizes_known()) {
-      if (Route* const route = state.routes.without_sizes(arguments.collective)) return state.run_without_sizes(*route, arguments);
+      if (Untold* const untold = state.routes.without_sizes(arguments.collective))
+        return state.run_without_sizes(*untold, arguments);
     }
     state.spare.number = state.calls;
     state.begin(state.spare, arguments);

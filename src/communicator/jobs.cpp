@@ -26,10 +26,9 @@ inline bool has_output(const Arguments& arguments, int rank) {
 // Describes a call. It is not returned: if a structure that has just been written in parts is copied, the processor waits for
 // all stores before, among them a line that another core holds.
 inline void describe(engine::Call& call, const Arguments& arguments, const Group& group) {
-  call = {};
   const bool has_part = !group.is_helper();
-  if (has_part && has_input(arguments, group.rank)) call.input = arguments.input;
-  if (has_part && has_output(arguments, group.rank)) call.output = arguments.output;
+  call.input = has_part && has_input(arguments, group.rank) ? arguments.input : nullptr;
+  call.output = has_part && has_output(arguments, group.rank) ? arguments.output : nullptr;
   call.count = arguments.count;
   call.element_bytes = arguments.element_bytes;
   call.combine = arguments.combine;
@@ -84,8 +83,9 @@ void Communicator::State::begin(Job& job, const Arguments& arguments) {
     known(algorithms::one_for_each(traits.input) ? arguments.input_blocks : arguments.output_blocks);
     return bind(job);
   }
-  if (Route* const route = routes.without_sizes(arguments.collective)) {
-    job.now = {call_without_sizes(*route, arguments), route, &routes.program(*route, arguments.root)};
+  if (Untold* const untold = routes.without_sizes(arguments.collective)) {
+    job.now = {untold->call, &untold->route, &routes.program(untold->route, arguments.root)};
+    describe_without_sizes(job.now.call, arguments);
     job.now.call.number = job.number;
     if (job.now.program->together) job.stage = Job::Stage::exchanging;
     if (displaced(arguments)) set_aside(job);
@@ -109,22 +109,17 @@ void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective,
   routes.set_cut(job.now.call, route);
 }
 
-// Returns a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
+// Describes a call in which every rank tells the sizes of the blocks that it gives to those whom they concern, and to nobody
 // else.
-engine::Call Communicator::State::call_without_sizes(const Route& route, const Arguments& arguments) const {
-  engine::Call call;
+void Communicator::State::describe_without_sizes(engine::Call& call, const Arguments& arguments) const {
   describe(call, arguments, *group);
-  call.ragged = call.one_way = true;
   call.own = arguments.count;
-  call.ride_bytes = route.decision.ride_bytes;
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
-  if (!traits.rooted() || arguments.root == rank) {
-    call.input_blocks = arguments.input_blocks;
-    call.output_blocks = arguments.output_blocks;
-    call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
-  }
+  const bool sees_all = !traits.rooted() || arguments.root == rank;
+  call.input_blocks = sees_all ? arguments.input_blocks : nullptr;
+  call.output_blocks = sees_all ? arguments.output_blocks : nullptr;
+  if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
   if (traits.pairs()) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
-  return call;
 }
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its
@@ -167,6 +162,7 @@ Route& Communicator::State::route_of(const Job& job) {
 
 void Communicator::State::bind(Job& job) {
   const Arguments& arguments = *job.arguments;
+  job.now.call = {};
   describe(job.now.call, arguments, *group);
   job.now.call.number = job.number;
   job.stage = Job::Stage::running;

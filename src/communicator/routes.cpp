@@ -243,15 +243,17 @@ void Routes::open(Route& route, Collective collective) {
                               std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
-Route* Routes::without_sizes(Collective collective) {
-  std::unique_ptr<Route>& known = without_sizes_[static_cast<std::size_t>(collective)];
+Untold* Routes::without_sizes(Collective collective) {
+  std::unique_ptr<Untold>& known = without_sizes_[static_cast<std::size_t>(collective)];
   if (!known) {
     const auto decision = choose::without_sizes(group_->settings, group_->terms.situation, collective);
     if (!decision) return nullptr;
-    auto route = std::make_unique<Route>();
-    route->decision = *decision;
-    open(*route, collective);
-    known = std::move(route);
+    auto untold = std::make_unique<Untold>();
+    untold->route.decision = *decision;
+    open(untold->route, collective);
+    untold->call.ragged = untold->call.one_way = true;
+    untold->call.ride_bytes = decision->ride_bytes;
+    known = std::move(untold);
   }
   return known.get();
 }

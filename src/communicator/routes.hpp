@@ -29,6 +29,12 @@ struct Route {
   std::uint64_t calls = 0, bytes = 0;
 };
 
+// What runs calls of a collective whose sizes not all ranks know.
+struct Untold {
+  Route route;
+  engine::Call call;  // the last one; the next one differs in arguments and number
+};
+
 // What was decided for the last call of a collective. Most calls are like the last one.
 struct Recent {
   std::size_t count = 0, element_bytes = 0;
@@ -67,7 +73,7 @@ class Routes {
     return find(arguments.collective, needs_of(arguments), count * arguments.element_bytes, is_inexact(arguments));
   }
   // Returns what runs a call with sizes that not all ranks know, or null if the sizes must be exchanged first.
-  Route* without_sizes(algorithms::Collective collective);
+  Untold* without_sizes(algorithms::Collective collective);
 
   // Returns the program for a call. `settled` says that no call is under way, so that a program may be dropped to make room for
   // this one.
@@ -155,7 +161,7 @@ class Routes {
   std::array<Recent, algorithms::kCollectives> recent_;
   // An entry is made when its collective is first called, because most lanes see one collective.
   std::array<std::unique_ptr<OfCollective>, algorithms::kCollectives> routes_;
-  std::array<std::unique_ptr<Route>, algorithms::kCollectives> without_sizes_;
+  std::array<std::unique_ptr<Untold>, algorithms::kCollectives> without_sizes_;
   std::map<std::tuple<const algorithms::Algorithm*, plan::Carrier, int, int, unsigned>, engine::Program> programs_;
   std::unique_ptr<Relaxed> relaxed_;
   std::list<Permuted> permuted_;  // the one used last comes first

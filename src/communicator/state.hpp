@@ -56,7 +56,7 @@ struct Communicator::State final : Progress::Task {
   Outcome run_specially(const Arguments& arguments, const Recent& known);
   void agree();
   Outcome run_now(algorithms::Collective collective, const Route& route, const engine::Program& program, const engine::Call& call);
-  Outcome run_without_sizes(Route& route, const Arguments& arguments);
+  Outcome run_without_sizes(Untold& untold, const Arguments& arguments);
   Progress::Went go_on(bool helper) override;
   [[nodiscard]] bool is_for_helper(const Job& job) const;
   bool has_ended(const Job& job);
@@ -70,7 +70,7 @@ struct Communicator::State final : Progress::Task {
   // jobs.cpp
   void begin(Job& job, const Arguments& arguments);
   void ask(Job& job, Job::Stage stage, algorithms::Collective collective, const void* input, void* output, std::size_t bytes);
-  [[nodiscard]] engine::Call call_without_sizes(const Route& route, const Arguments& arguments) const;
+  void describe_without_sizes(engine::Call& call, const Arguments& arguments) const;
   [[nodiscard]] bool runs_as_blocking(const Job& job) const;
   [[nodiscard]] Route& route_of(const Job& job);
   void bind(Job& job);
