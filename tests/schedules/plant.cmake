@@ -18,8 +18,8 @@ function(plant file fault old new)
 endfunction()
 
 plant(executor.cpp "addresses posted before they are written"
-  "  std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, mine.published())"
-  "  if (PLANTED) signals_.post(op.ring, ticket, 0);\n  std::memcpy(op.ring[ticket & signals_.mask()].payload, &mine, mine.published())")
+  "  operands_.publish(call, op.ring[ticket & signals_.mask()].payload)"
+  "  if (PLANTED) signals_.post(op.ring, ticket, 0);\n  operands_.publish(call, op.ring[ticket & signals_.mask()].payload)")
 plant(signals.cpp "a ring acquired a ticket early"
   "const std::uint64_t previous = ticket - depth" "const std::uint64_t previous = ticket - depth - (PLANTED ? 1 : 0)")
 plant(signals.cpp "only the first rank is waited for before memory of an earlier call is written"
