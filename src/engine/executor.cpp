@@ -192,8 +192,7 @@ Outcome Executor::run(const Program& program, const Call& call) {
     return advance(program, call, false);
   const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
   const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
-  if (!one || !native ||
-      call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) >= movement_.streams_from())
+  if (!one || !native || call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) >= movement_.streams_from())
     return advance(program, call, false);
   fragments_ = 1;
   signals_.refusals().note_begun(call.number, signals_.ticket());
