@@ -23,8 +23,8 @@ inline bool has_output(const Arguments& arguments, int rank) {
   return algorithms::traits_of(arguments.collective).has_output(rank, arguments.root);
 }
 
-// Describes a call. It is not returned: if a structure that has just been written in parts is copied, the processor waits for
-// all stores before, among them a line that another core holds.
+// Writes into a call what follows from its arguments alone. The call is not returned: if a structure that has just been written in
+// parts is copied, the processor waits for all stores before, among them a line that another core holds.
 inline void describe(engine::Call& call, const Arguments& arguments, const Group& group) {
   const bool has_part = !group.is_helper();
   call.input = has_part && has_input(arguments, group.rank) ? arguments.input : nullptr;

@@ -30,8 +30,7 @@ void Operands::publish(const Call& call, std::byte* payload) {
   mine.output_blocks = reinterpret_cast<std::uintptr_t>(call.output_blocks);
   mine.scratch_stride = scratch_stride_;
   mine.told = call.told;
-  // Each size is known when this is compiled. Otherwise gcc writes `rep movs`, which waits until all lines stored before have
-  // been won from other cores.
+  // Each size is known when this is compiled, so that each copy is a few moves.
   if (mine.ride == Addresses::kStays) std::memcpy(payload, &mine, sizeof mine);
   else std::memcpy(payload, &mine, Addresses::kHead);
 }

@@ -86,7 +86,7 @@ def launch(way: Way, threads: int, of_class: str, runs: int) -> list[dict]:
     output = output_of(f"{way.title}, class {of_class},", command, way.environment, TIMEOUT)
     results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if len(results) != runs or not all(result["verified"] for result in results):
-        raise CopseError(f"{way.title}: class {of_class} has wrong sums: {output.strip()[-300:]}", f"try: {shlex.join(command)}")
+        raise CopseError(f"{way.title}: class {of_class} has wrong or missing results: {output.strip()[-300:]}", f"try: {shlex.join(command)}")
     return results
 
 
