@@ -24,6 +24,11 @@ struct Pair {
 };
 
 struct Job {
+  struct Kept {  // copies of a started call's arguments and of what they refer to
+    Arguments arguments;
+    engine::Combine combine;
+    std::array<std::vector<Block>, 2> tables;
+  } kept;
   const Arguments* arguments = &kept.arguments;  // stay as they are until the job is over
   std::uint64_t number = 0;  // see engine::Call
   enum class Stage : std::uint8_t { refusing, exchanging, comparing, running, over } stage = Stage::over;
@@ -33,11 +38,6 @@ struct Job {
     const engine::Program* program = nullptr;
   } now;
   engine::Order order;  // of the call, where the communicator has helpers
-  struct Kept {  // copies of a started call's arguments and of what they refer to
-    Arguments arguments;
-    engine::Combine combine;
-    std::array<std::vector<Block>, 2> tables;
-  } kept;
   struct Sizes {
     std::vector<std::size_t> known;  // elements of every rank's block
     Size mine;
