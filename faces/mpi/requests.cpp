@@ -68,7 +68,11 @@ void prepare_requests() {
   progress()->set_other(poke_mpi);
   int level = MPI_THREAD_SINGLE;
   real().Query_thread_(&level);
-  if (level == MPI_THREAD_MULTIPLE) progress()->let_any_thread_send();
+  if (level == MPI_THREAD_MULTIPLE) {
+    progress()->let_any_thread_send();
+  } else {
+    progress()->take_one_thread();
+  }
   if (!settings().progress_thread) return;
   note("progress", !progress()->ask_for_help()    ? "only in calls: the system could not create a thread"
                    : level == MPI_THREAD_MULTIPLE ? "by a thread of Copse's own"

@@ -86,6 +86,8 @@ void Judge::returns(const Moment& now) {
     state.returns[at(now.rank)] = clocks_.now(now.rank);
   }
   if (now.call > 0 && job(now.call - 1).fenced_out) check_fence(now, calls_[now.call - 1].returns, "returned");
+  // Calls of other streams use the memory of the scratches next.
+  for (const Memory& scratch : store_.scratches_of(now.rank)) touch_buffer(now, scratch, "scratch");
   const bool last = ++state.returned == script_.ranks();
   if (call.modes.out == plan::Sync::mine) {
     check_result(now);
@@ -122,7 +124,7 @@ void Judge::abandons(const Moment& now, const Moment& begun) {
 }
 
 // Acts as the caller, which reads and overwrites its buffers as soon as it has them back.
-void Judge::touch_buffer(const Moment& now, Memory& memory, const char* name) {
+void Judge::touch_buffer(const Moment& now, const Memory& memory, const char* name) {
   for (std::uint32_t i = 0; i < memory.size; ++i) {
     ++report_.verdict.accesses;
     if (const auto other = order_.write(now.rank, store_.atoms_of(memory)[i].accesses)) {

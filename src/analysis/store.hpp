@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,11 @@ class Store {
 
   [[nodiscard]] Buffer& buffer_of(std::size_t call, int rank, bool output) {
     return buffers_[(call * at(script_.ranks()) + at(rank)) * 2 + (output ? 1 : 0)];
+  }
+  // Returns all scratches of a rank.
+  [[nodiscard]] std::span<const Memory> scratches_of(int rank) const {
+    const std::size_t each = scratches_.size() / at(script_.ranks());
+    return std::span(scratches_).subspan(at(rank) * each, each);
   }
   [[nodiscard]] Atom* atoms_of(const Memory& memory) { return atoms_.data() + memory.first; }
   void resize(Memory& memory, std::uint32_t size);  // keeps the contents

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "communicator/card.hpp"
 #include "communicator/state.hpp"
@@ -41,6 +42,7 @@ Trace Communicator::trace() const {
   return all;
 }
 
+void Communicator::let_rest() { state_->group->progress->let_rest(); }
 void Communicator::give_up() { state_->seat.executor->give_up(); }
 std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
@@ -55,6 +57,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   communicator->state_->seat.executor = std::move(founded.executor);
   communicator->state_->trace.start = std::move(founded.start);
   communicator->state_->begin_in(std::move(founded.group));
+  if (communicator->state_->group->progress->has_one_thread()) communicator->let_rest();
   return communicator;
 }
 
@@ -82,9 +85,15 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   group = std::move(joined);
   rank = group->rank;
   ranks = group->ranks;
+  group->progress->add(*this);
   traced = group->settings.trace;
   routes.begin(*group, *seat.executor, trace,
                group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1 && group->settings.helpers == 0);
+}
+
+void Communicator::State::rest() {
+  if (std::exchange(rested.asked, calls) != calls || rested.taken == calls || failure.outcome != Outcome::done) return;
+  if (group->wire == nullptr && seat.executor->give_memory_back()) rested.taken = calls;
 }
 
 Communicator::State::~State() {

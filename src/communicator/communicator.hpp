@@ -90,6 +90,11 @@ class Communicator {
   // Tells whether all ranks say `yes`. This is collective, as create() is. Returns false if the ranks cannot be gathered.
   bool all_say(bool yes);
 
+  // Lets the communicators of this rank with the same Progress give back memory, if they have made no call since this was called
+  // last. They get it again with their next call. No other thread may be in their calls. create() does this itself where the
+  // Progress has one thread.
+  void let_rest();
+
   // Tells whether started calls are under way in this stream or one beside it.
   [[nodiscard]] bool under_way() const;
 

@@ -229,6 +229,7 @@ std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& wher
   if (terms.tuning.heap_only) executor->publish_from_heap_only();
   executor->stream_from(terms.tuning.stream_from);
   executor->store_slots(terms.tuning.slots);
+  executor->share_scratches(progress->scratches());
   return executor;
 }
 

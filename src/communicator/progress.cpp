@@ -2,6 +2,7 @@
 #include "communicator/progress.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace copse::communicator {
 
@@ -52,9 +53,24 @@ bool Progress::any_of(const void* whole) {
   return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task* task) { return task->whole() == whole; });
 }
 
+void Progress::add(Task& task) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    known_.push_back(&task);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void Progress::let_rest() {
+  const std::lock_guard lock(mutex_);
+  for (Task* each : known_)
+    if (!each->under_way()) each->rest();
+}
+
 void Progress::remove(Task& task) {
   {
     const std::lock_guard lock(mutex_);
+    std::erase(known_, &task);
     std::erase(tasks_, &task);
     count_.store(tasks_.size());
   }

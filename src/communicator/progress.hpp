@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "communicator/mover.hpp"
+#include "engine/scratch.hpp"
 #include "engine/signal/wait.hpp"
 
 namespace copse::communicator {
@@ -33,6 +34,9 @@ class Progress {
 
    private:
     friend class Progress;
+    // Gives back memory that the task does not need now, if it has done nothing since this was called last. Nothing is under way,
+    // and the owner is not in the task.
+    virtual void rest() = 0;
     // Goes on as far as it gets without waiting. Returns `over` if nothing is left. Only a thread that has the turn calls this.
     // With `helper`, that is Copse's own thread, which must leave alone what the program may expect to run in its own threads.
     virtual Went go_on(bool helper) = 0;
@@ -51,6 +55,9 @@ class Progress {
   // Says that every thread may use the wire, Copse's own included.
   void let_any_thread_send() { any_thread_may_send_ = true; }
   [[nodiscard]] bool any_thread_may_send() const { return any_thread_may_send_; }
+  // Says that no two threads of this rank are in calls at a time.
+  void take_one_thread() { one_thread_ = true; }
+  [[nodiscard]] bool has_one_thread() const { return one_thread_; }
   // Says that ranks outnumber processors. Whoever waits then gets out of the way.
   void set_crowded() {
     const bool cancellable = policy_.cancellable;
@@ -60,6 +67,9 @@ class Progress {
   // Lets a cancelled thread leave a call in which it waits long. Otherwise the cancellation waits for the end of the call.
   void let_cancel() { policy_.cancellable = true; }
   [[nodiscard]] bool cancellable() const { return policy_.cancellable; }
+
+  // The memory that calls of this rank compute in.
+  [[nodiscard]] engine::ScratchPool& scratches() { return scratches_; }
 
   [[nodiscard]] bool any() const { return count_.load() != 0; }
   [[nodiscard]] bool any_of(const void* whole);
@@ -92,7 +102,11 @@ class Progress {
     if (any()) sweep();
     if (other_ != nullptr) other_();
   }
-  // Must be called before the task is destroyed.
+  // Adds a task to those that let_rest() asks. If there is no memory for that, it is never asked.
+  void add(Task& task) noexcept;
+  // Asks tasks that have done nothing since they were asked last to give back memory. No other thread may be in a task.
+  void let_rest();
+  // Must be called before the task is destroyed, whether it was added or not.
   void remove(Task& task);
 
   // Waits until ready() is true.
@@ -121,10 +135,12 @@ class Progress {
   static void give_back(Task& task) { task.taken_.store(false, std::memory_order_release); }
 
   void (*other_)() = nullptr;
-  bool any_thread_may_send_ = false;
+  bool any_thread_may_send_ = false, one_thread_ = false;
   engine::WaitPolicy policy_;
-  std::mutex mutex_;  // protects the list
-  std::vector<Task*> tasks_;  // the list of tasks that are under way
+  engine::ScratchPool scratches_;
+  std::mutex mutex_;  // protects the lists
+  std::vector<Task*> tasks_;  // those that are under way
+  std::vector<Task*> known_;  // those that were added
   std::atomic<std::size_t> count_{0};
   std::atomic<int> helped_{0};  // how often help is asked for and not ended
   std::atomic<bool> joined_{false};

@@ -45,10 +45,15 @@ struct Communicator::State final : Progress::Task {
   std::deque<std::shared_ptr<Job>> started;  // calls that are not over, in order; only the thread that has the turn may look
   Job spare;                                 // job of blocking calls
   std::uint64_t calls = 0;                   // how many calls each rank has made here
+  struct Rest {  // what `calls` was
+    std::uint64_t asked = 0;  // when it was asked to rest,
+    std::uint64_t taken = 0;  // and when it did
+  } rested;
   Failure failure;
 
   ~State() override;
   void begin_in(std::shared_ptr<Group> joined) noexcept;
+  void rest() override;
   [[nodiscard]] const void* whole() const override { return group.get(); }
 
   // calls.cpp

@@ -6,17 +6,25 @@
 #include <cstring>
 
 #include "engine/kernels/kernels.hpp"
+#include "engine/reach/shared_memory.hpp"
 
 namespace copse::engine {
 
 Executor::Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
                    std::function<bool(int)> lost)
-    : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_),
-      messages_(wire, signals_, operands_) {}
+    : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_, own_scratches_),
+      movement_(own_scratches_), messages_(wire, signals_, operands_) {}
 
 void Executor::give_up() {
   signals_.blame(here_.me);
   signals_.give_up_for(here_.me);
+}
+
+// A line that reads as zeros belongs to no ticket. Others wait only for lines of tickets to come.
+bool Executor::give_memory_back() {
+  if (here_.segment.geometry().helpers > 0 || !signals_.nobody_reads()) return false;
+  forget_pages(here_.segment.rings(here_.me_here));
+  return true;
 }
 
 void Executor::give(const Order& order) {
@@ -199,7 +207,7 @@ Outcome Executor::run(const Program& program, const Call& call) {
   operands_.begin(program, call, true);
   cut_off_.from = -1;
   const Outcome outcome = run_whole(program, call);
-  if (outcome == Outcome::done && !operands_.has_much()) [[likely]] {
+  if (outcome == Outcome::done && !operands_.borrows()) [[likely]] {
     signals_.end_call(1);
     return outcome;
   }
@@ -241,7 +249,7 @@ Outcome Executor::end(Outcome outcome) {
   standing_.begun = false;
   if (outcome == Outcome::done || outcome == Outcome::refused) [[likely]] {
     signals_.end_call(fragments_);
-    operands_.shrink();
+    operands_.end();
     messages_.shrink();
     return outcome;
   }

@@ -41,6 +41,12 @@ class Executor {
   // need not push out of it what others still read (YHCCL, SC'23). Measured by copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { movement_.stream_from(bytes); }
 
+  // From now on, this executor shares the memory of scratches with others of this rank.
+  void share_scratches(ScratchPool& pool) {
+    operands_.share_scratches(pool);
+    movement_.share_scratches(pool);
+  }
+
   // Sets how data is stored into slots from now on.
   void store_slots(const SlotStores& stores) { movement_.store_slots(stores); }
 
@@ -70,6 +76,9 @@ class Executor {
   void give(const Order& order);
   // For a helper: returns the order of the call that comes next, if a caller has given it.
   [[nodiscard]] std::optional<Order> next_order();
+  // Gives back the memory of this rank's lines and slots. It is charged again when it is used. Does nothing and returns false while
+  // another rank may read there. No call may be under way on this rank.
+  bool give_memory_back();
   // Returns the ticket of the next call.
   [[nodiscard]] std::uint64_t ticket() const { return signals_.ticket(); }
 
@@ -111,6 +120,7 @@ class Executor {
   }
 
   Neighbours here_;
+  ScratchPool own_scratches_;  // as long as they are not shared
   Signals signals_;
   Operands operands_;
   Movement movement_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "shape/partition.hpp"
 
@@ -14,18 +15,26 @@ void Operands::size_scratch(const Program& program, const Call& call, bool one_f
   scratch_stride_ = (elements * call.element_bytes + 63) / 64 * 64;
   scratch_depth_ = one_fragment ? 1 : program.scratch_depth;
   const std::size_t bytes = scratch_stride_ * program.scratches * scratch_depth_;
-  if (scratch_.size() < bytes) scratch_.resize(bytes);
+  if (bytes > kScratchKept) {
+    borrowed_ = pool_->take(bytes);
+    scratch_ = borrowed_.at.get();
+  } else {
+    if (kept_.bytes < bytes) kept_ = ScratchMemory(bytes);
+    scratch_ = kept_.at.get();
+  }
 }
 
-void Operands::shrink() {
-  if (has_much()) std::vector<std::byte>().swap(scratch_);
+void Operands::end() noexcept {
+  if (!borrows()) return;
+  pool_->give_back(std::move(borrowed_));
+  borrowed_ = {};
 }
 
 void Operands::publish(const Call& call, std::byte* payload) {
   Addresses& mine = addresses_[static_cast<std::size_t>(here_.me)];
   mine.input = reinterpret_cast<std::uintptr_t>(call.input);
   mine.output = reinterpret_cast<std::uintptr_t>(call.output);
-  mine.scratch = reinterpret_cast<std::uintptr_t>(scratch_.data());
+  mine.scratch = reinterpret_cast<std::uintptr_t>(scratch_);
   mine.input_blocks = reinterpret_cast<std::uintptr_t>(call.input_blocks);
   mine.output_blocks = reinterpret_cast<std::uintptr_t>(call.output_blocks);
   mine.scratch_stride = scratch_stride_;

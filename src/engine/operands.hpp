@@ -9,6 +9,7 @@
 #include "engine/call.hpp"
 #include "engine/neighbours.hpp"
 #include "engine/program.hpp"
+#include "engine/scratch.hpp"
 
 namespace copse::engine {
 
@@ -44,7 +45,7 @@ static_assert(offsetof(Addresses, input) == Addresses::kHead && sizeof(Addresses
 
 class Operands {
  public:
-  explicit Operands(const Neighbours& here) : here_(here), addresses_(here.peers.size()) {}
+  Operands(const Neighbours& here, ScratchPool& pool) : here_(here), addresses_(here.peers.size()), pool_(&pool) {}
 
   // Begins a call and decides where this rank's value rides in it. No other rank needs to know that before the publication
   // says it.
@@ -56,9 +57,11 @@ class Operands {
     if (program.ride_blocks > 0) mine.ride = choose_ride(program, call);
     stayed_ = mine.ride == Addresses::kStays ? 1 : 0;
   }
-  // has_much() tells whether there is memory that only large messages need. shrink() frees it.
-  [[nodiscard]] bool has_much() const { return scratch_.size() > kScratchKept; }
-  void shrink();
+  // From now on, scratches come from there.
+  void share_scratches(ScratchPool& pool) { pool_ = &pool; }
+  // borrows() tells whether this call has a scratch from there, which only short calls do without. end() gives it back.
+  [[nodiscard]] bool borrows() const { return borrowed_.bytes > 0; }
+  void end() noexcept;
 
   // publish() writes what this rank publishes, and take_publication() takes what another rank has published.
   void publish(const Call& call, std::byte* payload);
@@ -85,7 +88,7 @@ class Operands {
                                      std::uint32_t most) const;
   [[nodiscard]] std::byte* scratch(int number, std::uint64_t ticket) {
     const std::size_t turn = scratch_depth_ == 1 ? 0 : ticket % scratch_depth_;
-    return scratch_.data() + (static_cast<std::size_t>(number) * scratch_depth_ + turn) * scratch_stride_;
+    return scratch_ + (static_cast<std::size_t>(number) * scratch_depth_ + turn) * scratch_stride_;
   }
 
   // In a call with tables: one block of the input, of the output, or of a ride.
@@ -115,11 +118,13 @@ class Operands {
   [[nodiscard]] OneBlock ridden(const Ref& ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const;
   [[nodiscard]] std::byte* ride_of(const Ref& ref, std::int32_t ride, std::uint64_t ticket) const;
 
-  static constexpr std::size_t kScratchKept = std::size_t{16} << 20;  // NUMACol 3
+  static constexpr std::size_t kScratchKept = 4096;  // bytes; up to here, borrowing would take longer than the memory is worth
 
   const Neighbours& here_;
   std::vector<Addresses> addresses_;  // published in the current call, by rank
-  std::vector<std::byte> scratch_;
+  ScratchPool* pool_;
+  ScratchMemory kept_, borrowed_;
+  std::byte* scratch_ = nullptr;  // of this call, in one of the two
   std::size_t scratch_stride_ = 0;
   std::size_t scratch_depth_ = 1;  // in this call: one fragment needs no more
   int stayed_ = 0;  // ranks whose values are known not to ride

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/signal/journal.hpp"
 #include "engine/signal/line.hpp"
@@ -90,6 +91,11 @@ class Segment {
   [[nodiscard]] Line* lines(int local, int area) const {
     std::byte* const first = rank_base(local) + sizeof(Line) + geometry_.journal_bytes();
     return reinterpret_cast<Line*>(first) + std::size_t(area) * geometry_.line_depth;
+  }
+  // All lines and slots of a rank, and its orders.
+  [[nodiscard]] std::span<std::byte> rings(int local) const {
+    std::byte* const first = reinterpret_cast<std::byte*>(lines(local, 0));
+    return {first, rank_base(local) + stride_};
   }
   // The line with the order for the call that begins with this ticket.
   [[nodiscard]] Line& order(int local, std::uint64_t ticket) const {

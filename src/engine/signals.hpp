@@ -41,6 +41,9 @@ class Signals {
     here_.own_progress().pass(ticket - 1);
   }
 
+  // Tells whether no rank of the node will read anything that this rank has posted so far. No call may be under way here.
+  [[nodiscard]] bool nobody_reads() { return !refusals_.aside() && all_passed(ticket_ - 1); }
+
   // Sets whether this rank only polls from now on, or waits again.
   void poll(bool polling) { polling_ = polling; }
   // From now on, a call that waits long calls `idle` now and then.

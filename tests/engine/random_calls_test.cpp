@@ -101,10 +101,13 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
     const std::vector<choose::Settings> settings = draw_settings(random);
     const std::string wrong = run_ranks(GetParam(), ranks, settings, [&](Communicators comms) {
       std::mt19937_64 same = random;
+      std::mt19937_64 own(seed + round + 1000 * static_cast<std::uint64_t>(comms[0]->rank()));
       std::array<std::deque<std::unique_ptr<CallUnderTest>>, kCommunicators> under_way;
       for (std::uint64_t i = 0; i < calls / kRounds; ++i) {
         const std::size_t number = same() % kCommunicators;
         const bool start = same() % 3 == 0;
+        for (const auto& each : comms)
+          for (int times = own() % 8 == 0 ? 2 : 0; times > 0; --times) each->let_rest();  // the second time, it rests
         auto& started = under_way[number];
         auto call = std::make_unique<CallUnderTest>(*comms[number], draw_call(same, ranks, kMostBytes));
         std::string complaint;

@@ -41,6 +41,13 @@ Mapping::~Mapping() {
   if (base_ != nullptr && process_ == getpid()) munmap(base_, bytes_);
 }
 
+void forget_pages(std::span<std::byte> part) {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + part.size()) / page * page;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_REMOVE);
+}
+
 Descriptor make_shared_memory(const char* name, std::size_t bytes) {
   rlimit file_size{};  // growing a file past this limit does not merely fail: SIGXFSZ ends the process
   if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && file_size.rlim_cur < bytes) {

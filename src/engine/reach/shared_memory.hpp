@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace copse::engine {
@@ -60,6 +61,9 @@ class Mapping {
   std::size_t bytes_ = 0;
   pid_t process_ = 0;  // the process that mapped it
 };
+
+// Gives the system back what whole pages lie in this part of a mapping. They read as zeros then, in all processes.
+void forget_pages(std::span<std::byte> part);
 
 // A file, whatever the numbers under which it is open.
 struct FileId {

@@ -1,0 +1,36 @@
+// Keeps the memory of ended calls for the next ones.
+#include "engine/scratch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace copse::engine {
+
+ScratchMemory ScratchPool::take(std::size_t bytes) {
+  ScratchMemory too_small;  // freed before the new memory is allocated, and outside the lock
+  {
+    const std::lock_guard lock(mutex_);
+    const auto fits = std::find_if(free_.rbegin(), free_.rend(), [&](const ScratchMemory& each) { return each.bytes >= bytes; });
+    if (!free_.empty()) {
+      const auto taken = fits != free_.rend() ? std::prev(fits.base()) : std::prev(free_.end());
+      bytes_ -= taken->bytes;
+      too_small = std::move(*taken);
+      free_.erase(taken);
+    }
+  }
+  if (too_small.bytes >= bytes) return too_small;
+  too_small = {};
+  return ScratchMemory(bytes);
+}
+
+void ScratchPool::give_back(ScratchMemory memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (memory.bytes > kKept - bytes_) return;
+  try {
+    free_.push_back(std::move(memory));
+    bytes_ += free_.back().bytes;
+  } catch (const std::bad_alloc&) {  // it is freed then
+  }
+}
+
+}  // namespace copse::engine
