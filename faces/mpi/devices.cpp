@@ -3,11 +3,13 @@
 #include "devices.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "family.hpp"
@@ -55,9 +57,18 @@ bool readable(const void* address) {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT;
 }
 
-}  // namespace
+// Returns how many libraries the process has loaded so far, those that it has unloaded included.
+unsigned long long loaded_so_far() {
+  unsigned long long count = 0;
+  const auto look = [](dl_phdr_info* info, std::size_t, void* to) {
+    *static_cast<unsigned long long*>(to) = info->dlpi_adds;
+    return 1;  // each of them knows the number
+  };
+  dl_iterate_phdr(look, &count);
+  return count;
+}
 
-bool driver_loaded() {
+void find_drivers() {
   find(ask_cuda, loaded("libcuda.so.1"), "cuPointerGetAttribute");
   for (const char* library : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
     void* const hip = loaded(library);
@@ -67,6 +78,17 @@ bool driver_loaded() {
     if (hip != nullptr) break;
   }
   level_zero = level_zero || loaded("libze_loader.so.1") != nullptr;
+}
+
+}  // namespace
+
+// The loader opens files of the system to find out that it has not loaded a library.
+bool driver_loaded() {
+  static std::atomic<unsigned long long> seen{0};
+  if (const unsigned long long now = loaded_so_far(); now != seen.load()) {
+    find_drivers();
+    seen = now;
+  }
   return ask_cuda.load() != nullptr || ask_hip.load() != nullptr || level_zero;
 }
 

@@ -5,11 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "agreement.hpp"
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
+#include "communicator/kin.hpp"
 #include "devices.hpp"
 #include "helpers.hpp"
 #include "hidden.hpp"
@@ -38,41 +41,77 @@ constexpr int kHiddenMax = 128;
 struct FirstWord {
   std::uint64_t build, willing, host, driver;
   std::int64_t hidden;
+  communicator::KinWord kin;
 };
+static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able to tell one another so");
 
-// Fills in the state's Copse communicator, or the reason why there is none.
-void found(CommState& state) {
-  if (!in_one_world(state.comm, state.ranks)) {
-    state.why_not = "ranks of another MPI_COMM_WORLD";
-    return;
+// The kin that this process knows, by their ranks in the world. Never destroyed (session.hpp).
+class KnownKin {
+ public:
+  [[nodiscard]] std::shared_ptr<communicator::Kin> of(const std::vector<int>& members) {
+    const std::lock_guard lock(mutex_);
+    const auto at = all_.find(members);
+    return at == all_.end() ? nullptr : at->second.lock();
   }
-  auto bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  const FirstWord mine{build_id(), settings().disable ? 0u : 1u, communicator::host_of(settings(), state.rank, state.ranks),
-                       driver_loaded() ? 1u : 0u, Hidden::live()};
+  void add(const std::vector<int>& members, const std::shared_ptr<communicator::Kin>& kin) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
+    if (kin != nullptr) all_[members] = kin;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<int>, std::weak_ptr<communicator::Kin>> all_;
+};
+auto& known_kin = *new KnownKin;
+
+// Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin.
+bool found(CommState& state) {
+  const std::vector<int> members = world_ranks(state.comm, state.ranks);
+  if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) {
+    state.why_not = "ranks of another MPI_COMM_WORLD";
+    return false;
+  }
+  std::unique_ptr<communicator::Bootstrap> bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  const communicator::KinOffer offer(known_kin.of(members));
+  const FirstWord mine{build_id(),
+                       settings().disable ? 0u : 1u,
+                       communicator::host_of(settings(), state.rank, state.ranks),
+                       driver_loaded() ? 1u : 0u,
+                       Hidden::live(),
+                       offer.word()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
     state.why_not = kNotGathered;
-    return;
+    return false;
   }
   bool one_host = true;
   std::int64_t hidden = 0;
+  std::vector<communicator::KinWord> offers;
   for (const FirstWord& word : all) {
     const std::string who = "rank " + std::to_string(&word - all.data());
     if (word.build != all.front().build) state.why_not = who + " runs another build of Copse than rank 0";
     if (word.willing == 0) state.why_not = "COPSE_DISABLE, or a mistake in the variables, on " + who;
-    if (!state.why_not.empty()) return;
+    if (!state.why_not.empty()) return false;
     one_host = one_host && word.host == all.front().host;
     hidden = std::max(hidden, word.hidden);
     state.devices = state.devices || word.driver != 0;
+    offers.push_back(word.kin);
   }
   if (one_host && have_helpers()) state.served = meet_helpers(*bootstrap);
+  if (communicator::KinOffer::is_common(offers)) {
+    state.copse = communicator::Communicator::create_among(offer, offers, bootstrap, settings(), progress());
+    if (state.copse) return true;
+  }
   std::unique_ptr<MpiWire> wire;
   if (!one_host) {
     Stream stream = open_stream(state.comm, *bootstrap, hidden < kHiddenMax, state.why_not);
-    if (stream.hidden == nullptr) return;
+    if (stream.hidden == nullptr) return false;
     wire = std::make_unique<MpiWire>(std::move(stream));
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
+  if (state.copse) known_kin.add(members, state.copse->kin());
+  return false;
 }
 
 // Says once why Copse can do nothing for a program, if its user asked for that (copse run does).
@@ -91,7 +130,8 @@ void say_why_not(const CommState& state) {
 bool pays(CommState& state) {
   const auto start = std::chrono::steady_clock::now();
   if (state.early.first_look() && !in_one_world(state.comm, state.ranks)) return true;
-  const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks)));
+  const bool among = known_kin.of(world_ranks(state.comm, state.ranks)) != nullptr;
+  const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks), among));
   Early::Words least{};
   const int result = helped([&] {
     return real().Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
@@ -118,13 +158,13 @@ bool join(CommState& state, bool at_once) {
   state.early.end();
   state.why_not.clear();
   const auto start = std::chrono::steady_clock::now();
-  found(state);
+  const bool among = found(state);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!state.copse) {
     say_why_not(state);
     return false;
   }
-  start_cost.add(seconds);
+  start_cost.add(seconds, among);
   if (settings().trace) {
     count_start("communicators", seconds);
     if (const std::uint64_t first = state.early.calls(); first > 1)

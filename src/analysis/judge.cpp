@@ -87,7 +87,7 @@ void Judge::returns(const Moment& now) {
   }
   if (now.call > 0 && job(now.call - 1).fenced_out) check_fence(now, calls_[now.call - 1].returns, "returned");
   // Calls of other streams use the memory of the scratches next.
-  for (const Memory& scratch : store_.scratches_of(now.rank)) touch_buffer(now, scratch, "scratch");
+  for (const Memory& scratch : store_.scratches_of(now.rank)) touch(now, scratch, "another call may have its scratch");
   const bool last = ++state.returned == script_.ranks();
   if (call.modes.out == plan::Sync::mine) {
     check_result(now);
@@ -114,8 +114,8 @@ void Judge::check_fence(const Moment& now, const std::vector<Epoch>& events, con
 void Judge::take_back(const Moment& now) {
   Memory& input = *store_.buffer_of(now.call, now.rank, false).memory;
   Memory& output = *store_.buffer_of(now.call, now.rank, true).memory;
-  touch_buffer(now, input, &input == &output ? "buffer" : "input");
-  if (&input != &output) touch_buffer(now, output, "output");
+  touch(now, input, &input == &output ? "the caller has its buffer back" : "the caller has its input back");
+  if (&input != &output) touch(now, output, "the caller has its output back");
 }
 
 void Judge::abandons(const Moment& now, const Moment& begun) {
@@ -123,12 +123,12 @@ void Judge::abandons(const Moment& now, const Moment& begun) {
   find(Fault::wire, now, "returns before '" + plan::to_text(*now.plan, *begun.step) + (sent ? "' was drained" : "' came true"));
 }
 
-// Acts as the caller, which reads and overwrites its buffers as soon as it has them back.
-void Judge::touch_buffer(const Moment& now, const Memory& memory, const char* name) {
+// Acts as whoever has the memory next, and reads and overwrites it at once.
+void Judge::touch(const Moment& now, const Memory& memory, const char* why) {
   for (std::uint32_t i = 0; i < memory.size; ++i) {
     ++report_.verdict.accesses;
     if (const auto other = order_.write(now.rank, store_.atoms_of(memory)[i].accesses)) {
-      find_race(now, "the caller has its " + std::string(name) + " back", true, *other);
+      find_race(now, why, true, *other);
       return;
     }
   }

@@ -138,7 +138,7 @@ class Judge : public Quiet {
   bool same_part(const Moment& now, const Atoms& a, const Atoms& b);
   void hand_over(const Moment& now, int rank);
   void take_back(const Moment& now);
-  void touch_buffer(const Moment& now, const Memory& memory, const char* name);
+  void touch(const Moment& now, const Memory& memory, const char* why);
   void check_result(const Moment& now);
   void check_barrier(const Moment& now);
   void check_fence(const Moment& now, const std::vector<Epoch>& events, const char* what);

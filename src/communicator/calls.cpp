@@ -316,7 +316,7 @@ void Communicator::refuse(std::uint64_t number) {
 
 void Communicator::refuse_all() {
   if (state_->ranks > 1 && state_->group->wire == nullptr) state_->seat.executor->refuse_all();
-  state_->seat.keeps_lane = true;
+  state_->seat.keeps_memory = true;
 }
 
 Outcome Communicator::poll(const Job& job) { return state_->has_ended(job) ? job.outcome : Outcome::pending; }

@@ -77,13 +77,15 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   const engine::ProcessId self = identity().self;
   card.pid = self.pid;
   card.started = self.started;
+  static std::atomic<std::uint64_t> made{0};
+  card.founded = made.fetch_add(1) + 1;
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
   card.neighbours = std::max(ranks_by_launcher(), settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
   // hwloc sees only the processors that the container may use.
-  card.online = static_cast<std::int32_t>(
-      std::min<std::size_t>(static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN)), this_machine().processors().size()));
+  static const auto online = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads files
+  card.online = static_cast<std::int32_t>(std::min(online, this_machine().processors().size()));
   card.place.host = host_of(settings, rank, ranks);
 
   const topology::CpuSet cpus = topology::current_processors();

@@ -28,6 +28,7 @@ struct Card {
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
   std::uint64_t started = 0;    // see engine::ProcessId
+  std::uint64_t founded = 0;    // how many cards this process has made
   std::int32_t neighbours = 0;  // ranks that share this node's processors, as the launcher or COPSE_NODES says
   std::int32_t online = 0;      // processors of this node
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run

@@ -132,7 +132,7 @@ bool Communicator::compare_refused(const char* why) {
 
 std::string Communicator::has_ended_text(int rank) const {
   return "rank " + std::to_string(rank) + " (process " +
-         std::to_string(state_->group->reached.pids[static_cast<std::size_t>(rank)]) + ") has ended before it took its part";
+         std::to_string(state_->group->kin->reached.pids[static_cast<std::size_t>(rank)]) + ") has ended before it took its part";
 }
 
 std::string Communicator::who_has_ended() const {

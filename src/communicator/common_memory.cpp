@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -34,6 +35,23 @@ std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file
   if (!*mapping) return nullptr;
   entry = mapping;
   return mapping;
+}
+
+std::shared_ptr<Mapping> share_memory(Bootstrap& bootstrap, const Card& leader, int leader_rank, std::size_t bytes,
+                                      std::string& why_not) {
+  CommonMemory memory(leader, leader_rank == bootstrap.rank(), bytes);
+  std::vector<std::uint8_t> mapped(static_cast<std::size_t>(bootstrap.ranks()));
+  const bool met = memory.meet(bootstrap, leader_rank);
+  const std::uint8_t mine = memory.mapping() ? 1 : 0;
+  if (!met || !bootstrap.allgather(&mine, mapped.data(), sizeof mine)) {
+    why_not = "the ranks could not be gathered";
+    return nullptr;
+  }
+  const auto at = std::find(mapped.begin(), mapped.end(), 0);
+  if (at == mapped.end()) return memory.mapping();
+  why_not = memory.why_not_made();
+  if (why_not.empty()) why_not = "rank " + std::to_string(at - mapped.begin()) + " could not map more common memory";
+  return nullptr;
 }
 
 CommonMemory::CommonMemory(const Card& leader, bool leads, std::size_t bytes) : leader_(leader), bytes_(bytes) {

@@ -18,6 +18,12 @@ namespace copse::communicator {
 [[nodiscard]] std::shared_ptr<engine::Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file, std::size_t bytes,
                                                         engine::Size size);
 
+// Lets the first rank of each node make memory that all ranks of the node map. Collective over the ranks of `bootstrap`.
+// `leader` is the card of the first rank of this node, whose number is `leader_rank`. Returns null on all ranks if one of them
+// has no such memory, and says why.
+[[nodiscard]] std::shared_ptr<engine::Mapping> share_memory(Bootstrap& bootstrap, const Card& leader, int leader_rank,
+                                                            std::size_t bytes, std::string& why_not);
+
 class CommonMemory {
  public:
   // `leader` is the card of the first rank of this node, which makes the memory. `leads` says that this rank is the first.

@@ -1,6 +1,8 @@
 // Makes communicators, and lanes beside them.
 #include "communicator/communicator.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -20,8 +22,8 @@ Communicator::~Communicator() {
 
 int Communicator::rank() const { return state_->rank; }
 int Communicator::ranks() const { return state_->ranks; }
-const topology::Placement& Communicator::places() const { return state_->group->terms.places; }
-const Capabilities& Communicator::capabilities() const { return state_->group->terms.capabilities; }
+const topology::Placement& Communicator::places() const { return state_->group->kin->terms.places; }
+const Capabilities& Communicator::capabilities() const { return state_->group->kin->terms.capabilities; }
 bool Communicator::under_way() const { return state_->group->progress->any_of(state_->group.get()); }
 
 std::string Communicator::save_lessons() const {
@@ -43,7 +45,10 @@ Trace Communicator::trace() const {
 }
 
 void Communicator::let_rest() { state_->group->progress->let_rest(); }
-void Communicator::give_up() { state_->seat.executor->give_up(); }
+void Communicator::give_up() {
+  state_->seat.executor->give_up();
+  state_->seat.keeps_memory = true;
+}
 std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
@@ -52,13 +57,31 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
   const engine::CancelDeferred deferred;
   // This comes first, because no rank may fail once the ranks have agreed.
   std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
-  Founded founded = found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress));
-  if (!founded.group) return nullptr;
-  communicator->state_->seat.executor = std::move(founded.executor);
-  communicator->state_->trace.start = std::move(founded.start);
-  communicator->state_->begin_in(std::move(founded.group));
-  if (communicator->state_->group->progress->has_one_thread()) communicator->let_rest();
+  if (!communicator->begin(found(std::move(bootstrap), std::move(wire), settings, why_not, std::move(progress)))) return nullptr;
   return communicator;
+}
+
+std::unique_ptr<Communicator> Communicator::create_among(const KinOffer& offer, std::span<const KinWord> words,
+                                                         std::unique_ptr<Bootstrap>& bootstrap, const choose::Settings& settings,
+                                                         std::shared_ptr<Progress> progress) {
+  const engine::CancelDeferred deferred;
+  std::unique_ptr<Communicator> communicator(new Communicator(std::make_unique<State>()));
+  if (!communicator->begin(found_among(offer, words, bootstrap, settings, std::move(progress)))) return nullptr;
+  return communicator;
+}
+
+bool Communicator::begin(Founded founded) noexcept {
+  if (!founded.group) return false;
+  state_->seat.executor = std::move(founded.executor);
+  state_->trace.start = std::move(founded.start);
+  state_->begin_in(std::move(founded.group));
+  if (state_->group->progress->has_one_thread()) let_rest();
+  return true;
+}
+
+std::shared_ptr<Kin> Communicator::kin() const {
+  const Group& group = *state_->group;
+  return group.wire == nullptr && group.settings.helpers == 0 ? group.kin : nullptr;
 }
 
 std::unique_ptr<Communicator> Communicator::lane(std::string& why_not) {
@@ -92,15 +115,22 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
 }
 
 void Communicator::State::rest() {
-  if (std::exchange(rested.asked, calls) != calls || rested.taken == calls || failure.outcome != Outcome::done) return;
-  if (group->wire == nullptr && seat.executor->give_memory_back()) rested.taken = calls;
+  if (std::exchange(seat.rested.asked, calls) != calls || seat.rested.taken == calls || failure.outcome != Outcome::done) return;
+  if (group->wire == nullptr && seat.executor->give_memory_back()) seat.rested.taken = calls;
 }
 
 Communicator::State::~State() {
   if (!group) return;
   group->progress->remove(*this);
-  if (!seat.lane) return;
-  if (failure.outcome == Outcome::done && !seat.keeps_lane) group->lanes.give_back(seat.lane->number, seat.executor->ticket());
+  const bool ended_well = failure.outcome == Outcome::done && !seat.keeps_memory && started.empty() && seat.executor->is_level();
+  if (!seat.lane) {
+    const bool forked = group->kin->reached.pids[static_cast<std::size_t>(rank)] != getpid();  // then the plot is not mapped here
+    if (!ended_well || forked) return;
+    if (!group->kin->plots.keeps_pages()) seat.executor->give_memory_back();
+    group->next_ticket = seat.executor->ticket();
+    return;
+  }
+  if (ended_well) group->lanes.give_back(seat.lane->number, seat.executor->ticket());
   try {
     group->ended.add(trace);
   } catch (const std::bad_alloc&) {  // the trace then lacks this lane's calls

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "choose/settings.hpp"
@@ -19,6 +20,10 @@ namespace copse::communicator {
 using engine::Outcome;
 
 struct Job;
+struct Founded;
+struct Kin;
+struct KinWord;
+class KinOffer;
 
 // What the ranks agreed on when the communicator was made, and what does not work and why. `info`, `--trace` and errors show
 // it.
@@ -42,6 +47,14 @@ class Communicator {
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                                               const choose::Settings& settings, std::string& why_not,
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
+  // Makes a communicator of the same ranks in the same order as others, among which it is made (kin.hpp). All ranks have gathered
+  // `words`, and KinOffer::is_common says yes. This is collective. If there is no memory for it, every rank gets null and still has
+  // `bootstrap`.
+  static std::unique_ptr<Communicator> create_among(const KinOffer& offer, std::span<const KinWord> words,
+                                                    std::unique_ptr<Bootstrap>& bootstrap, const choose::Settings& settings,
+                                                    std::shared_ptr<Progress> progress);
+  // Returns the kin of this communicator, or null if none can be made among them.
+  [[nodiscard]] std::shared_ptr<Kin> kin() const;
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -142,6 +155,7 @@ class Communicator {
  private:
   struct State;
   explicit Communicator(std::unique_ptr<State> state);
+  bool begin(Founded founded) noexcept;  // false: nothing was founded
   [[nodiscard]] std::string has_ended_text(int rank) const;
   std::unique_ptr<State> state_;
 };

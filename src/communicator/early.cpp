@@ -25,13 +25,18 @@ bool Early::pays(const Words& least) {
   return spent / (calls_ > kMany ? 1 : kFew) >= start;
 }
 
-double StartCost::expected(double crowding) const {
+double StartCost::expected(double crowding, bool among) const {
   const std::lock_guard lock(mutex_);
+  if (among && mean_among_ > 0) return mean_among_;
   return mean_ > 0 ? mean_ : kFirstStart * crowding;
 }
 
-void StartCost::add(double seconds) {
+void StartCost::add(double seconds, bool among) {
   const std::lock_guard lock(mutex_);
+  if (among) {
+    mean_among_ = mean_among_ > 0 ? (mean_among_ + seconds) / 2 : seconds;
+    return;
+  }
   mean_ = mean_ > 0 ? (mean_ + seconds) / 2 : seconds * kLaterPart;
 }
 

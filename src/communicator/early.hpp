@@ -61,13 +61,14 @@ class Early {
 // this process. Any thread may use it.
 class StartCost {
  public:
-  // For the first communicator: `crowding` is the number of ranks for each processor, 1 or more.
-  [[nodiscard]] double expected(double crowding) const;
-  void add(double seconds);
+  // `among` says that the communicator would be made among kin. For the first communicator: `crowding` is the number of ranks for
+  // each processor, 1 or more.
+  [[nodiscard]] double expected(double crowding, bool among = false) const;
+  void add(double seconds, bool among = false);
 
  private:
   mutable std::mutex mutex_;
-  double mean_ = 0;  // 0: there was no start yet
+  double mean_ = 0, mean_among_ = 0;  // 0: there was no such start yet
 };
 
 }  // namespace copse::communicator

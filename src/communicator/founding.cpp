@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -153,35 +154,48 @@ class Pledge {
   bool kept_ = false;
 };
 
-std::shared_ptr<Group> group_of(const Census& census, const choose::Settings& settings, std::shared_ptr<Progress> progress) {
+std::shared_ptr<Group> group_of(std::shared_ptr<Kin> kin, const choose::Settings& settings, std::shared_ptr<Progress> progress,
+                                int rank) {
   auto group = std::make_shared<Group>();
-  group->rank = census.rank;
-  group->ranks = static_cast<int>(census.cards.size());
+  group->rank = rank;
+  group->ranks = static_cast<int>(kin->reached.pids.size());
   group->settings = settings;
   group->progress = std::move(progress);
-  group->terms.places = placement_of(census.cards, settings);
-  for (const Card& card : census.cards) group->reached.pids.push_back(card.pid);
+  group->kin = std::move(kin);
   return group;
 }
 
-// Fills in what the group goes by from now on.
-void describe(Group& group, const Census& census, const Reach& reach, const Agreed& agreed) {
-  const choose::Settings& settings = group.settings;
+// Lets the group's ranks wait for one another from now on.
+void settle(Group& group, std::unique_ptr<Bootstrap> bootstrap) {
+  bootstrap->settle([everything = group.progress.get()] { everything->idle(); },
+                    [them = &group] { return them->first_ended() < 0; });
+  group.bootstrap = std::move(bootstrap);
+}
+
+// Returns kin that go by what was found and agreed on.
+std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settings, Progress& progress, Reach reach,
+                            const Agreed& agreed) {
+  auto result = std::make_shared<Kin>();
+  Kin& kin = *result;
+  kin.id = {census.cards.front().process, census.cards.front().founded};
+  kin.ground = {census.card(census.leader()), census.leader()};
+  kin.terms.places = placement_of(census.cards, settings);
+  for (const Card& card : census.cards) kin.reached.pids.push_back(card.pid);
   using Stores = choose::Stores;
   const bool measured = settings.slots == Stores::measured;
   const bool streamed = settings.slots == Stores::streamed || (measured && agreed.costs.streamed);
-  group.terms.capabilities = {census.nodes,
-                              static_cast<int>(census.here.size()),
-                              agreed.threads,
-                              agreed.heap && !agreed.threads,
-                              agreed.kernel,
-                              census.crowded,
-                              streamed,
-                              reach.heap_why_not,
-                              reach.kernel_why_not};
-  choose::Situation& situation = group.terms.situation;
-  situation.ranks = group.ranks;
-  situation.places = &group.terms.places;
+  kin.terms.capabilities = {census.nodes,
+                            static_cast<int>(census.here.size()),
+                            agreed.threads,
+                            agreed.heap && !agreed.threads,
+                            agreed.kernel,
+                            census.crowded,
+                            streamed,
+                            reach.heap_why_not,
+                            reach.kernel_why_not};
+  choose::Situation& situation = kin.terms.situation;
+  situation.ranks = static_cast<int>(census.cards.size());
+  situation.places = &kin.terms.places;
   situation.mpi = settings.mpi;
   situation.nodes = census.nodes;
   situation.helpers = settings.helpers;
@@ -191,22 +205,32 @@ void describe(Group& group, const Census& census, const Reach& reach, const Agre
   situation.oversubscribed = census.crowded;
   const engine::Costs& costs = agreed.costs;
   if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
-  situation.numa = shape::groups(group.terms.places, topology::Level::numa) > census.nodes;
+  situation.numa = shape::groups(kin.terms.places, topology::Level::numa) > census.nodes;
 
-  Tuning& tuning = group.terms.tuning;
+  Tuning& tuning = kin.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
-  tuning.wait.cancellable = group.progress->cancellable();
+  tuning.wait.cancellable = progress.cancellable();
   tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
   if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
   const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
   tuning.slots = {streamed, measured ? slow : 0};
-  if (census.crowded) group.progress->set_crowded();
+  if (census.crowded) progress.set_crowded();
+  kin.reached.peers = std::move(reach.peers);
+  kin.reached.heaps = std::move(reach.heaps);
+  return result;
 }
 
 }  // namespace
 
+// A lane that gave up has said so in the plot.
+Group::~Group() {
+  if (!next_ticket) return;
+  const int local = kin->reached.peers[static_cast<std::size_t>(rank)].local;
+  if (plot.segment.given_up(local).load() == 0) kin->plots.give_back(plot.number, *next_ticket);
+}
+
 bool Group::has_ended(int other) const {
-  const auto& process = reached.peers[static_cast<std::size_t>(other)].process;
+  const auto& process = kin->reached.peers[static_cast<std::size_t>(other)].process;
   if (!process) return false;
   if (process->ended()) return true;
   constexpr std::chrono::seconds kStopped{10};
@@ -223,13 +247,14 @@ int Group::first_ended() const {
 
 std::unique_ptr<engine::Executor> Group::executor_on(const engine::Segment& where, engine::Wire* over, std::uint64_t ticket) const {
   const auto lost = [this](int other) { return has_ended(other); };
-  auto executor = std::make_unique<engine::Executor>(where, reached.peers, rank, terms.tuning.wait, over, lost);
+  auto executor = std::make_unique<engine::Executor>(where, kin->reached.peers, rank, kin->terms.tuning.wait, over, lost,
+                                                     progress->scratches());
   executor->begin_at(ticket);
   executor->while_waiting([everything = progress.get()] { everything->idle(); });
-  if (terms.tuning.heap_only) executor->publish_from_heap_only();
-  executor->stream_from(terms.tuning.stream_from);
-  executor->store_slots(terms.tuning.slots);
-  executor->share_scratches(progress->scratches());
+  const Tuning& tuning = kin->terms.tuning;
+  if (tuning.heap_only) executor->publish_from_heap_only();
+  executor->stream_from(tuning.stream_from);
+  executor->store_slots(tuning.slots);
   return executor;
 }
 
@@ -274,21 +299,43 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   const Agreed agreed = agree(all, reach);
   if (std::string why = why_no_memory(memory, all, agreed, census->rank); !why.empty()) return refuse(std::move(why));
 
-  auto group = group_of(*census, settings, std::move(progress));
-  describe(*group, *census, reach, agreed);
-  group->reached.peers = std::move(reach.peers);
-  group->reached.heaps = std::move(reach.heaps);
+  auto kin = kin_of(*census, settings, *progress, std::move(reach), agreed);
+  kin->plots.begin(memory.mapping(), geometry, settings.first_ticket);
+  auto group = group_of(std::move(kin), settings, std::move(progress), census->rank);
+  group->plot = {0, memory.mapping(), segment};
   group->wire = std::move(wire);
-  bootstrap->settle([everything = group->progress.get()] { everything->idle(); },
-                    [them = group.get()] { return them->first_ended() < 0; });
-  group->bootstrap = std::move(bootstrap);
-  group->ground.leader = census->card(census->leader());
-  group->ground.leader_rank = census->leader();
-  group->ground.memory = memory.mapping();
-  group->ground.segment = segment;
+  settle(*group, std::move(bootstrap));
   auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
   pledge->keep();
   clock.end("communicators: agreement");
+  return {std::move(group), std::move(executor), std::move(start)};
+}
+
+Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::unique_ptr<Bootstrap>& bootstrap,
+                    const choose::Settings& settings, std::shared_ptr<Progress> progress) {
+  std::map<std::string, Tally> start;
+  StartClock clock(start);
+  const std::shared_ptr<Kin>& kin = offer.kin();
+  const int rank = bootstrap->rank();
+  Plots::Set common = words.front().free;
+  std::uint64_t ticket = words.front().ticket;
+  for (const KinWord& word : words) {
+    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.free[i];
+    if (static_cast<std::int64_t>(word.ticket - ticket) > 0) ticket = word.ticket;
+  }
+  int number = -1;
+  for (std::size_t i = common.size(); i-- > 0;)
+    if (common[i] != 0) number = static_cast<int>(64 * i) + std::countr_zero(common[i]);
+  if (number < 0) number = kin->plots.grow(*bootstrap, kin->ground, kin->terms.capabilities.ranks_here);
+  if (number < 0) return {};
+  Plot plot = kin->plots.take(number);
+  Pledge pledge(plot.segment, kin->reached.peers[static_cast<std::size_t>(rank)].local, rank);
+  auto group = group_of(kin, settings, std::move(progress), rank);
+  group->plot = std::move(plot);
+  settle(*group, std::move(bootstrap));
+  auto executor = group->executor_on(group->plot.segment, nullptr, ticket);
+  pledge.keep();
+  clock.end("communicators: a plot of common memory");
   return {std::move(group), std::move(executor), std::move(start)};
 }
 

@@ -2,57 +2,22 @@
 // share it.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
-#include <vector>
 
-#include "choose/chooser.hpp"
 #include "communicator/bootstrap.hpp"
-#include "communicator/card.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/kin.hpp"
 #include "communicator/lanes.hpp"
 #include "communicator/progress.hpp"
 #include "communicator/trace.hpp"
 #include "engine/executor.hpp"
-#include "engine/reach/peer.hpp"
-#include "engine/reach/shared_memory.hpp"
-#include "topology/layout.hpp"
 
 namespace copse::communicator {
-
-// How executors wait and store.
-struct Tuning {
-  engine::WaitPolicy wait;
-  bool heap_only = false;              // see Executor::publish_from_heap_only
-  std::size_t stream_from = SIZE_MAX;  // bytes
-  engine::SlotStores slots;
-};
-
-// What calls go by.
-struct Terms {
-  Capabilities capabilities;
-  choose::Situation situation;
-  topology::Placement places;
-  Tuning tuning;
-};
-
-// How this rank reaches the others.
-struct Reached {
-  std::vector<pid_t> pids;
-  std::vector<engine::Peer> peers;
-  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // the shared heaps in which `peers` locates buffers
-};
-
-// The memory that the ranks of this node share.
-struct Ground {
-  Card leader;          // card of the first rank of this node
-  int leader_rank = 0;  // number of that rank
-  std::shared_ptr<engine::Mapping> memory;  // memory of the communicator's own stream
-  engine::Segment segment;                  // segment of that stream, in `memory`
-};
 
 struct Group {
   int rank = 0, ranks = 1;
@@ -60,11 +25,16 @@ struct Group {
   std::shared_ptr<Progress> progress;
   std::unique_ptr<Bootstrap> bootstrap;
   std::unique_ptr<engine::Wire> wire;
-  Terms terms;
-  Reached reached;
-  Ground ground;
+  std::shared_ptr<Kin> kin;
+  Plot plot;          // where the communicator's own stream runs
+  std::optional<std::uint64_t> next_ticket;  // in the plot, once that stream has ended well
   Lanes lanes;        // streams beside the communicator's own
   EndedTraces ended;  // traces of lanes that are gone
+
+  Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group();
 
   // has_ended() tells whether the process of a rank has ended, as far as this node can tell. first_ended() returns the first
   // such rank, or -1 if there is none.
@@ -85,9 +55,14 @@ struct Founded {
   std::unique_ptr<engine::Executor> executor;
   std::map<std::string, Tally> start;  // what the parts of it took on this rank
 };
-// Founds a group of the bootstrap's ranks. This is collective, as Communicator::create() is. If they cannot be a group, the
-// result is empty, and `why_not` is the reason.
+// Founds a group of the bootstrap's ranks, which are its own kin. This is collective, as Communicator::create() is. If they
+// cannot be a group, the result is empty, and `why_not` is the reason.
 [[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                             const choose::Settings& settings, std::string& why_not, std::shared_ptr<Progress> progress);
+
+// Founds a group among kin that all ranks offer. `words` are those of all ranks. This is collective. If the ranks cannot get
+// memory, the result is empty, and the bootstrap is left.
+[[nodiscard]] Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::unique_ptr<Bootstrap>& bootstrap,
+                                  const choose::Settings& settings, std::shared_ptr<Progress> progress);
 
 }  // namespace copse::communicator

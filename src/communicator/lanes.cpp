@@ -33,10 +33,10 @@ std::optional<Lane> Lanes::take(Group& group, std::string& why_not) {
   free_.pop_front();
   const std::lock_guard lock(mutex_);
   const Entry& entry = entries_[static_cast<std::size_t>(number)];
-  const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
-  const std::size_t bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
+  const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
+  const std::size_t bytes = engine::Segment::bytes(geometry, group.kin->terms.capabilities.ranks_here);
   const std::shared_ptr<engine::Mapping>& memory = blocks_[entry.block];
-  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.ground.segment)};
+  return Lane{number, entry.ticket, memory, engine::Segment(memory->base() + entry.place * bytes, geometry, group.plot.segment)};
 }
 
 void Lanes::give_back(int number, std::uint64_t ticket) {
@@ -76,8 +76,8 @@ bool Lanes::reclaim(Group& group) {
 
 // Adds a block of lanes. If that is not possible, `why_not` says why.
 void Lanes::grow(Group& group, std::string& why_not) {
-  const engine::Geometry geometry = lane_geometry(group.ground.segment.geometry());
-  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.terms.capabilities.ranks_here);
+  const engine::Geometry geometry = lane_geometry(group.plot.segment.geometry());
+  const std::size_t lane_bytes = engine::Segment::bytes(geometry, group.kin->terms.capabilities.ranks_here);
   std::size_t count = std::min(std::max(kFirstBlock, 4 * blocks_.size() * kFirstBlock), kBlockMost);
   count = std::max<std::size_t>(1, std::min(count, kBlockBytesMost / lane_bytes));
   if (group.wire != nullptr)
@@ -86,27 +86,16 @@ void Lanes::grow(Group& group, std::string& why_not) {
     why_not = "more persistent calls at a time than the MPI has tags for";
     return;
   }
-  CommonMemory memory(group.ground.leader, group.ground.leader_rank == group.rank, count * lane_bytes);
-  std::vector<std::uint8_t> mapped(static_cast<std::size_t>(group.ranks));
-  const bool met = memory.meet(*group.bootstrap, group.ground.leader_rank);
-  const std::uint8_t mine = memory.mapping() ? 1 : 0;
-  if (!met || !group.bootstrap->allgather(&mine, mapped.data(), sizeof mine)) {
-    why_not = kNotGathered;
-    return;
-  }
-  if (const auto at = std::find(mapped.begin(), mapped.end(), 0); at != mapped.end()) {
-    why_not = memory.why_not_made();
-    if (why_not.empty())
-      why_not = "rank " + std::to_string(at - mapped.begin()) + " could not map more common memory for persistent calls";
-    return;
-  }
+  const Ground& ground = group.kin->ground;
+  const auto memory = share_memory(*group.bootstrap, ground.leader, ground.leader_rank, count * lane_bytes, why_not);
+  if (memory == nullptr) return;
   const std::lock_guard lock(mutex_);
   for (std::size_t place = 0; place < count; ++place) {
     free_.push_back(static_cast<int>(entries_.size()));
     entries_.push_back(
         {group.settings.first_ticket, static_cast<std::uint32_t>(blocks_.size()), static_cast<std::uint32_t>(place), false});
   }
-  blocks_.push_back(memory.mapping());
+  blocks_.push_back(memory);
 }
 
 }  // namespace copse::communicator

@@ -44,7 +44,7 @@ void Routes::begin(const Group& group, const engine::Executor& executor, Trace& 
   executor_ = &executor;
   trace_ = &trace;
   if (!learns) return;
-  learning_.asks_mpi = group.terms.situation.mpi;
+  learning_.asks_mpi = group.kin->terms.situation.mpi;
   begin_lessons(0);
 }
 
@@ -55,7 +55,7 @@ void Routes::begin_lessons(std::uint64_t calls) {
 }
 
 bool Routes::ask_mpi(bool may, std::uint64_t calls) {
-  may = may && group_->terms.situation.mpi;
+  may = may && group_->kin->terms.situation.mpi;
   if (may == std::exchange(learning_.asks_mpi, may)) return false;
   learning_.ways.clear();
   for (auto& of_collective : routes_) of_collective.reset();
@@ -113,7 +113,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   if (at == routes.end() || (*at)->decision.from > bytes) {
     auto route = std::make_unique<Route>();
     route->decision =
-        choose::choose(group_->settings, group_->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
+        choose::choose(group_->settings, group_->kin->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
     open(*route, arguments.collective);
     at = routes.insert(at, std::move(route));
   }
@@ -146,7 +146,7 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
     const int current = learning_.lessons->learner().current(route->kind);
     route->decision = current == 0 ? *at : way(route->kind, current).decision;
   } else {
-    route->decision = choose::choose(group_->settings, group_->terms.situation, collective, bytes, needs_in(variant));
+    route->decision = choose::choose(group_->settings, group_->kin->terms.situation, collective, bytes, needs_in(variant));
   }
   open(*route, collective);
   auto& known = (*of_collective)[variant];
@@ -154,9 +154,9 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
 }
 
 const std::vector<choose::Decision>& Routes::classes_of(Collective collective, unsigned variant) {
-  std::vector<choose::Decision>& classes = learning_.classes[place_of(collective, variant)];
-  if (classes.empty()) classes = choose::by_size_class(group_->settings, group_->terms.situation, collective, needs_in(variant));
-  return classes;
+  return group_->kin->choices.of(place_of(collective, variant), [&] {
+    return choose::by_size_class(group_->settings, group_->kin->terms.situation, collective, needs_in(variant));
+  });
 }
 
 std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
@@ -167,7 +167,7 @@ std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
   const auto& classes = classes_of(collective, variant);
   const unsigned number = kind & kLastClass;
   const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
-  choose::Situation situation = group_->terms.situation;
+  choose::Situation situation = group_->kin->terms.situation;
   situation.mpi = learning_.asks_mpi;
   const auto decisions = choose::ways(situation, chosen, needs_in(variant), (variant & 4U) != 0);
   for (const choose::Decision& decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
@@ -196,7 +196,7 @@ std::string Routes::describe(const Learner::Change& change, std::uint64_t number
 
 void Routes::save_lessons(const std::string& file, const std::string& machine) {
   if (!learning_.lessons) return;
-  const choose::Situation& situation = group_->terms.situation;
+  const choose::Situation& situation = group_->kin->terms.situation;
   std::vector<choose::Rule> rules;
   std::vector<std::string> reasons;
   for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
@@ -246,7 +246,7 @@ void Routes::open(Route& route, Collective collective) {
 Untold* Routes::without_sizes(Collective collective) {
   std::unique_ptr<Untold>& known = without_sizes_[static_cast<std::size_t>(collective)];
   if (!known) {
-    const auto decision = choose::without_sizes(group_->settings, group_->terms.situation, collective);
+    const auto decision = choose::without_sizes(group_->settings, group_->kin->terms.situation, collective);
     if (!decision) return nullptr;
     auto untold = std::make_unique<Untold>();
     untold->route.decision = *decision;
@@ -269,7 +269,7 @@ engine::Program Routes::prepare(const choose::Decision& decision, int root, algo
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.modes = modes;
-  request.places = &group_->terms.places;
+  request.places = &group_->kin->terms.places;
   return executor_->prepare(decision.algorithm->plan(request));
 }
 

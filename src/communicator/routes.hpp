@@ -126,7 +126,6 @@ class Routes {
   // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
   struct Learning {
     std::optional<Lessons> lessons;
-    std::map<unsigned, std::vector<choose::Decision>> classes;  // by collective and variant
     std::map<Kind, std::vector<std::unique_ptr<Route>>> ways;
     bool asks_mpi = false;
   };

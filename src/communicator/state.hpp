@@ -24,9 +24,13 @@ inline std::size_t largest(const Block* blocks, int ranks) {
 // Where a communicator's calls run.
 struct Seat {
   std::optional<Lane> lane;            // none: the communicator's own stream
-  bool keeps_lane = false;             // the lane is not given back: calls there have taken tickets without this rank
+  bool keeps_memory = false;           // it is not given back: calls there have taken tickets without this rank
   std::unique_ptr<engine::Wire> wire;  // wire of the lane
   std::unique_ptr<engine::Executor> executor;
+  struct Rest {  // how many calls had been made
+    std::uint64_t asked = 0;  // when the communicator was asked to rest,
+    std::uint64_t taken = 0;  // and when it did
+  } rested;
 };
 // How a communicator became unusable.
 struct Failure {
@@ -45,10 +49,6 @@ struct Communicator::State final : Progress::Task {
   std::deque<std::shared_ptr<Job>> started;  // calls that are not over, in order; only the thread that has the turn may look
   Job spare;                                 // job of blocking calls
   std::uint64_t calls = 0;                   // how many calls each rank has made here
-  struct Rest {  // what `calls` was
-    std::uint64_t asked = 0;  // when it was asked to rest,
-    std::uint64_t taken = 0;  // and when it did
-  } rested;
   Failure failure;
 
   ~State() override;

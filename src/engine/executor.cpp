@@ -11,9 +11,9 @@
 namespace copse::engine {
 
 Executor::Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
-                   std::function<bool(int)> lost)
-    : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_, own_scratches_),
-      movement_(own_scratches_), messages_(wire, signals_, operands_) {}
+                   std::function<bool(int)> lost, ScratchPool& scratches)
+    : here_(segment, std::move(peers), me), signals_(here_, policy, std::move(lost)), operands_(here_, scratches),
+      movement_(scratches), messages_(wire, signals_, operands_) {}
 
 void Executor::give_up() {
   signals_.blame(here_.me);

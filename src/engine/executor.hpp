@@ -25,9 +25,9 @@ namespace copse::engine {
 class Executor {
  public:
   // `peers[r]` is rank r, and `me` is this rank. `wire` may be null if all ranks share the node. A long wait for a local rank
-  // calls `lost` now and then, which says whether that rank has died.
+  // calls `lost` now and then, which says whether that rank has died. Large scratches come from the pool.
   Executor(const Segment& segment, std::vector<Peer> peers, int me, WaitPolicy policy, Wire* wire,
-           std::function<bool(int rank)> lost);
+           std::function<bool(int rank)> lost, ScratchPool& scratches);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -40,12 +40,6 @@ class Executor {
   // From now on, results of at least this many bytes are stored past the caches. Results that do not fit in the last cache
   // need not push out of it what others still read (YHCCL, SC'23). Measured by copse-kernels-bench, delivering.
   void stream_from(std::size_t bytes) { movement_.stream_from(bytes); }
-
-  // From now on, this executor shares the memory of scratches with others of this rank.
-  void share_scratches(ScratchPool& pool) {
-    operands_.share_scratches(pool);
-    movement_.share_scratches(pool);
-  }
 
   // Sets how data is stored into slots from now on.
   void store_slots(const SlotStores& stores) { movement_.store_slots(stores); }
@@ -71,6 +65,8 @@ class Executor {
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
   // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
+  // Tells whether this rank's tickets are those of the others: it has refused no call since it last made one.
+  [[nodiscard]] bool is_level() { return !signals_.refusals().aside(); }
   // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an
   // order.
   void give(const Order& order);
@@ -120,7 +116,6 @@ class Executor {
   }
 
   Neighbours here_;
-  ScratchPool own_scratches_;  // as long as they are not shared
   Signals signals_;
   Operands operands_;
   Movement movement_;

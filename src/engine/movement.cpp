@@ -109,7 +109,7 @@ void Movement::reduce_here(const Op& op, const Call& call, const Located& dst, c
 bool Movement::reduce_by_pieces(const Op& op, const Call& call, const Located& dst, const Located& dst2, const Located& a,
                                 const Located& b) {
   const std::size_t size = call.element_bytes, piece = std::max<std::size_t>(1, kBounceBytes / size);
-  const BorrowedScratch memory(*pool_, 3 * piece * size);
+  const BorrowedScratch memory(pool_, 3 * piece * size);
   for (std::size_t at = 0; at < a.count; at += piece) {
     const std::size_t count = std::min(piece, a.count - at), bytes = count * size, offset = at * size;
     std::array<std::byte*, 3> bounce{};

@@ -13,10 +13,8 @@ namespace copse::engine {
 
 class Movement {
  public:
-  explicit Movement(ScratchPool& pool) : pool_(&pool) {}
+  explicit Movement(ScratchPool& pool) : pool_(pool) {}
 
-  // From now on, memory for operands that are brought here comes from there.
-  void share_scratches(ScratchPool& pool) { pool_ = &pool; }
   // From now on, results of at least this many bytes are stored past the caches (see Executor::stream_from).
   void stream_from(std::size_t bytes) { stream_from_ = bytes; }
   [[nodiscard]] std::size_t streams_from() const { return stream_from_; }
@@ -45,7 +43,7 @@ class Movement {
 
   std::size_t stream_from_ = SIZE_MAX;
   SlotStores slot_stores_;
-  ScratchPool* pool_;
+  ScratchPool& pool_;  // memory for operands that are brought here
   const Peer* unreached_ = nullptr;
 };
 

@@ -16,7 +16,7 @@ void Operands::size_scratch(const Program& program, const Call& call, bool one_f
   scratch_depth_ = one_fragment ? 1 : program.scratch_depth;
   const std::size_t bytes = scratch_stride_ * program.scratches * scratch_depth_;
   if (bytes > kScratchKept) {
-    borrowed_ = pool_->take(bytes);
+    borrowed_ = pool_.take(bytes);
     scratch_ = borrowed_.at.get();
   } else {
     if (kept_.bytes < bytes) kept_ = ScratchMemory(bytes);
@@ -26,7 +26,7 @@ void Operands::size_scratch(const Program& program, const Call& call, bool one_f
 
 void Operands::end() noexcept {
   if (!borrows()) return;
-  pool_->give_back(std::move(borrowed_));
+  pool_.give_back(std::move(borrowed_));
   borrowed_ = {};
 }
 

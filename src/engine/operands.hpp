@@ -45,7 +45,7 @@ static_assert(offsetof(Addresses, input) == Addresses::kHead && sizeof(Addresses
 
 class Operands {
  public:
-  Operands(const Neighbours& here, ScratchPool& pool) : here_(here), addresses_(here.peers.size()), pool_(&pool) {}
+  Operands(const Neighbours& here, ScratchPool& pool) : here_(here), pool_(pool), addresses_(here.peers.size()) {}
 
   // Begins a call and decides where this rank's value rides in it. No other rank needs to know that before the publication
   // says it.
@@ -57,9 +57,7 @@ class Operands {
     if (program.ride_blocks > 0) mine.ride = choose_ride(program, call);
     stayed_ = mine.ride == Addresses::kStays ? 1 : 0;
   }
-  // From now on, scratches come from there.
-  void share_scratches(ScratchPool& pool) { pool_ = &pool; }
-  // borrows() tells whether this call has a scratch from there, which only short calls do without. end() gives it back.
+  // borrows() tells whether this call has a scratch from the pool, which only short calls do without. end() gives it back.
   [[nodiscard]] bool borrows() const { return borrowed_.bytes > 0; }
   void end() noexcept;
 
@@ -121,8 +119,8 @@ class Operands {
   static constexpr std::size_t kScratchKept = 4096;  // bytes; up to here, borrowing would take longer than the memory is worth
 
   const Neighbours& here_;
+  ScratchPool& pool_;
   std::vector<Addresses> addresses_;  // published in the current call, by rank
-  ScratchPool* pool_;
   ScratchMemory kept_, borrowed_;
   std::byte* scratch_ = nullptr;  // of this call, in one of the two
   std::size_t scratch_stride_ = 0;

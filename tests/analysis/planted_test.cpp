@@ -341,6 +341,30 @@ TEST(Planted, ReturningTooEarly) {
   expect_found(plans, {}, Fault::race, {"rank 0", "'return'", "has its buffer back", "copy output = input of 0"});
 }
 
+// Another call of the rank may use the memory of its scratch, whether or not calls follow here.
+TEST(Planted, ScratchReadAfterTheReturn) {
+  Plans plans;
+  for (int rank = 0; rank < 3; ++rank) {
+    Builder builder(rank, 3, Carrier::get, {});
+    builder.give_from_scratch();
+    builder.loop();
+    if (rank == 0) {
+      builder.copy(builder.scratch(0), Builder::input());
+      builder.give(0, all_but(0, 3), builder.scratch(0));
+      builder.reclaim(all_but(0, 3));
+    } else {
+      builder.copy(Builder::output(), builder.take(0, 0, Builder::scratch_of_peer(0, {}), Builder::output()));
+    }
+    plans.push_back(builder.finish());
+  }
+  Setting once;
+  once.calls = 1;
+  expect_sound(plans, once);
+  erase(plans[0], index_of(plans[0], Kind::await_done));
+  expect_found(plans, once, Fault::race,
+               {"rank 0", "'return'", "another call may have its scratch", "copy output = scratch.0 of 0"});
+}
+
 TEST(Planted, LeavingABarrierThatSomebodyHasNotEntered) {
   Plans plans = barrier_plans(3);
   erase(plans[1], index_of(plans[1], Kind::await));

@@ -77,6 +77,18 @@ TEST(Early, LooksAtTheNextChanceIfACallWasMissed) {
   EXPECT_TRUE(early.must_look());
 }
 
+TEST(StartCost, IsLearnedFromStartsAmongKinByThemselves) {
+  StartCost cost;
+  cost.add(0.1);
+  const double anew = cost.expected(1);
+  EXPECT_EQ(cost.expected(1, true), anew);
+  cost.add(0.001, true);
+  EXPECT_EQ(cost.expected(1), anew);
+  EXPECT_EQ(cost.expected(1, true), 0.001);
+  cost.add(0.003, true);
+  EXPECT_DOUBLE_EQ(cost.expected(1, true), 0.002);
+}
+
 TEST(StartCost, IsLearnedFromTheStartsThatWereMade) {
   StartCost cost;
   EXPECT_GT(cost.expected(4), 3 * cost.expected(1));

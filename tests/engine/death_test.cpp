@@ -123,7 +123,8 @@ class Group {
       if (dies) raise(SIGKILL);  // it is in a wait
       return other != rank && peers[static_cast<std::size_t>(other)].process->ended();
     };
-    engine::Executor executor(engine::Segment(memory_ + kHead, geometry_), peers, rank, {0, 0, 64, 100}, nullptr, lost);
+    engine::ScratchPool scratches;
+    engine::Executor executor(engine::Segment(memory_ + kHead, geometry_), peers, rank, {0, 0, 64, 100}, nullptr, lost, scratches);
     algorithms::Request request;
     request.rank = rank;
     request.ranks = death_.ranks;

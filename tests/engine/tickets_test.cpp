@@ -32,8 +32,8 @@ class Ranks {
       peers[static_cast<std::size_t>(rank)].same_process = true;
     }
     for (int rank = 0; rank < kRanks; ++rank)
-      executors_.push_back(
-          std::make_unique<Executor>(segment(), peers, rank, WaitPolicy::oversubscribed(), nullptr, [](int) { return false; }));
+      executors_.push_back(std::make_unique<Executor>(
+          segment(), peers, rank, WaitPolicy::oversubscribed(), nullptr, [](int) { return false; }, scratches_));
   }
 
   void go_to(std::uint64_t ticket) {
@@ -81,6 +81,7 @@ class Ranks {
 
   Geometry geometry_;
   std::unique_ptr<std::byte, Free> memory_;
+  ScratchPool scratches_;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::uint64_t last_value_ = 0;
 };

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from collectives import ONE_OR_ALL
 
-from copse import flavours
+from copse import flavours, paths
 from copse.run import HEAP, preload_value
 
 SOURCE = Path(__file__).with_name("resources.c")
+MEMORY = paths.ROOT / "bench" / "memory.c"
 RANKS = 2
 KILOBYTES = 48 * 1024  # what a rank may grow by whatever it does; pages of peers in the shared heap count as well
+KILOBYTES_MORE = 4096  # of a rank with 65 communicators
 KILOBYTES_OF_A_COMMUNICATOR = 64  # one with calls on it
 KILOBYTES_OF_A_PERSISTENT_CALL = 64
 SECONDS_OF_A_COMMUNICATOR = 0.01
@@ -71,6 +73,22 @@ def test_communicators(ask, name):
     [pairs] = ask(name, "pairs", 2000)
     assert pairs.kilobytes < KILOBYTES and pairs.files == 0, pairs
     check_live(ask(name, "used", 300), 300)
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+@pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
+def test_memory_of_many_communicators(run, compile_mpi, name, ranks):
+    """Those that were not called lately keep no pages of lines and slots, and what calls compute in is shared."""
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, MEMORY.read_text(), "memory")
+
+    def kilobytes(variables: dict[str, str]) -> int:
+        done = run(flavour.command(ranks, [program, "65"], crowded=True, variables=variables), env=flavour.environment())
+        assert done.returncode == 0, done.stdout + done.stderr
+        return int(done.stdout.split()[0])
+
+    bare, ours = kilobytes({}), kilobytes({"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1"})
+    assert ours < bare + KILOBYTES_MORE, (bare, ours)
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])

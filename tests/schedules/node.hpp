@@ -112,8 +112,9 @@ class Node {
       peers[static_cast<std::size_t>(rank)].same_process = true;
     }
     for (int rank = 0; rank < ranks; ++rank)
-      executors_.push_back(std::make_unique<engine::Executor>(segment_, peers, rank, engine::WaitPolicy::oversubscribed(), nullptr,
-                                                              [this](int other) { return other == 0 && ended_.load(); }));
+      executors_.push_back(std::make_unique<engine::Executor>(
+          segment_, peers, rank, engine::WaitPolicy::oversubscribed(), nullptr,
+          [this](int other) { return other == 0 && ended_.load(); }, scratches_));
     for (int rank = 0; rank < ranks; ++rank) prepare(rank);
   }
 
@@ -207,6 +208,7 @@ class Node {
   int ranks_;
   bool ends_;
   std::atomic<bool> ended_{false};  // the process of rank 0
+  engine::ScratchPool scratches_;
   std::vector<std::unique_ptr<engine::Executor>> executors_;
   std::vector<std::vector<engine::Program>> programs_;
   std::vector<std::vector<std::unique_ptr<CallBuffers>>> buffers_;

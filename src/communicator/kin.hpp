@@ -1,0 +1,163 @@
+// Kin are communicators of the same ranks in the same order. What their ranks have found out about one another is kept once. On
+// one node, a new communicator can be made among its kin (docs/decisions/kin.md): it takes a plot of their common memory, with
+// lines and slots of its own, and asks for nothing again.
+//
+// All ranks must take the same plot, and it must be free on all of them. Each says in one exchange which plots are free here.
+// While a rank waits for that exchange it holds its kin, and no other thread's communicator is made among them. So two
+// communicators that are made among the same kin are made in the same order on all ranks.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "choose/chooser.hpp"
+#include "communicator/bootstrap.hpp"
+#include "communicator/card.hpp"
+#include "communicator/communicator.hpp"
+#include "engine/executor.hpp"
+#include "engine/reach/peer.hpp"
+#include "engine/reach/shared_memory.hpp"
+#include "topology/layout.hpp"
+
+namespace copse::communicator {
+
+// How executors wait and store.
+struct Tuning {
+  engine::WaitPolicy wait;
+  bool heap_only = false;  // see Executor::publish_from_heap_only
+  std::size_t stream_from = SIZE_MAX;  // bytes
+  engine::SlotStores slots;
+};
+
+// What calls go by.
+struct Terms {
+  Capabilities capabilities;
+  choose::Situation situation;
+  topology::Placement places;
+  Tuning tuning;
+};
+
+// How this rank reaches the others.
+struct Reached {
+  std::vector<pid_t> pids;
+  std::vector<engine::Peer> peers;
+  std::vector<std::shared_ptr<engine::Mapping>> heaps;  // the shared heaps in which `peers` locates buffers
+};
+
+// Who makes the memory that the ranks of this node share.
+struct Ground {
+  Card leader;  // card of the first rank of this node
+  int leader_rank = 0;  // number of that rank
+};
+
+// The part of the common memory in which one communicator's own stream of calls runs.
+struct Plot {
+  int number = 0;
+  std::shared_ptr<engine::Mapping> memory;
+  engine::Segment segment;
+};
+
+// The plots of this rank, free or not. Any thread may use them.
+class Plots {
+ public:
+  static constexpr std::size_t kMost = 256;
+  using Set = std::array<std::uint64_t, kMost / 64>;
+
+  // Begins with plot 0, which is all of `memory` and is taken.
+  void begin(std::shared_ptr<engine::Mapping> memory, const engine::Geometry& geometry, std::uint64_t first_ticket);
+  // Returns those that are free, and a ticket that is beyond all tickets used in them.
+  [[nodiscard]] Set free_ones(std::uint64_t& ticket) const;
+  // Tells whether a communicator that ends can leave its pages to the next one. There are enough such plots already if not.
+  [[nodiscard]] bool keeps_pages() const;
+  [[nodiscard]] Plot take(int number);
+  // Gives a plot back. `ticket` is that of the call that would come next there.
+  void give_back(int number, std::uint64_t ticket);
+  // Adds plots to the last one, if the ranks can get memory for them. Collective over the ranks of `bootstrap`, which hold
+  // their kin. Returns the number of the first new plot, or -1 on all ranks.
+  [[nodiscard]] int grow(Bootstrap& bootstrap, const Ground& ground, int ranks_here);
+
+ private:
+  static constexpr std::size_t kWarm = 4;  // free plots that keep their pages
+
+  struct Entry {
+    std::shared_ptr<engine::Mapping> memory;
+    std::size_t place = 0;  // of its segment in the memory, in bytes
+    bool free = false;
+  };
+  mutable std::mutex mutex_;
+  engine::Geometry geometry_;
+  std::vector<Entry> entries_;
+  std::uint64_t ticket_ = 0;
+  bool grows_ = true;  // until the ranks could get no more memory
+};
+
+// What is chosen for messages of each size, by collective and variant. Any thread may use it.
+class Choices {
+ public:
+  // Returns what make() returns. It is called once for each place.
+  template <class Make>
+  const std::vector<choose::Decision>& of(unsigned place, Make&& make) {
+    const std::lock_guard lock(mutex_);
+    std::vector<choose::Decision>& known = known_[place];
+    if (known.empty()) known = make();
+    return known;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<unsigned, std::vector<choose::Decision>> known_;  // entries stay where they are
+};
+
+struct Kin {
+  // The same on all ranks. No other kin have it.
+  struct Id {
+    std::uint64_t process = 0, founded = 0;
+    friend bool operator==(const Id&, const Id&) = default;
+  } id;
+  Terms terms;
+  Reached reached;
+  Ground ground;
+  Plots plots;
+  Choices choices;
+  std::atomic<bool> held{false};  // see KinOffer
+};
+
+// What a rank says to the others.
+struct KinWord {
+  Kin::Id id;  // zeros: it offers no kin
+  std::uint64_t ticket = 0;
+  Plots::Set free{};
+};
+
+// A rank's offer to make a communicator among its kin. It holds them, unless another thread does.
+class KinOffer {
+ public:
+  explicit KinOffer(std::shared_ptr<Kin> kin) {
+    if (kin != nullptr && !kin->held.exchange(true)) kin_ = std::move(kin);
+  }
+  ~KinOffer() {
+    if (kin_ != nullptr) kin_->held.store(false);
+  }
+  KinOffer(const KinOffer&) = delete;
+  KinOffer& operator=(const KinOffer&) = delete;
+
+  [[nodiscard]] KinWord word() const;
+  // Tells whether all ranks offer the same kin. `words` are those of all ranks, so the answer is the same everywhere.
+  [[nodiscard]] static bool is_common(std::span<const KinWord> words);
+  [[nodiscard]] const std::shared_ptr<Kin>& kin() const { return kin_; }
+
+ private:
+  std::shared_ptr<Kin> kin_;
+};
+
+}  // namespace copse::communicator
