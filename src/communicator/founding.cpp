@@ -303,6 +303,8 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   kin->plots.begin(memory.mapping(), geometry, settings.first_ticket);
   auto group = group_of(std::move(kin), settings, std::move(progress), census->rank);
   group->plot = {0, memory.mapping(), segment};
+  if (tried.costs.write > 0)  // all have ended the trial, which fills slots
+    engine::forget_pages(segment.rings(group->kin->reached.peers[static_cast<std::size_t>(group->rank)].local));
   group->wire = std::move(wire);
   settle(*group, std::move(bootstrap));
   auto executor = group->executor_on(segment, group->wire.get(), settings.first_ticket);
