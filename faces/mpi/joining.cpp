@@ -5,8 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "agreement.hpp"
@@ -45,23 +47,41 @@ struct FirstWord {
 };
 static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able to tell one another so");
 
-// The kin that this process knows, by their ranks in the world. Never destroyed (session.hpp).
+// The kin that this process knows, by their ranks in the world. Those used last stay when their communicators are gone, because
+// programs split their world in the same way again. Never destroyed (session.hpp).
 class KnownKin {
  public:
-  [[nodiscard]] std::shared_ptr<communicator::Kin> of(const std::vector<int>& members) {
+  using Pointer = std::shared_ptr<communicator::Kin>;
+
+  // Returns null if there are none.
+  [[nodiscard]] Pointer of(const std::vector<int>& members) {
     const std::lock_guard lock(mutex_);
     const auto at = all_.find(members);
-    return at == all_.end() ? nullptr : at->second.lock();
+    Pointer kin = at == all_.end() ? nullptr : at->second.lock();
+    if (kin != nullptr) keep(kin);
+    return kin;
   }
-  void add(const std::vector<int>& members, const std::shared_ptr<communicator::Kin>& kin) {
+  void add(const std::vector<int>& members, Pointer kin) {
+    if (kin == nullptr) return;
     const std::lock_guard lock(mutex_);
     std::erase_if(all_, [](const auto& one) { return one.second.expired(); });
-    if (kin != nullptr) all_[members] = kin;
+    all_[members] = kin;
+    keep(std::move(kin));
   }
 
  private:
+  static constexpr std::size_t kKept = 4;
+
+  void keep(Pointer kin) {
+    const auto at = std::find(kept_.begin(), kept_.end(), kin);
+    if (at != kept_.end()) kept_.erase(at);
+    kept_.push_front(std::move(kin));
+    if (kept_.size() > kKept) kept_.pop_back();
+  }
+
   std::mutex mutex_;
   std::map<std::vector<int>, std::weak_ptr<communicator::Kin>> all_;
+  std::deque<Pointer> kept_;  // the one used last comes first
 };
 auto& known_kin = *new KnownKin;
 

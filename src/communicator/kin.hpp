@@ -87,7 +87,7 @@ class Plots {
   [[nodiscard]] int grow(Bootstrap& bootstrap, const Ground& ground, int ranks_here);
 
  private:
-  static constexpr std::size_t kWarm = 4;  // free plots that keep their pages
+  static constexpr std::size_t kWarm = 1;  // free plots that keep their pages
 
   struct Entry {
     std::shared_ptr<engine::Mapping> memory;

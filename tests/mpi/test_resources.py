@@ -12,6 +12,7 @@ from copse import flavours, paths
 from copse.run import HEAP, preload_value
 
 SOURCE = Path(__file__).with_name("resources.c")
+LIVES = paths.ROOT / "bench" / "communicators.c"
 MEMORY = paths.ROOT / "bench" / "memory.c"
 RANKS = 2
 KILOBYTES = 48 * 1024  # what a rank may grow by whatever it does; pages of peers in the shared heap count as well
@@ -89,6 +90,20 @@ def test_memory_of_many_communicators(run, compile_mpi, name, ranks):
 
     bare, ours = kilobytes({}), kilobytes({"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1"})
     assert ours < bare + KILOBYTES_MORE, (bare, ours)
+
+
+@ONE_OR_ALL
+@pytest.mark.parametrize("kind", ["dup", "halves", "grid"])
+def test_communicators_of_the_same_ranks(run, compile_mpi, name, kind):
+    """Each kind is made anew once, and then among its kin, even if none of them is left."""
+    rounds, ranks, made = 10, 4, 2 if kind == "grid" else 1
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, LIVES.read_text(), "lives")
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_TRACE": "1"}
+    done = run(flavour.command(ranks, [program, kind, str(rounds), "3"], crowded=True, variables=variables), env=flavour.environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {what: int(times) for what, times in re.findall(r"start: communicators: ([^:]+): (\d+) times", done.stderr)}
+    assert found["a plot of common memory"] == ranks * made * (rounds + (1 if kind == "dup" else 0)), done.stderr
 
 
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
