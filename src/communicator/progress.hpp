@@ -36,7 +36,7 @@ class Progress {
     friend class Progress;
     // Gives back memory that the task does not need now, if it has done nothing since this was called last. Nothing is under way,
     // and the owner is not in the task.
-    virtual void rest() = 0;
+    virtual void rest() {}
     // Goes on as far as it gets without waiting. Returns `over` if nothing is left. Only a thread that has the turn calls this.
     // With `helper`, that is Copse's own thread, which must leave alone what the program may expect to run in its own threads.
     virtual Went go_on(bool helper) = 0;
