@@ -36,6 +36,13 @@ class Over final : public Bootstrap {
   Communicator& comm_;
 };
 
+// Nothing is measured: a late rank may still read what another rank writes.
+choose::Settings unmeasured() {
+  choose::Settings settings;
+  settings.slots = choose::Stores::cached;
+  return settings;
+}
+
 struct Made {
   std::unique_ptr<Communicator> comm;
   std::string why;
@@ -49,7 +56,7 @@ Made make_among(Communicator& comm, std::shared_ptr<Kin> kin) {
   if (!bootstrap->allgather(&mine, words.data(), sizeof mine)) return {nullptr, "not gathered"};
   if (!KinOffer::is_common(words)) return {nullptr, "not all ranks offer the same kin"};
   auto progress = std::make_shared<communicator::Progress>();
-  return {Communicator::create_among(offer, words, bootstrap, choose::Settings{}, progress), "no memory"};
+  return {Communicator::create_among(offer, words, bootstrap, unmeasured(), progress), "no memory"};
 }
 
 std::string sums_are_right(Communicator& comm, std::size_t count, int turn) {
@@ -104,11 +111,11 @@ std::string come_and_go(Communicator& first) {
 }
 
 TEST(Kin, ComeAndGo) {
-  choose::Settings late;
+  choose::Settings late = unmeasured();
   late.first_ticket = (std::uint64_t{1} << 48) - 300;
   for (const Kind kind : kKinds) {
     for (const int ranks : {2, 3}) {
-      EXPECT_EQ(run_ranks(kind, ranks, choose::Settings{}, come_and_go), "") << name_of(kind);
+      EXPECT_EQ(run_ranks(kind, ranks, unmeasured(), come_and_go), "") << name_of(kind);
       EXPECT_EQ(run_ranks(kind, ranks, late, come_and_go), "") << name_of(kind);
     }
   }
@@ -122,7 +129,7 @@ int plots_free(const Kin& kin) {
 }
 
 TEST(Kin, ATakenPlotIsFreeAgain) {
-  EXPECT_EQ(run_ranks(Kind::processes, 3, choose::Settings{},
+  EXPECT_EQ(run_ranks(Kind::processes, 3, unmeasured(),
                       [](Communicator& first) -> std::string {
                         int most = 0;
                         for (int turn = 0; turn < 50; ++turn) {
@@ -138,7 +145,7 @@ TEST(Kin, ATakenPlotIsFreeAgain) {
 }
 
 TEST(Kin, APlotWhereARankGaveUpIsNotTakenAgain) {
-  EXPECT_EQ(run_ranks(Kind::processes, 2, choose::Settings{},
+  EXPECT_EQ(run_ranks(Kind::processes, 2, unmeasured(),
                       [](Communicator& first) -> std::string {
                         Made made = make_among(first, first.kin());
                         if (!made.comm) return made.why;
@@ -155,7 +162,7 @@ TEST(Kin, APlotWhereARankGaveUpIsNotTakenAgain) {
 }
 
 TEST(Kin, AllRanksMustOfferThem) {
-  EXPECT_EQ(run_ranks(Kind::processes, 3, choose::Settings{},
+  EXPECT_EQ(run_ranks(Kind::processes, 3, unmeasured(),
                       [](Communicator& first) -> std::string {
                         const bool offers = first.rank() != 1;
                         const Made made = make_among(first, offers ? first.kin() : nullptr);
@@ -165,8 +172,7 @@ TEST(Kin, AllRanksMustOfferThem) {
 }
 
 TEST(Kin, OneThreadAtATimeHoldsThem) {
-  choose::Settings settings;
-  EXPECT_EQ(run_ranks(Kind::processes, 2, std::vector<choose::Settings>(2, settings),
+  EXPECT_EQ(run_ranks(Kind::processes, 2, std::vector<choose::Settings>(2, unmeasured()),
                       [](Communicators comms) -> std::string {
                         auto kin = comms[1]->kin();
                         const KinOffer held(kin);
