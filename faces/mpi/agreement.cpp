@@ -68,9 +68,8 @@ std::vector<int> world_ranks(MPI_Comm comm, int ranks) {
   return there;
 }
 
-bool in_one_world(MPI_Comm comm, int ranks) {
-  const std::vector<int> there = world_ranks(comm, ranks);
-  return std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+bool in_one_world(const std::vector<int>& members) {
+  return std::find(members.begin(), members.end(), MPI_UNDEFINED) == members.end();
 }
 
 std::uint64_t build_id() {

@@ -14,9 +14,9 @@ namespace copse::mpi {
 // Returns the rank in MPI_COMM_WORLD of each rank of the communicator, MPI_UNDEFINED for a rank of another world.
 std::vector<int> world_ranks(MPI_Comm comm, int ranks);
 
-// Returns whether all ranks of the communicator belong to this process's MPI_COMM_WORLD. All ranks get the same answer,
-// so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.
-bool in_one_world(MPI_Comm comm, int ranks);
+// Returns whether all these ranks belong to this process's MPI_COMM_WORLD, by world_ranks(). All ranks of the communicator get
+// the same answer, so none needs to ask another. Only the ranks of one world have agreed that they all run Copse.
+bool in_one_world(const std::vector<int>& members);
 
 // Identifies this library's file. Ranks with the same identity understand one another.
 std::uint64_t build_id();

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "agreement.hpp"
+#include "communicator/kin.hpp"
 #include "progress.hpp"
 
 namespace copse::mpi {
@@ -102,14 +102,9 @@ struct SecondWord {
 
 // Returns the first stream that all ranks offer in that place, or -1.
 int common_stream(const std::vector<SecondWord>& all, std::size_t place) {
-  Hidden::Streams common = all.front().streams[place];
-  for (const SecondWord& word : all) {
+  for (const SecondWord& word : all)
     if (word.offered[place] == 0 || word.offered[place] != all.front().offered[place]) return -1;
-    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.streams[place][i];
-  }
-  for (std::size_t i = 0; i < common.size(); ++i)
-    if (common[i] != 0) return static_cast<int>(64 * i) + std::countr_zero(common[i]);
-  return -1;
+  return communicator::first_in_common(all, [&](const SecondWord& word) { return word.streams[place]; });
 }
 
 }  // namespace

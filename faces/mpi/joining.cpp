@@ -88,7 +88,7 @@ auto& known_kin = *new KnownKin;
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin.
 bool found(CommState& state) {
   const std::vector<int> members = world_ranks(state.comm, state.ranks);
-  if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) {
+  if (!in_one_world(members)) {
     state.why_not = "ranks of another MPI_COMM_WORLD";
     return false;
   }
@@ -149,8 +149,9 @@ void say_why_not(const CommState& state) {
 // one may take many times as long. A communicator with ranks of another world is not asked: those may have no Copse.
 bool pays(CommState& state) {
   const auto start = std::chrono::steady_clock::now();
-  if (state.early.first_look() && !in_one_world(state.comm, state.ranks)) return true;
-  const bool among = known_kin.of(world_ranks(state.comm, state.ranks)) != nullptr;
+  const std::vector<int> members = world_ranks(state.comm, state.ranks);
+  if (!in_one_world(members)) return true;
+  const bool among = known_kin.of(members) != nullptr;
   const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks), among));
   Early::Words least{};
   const int result = helped([&] {

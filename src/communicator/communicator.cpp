@@ -122,7 +122,7 @@ void Communicator::State::rest() {
 Communicator::State::~State() {
   if (!group) return;
   group->progress->remove(*this);
-  const bool ended_well = failure.outcome == Outcome::done && !seat.keeps_memory && started.empty() && seat.executor->is_level();
+  const bool ended_well = failure.outcome == Outcome::done && !seat.keeps_memory && started.empty() && seat.executor->is_in_step();
   if (!seat.lane) {
     const bool forked = group->kin->reached.pids[static_cast<std::size_t>(rank)] != getpid();  // then the plot is not mapped here
     if (!ended_well || forked) return;

@@ -29,7 +29,6 @@ class Early {
   void count() { ++calls_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
   [[nodiscard]] bool must_look() const { return calls_ >= look_at_; }
-  [[nodiscard]] bool first_look() const { return look_at_ <= kFirstLook; }
 
   // Tells whether to time the call that was counted last. The first calls are not timed, because in these the MPI makes
   // what it needs itself. Of the later calls only some are.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -319,15 +318,10 @@ Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::
   StartClock clock(start);
   const std::shared_ptr<Kin>& kin = offer.kin();
   const int rank = bootstrap->rank();
-  Plots::Set common = words.front().free;
   std::uint64_t ticket = words.front().ticket;
-  for (const KinWord& word : words) {
-    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= word.free[i];
+  for (const KinWord& word : words)
     if (static_cast<std::int64_t>(word.ticket - ticket) > 0) ticket = word.ticket;
-  }
-  int number = -1;
-  for (std::size_t i = common.size(); i-- > 0;)
-    if (common[i] != 0) number = static_cast<int>(64 * i) + std::countr_zero(common[i]);
+  int number = first_in_common(words, [](const KinWord& word) { return word.free; });
   if (number < 0) number = kin->plots.grow(*bootstrap, kin->ground, kin->terms.capabilities.ranks_here);
   if (number < 0) return {};
   Plot plot = kin->plots.take(number);

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -131,6 +132,17 @@ struct Kin {
   Choices choices;
   std::atomic<bool> held{false};  // see KinOffer
 };
+
+// Returns the first number that is in all sets, or -1. set_of() returns the set of an element of `all`.
+template <class All, class SetOf>
+[[nodiscard]] int first_in_common(const All& all, SetOf&& set_of) {
+  auto common = set_of(all.front());
+  for (const auto& each : all)
+    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= set_of(each)[i];
+  for (std::size_t i = 0; i < common.size(); ++i)
+    if (common[i] != 0) return static_cast<int>(64 * i) + std::countr_zero(common[i]);
+  return -1;
+}
 
 // What a rank says to the others.
 struct KinWord {

@@ -66,7 +66,7 @@ class Executor {
   // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
   // Tells whether this rank's tickets are those of the others: it has refused no call since it last made one.
-  [[nodiscard]] bool is_level() { return !signals_.refusals().aside(); }
+  [[nodiscard]] bool is_in_step() { return !signals_.refusals().aside(); }
   // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an
   // order.
   void give(const Order& order);

@@ -116,8 +116,7 @@ class Operands {
   [[nodiscard]] OneBlock ridden(const Ref& ref, std::uint32_t number, std::size_t element_bytes, std::uint64_t ticket) const;
   [[nodiscard]] std::byte* ride_of(const Ref& ref, std::int32_t ride, std::uint64_t ticket) const;
 
-  static constexpr std::size_t kScratchKept = std::size_t{16}
-                                              << 10;  // up to here, borrowing would take longer than the memory is worth
+  static constexpr std::size_t kScratchKept = 16384;  // bytes; for less, borrowing would take a notable part of the call
 
   const Neighbours& here_;
   ScratchPool& pool_;

@@ -7,19 +7,19 @@
 namespace copse::engine {
 
 ScratchMemory ScratchPool::take(std::size_t bytes) {
-  ScratchMemory too_small;  // freed before the new memory is allocated, and outside the lock
+  ScratchMemory memory;
   {
     const std::lock_guard lock(mutex_);
     const auto fits = std::find_if(free_.rbegin(), free_.rend(), [&](const ScratchMemory& each) { return each.bytes >= bytes; });
     if (!free_.empty()) {
       const auto taken = fits != free_.rend() ? std::prev(fits.base()) : std::prev(free_.end());
       bytes_ -= taken->bytes;
-      too_small = std::move(*taken);
+      memory = std::move(*taken);
       free_.erase(taken);
     }
   }
-  if (too_small.bytes >= bytes) return too_small;
-  too_small = {};
+  if (memory.bytes >= bytes) return memory;
+  memory = {};  // too small: freed before more is allocated
   return ScratchMemory(bytes);
 }
 
