@@ -1,9 +1,10 @@
-/* The repository's own MPI benchmark: every blocking collective of MPI-3 (reductions: sums of doubles).
+/* The repository's own MPI benchmark: every blocking collective of MPI-3 (reductions: sums of doubles), and MPI_Neighbor_alltoall
+ * in a ring, where each rank has a neighbour on either side. Of two ranks, each has one.
  *
  * A size is the bytes of one block: what one rank gives in bcast, reduce, allreduce, gather, allgather, scan and exscan,
- * what one rank gets in scatter and reduce_scatter, and what each rank sends to each other rank in alltoall. So some rank
- * has, beside its block, a buffer of as many blocks as there are ranks. The v and w forms get equal counts, one block
- * after the other, but the MPI cannot know that.
+ * what one rank gets in scatter and reduce_scatter, and what each rank sends to each other rank in alltoall, or to each
+ * neighbour. So some rank has, beside its block, a buffer of as many blocks as there are ranks. The v and w forms get equal
+ * counts, one block after the other, but the MPI cannot know that.
  *
  * A batch is n back-to-back calls between two meetings of all ranks. Its time is the largest elapsed time of any rank,
  * divided by n. n is chosen for each cell (operation, size, mode) so that a batch takes about --seconds. The root is
@@ -43,6 +44,7 @@ static const double kLong = 0.5; /* seconds; after a batch that took so long, th
 static int rank, ranks;
 static int *counts, *places, *byte_places; /* of the v and w forms, for one cell */
 static MPI_Datatype* types;
+static MPI_Comm round_about; /* the ring */
 
 /* When MPICH's launcher hears of an abort, it may drop output that it has not forwarded. So give it time first. */
 static void give_up(void) {
@@ -117,9 +119,9 @@ static int comparable(double ns, double wanted) { return wanted == 0 || ns == 0 
 /* The operations ---------------------------------------------------------------------------------------------- */
 
 enum who { kNobody, kRoot, kOthers, kAll };                       /* the ranks that have a buffer */
-enum blocks { kOne, kEach };                                      /* its blocks: one, or one for each rank */
-enum from { kOfRoot, kOfEach, kSum, kSumToMe, kSumBeforeMe };     /* the source of a block of a result ... */
-enum which { kSame, kMine };                                      /* ... and its block: the only one, or the one for me */
+enum blocks { kOne, kEach, kBeside };                             /* its blocks: one, or one for each rank or neighbour */
+enum from { kOfRoot, kOfEach, kOfNeighbour, kSum, kSumToMe, kSumBeforeMe }; /* the source of a block of a result ... */
+enum which { kSame, kMine, kOther }; /* ... and its block: the only one, the one for me, or the one for its other side */
 
 struct side {
   enum who who;
@@ -153,6 +155,7 @@ CALL(reduce_scatter, MPI_Reduce_scatter(in, out, counts, MPI_DOUBLE, MPI_SUM, MP
 CALL(reduce_scatter_block, MPI_Reduce_scatter_block(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
 CALL(scan, MPI_Scan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
 CALL(exscan, MPI_Exscan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD))
+CALL(neighbor_alltoall, MPI_Neighbor_alltoall(in, n, MPI_DOUBLE, out, n, MPI_DOUBLE, round_about))
 
 static const struct operation operations[] = {
     {"barrier", {kNobody, kOne}, {kNobody, kOne}, kOfRoot, kSame, barrier},
@@ -172,6 +175,7 @@ static const struct operation operations[] = {
     {"reduce_scatter_block", {kAll, kEach}, {kAll, kOne}, kSum, kMine, reduce_scatter_block},
     {"scan", {kAll, kOne}, {kAll, kOne}, kSumToMe, kSame, scan},
     {"exscan", {kAll, kOne}, {kOthers, kOne}, kSumBeforeMe, kSame, exscan},
+    {"neighbor_alltoall", {kAll, kBeside}, {kAll, kBeside}, kOfNeighbour, kOther, neighbor_alltoall},
 };
 enum { kOperations = sizeof operations / sizeof *operations };
 
@@ -181,7 +185,9 @@ static int has(struct side side) {
 static size_t holders(struct side side) {
   return side.who == kAll ? ranks : side.who == kRoot ? 1 : side.who == kOthers ? ranks - 1 : 0;
 }
-static size_t blocks(struct side side) { return side.blocks == kEach ? ranks : 1; }
+static int neighbours(void) { return ranks < 3 ? ranks - 1 : 2; }
+static int neighbour(int number) { return (rank + (number == 0 ? 1 : ranks - 1)) % ranks; }
+static size_t blocks(struct side side) { return side.blocks == kEach ? ranks : side.blocks == kBeside ? neighbours() : 1; }
 
 /* Returns the operand of rank r at place k of its ring. Sums of operands are exact in double. */
 static double operand(int r, size_t k) { return (r + 1) * (double)(k % kPatternPeriod + 1); }
@@ -189,6 +195,7 @@ static double operand(int r, size_t k) { return (r + 1) * (double)(k % kPatternP
 /* Returns the factor by which a block of the result, given by rank r or summed, exceeds what rank 0 gives. */
 static double factor(enum from from, int r) {
   const int last = from == kSum ? ranks : from == kSumToMe ? rank + 1 : rank; /* last of the summed ranks, counted from 1 */
+  if (from == kOfNeighbour) return neighbour(r) + 1;
   return from == kOfRoot ? 1 : from == kOfEach ? r + 1 : last * (last + 1) / 2.0;
 }
 
@@ -205,6 +212,12 @@ struct cell {
 
 static size_t stride(struct side side, size_t count) {
   return ((blocks(side) * count * 8 + kLine - 1) / kLine * kLine + kPage) / 8;
+}
+
+static void close_ring(void) {
+  const int beside[2] = {neighbour(0), neighbour(1)}, ones[2] = {1, 1};
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, neighbours(), beside, ones, neighbours(), beside, ones, MPI_INFO_NULL, 0,
+                                 &round_about);
 }
 
 static struct cell cell_of(const struct operation* o, size_t count, int mode, size_t cache) {
@@ -237,9 +250,10 @@ static double run(struct cell* c, long n, size_t* last) {
 static void check(const struct cell* c, size_t buffer) {
   const struct operation* o = c->operation;
   if (!has(o->out)) return;
-  const size_t given = buffer * c->in_stride + (o->which == kMine ? (size_t)rank * c->count : 0);
   const double* result = c->out + buffer * c->out_stride;
   for (size_t b = 0; b < blocks(o->out); ++b) {
+    const size_t number = o->which == kMine ? (size_t)rank : o->which == kOther ? blocks(o->out) - 1 - b : 0;
+    const size_t given = buffer * c->in_stride + number * c->count;
     for (size_t k = 0; k < c->count; ++k) {
       const double expected = factor(o->from, (int)b) * operand(0, given + k), got = result[b * c->count + k];
       if (got != expected) {
@@ -367,6 +381,7 @@ int main(int argc, char** argv) {
   }
 
   open_flags();
+  close_ring();
   for (int tick = 0; tick < 20 && watch > 0; ++tick) {
     const double ns = flag_ns();
     if (rank == 0) printf("%.0f\n", ns);

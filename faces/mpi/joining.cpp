@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@ using communicator::Early;
 
 constexpr const char* kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
 constexpr const char* kNotGathered = "the ranks could not be gathered";
+constexpr const char* kSeveralNodes = "neighbours on several nodes";
 constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
@@ -118,9 +120,18 @@ bool found(CommState& state) {
     state.devices = state.devices || word.driver != 0;
     offers.push_back(word.kin);
   }
+  std::optional<Neighborhood> met;
+  if (one_host) met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
+  else state.no_neighbors = kSeveralNodes;
+  const auto connect = [&] {
+    if (!met || !state.copse) return;
+    state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
+    state.copse->connect(std::move(met->graph));
+  };
   if (one_host && have_helpers()) state.served = meet_helpers(*bootstrap);
   if (communicator::KinOffer::is_common(offers)) {
     state.copse = communicator::Communicator::create_among(offer, offers, bootstrap, settings(), progress());
+    connect();
     if (state.copse) return true;
   }
   std::unique_ptr<MpiWire> wire;
@@ -130,6 +141,7 @@ bool found(CommState& state) {
     wire = std::make_unique<MpiWire>(std::move(stream));
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
+  connect();
   if (state.copse) known_kin.add(members, state.copse->kin());
   return false;
 }

@@ -61,7 +61,7 @@ bool overlap(const Site& site, const Sides& sides) {
                                                                                    : sides.in->memory() == sides.out->memory(rank));
   std::vector<communicator::Span> spans;
   sides.out->add_spans(spans, true, kReceived);
-  if (sides.in != nullptr && !(kTwiceIsInPlace && twice && !algorithms::traits_of(site.collective).displaced))
+  if (sides.in != nullptr && !(kTwiceIsInPlace && twice && algorithms::traits_of(site.collective).in_place))
     sides.in->add_spans(spans, false, kSent);
   return site.overlap(spans);
 }
@@ -212,6 +212,53 @@ int alltoallv(const Site& site, const void* input, const Count* given, const Dis
       !out.table(output, taken, output_places, output_types))
     return refuse(site);
   return move(site, {in_place ? nullptr : &in, &out, in_place}, true, 0, 0);
+}
+
+// Makes a call among neighbours. describe(neighbors, in, out) describes its sides.
+template <class Describe>
+int among_neighbors(const Site& site, const void* input, const void* output, Describe&& describe) {
+  const Neighbors* const neighbors = site.state.neighbors.get();
+  if (neighbors == nullptr) return site.pass_on(site.state.no_neighbors);
+  Side in = site.input(), out = site.output();
+  if (input == MPI_IN_PLACE || output == MPI_IN_PLACE || !describe(*neighbors, in, out)) return refuse(site);
+  return move(site, {&in, &out, false}, true, 0, 0);
+}
+
+template <class Count>
+int neighbor_allgather(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type,
+                       Raw) {
+  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+    return in.one_for(neighbors.destinations, input, given, input_type) &&
+           out.row_for(neighbors.sources, output, taken, output_type);
+  });
+}
+
+template <class Count, class Displacement>
+int neighbor_allgatherv(const Site& site, const void* input, Count given, Raw input_type, void* output, const Count* taken,
+                        const Displacement* output_places, Raw output_type, Raw) {
+  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+    return in.one_for(neighbors.destinations, input, given, input_type) &&
+           out.table_for(neighbors.sources, output, taken, output_places, output_type);
+  });
+}
+
+template <class Count>
+int neighbor_alltoall(const Site& site, const void* input, Count given, Raw input_type, void* output, Count taken, Raw output_type,
+                      Raw) {
+  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+    return in.row_for(neighbors.destinations, input, given, input_type) &&
+           out.row_for(neighbors.sources, output, taken, output_type);
+  });
+}
+
+// Makes a neighbor_alltoallv or a neighbor_alltoallw. The latter has arrays of types instead of one type.
+template <class Count, class Displacement, class Types>
+int neighbor_alltoallv(const Site& site, const void* input, const Count* given, const Displacement* input_places, Types input_types,
+                       void* output, const Count* taken, const Displacement* output_places, Types output_types, Raw) {
+  return among_neighbors(site, input, output, [&](const Neighbors& neighbors, Side& in, Side& out) {
+    return in.table_for(neighbors.destinations, input, given, input_places, input_types) &&
+           out.table_for(neighbors.sources, output, taken, output_places, output_types);
+  });
 }
 
 }  // namespace

@@ -208,16 +208,42 @@ int Narrow::fit(std::int64_t value) {
   return static_cast<int>(value);
 }
 
-const int* Narrow::fit(const std::int64_t* table) {
-  if (table == nullptr || skip_ || !wrong_mpi().empty()) return nullptr;
+namespace {
+
+// Returns how many ranks give to this one, or take from it.
+int neighbors_of(MPI_Comm comm, bool give) {
+  int kind = MPI_UNDEFINED, rank = 0, count = 0, takers = 0, weighted = 0;
+  real().Topo_test_(comm, &kind);
+  real().Comm_rank_(comm, &rank);
+  if (kind == MPI_CART) {
+    real().Cartdim_get_(comm, &count);
+    return 2 * count;
+  }
+  if (kind == MPI_GRAPH) real().Graph_neighbors_count_(comm, rank, &count);
+  if (kind == MPI_DIST_GRAPH) real().Dist_graph_neighbors_count_(comm, &count, &takers, &weighted);
+  return kind == MPI_DIST_GRAPH && !give ? takers : count;
+}
+
+}  // namespace
+
+// Returns the number of entries, or -1 if the table has no meaning on this rank.
+int Narrow::length_of_table() const {
   const auto comm = handle<MPI_Comm>(comm_);
+  if (std::string_view(name_).find("eighbor_") != std::string_view::npos) return neighbors_of(comm, behind_output_);
   int rank = 0, ranks = 0, inter = 0;
-  if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
+  if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return -1;
   real().Comm_rank_(comm, &rank);
   inter != 0 ? real().Comm_remote_size_(comm, &ranks) : real().Comm_size_(comm, &ranks);
-  if (root_ != kNoRoot && root_ != (inter != 0 ? MPI_ROOT : rank)) return nullptr;
+  return root_ != kNoRoot && root_ != (inter != 0 ? MPI_ROOT : rank) ? -1 : ranks;
+}
+
+const int* Narrow::fit(const std::int64_t* table) {
+  if (table == nullptr || skip_ || !wrong_mpi().empty()) return nullptr;
+  const int entries = length_of_table();
+  if (entries < 0) return nullptr;
   std::vector<int>& narrow = tables_.emplace_back();
-  for (int i = 0; i < ranks; ++i) narrow.push_back(fit(table[i]));
+  narrow.reserve(static_cast<std::size_t>(entries) + 1);  // not null, even if it is empty
+  for (int i = 0; i < entries; ++i) narrow.push_back(fit(table[i]));
   return narrow.data();
 }
 

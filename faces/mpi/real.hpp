@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "family.hpp"
@@ -20,7 +21,9 @@ namespace copse::mpi {
   X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr)  \
   X(Op_commutative) X(Reduce_local) X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit)     \
   X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
-  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)
+  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)                          \
+  X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count)    \
+  X(Dist_graph_neighbors)
 
 // The wrapped calls that are in no table, because they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                           \
@@ -174,11 +177,17 @@ class Narrow {
   template <class... Parameters, class... Arguments>
   int call(int (*plain)(Parameters...), Arguments... arguments) {
     (note_root(arguments), ...);
-    const std::tuple<Parameters...> narrowed{fit(arguments)...};  // braces evaluate from left to right
+    const std::tuple<Parameters...> narrowed{fit_to<Parameters>(arguments)...};  // braces evaluate from left to right
     return fits_ ? std::apply(plain, narrowed) : too_large();
   }
 
  private:
+  // Some calls have tables of addresses in both forms.
+  template <class Parameter, class Argument>
+  Parameter fit_to(Argument argument) {
+    if constexpr (std::is_same_v<Argument, const MPI_Aint*> && std::is_same_v<Parameter, Argument>) return argument;
+    else return fit(argument);
+  }
   template <class Argument>
   Argument fit(Argument argument) {
     return argument;
@@ -189,6 +198,7 @@ class Narrow {
   }
   void* fit(void* output) {
     skip_ = false;
+    behind_output_ = true;
     return output;
   }
   const MPI_Datatype* fit(const MPI_Datatype* types) { return types; }
@@ -198,12 +208,14 @@ class Narrow {
   template <class Argument>
   void note_root(Argument) {}
   int too_large();
+  [[nodiscard]] int length_of_table() const;
 
   static constexpr int kNoRoot = std::numeric_limits<int>::min();
   const char* name_;
   Raw comm_;
   int root_ = kNoRoot;
   bool skip_ = false, fits_ = true;
+  bool behind_output_ = false;  // what comes now belongs to the output
   std::int64_t largest_ = 0;
   std::deque<std::vector<int>> tables_;
 };

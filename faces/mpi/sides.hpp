@@ -94,6 +94,12 @@ class Side {
   bool table(const void* buffer, const Count* counts, const Displacement* places, Raw type);
   template <class Count, class Displacement>  // with a type for each block too; places are in bytes
   bool table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types);
+  // The same for blocks of neighbours. MPI_PROC_NULL among them has a block that is not used.
+  bool one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);  // the same block for all
+  bool row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);
+  template <class Count, class Displacement, class Types>
+  bool table_for(const std::vector<int>& neighbors, const void* buffer, const Count* counts, const Displacement* places,
+                 Types types);
 
   // The bytes of a block: of any block of `one` or `row`, or of block `rank` of a table.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -149,9 +155,24 @@ class Side {
   int store_packed();
   void begin_table(const void* buffer);
   bool add(int rank, Raw type, std::int64_t count, std::ptrdiff_t place, bool in_extents);
-  void add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
+  template <class Count, class Displacement>
+  bool add(int rank, std::size_t entry, const Count* counts, const Displacement* places, Raw type) {
+    if (counts[entry] == 0) return add_nothing(rank);
+    return places != nullptr ? add(rank, type, counts[entry], places[entry], true) : is_wrong(MPI_ERR_ARG);
+  }
+  template <class Count, class Displacement>
+  bool add(int rank, std::size_t entry, const Count* counts, const Displacement* places, const MPI_Datatype* types) {
+    if (counts[entry] == 0) return add_nothing(rank);
+    return places != nullptr && types != nullptr ? add(rank, raw_of(types[entry]), counts[entry], places[entry], false)
+                                                 : is_wrong(MPI_ERR_ARG);
+  }
+  // Begins a table in which only neighbours have blocks. Calls add(rank, entry) for each of them.
+  template <class Add>
+  bool for_each_of(const std::vector<int>& neighbors, const void* buffer, Add&& add);
+  bool add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
     kept_.pieces[static_cast<std::size_t>(rank)] = {};
     kept_.blocks[static_cast<std::size_t>(rank)] = {};
+    return true;
   }
   [[nodiscard]] Piece piece(int index) const;
 
@@ -201,11 +222,8 @@ template <class Count, class Displacement>
 bool Side::table(const void* buffer, const Count* counts, const Displacement* places, Raw type) {
   begin_table(buffer);
   if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (counts[rank] == 0) add_nothing(rank);
-    else if (places == nullptr) return is_wrong(MPI_ERR_ARG);
-    else if (!add(rank, type, counts[rank], places[rank], true)) return false;
-  }
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (!add(rank, static_cast<std::size_t>(rank), counts, places, type)) return false;
   return true;
 }
 
@@ -213,12 +231,36 @@ template <class Count, class Displacement>
 bool Side::table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types) {
   begin_table(buffer);
   if (counts == nullptr) return is_wrong(MPI_ERR_ARG);
-  for (int rank = 0; rank < ranks_; ++rank) {
-    if (counts[rank] == 0) add_nothing(rank);
-    else if (places == nullptr || types == nullptr) return is_wrong(MPI_ERR_ARG);
-    else if (!add(rank, raw_of(types[rank]), counts[rank], places[rank], false)) return false;
-  }
+  for (int rank = 0; rank < ranks_; ++rank)
+    if (!add(rank, static_cast<std::size_t>(rank), counts, places, types)) return false;
   return true;
+}
+
+template <class Add>
+bool Side::for_each_of(const std::vector<int>& neighbors, const void* buffer, Add&& add) {
+  begin_table(buffer);
+  for (int rank = 0; rank < ranks_; ++rank) add_nothing(rank);
+  for (std::size_t i = 0; i < neighbors.size(); ++i)
+    if (neighbors[i] != MPI_PROC_NULL && !add(neighbors[i], i)) return false;
+  return true;
+}
+
+inline bool Side::one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
+  return for_each_of(neighbors, buffer,
+                     [&](int rank, std::size_t) { return count == 0 ? add_nothing(rank) : add(rank, type, count, 0, true); });
+}
+
+inline bool Side::row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
+  return for_each_of(neighbors, buffer, [&](int rank, std::size_t i) {
+    return count == 0 ? add_nothing(rank) : add(rank, type, count, static_cast<std::ptrdiff_t>(i) * count, true);
+  });
+}
+
+template <class Count, class Displacement, class Types>
+bool Side::table_for(const std::vector<int>& neighbors, const void* buffer, const Count* counts, const Displacement* places,
+                     Types types) {
+  if (counts == nullptr && !neighbors.empty()) return is_wrong(MPI_ERR_ARG);
+  return for_each_of(neighbors, buffer, [&](int rank, std::size_t i) { return add(rank, i, counts, places, types); });
 }
 
 }  // namespace copse::mpi

@@ -7,6 +7,7 @@
 
 #include "communicator/communicator.hpp"
 #include "communicator/early.hpp"
+#include "neighbors.hpp"
 #include "real.hpp"
 #include "sides.hpp"
 
@@ -24,6 +25,8 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
   communicator::Early early;  // counts calls that are passed on because Copse has not begun
   bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
+  std::unique_ptr<const Neighbors> neighbors;  // null: calls among neighbours are passed on
+  std::string no_neighbors;  // the reason for that
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
   SidesMemory memory;
 

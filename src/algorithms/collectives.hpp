@@ -15,7 +15,8 @@
 
 namespace copse::algorithms {
 
-// The v-variants are the same collectives, with blocks of different sizes. To Copse, alltoallw is alltoall.
+// The v-variants are the same collectives, with blocks of different sizes. To Copse, alltoallw is alltoall. A neighbor_allgather is
+// a neighbor_alltoall whose blocks are all the same.
 enum class Collective : std::uint8_t {
 #define COLLECTIVE(name, ...) name,
 #include "algorithms/collectives.def"
@@ -23,11 +24,11 @@ enum class Collective : std::uint8_t {
 };
 
 // The ranks that have a buffer.
-enum class Holders : std::uint8_t { all, root, permuted };
+enum class Holders : std::uint8_t { all, root, permuted, neighbors };
 // Whether a rank's input and output may be the same memory.
 enum class Sharing : std::uint8_t {
   never,
-  same,   // yes: each part of the message lies in the same place in both
+  same,  // yes: each part of the message lies in the same place in both
   moved,  // yes, but a place holds a different part in each, so Copse copies one of them first
   always,
 };
@@ -51,15 +52,16 @@ struct Traits {
   plan::Extent input, output;
   bool moves_data;
   bool input_everywhere, output_everywhere;  // every rank has such a buffer
-  bool input_at_root, output_at_root;        // only the root has such a buffer
-  bool one_buffer;                     // input and output are always the same memory
-  bool in_place;                       // they may be the same memory: each part of the message lies in the same place
-  bool displaced;                      // they may be the same memory, but a place holds a different part in each
+  bool input_at_root, output_at_root;  // only the root has such a buffer
+  bool one_buffer;  // input and output are always the same memory
+  bool in_place;  // they may be the same memory: each part of the message lies in the same place
+  bool displaced;  // they may be the same memory, but a place holds a different part in each
   bool reduces;
-  bool permutes;                       // a permutation says to which rank each rank gives
+  bool permutes;  // a permutation says to which rank each rank gives
+  bool along_edges;  // a graph says to which ranks each rank gives a block
   Combined combined;
   std::string_view c_calls, mpi_calls;  // names of functions, with blanks between them
-  std::string_view summary;             // one sentence for people
+  std::string_view summary;  // one sentence for people
 
   // Tells whether only the root has the whole input or the whole output.
   [[nodiscard]] constexpr bool rooted() const { return input_at_root || output_at_root; }
@@ -112,6 +114,7 @@ inline constexpr Traits kTraits[] = {
    Sharing::place == Sharing::moved,                                                                                             \
    Combined::combined != Combined::nothing,                                                                                      \
    Holders::takers == Holders::permuted,                                                                                         \
+   Holders::takers == Holders::neighbors,                                                                                        \
    Combined::combined,                                                                                                           \
    c,                                                                                                                            \
    mpi,                                                                                                                          \

@@ -73,6 +73,8 @@ plan::Plan Algorithm::plan(Request request) const {
   if (rides() || served()) request.modes = {};  // a publication says more there than that its rank is there
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
+  if (traits_of(collective).along_edges && (request.graph == nullptr || request.graph->ranks() != request.ranks))
+    throw std::invalid_argument(std::string(name_of(collective)) + " needs a graph of its ranks");
   if (served() != (request.helpers > 0) || request.helpers >= request.ranks)
     throw Unbuildable(std::string(name_of(collective)).append(" ").append(name) +
                       (served() ? " needs helpers, and ranks that they serve" : " is not for ranks with helpers"));
@@ -94,6 +96,9 @@ std::string Algorithm::refusal(Request request) const {
     std::iota(any.rbegin(), any.rend(), 0);
     request.permutation = any;
   }
+  std::optional<Graph> no_edges;  // nor on the graph
+  if (traits_of(collective).along_edges && request.graph == nullptr)
+    request.graph = &no_edges.emplace(std::vector<std::vector<int>>(static_cast<std::size_t>(request.ranks)));
   try {
     static_cast<void>(plan(request));
     return {};
@@ -106,7 +111,7 @@ plan::Builder Request::builder() const {
   if (traits_of(collective).input == plan::Extent::row && ranks > kMostInPairs)
     throw plan::Exhausted("pairs of ranks", static_cast<std::size_t>(kMostInPairs) * kMostInPairs);
   plan::Builder result(rank, ranks, carrier, shared->nodes(), contents_of(collective, ranks));
-  if (traits_of(collective).displaced) result.keep_apart();
+  if (!traits_of(collective).in_place) result.keep_apart();
   result.relax(modes);
   return result;
 }
@@ -181,6 +186,13 @@ const shape::SurveyedTree& Request::fixed_tree() const {
 std::vector<int> Request::others() const {
   std::vector<int> result;
   for (int i = 1; i < ranks; ++i) result.push_back((rank + i) % ranks);
+  return result;
+}
+
+std::vector<Graph::Giver> Request::givers() const {
+  std::vector<Graph::Giver> result = graph->givers_to(rank);
+  const auto next = std::find_if(result.begin(), result.end(), [&](const Graph::Giver& giver) { return giver.rank > rank; });
+  std::rotate(result.begin(), next, result.end());
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "algorithms/collectives.hpp"
+#include "algorithms/graph.hpp"
 #include "algorithms/shared.hpp"
 #include "plan/builder.hpp"
 #include "shape/hierarchy.hpp"
@@ -27,6 +28,7 @@ struct Request {
   int helpers = 0;  // the last ranks, which serve the others and have no part of the message
   int root = 0;  // for rooted collectives
   Permutation permutation{};  // required by collectives that permute; not copied
+  const Graph* graph = nullptr;  // required by collectives along the edges of a graph
   plan::Carrier carrier = plan::Carrier::slot;
   plan::Modes modes{};                           // when buffers may be touched
   int radix = 2;                                 // k of trees and of rounds, or the number of tokens
@@ -48,6 +50,7 @@ struct Request {
   // is another rank, rank 0 hangs below the root, which keeps its own branch.
   [[nodiscard]] const shape::SurveyedTree& fixed_tree() const;
   [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
+  [[nodiscard]] std::vector<Graph::Giver> givers() const;  // returns who gives to this rank by the graph, the next one first
 
   // Ranges in a message made of blocks: the blocks of `count` ranks from `first` on, wrapping around at the last rank, and
   // the block that goes from one rank to another.

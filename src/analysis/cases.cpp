@@ -157,6 +157,7 @@ ScriptedCall call_of(const Variant& variant, int fragments, bool in_place) {
           one_fragment(variant) ? 1 : fragments,
           {},
           permutation_of(variant),
+          graph_of(variant),
           variant.helpers,
           variant.modes};
 }
@@ -228,10 +229,10 @@ class Maker {
     }
   }
 
-  // Another root or permutation in between.
+  // Another root, permutation or graph in between.
   void change_root() {
     const auto& traits = algorithms::traits_of(variant_.row->collective);
-    if (!(traits.rooted() || traits.permutes) || variant_.ranks == 1) return;
+    if (!(traits.rooted() || traits.permutes || traits.along_edges) || variant_.ranks == 1) return;
     Variant other = variant_;
     const int roots = variant_.ranks - variant_.helpers;
     other.root = (variant_.root + 1 + roots / 3) % roots;
@@ -239,8 +240,9 @@ class Maker {
     other.plans = build_plans(other);
     const int deep = std::max(depth_, most_lag(*other.plans) + 1);
     for (int fragments : {1, 2}) {
-      add(std::to_string(fragments) +
-              (traits.permutes ? " fragments, another permutation between" : " fragments, another root between"),
+      add(std::to_string(fragments) + (traits.permutes      ? " fragments, another permutation between"
+                                       : traits.along_edges ? " fragments, another graph between"
+                                                            : " fragments, another root between"),
           {call_of(variant_, fragments, false), call_of(other, fragments, false), call_of(variant_, fragments, true),
            call_of(other, 1, false)},
           deep, deep);

@@ -168,6 +168,8 @@ std::string Judge::wrong_result(const Moment& now, std::uint32_t place, Values::
   const algorithms::Traits& traits = algorithms::traits_of(each.collective);
   if (now.plan->together && !is_riding(each.rides, plan::kEveryone))
     return value == Values::kNothing ? "" : "was moved, although not all values ride";
+  if (traits.along_edges && !each.graph.has_edge(block / script_.ranks(), now.rank))
+    return value == Values::kNothing ? "" : "has come along an edge that there is not";
   if (!traits.reduces) {
     const int source = traits.giver(block, now.rank, each.root, script_.ranks(), each.permutation);
     return value == values_.contribution(call, source) ? "" : "is not that of rank " + std::to_string(source);

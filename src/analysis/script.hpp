@@ -22,16 +22,18 @@ using Ticket = std::int64_t;
 // rank chooses by what others do not know, so a plan must be right for every choice of all ranks.
 enum class Ride : std::uint8_t { stays, line, slot };
 
-// One collective call by all ranks, and what it must achieve.
+// One collective call by all ranks, and what it must achieve. Many fields: each is an argument of the call, or a promise of its
+// caller.
 struct ScriptedCall {
   std::shared_ptr<const Plans> plans;
   algorithms::Collective collective{};
   int root = 0;
   bool keeps_order = true;  // the operator may not commute
-  bool in_place = false;    // where it can be; a broadcast always is
+  bool in_place = false;  // where it can be; a broadcast always is
   int fragments = 1;
   std::vector<Ride> rides{};  // by rank; empty: all stays
   std::vector<int> permutation{};  // of collectives that have one
+  algorithms::Graph graph{};  // likewise
   int helpers = 0;  // the last ranks, which have no part of the message
   // What the caller promises of the buffers, and so what the plans may do.
   plan::Modes modes{};

@@ -20,6 +20,7 @@ constexpr int kRadices[] = {2, 3, 4, 8};
 constexpr int kMostNodes = 3;
 constexpr int kAllPermuted = 4;          // ranks of which all permutations are tried
 constexpr std::uint64_t kPermutations = 16;  // of more
+constexpr std::uint64_t kGraphs = 16;
 constexpr std::uint64_t kHelperChoices = 6;  // how many numbers of helpers are tried
 constexpr int kRemembered = 64;  // ranks: plans of more take too much memory to be kept for comparison
 
@@ -58,6 +59,7 @@ std::string Variant::name() const {
   const algorithms::Traits& traits = algorithms::traits_of(row->collective);
   if (traits.rooted()) text.append(", root ").append(std::to_string(root));
   if (traits.permutes) text.append(", permutation ").append(std::to_string(root));
+  if (traits.along_edges) text.append(", graph ").append(std::to_string(root));
   if (modes.in == plan::Sync::none) text.append(", in nosync");
   if (modes.out == plan::Sync::none) text.append(", out nosync");
   return text.append(", radix ").append(std::to_string(radix)).append(", ").append(placement);
@@ -65,6 +67,7 @@ std::string Variant::name() const {
 
 std::uint64_t roots_of(algorithms::Collective collective, int ranks) {
   const algorithms::Traits& traits = algorithms::traits_of(collective);
+  if (traits.along_edges) return kGraphs;
   if (!traits.permutes) return traits.rooted() ? static_cast<std::uint64_t>(ranks) : 1;
   std::uint64_t permutations = 1;
   for (int i = 2; i <= ranks && ranks <= kAllPermuted; ++i) permutations *= static_cast<std::uint64_t>(i);
@@ -109,16 +112,57 @@ std::vector<int> permutation_of(const Variant& variant) {
   return permutation_number(static_cast<std::uint64_t>(variant.root), variant.ranks);
 }
 
+algorithms::Graph graph_number(std::uint64_t number, int ranks) {
+  number %= kGraphs;
+  std::minstd_rand random(static_cast<unsigned>(number) * 1000 + static_cast<unsigned>(ranks));
+  const auto has_edge = [&](int from, int to) {
+    const int ahead = (to - from + ranks) % ranks;
+    if (ranks <= 2) return (number >> (2 * from + to) & 1) != 0;
+    switch (number) {
+      case 0: return ahead == 1 || ahead == ranks - 1;
+      case 1: return true;
+      case 2: return false;
+      case 3: return from == 0;
+      case 4: return to == 0;
+      case 5: return ahead == 1;
+      case 6: return ahead == 0;
+      case 7: return ahead > 0 && (from ^ to) == 1;
+      default: return random() % number < 3;  // the higher the number, the fewer edges
+    }
+  };
+  std::vector<std::vector<int>> takers(at(ranks));
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to)
+      if (has_edge(from, to)) takers[at(from)].push_back(to);
+  return algorithms::Graph(std::move(takers));
+}
+
+algorithms::Graph graph_of(const Variant& variant) {
+  if (!algorithms::traits_of(variant.row->collective).along_edges) return {};
+  return graph_number(static_cast<std::uint64_t>(variant.root), variant.ranks);
+}
+
 namespace {
 
-// Of rank 0. It refers to the other two.
-algorithms::Request request_for(const Variant& variant, const algorithms::Shared& shared, algorithms::Permutation permutation) {
+// What a request refers to beside placements.
+struct Subject {
+  explicit Subject(const Variant& variant)
+      : shared(variant.ranks, variant.places.get()), permutation(permutation_of(variant)), graph(graph_of(variant)) {}
+
+  const algorithms::Shared shared;
+  const std::vector<int> permutation;
+  const algorithms::Graph graph;
+};
+
+// Of rank 0.
+algorithms::Request request_for(const Variant& variant, const Subject& subject) {
   algorithms::Request request;
-  request.shared = &shared;
+  request.shared = &subject.shared;
   request.ranks = variant.ranks;
   request.helpers = variant.helpers;
   request.root = algorithms::traits_of(variant.row->collective).rooted() ? variant.root : 0;
-  request.permutation = permutation;
+  request.permutation = subject.permutation;
+  request.graph = &subject.graph;
   request.carrier = variant.carrier;
   request.radix = variant.radix;
   request.modes = variant.modes;
@@ -131,18 +175,16 @@ algorithms::Request request_for(const Variant& variant, const algorithms::Shared
 std::shared_ptr<const Plans> build_plans(const Variant& variant) {
   auto plans = std::make_shared<Plans>();
   plans->reserve(at(variant.ranks));
-  const algorithms::Shared shared(variant.ranks, variant.places.get());
-  const std::vector<int> permutation = permutation_of(variant);
-  algorithms::Request request = request_for(variant, shared, permutation);
+  const Subject subject(variant);
+  algorithms::Request request = request_for(variant, subject);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) plans->push_back(variant.row->plan(request));
   return plans;
 }
 
 bool differs(const Variant& variant, int other_radix) {
   constexpr int kAllOf = 17;  // up to this many ranks, look at all of them
-  const algorithms::Shared shared(variant.ranks, variant.places.get());
-  const std::vector<int> permutation = permutation_of(variant);
-  algorithms::Request request = request_for(variant, shared, permutation);
+  const Subject subject(variant);
+  algorithms::Request request = request_for(variant, subject);
   for (request.rank = 0; request.rank < variant.ranks; ++request.rank) {
     const bool ends = request.rank < 2 || request.rank + 2 >= variant.ranks;
     const bool near_root = request.rank >= variant.root - 1 && request.rank <= variant.root + 1;

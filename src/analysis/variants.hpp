@@ -28,7 +28,7 @@ enum class Effort : std::uint8_t {
 
 struct Variant {
   const algorithms::Algorithm* row = nullptr;
-  int ranks = 1, root = 0, radix = 2;  // root: where there is a permutation, the number of one
+  int ranks = 1, root = 0, radix = 2;  // root: where there is a permutation or a graph, the number of one
   int helpers = 0;
   plan::Carrier carrier = plan::Carrier::slot;
   plan::Modes modes{};
@@ -40,13 +40,16 @@ struct Variant {
   [[nodiscard]] std::string name() const;
 };
 
-// How many roots a collective may have, or permutations that it is tried with: of up to four ranks, all.
+// How many roots a collective may have, or permutations or graphs that it is tried with: of up to four ranks, all permutations.
 [[nodiscard]] std::uint64_t roots_of(algorithms::Collective collective, int ranks);
 // Number 0 is the reversal. Of more than four ranks, 1 to 5 are the identity, shifts and an exchange of neighbours. The others
 // look random, and every second of them leaves about a third of the ranks where they are. Numbers go round.
 [[nodiscard]] std::vector<int> permutation_number(std::uint64_t number, int ranks);
 // That of the variant; empty where its collective has none.
 [[nodiscard]] std::vector<int> permutation_of(const Variant& variant);
+// Of two ranks, these are all graphs. Of more, the first are regular ones, and the others look random. Numbers go round.
+[[nodiscard]] algorithms::Graph graph_number(std::uint64_t number, int ranks);
+[[nodiscard]] algorithms::Graph graph_of(const Variant& variant);
 
 [[nodiscard]] std::shared_ptr<const Plans> build_plans(const Variant& variant);
 // Tells whether another radix makes other plans. Of many ranks, it looks only at a few.

@@ -96,6 +96,8 @@ std::unique_ptr<Communicator> Communicator::lane(std::string& why_not) {
   return beside;
 }
 
+void Communicator::connect(algorithms::Graph graph) { state_->group->graph = std::move(graph); }
+
 bool Communicator::all_say(bool yes) {
   Group& group = *state_->group;
   const auto mine = static_cast<unsigned char>(yes);

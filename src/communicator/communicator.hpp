@@ -100,6 +100,9 @@ class Communicator {
   // only start, test, poll, wait, explain and refuse_all may be called. None of its calls may be under way when it is
   // destroyed.
   std::unique_ptr<Communicator> lane(std::string& why_not);
+  // Says which ranks are neighbours: who gives to whom in neighbor_alltoall. All ranks must say the same, once, before the first
+  // such call of any stream.
+  void connect(algorithms::Graph graph);
   // Tells whether all ranks say `yes`. This is collective, as create() is. Returns false if the ranks cannot be gathered.
   bool all_say(bool yes);
 

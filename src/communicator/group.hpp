@@ -30,6 +30,7 @@ struct Group {
   std::optional<std::uint64_t> next_ticket;  // in the plot, once that stream has ended well
   Lanes lanes;        // streams beside the communicator's own
   EndedTraces ended;  // traces of lanes that are gone
+  algorithms::Graph graph;  // of neighbours; empty if there is none
 
   Group() = default;
   Group(const Group&) = delete;

@@ -64,7 +64,8 @@ void Communicator::State::begin(Job& job, const Arguments& arguments) {
   job.seconds = 0;
   job.stage = Job::Stage::running;
   if (ranks == 1) {
-    run_alone(arguments);
+    if (!algorithms::traits_of(arguments.collective).along_edges || (group->graph.ranks() == 1 && group->graph.has_edge(0, 0)))
+      run_alone(arguments);
     job.sizes.known.push_back(arguments.count);
     if (arguments.ragged && algorithms::traits_of(arguments.collective).pairs() &&
         arguments.input_blocks->count > arguments.output_blocks->count)
@@ -119,7 +120,7 @@ void Communicator::State::describe_without_sizes(engine::Call& call, const Argum
   call.input_blocks = sees_all ? arguments.input_blocks : nullptr;
   call.output_blocks = sees_all ? arguments.output_blocks : nullptr;
   if (sees_all) call.count = std::max({call.count, largest(call.input_blocks, ranks), largest(call.output_blocks, ranks)});
-  if (traits.pairs()) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
+  if (traits.pairs() && !traits.along_edges) call.told = std::bit_cast<std::uint64_t>(size_of(arguments));
 }
 
 // Makes room for a call in place whose input and output hold different blocks. In a reduction, the result gets memory of its

@@ -266,6 +266,7 @@ engine::Program Routes::prepare(const choose::Decision& decision, int root, algo
   request.helpers = group_->settings.helpers;
   request.root = root;
   request.permutation = permutation;
+  request.graph = &group_->graph;
   request.carrier = decision.carrier;
   request.radix = decision.radix;
   request.modes = modes;

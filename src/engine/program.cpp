@@ -147,9 +147,11 @@ Op Compiler::op_of(const plan::Step& step) {
   op.block = step.kind == plan::Kind::copy && op.blocks == 1 && near(op.dst) && near(op.a);
   op.plain = step.when == plan::When::always;
   for (const Ref* ref : {&op.dst, &op.dst2, &op.a, &op.b}) op.plain &= plain(*ref, op.blocks, windowed_);
-  // The parts that ride are consecutive in the input, where the first block follows the last one again.
   if (op.dst.space == plan::Space::ride && step.kind == plan::Kind::copy) {
-    if (program_.ride_blocks == 0) program_.ride = op.a;
+    Program::Ridden* const last = program_.rides.empty() ? nullptr : &program_.rides.back();
+    // The first block of the input follows the last one.
+    if (last != nullptr && (last->part.place + last->blocks) % op.a.places == op.a.place) last->blocks += op.blocks;
+    else program_.rides.push_back({op.a, op.blocks});
     program_.ride_blocks += op.blocks;
   }
   return op;

@@ -81,9 +81,13 @@ struct Program {
   bool one_fragment = false;
   bool together = false;  // see Plan
   bool publishes = false;  // others reach this rank's buffers
-  // The blocks of this rank's input that may ride with its publication. There are `ride_blocks` of them; if that is 0,
-  // nothing may ride.
-  Ref ride;
+  // The blocks of this rank's input that may ride with its publication, in that order. There are `ride_blocks` of them; if that is
+  // 0, nothing may ride.
+  struct Ridden {
+    Ref part;
+    std::uint32_t blocks;
+  };
+  std::vector<Ridden> rides;
   std::uint32_t ride_blocks = 0;
 };
 

@@ -132,9 +132,9 @@ std::string to_text(const Program& program) {
       << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
       << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "")
       << (program.publishes ? ", publishes" : "");
-  if (program.ride_blocks > 0) {
-    out << ", rides: ";
-    write(out, program.ride, program.ride_blocks);
+  for (const Program::Ridden& each : program.rides) {
+    out << (&each == program.rides.data() ? ", rides: " : ", ");
+    write(out, each.part, each.blocks);
   }
   out << '\n';
   for (const Program::Section& section : program.sections) {

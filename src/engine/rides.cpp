@@ -29,10 +29,12 @@ std::int32_t Operands::choose_ride(const Program& program, const Call& call) {
   const std::size_t most = std::min<std::size_t>(call.ride_bytes, geometry.slots.back().bytes);
   std::size_t& given = addresses_[static_cast<std::size_t>(here_.me)].given;
   std::size_t bytes = 0, block = 0;
-  for (std::uint32_t i = 0; i < program.ride_blocks; ++i) {
-    given = own_block(program.ride, call, i).count;
-    if (__builtin_mul_overflow(given, call.element_bytes, &block) || block > most - bytes) return Addresses::kStays;
-    bytes += block;
+  for (const Program::Ridden& ridden : program.rides) {
+    for (std::uint32_t i = 0; i < ridden.blocks; ++i) {
+      given = own_block(ridden.part, call, i).count;
+      if (__builtin_mul_overflow(given, call.element_bytes, &block) || block > most - bytes) return Addresses::kStays;
+      bytes += block;
+    }
   }
   bytes += table_bytes(program.ride_blocks);
   return bytes <= plan::kLinePayloadBytes - Addresses::kHead ? Addresses::kBehind : geometry.class_for(bytes);  // -1 is kStays

@@ -417,6 +417,7 @@ Operand Builder::ridden(int giver, Range range, std::uint32_t number) {
 
 void Builder::ride(std::span<const std::int32_t> readers, std::span<const Range> blocks) {
   plan_.one_fragment = true;
+  if (readers.empty()) return;
   publish_with(blocks, readers);
   in_place_.reclaim_unless_ride.insert(in_place_.reclaim_unless_ride.end(), readers.begin(), readers.end());
 }

@@ -142,7 +142,7 @@ class Builder {
   // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. A value that does not
   // ride is read where it lies by each of its takers, or its giver writes it into the output of its only taker.
   // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
-  // blocks ride in that order.
+  // blocks ride in that order. A rank that neither gives nor takes says so with no readers.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
   // These are for slot: a value that does not ride stays where it is, and then nothing is moved on any rank. All ranks give
   // and take.

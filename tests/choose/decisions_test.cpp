@@ -130,14 +130,14 @@ TEST(Decisions, AreThoseThatWereMeasured) {
   then << file.rdbuf();
   std::istringstream lines(now), expected(then.str());
   std::string line, other;
-  for (int number = 1; std::getline(expected, other); ++number) {
+  for (int number = 1; now != then.str(); ++number) {
     std::getline(lines, line);
+    std::getline(expected, other);
     if (line == other) continue;
     std::ofstream("decisions.txt") << now;
     FAIL() << COPSE_DECISIONS << ":" << number << "\n  then " << other << "\n  now  " << line
            << "\nall as they are now: decisions.txt, where the test ran";
   }
-  EXPECT_EQ(now.size(), then.str().size());
 }
 
 }  // namespace

@@ -167,12 +167,16 @@ TEST(Footprint, IsThatOfThePlans) {
         const topology::Placement places = placement(ranks, nodes, 2);
         std::vector<int> reversal(static_cast<std::size_t>(ranks));
         std::iota(reversal.rbegin(), reversal.rend(), 0);
+        std::vector<std::vector<int>> next(static_cast<std::size_t>(ranks));
+        for (int rank = 0; rank < ranks; ++rank) next[static_cast<std::size_t>(rank)].push_back((rank + 1) % ranks);
+        const algorithms::Graph graph(next);
         for (int c = 0; c < plan::kCarriers; ++c) {
           algorithms::Request request;
           request.ranks = ranks;
           request.carrier = static_cast<plan::Carrier>(c);
           request.places = &places;
           request.permutation = reversal;
+          request.graph = &graph;
           if (!row.carries(request.carrier)) continue;
           for (const int radix : {2, 3, 8}) {
             for (const int root : {0, ranks - 1}) {

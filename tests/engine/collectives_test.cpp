@@ -118,6 +118,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
         int call = 0;
         const bool reduces = algorithms::traits_of(a->collective).reduces;
         const bool ragged = algorithms::contents_of(a->collective, ranks).blocks > 0;
+        const bool always = algorithms::traits_of(a->collective).along_edges;
         for (std::size_t count : counts) {
           for (int turn = 0; turn < 4; ++turn) {  // roots: both ends, then one after the other
             const int root = turn == 0 ? 0 : turn == 1 ? ranks - 1 : call % ranks;
@@ -129,7 +130,7 @@ TEST_P(EveryAlgorithm, GivesRightResults) {
                                   root,
                                   &operation(ordered ? kOperations - 1 : 0),
                                   reduces ? count : bytes,
-                                  ragged && turn >= 2,
+                                  always || (ragged && turn >= 2),
                                   in_place,
                                   static_cast<std::uint64_t>(++call)};
             const std::string wrong = CallUnderTest(comm, model).run();

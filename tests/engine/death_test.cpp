@@ -17,6 +17,7 @@
 
 #include "engine/executor.hpp"
 #include "engine/reach/process.hpp"
+#include "graph.hpp"
 #include "model.hpp"
 #include "topology/layout.hpp"
 
@@ -132,6 +133,8 @@ class Group {
     request.places = &places_of(death_.ranks);
     const std::vector<int> permutation = permutation_of(death_.ranks);
     request.permutation = permutation;
+    const algorithms::Graph graph = graph_of(death_.ranks);
+    request.graph = &graph;
     engine::Program program = executor.prepare(death_.algorithm->plan(request));
 
     const bool in_lines = death_.carrier == plan::Carrier::line;
@@ -177,6 +180,8 @@ std::size_t steps_of(const Death& death) {
   request.places = &places_of(death.ranks);
   const std::vector<int> permutation = permutation_of(death.ranks);
   request.permutation = permutation;
+  const algorithms::Graph graph = graph_of(death.ranks);
+  request.graph = &graph;
   std::vector<engine::Peer> peers(static_cast<std::size_t>(death.ranks));
   for (int rank = 0; rank < death.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
   static engine::Line nowhere;  // only addresses are computed from it

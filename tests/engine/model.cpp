@@ -9,6 +9,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "graph.hpp"
+
 namespace copse::test {
 
 using algorithms::Collective;
@@ -51,9 +53,15 @@ engine::Combine combine_of(const Operation& operation) {
   return combine;
 }
 
+// Tells whether a block of pairs goes along an edge of graph_of().
+bool is_along_edge(std::uint32_t block, int ranks) {
+  return is_edge(static_cast<int>(block) / ranks, static_cast<int>(block) % ranks, ranks);
+}
+
 // Returns the elements of a block. A message without blocks has only block 0.
 std::size_t size_of(const ModelCall& call, std::uint32_t block) {
   if (!call.ragged || call.count == 0) return call.count;
+  if (algorithms::traits_of(call.collective).along_edges && !is_along_edge(block, call.ranks)) return 0;
   if (call.collective == Collective::alltoall && call.in_place) {  // data in both directions shares a place
     const auto ranks = static_cast<std::uint32_t>(call.ranks), from = block / ranks, to = block % ranks;
     block = std::min(from, to) * ranks + std::max(from, to);
@@ -90,6 +98,7 @@ std::vector<std::byte> expected(const ModelCall& call, int rank, std::uint32_t b
     case Collective::scatter: return contribution(call, call.root, block);
     case Collective::gather:
     case Collective::allgather: return contribution(call, static_cast<int>(block), block);
+    case Collective::neighbor_alltoall: defined = is_along_edge(block, call.ranks); [[fallthrough]];
     case Collective::alltoall: return contribution(call, static_cast<int>(block) / call.ranks, block);
     case Collective::permute: {
       const auto permutation = call.permutation();
@@ -164,7 +173,7 @@ ModelCall draw_call(std::mt19937_64& random, int ranks, std::size_t most_bytes) 
   const double length = std::exp(std::min({unit(), unit(), unit()}) * std::log(most));
   call.count = random() % 64 == 0 ? 0 : static_cast<std::size_t>(length) / call.element_bytes();
   call.in_place = random() % 2 == 0;
-  call.ragged = contents.blocks > 0 && random() % 2 == 0;
+  call.ragged = contents.blocks > 0 && (random() % 2 == 0 || algorithms::traits_of(call.collective).along_edges);
   call.seed = random();
   return call;
 }

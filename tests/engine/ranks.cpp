@@ -23,6 +23,7 @@
 #include "communicator/card.hpp"
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "graph.hpp"
 
 namespace copse::test {
 namespace {
@@ -275,6 +276,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
         if (settings[i].nodes > 1) wire = std::make_unique<MailWire>(mail[i], rank);
         comms.push_back(communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings[i], why));
         if (!comms.back()) return why;
+        comms.back()->connect(graph_of(ranks));
       }
       return body(comms);
     };
@@ -312,6 +314,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
       if (!bootstrap) return nullptr;
       return communicator::Communicator::create(std::move(bootstrap), nullptr, settings[0], why);
     }();
+    if (comm) comm->connect(graph_of(ranks));
     const std::string wrong = comm ? body(std::span(&comm, 1)) : why;
     if (!wrong.empty()) {  // the others must not wait for a rank that has gone on to the next test
       std::fprintf(stderr, "rank %d of %d: %s\n", rank, ranks, wrong.c_str());

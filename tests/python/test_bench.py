@@ -255,7 +255,7 @@ def test_every_operation_of_the_benchmark_runs_and_checks_its_data(run, compile_
     assert done.returncode == 0, done.stderr
     measured = {tuple(line.split(",")[:3]) for line in done.stdout.splitlines()}
     assert {(o, s, m) for o in bench.OPERATIONS[1:] for s in ("8", "4104") for m in bench.MODES} <= measured
-    assert ("barrier", "0", "warm") in measured and len(bench.OPERATIONS) == 17
+    assert ("barrier", "0", "warm") in measured and len(bench.OPERATIONS) == 18
 
 
 def test_every_mpi_is_measured_and_written(copse, tmp_path):

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "../engine/graph.hpp"
 #include "../engine/model.hpp"
 #include "algorithms/registry.hpp"
 #include "engine/executor.hpp"
@@ -65,6 +66,8 @@ inline std::vector<std::vector<plan::Plan>> plans_of(int ranks, const std::vecto
       request.ranks = ranks;
       request.root = part.root;
       request.permutation = permutation;
+      const algorithms::Graph graph = test::graph_of(ranks);
+      request.graph = &graph;
       request.carrier = part.carrier;
       request.places = &places;
       plan::Plan& plan = result[static_cast<std::size_t>(rank)].emplace_back(part.algorithm->plan(request));

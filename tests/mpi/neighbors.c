@@ -1,0 +1,235 @@
+/* Calls among neighbours, in all forms, with types that differ from rank to rank: neighbors PART. What must come is computed here.
+ *
+ *   grid      grids of one and two dimensions, with and without ends
+ *   graph     graphs: of one direction, with edges to oneself, without edges, in both directions
+ *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
+ *
+ * Every rank prints that it is right. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kMost = 32, kLongest = 20000, kBytes = 16 * kLongest };
+enum call { kAllgather, kAllgatherv, kAlltoall, kAlltoallv, kAlltoallw, kCalls };
+static const char* const names[kCalls] = {"allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"};
+
+static int rank, ranks, sources, destinations, source[kMost], destination[kMost];
+static MPI_Datatype gapped; /* a pair of ints, and a gap as long as one */
+
+static void fail(const char* what, const char* where) {
+  fprintf(stderr, "rank %d: %s: %s\n", rank, where, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static unsigned mixed(unsigned a, unsigned b, unsigned c) {
+  unsigned bits = a * 2654435761u + b * 40503u + c * 9176u;
+  bits ^= bits >> 15;
+  return bits * 2246822519u >> 7;
+}
+
+/* Pairs of ints in a block. A block that goes to all has no `to`. */
+static int pairs_in(enum call call, int length, int from, int to) {
+  if (call == kAllgather || call == kAlltoall) return length;
+  return mixed((unsigned)from, call == kAllgatherv ? 99u : (unsigned)to, (unsigned)length) % 4 == 0
+             ? 0
+             : (int)(mixed((unsigned)from, call == kAllgatherv ? 7u : (unsigned)to, 5u) % (unsigned)length) + 1;
+}
+
+/* One side of a call: a block for each neighbour, dense or with gaps in every pair. */
+struct side {
+  int blocks, counts[kMost], places[kMost];
+  MPI_Aint bytes[kMost];
+  MPI_Datatype types[kMost];
+  unsigned char* memory;
+};
+
+static int pair_bytes(MPI_Datatype type) { return type == gapped ? 12 : 8; }
+
+static void lay_out(struct side* side, enum call call, int blocks, const int* pairs, int gaps) {
+  side->blocks = blocks;
+  int at = 0; /* in pairs; the last block comes first, and there are gaps, if the call has places */
+  const int in_row = call == kAllgather || call == kAlltoall;
+  for (int i = 0; i < blocks; ++i) {
+    const int b = in_row ? i : blocks - 1 - i;
+    const int by_itself = call == kAlltoallw && (b + rank) % 2 == 0;
+    side->types[b] = gaps != by_itself ? gapped : MPI_INT;
+    side->counts[b] = side->types[b] == gapped ? pairs[b] : 2 * pairs[b];
+    side->places[b] = side->types[b] == gapped ? at : 2 * at;
+    side->bytes[b] = call == kAlltoallw ? 12 * at : at * pair_bytes(side->types[b]);
+    at += pairs[b] + (in_row ? 0 : 2);
+  }
+}
+
+static void write_block(unsigned char* memory, const struct side* side, int b, int pairs, int from, int to) {
+  for (int k = 0; k < pairs; ++k) {
+    const int values[2] = {from * 1000003 + to * 10007 + k, k * 31 + from};
+    memcpy(memory + side->bytes[b] + k * pair_bytes(side->types[b]), values, sizeof values);
+  }
+}
+
+#if MPI_VERSION >= 4
+#define PERSISTENT(name, ...)                                                             \
+  MPI_##name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &request);                          \
+  for (int i = 0; i < 2; ++i) MPI_Start(&request), MPI_Wait(&request, MPI_STATUS_IGNORE); \
+  MPI_Request_free(&request)
+#else
+#define PERSISTENT(name, ...) MPI_##name(__VA_ARGS__, comm)
+#endif
+#define CALL(name, stem, ...)                 \
+  if (form == 0) {                            \
+    MPI_##name(__VA_ARGS__, comm);            \
+  } else if (form == 1) {                     \
+    MPI_I##stem(__VA_ARGS__, comm, &request); \
+    MPI_Wait(&request, MPI_STATUS_IGNORE);    \
+  } else {                                    \
+    PERSISTENT(name, __VA_ARGS__);            \
+  }                                           \
+  break
+
+static void make(MPI_Comm comm, enum call call, int form, struct side* in, struct side* out) {
+  MPI_Request request;
+  const int sent = in->blocks > 0 ? in->counts[0] : 0, come = out->blocks > 0 ? out->counts[0] : 0;
+  const MPI_Datatype from = in->blocks > 0 ? in->types[0] : MPI_INT, to = out->blocks > 0 ? out->types[0] : MPI_INT;
+  switch (call) {
+    case kAllgather: CALL(Neighbor_allgather, neighbor_allgather, in->memory, sent, from, out->memory, come, to);
+    case kAllgatherv:
+      CALL(Neighbor_allgatherv, neighbor_allgatherv, in->memory, sent, from, out->memory, out->counts, out->places, to);
+    case kAlltoall: CALL(Neighbor_alltoall, neighbor_alltoall, in->memory, sent, from, out->memory, come, to);
+    case kAlltoallv:
+      CALL(Neighbor_alltoallv, neighbor_alltoallv, in->memory, in->counts, in->places, from, out->memory, out->counts, out->places,
+           to);
+    default:
+      CALL(Neighbor_alltoallw, neighbor_alltoallw, in->memory, in->counts, in->bytes, in->types, out->memory, out->counts,
+           out->bytes, out->types);
+  }
+}
+
+static void one_call(MPI_Comm comm, enum call call, int form, int length, const char* where) {
+  static unsigned char *sent, *kept, *got, *want;
+  if (sent == NULL)
+    sent = malloc(kBytes * kMost), kept = malloc(kBytes * kMost), got = malloc(kBytes * kMost), want = malloc(kBytes * kMost);
+  const int to_all = call <= kAllgatherv, blocks = to_all ? 1 : destinations;
+  int given[kMost], taken[kMost];
+  for (int b = 0; b < blocks; ++b)
+    given[b] = to_all || destination[b] != MPI_PROC_NULL ? pairs_in(call, length, rank, to_all ? 0 : destination[b]) : length;
+  for (int b = 0; b < sources; ++b) taken[b] = source[b] == MPI_PROC_NULL ? length : pairs_in(call, length, source[b], rank);
+  struct side in = {.memory = sent}, out = {.memory = got};
+  lay_out(&in, call, blocks, given, (rank + (int)call) % 2);
+  lay_out(&out, call, sources, taken, (rank / 2 + length) % 2);
+  const size_t used = (size_t)(16 * (length + 2) * kMost);
+  memset(sent, 0x5A, used), memset(got, 0x6B, used), memset(want, 0x6B, used);
+  for (int b = 0; b < blocks; ++b) write_block(sent, &in, b, given[b], rank, to_all ? 0 : destination[b]);
+  memcpy(kept, sent, used);
+  for (int b = 0; b < sources; ++b)
+    if (source[b] != MPI_PROC_NULL) write_block(want, &out, b, taken[b], source[b], to_all ? 0 : rank);
+  make(comm, call, form, &in, &out);
+  if (memcmp(got, want, used) != 0) fail(names[call], where);
+  if (memcmp(sent, kept, used) != 0) fail("the input has changed", where);
+}
+
+static void all_calls(MPI_Comm comm, const char* where) {
+  int kind;
+  MPI_Topo_test(comm, &kind);
+  if (kind == MPI_CART) {
+    int dimensions;
+    MPI_Cartdim_get(comm, &dimensions);
+    for (int i = 0; i < dimensions; ++i) MPI_Cart_shift(comm, i, 1, &source[2 * i], &source[2 * i + 1]);
+    sources = destinations = 2 * dimensions;
+    memcpy(destination, source, sizeof source);
+  } else {
+    int weighted, in[kMost], out[kMost];
+    MPI_Dist_graph_neighbors_count(comm, &sources, &destinations, &weighted);
+    MPI_Dist_graph_neighbors(comm, sources, source, in, destinations, destination, out);
+  }
+  static const int lengths[] = {1, 3, 40, 900, kLongest};
+  for (int form = 0; form < 3; ++form)
+    for (int call = 0; call < kCalls; ++call)
+      for (int i = 0; i < 5; ++i) one_call(comm, (enum call)call, form, lengths[i], where);
+}
+
+static void grid(int dimensions, int ends) {
+  int sides[2] = {0, 0}, periods[2] = {!ends, !ends};
+  MPI_Comm comm;
+  MPI_Dims_create(ranks, dimensions, sides);
+  MPI_Cart_create(MPI_COMM_WORLD, dimensions, sides, periods, 0, &comm);
+  all_calls(comm, dimensions == 1 ? (ends ? "line" : "ring") : ends ? "grid" : "torus");
+  MPI_Comm_free(&comm);
+}
+
+/* Rank r gives to those ranks to which has_edge() says so. */
+static int has_edge(int kind, int from, int to) {
+  switch (kind) {
+    case 0: return to == (from + 1) % ranks;
+    case 1: return mixed((unsigned)from, (unsigned)to, 1u) % 2 == 0;
+    case 2: return from == 0;
+    case 3: return 0;
+    default: return from == to || (from ^ to) == 1;
+  }
+}
+
+static void graph(int kind) {
+  int ones[kMost], in = 0, out = 0;
+  for (int i = ranks - 1; i >= 0; --i) {
+    ones[i] = 1;
+    if (has_edge(kind, i, rank)) source[in++] = i;
+    if (has_edge(kind, rank, i)) destination[out++] = i;
+  }
+  MPI_Comm comm, again;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, source, ones, out, destination, ones, MPI_INFO_NULL, 0, &comm);
+  char where[20];
+  snprintf(where, sizeof where, "graph %d", kind);
+  all_calls(comm, where);
+  MPI_Comm_dup(comm, &again);
+  all_calls(again, "the graph's duplicate");
+  MPI_Comm_free(&again);
+  MPI_Comm_free(&comm);
+}
+
+/* Rank 0 gives its neighbours more than they have room for. */
+static void cut(void) {
+  int sides[1] = {ranks}, periods[1] = {0}, class = MPI_SUCCESS;
+  MPI_Comm comm;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, sides, periods, 0, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int length = 4; length <= kLongest; length *= 10) {
+    int* const in = calloc((size_t)(2 * length), sizeof *in);
+    int* const out = malloc(sizeof *out * (size_t)(2 * length + 2));
+    const int counts[2] = {rank == 0 ? length : length - 1, rank == 0 ? length : length - 1}, room[2] = {length - 1, length - 1},
+              places[2] = {0, length};
+    memset(out, -1, sizeof *out * (size_t)(2 * length + 2));
+    const int code = MPI_Neighbor_alltoallv(in, counts, places, MPI_INT, out, room, places, MPI_INT, comm);
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if ((code != MPI_SUCCESS) != (rank == 1) || (rank == 1 && class != MPI_ERR_TRUNCATE)) fail("another error", "cut");
+    if (out[length - 1] != -1 || out[2 * length - 1] != -1) fail("more was written than there is room for", "cut");
+    free(in), free(out);
+  }
+  int blocks[4] = {0};
+  const int code = MPI_Neighbor_alltoall(MPI_IN_PLACE, 1, MPI_INT, blocks, 1, MPI_INT, comm);
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  if (code == MPI_SUCCESS || class != MPI_ERR_BUFFER) fail("in place is not an error", "cut");
+  all_calls(comm, "behind an error");
+  MPI_Comm_free(&comm);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Datatype pair;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_create_resized(pair, 0, 12, &gapped);
+  MPI_Type_commit(&gapped);
+  const char* const part = argc > 1 ? argv[1] : "grid";
+  if (strcmp(part, "grid") == 0)
+    for (int i = 0; i < 4; ++i) grid(1 + i / 2, i % 2);
+  if (strcmp(part, "graph") == 0)
+    for (int kind = 0; kind < 5; ++kind) graph(kind);
+  if (strcmp(part, "cut") == 0) cut();
+  MPI_Type_free(&pair);
+  MPI_Type_free(&gapped);
+  printf("rank %d is right\n", rank);
+  MPI_Finalize();
+  return 0;
+}
