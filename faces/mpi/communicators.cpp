@@ -15,8 +15,9 @@
 namespace copse::mpi {
 
 namespace detail {
-thread_local Remembered remembered[1u << kRememberedBits];
+constinit thread_local Remembered remembered[1u << kRememberedBits];
 std::atomic<std::uint64_t> generation{1};
+constinit thread_local Alone alone;
 }  // namespace detail
 
 namespace {
@@ -66,6 +67,7 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
+  state->alone = inter == 0 && state->ranks == 1;
   if (settings().disable && agreed) {
     state->why_not = "COPSE_DISABLE";
   } else if (inter != 0) {
@@ -126,7 +128,9 @@ CommState& detail::find_or_make(MPI_Comm comm, Remembered& slot) {
     }
     state->attached = real().Comm_set_attr_(comm, keyval, state) == MPI_SUCCESS;
   }
-  slot = {key, generation.load(std::memory_order_acquire), state};
+  const std::uint64_t now = generation.load(std::memory_order_acquire);
+  if (state->alone && !mpi::settings().trace) alone = {key, now};
+  slot = {key, now, state};
   return *state;
 }
 

@@ -40,10 +40,23 @@ struct Remembered {
   CommState* state = nullptr;
 };
 inline constexpr unsigned kRememberedBits = 4;
-extern thread_local Remembered remembered[1u << kRememberedBits];
+extern constinit thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
 CommState& find_or_make(MPI_Comm comm, Remembered& slot);
+
+// The communicator of one rank on which this thread made a call last. Nothing needs to be known of the next one.
+struct Alone {
+  Raw comm = 0;
+  std::uint64_t generation = 0;
+};
+extern constinit thread_local Alone alone;
 }  // namespace detail
+
+// Tells whether a call is passed on because its communicator has one rank. Such calls are as short as a look at the state.
+inline bool is_alone(Raw comm) {
+  return raw_of(handle<MPI_Comm>(comm)) == detail::alone.comm &&
+         detail::alone.generation == detail::generation.load(std::memory_order_acquire);
+}
 
 // Finds or makes the communicator's state. No other rank takes part. The result for a handle that is not a communicator
 // is a state that passes calls on.

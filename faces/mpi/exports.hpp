@@ -17,26 +17,32 @@ namespace copse::mpi {
 
 // Defines MPI_Name and PMPI_Name. `name` is a member of Real. `Kind` (see below) decides whether a call is Copse's. The
 // last argument is the body of the function that then makes the call; `to_next` and `to_real` make it otherwise. Rare
-// cases have a function of their own, so that the arguments stay in their registers.
-#define COPSE_EXPORT(Kind, name, parameters, arguments, to_next, to_real, ...)                                                     \
-  [[gnu::noinline]] static int serve_##name parameters {                                                                           \
-    return guarded("MPI_" #name, [&]() -> int { __VA_ARGS__ });                                                                    \
-  }                                                                                                                                \
-  [[gnu::noinline, gnu::cold]] static int aside_##name(COPSE_LIST parameters, const void* caller) {                                \
-    if (!Kind::is_ours_after_all(caller) || next().name != real().name) return to_next;                                            \
-    return serve_##name arguments;                                                                                                 \
-  }                                                                                                                                \
-  int exported_##name parameters COPSE_SYMBOL("MPI_" #name);                                                                       \
-  int exported_##name parameters {                                                                                                 \
-    if (__builtin_expect(Kind::is_ours([] { return next().name == real().name; }), Kind::kUsually)) return serve_##name arguments; \
-    if (Kind::needs_a_look()) [[unlikely]]                                                                                         \
-      return aside_##name(COPSE_LIST arguments, __builtin_return_address(0));                                                      \
-    return to_next;                                                                                                                \
-  }                                                                                                                                \
-  int exported_P##name parameters COPSE_SYMBOL("PMPI_" #name);                                                                     \
-  int exported_P##name parameters {                                                                                                \
-    if (Kind::is_ours_beneath(__builtin_return_address(0))) return serve_##name arguments;                                         \
-    return to_real;                                                                                                                \
+// cases have a function of their own, so that the arguments stay in their registers. `left` says that a call is left to the MPI,
+// although it is Copse's.
+#define COPSE_EXPORT(Kind, name, parameters, arguments, to_next, to_real, ...) \
+  COPSE_EXPORT_UNLESS(false, Kind, name, parameters, arguments, to_next, to_real, __VA_ARGS__)
+#define COPSE_EXPORT_UNLESS(left, Kind, name, parameters, arguments, to_next, to_real, ...)           \
+  [[gnu::noinline]] static int serve_##name parameters {                                              \
+    return guarded("MPI_" #name, [&]() -> int { __VA_ARGS__ });                                       \
+  }                                                                                                   \
+  [[gnu::noinline, gnu::cold]] static int aside_##name(COPSE_LIST parameters, const void* caller) {   \
+    if (!Kind::is_ours_after_all(caller) || next().name != real().name) return to_next;               \
+    return serve_##name arguments;                                                                    \
+  }                                                                                                   \
+  int exported_##name parameters COPSE_SYMBOL("MPI_" #name);                                          \
+  int exported_##name parameters {                                                                    \
+    if (__builtin_expect(Kind::is_ours([] { return next().name == real().name; }), Kind::kUsually)) { \
+      if (left) return to_real;                                                                       \
+      return serve_##name arguments;                                                                  \
+    }                                                                                                 \
+    if (Kind::needs_a_look()) [[unlikely]]                                                            \
+      return aside_##name(COPSE_LIST arguments, __builtin_return_address(0));                         \
+    return to_next;                                                                                   \
+  }                                                                                                   \
+  int exported_P##name parameters COPSE_SYMBOL("PMPI_" #name);                                        \
+  int exported_P##name parameters {                                                                   \
+    if (Kind::is_ours_beneath(__builtin_return_address(0))) return serve_##name arguments;            \
+    return to_real;                                                                                   \
   }
 
 // A call that is Copse's as long as Copse works.

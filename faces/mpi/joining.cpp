@@ -25,7 +25,7 @@
 
 namespace copse::mpi {
 
-thread_local bool detail::asking_mpi = false;
+constinit thread_local bool detail::asking_mpi = false;
 
 namespace {
 
@@ -87,9 +87,14 @@ class KnownKin {
 };
 auto& known_kin = *new KnownKin;
 
+const std::vector<int>& members_of(CommState& state) {
+  if (state.members.empty()) state.members = world_ranks(state.comm, state.ranks);
+  return state.members;
+}
+
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin.
 bool found(CommState& state) {
-  const std::vector<int> members = world_ranks(state.comm, state.ranks);
+  const std::vector<int>& members = members_of(state);
   if (!in_one_world(members)) {
     state.why_not = "ranks of another MPI_COMM_WORLD";
     return false;
@@ -161,7 +166,7 @@ void say_why_not(const CommState& state) {
 // one may take many times as long. A communicator with ranks of another world is not asked: those may have no Copse.
 bool pays(CommState& state) {
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<int> members = world_ranks(state.comm, state.ranks);
+  const std::vector<int>& members = members_of(state);
   if (!in_one_world(members)) return true;
   const bool among = known_kin.of(members) != nullptr;
   const Early::Words mine = state.early.words(start_cost.expected(communicator::crowding(state.ranks), among));

@@ -6,7 +6,7 @@
 namespace copse::mpi {
 
 namespace detail {
-extern thread_local bool asking_mpi;
+extern constinit thread_local bool asking_mpi;
 }
 // Copse's own requests to the MPI may run collectives inside the MPI. Those must not come back to Copse. While this
 // lives, this thread's calls are passed on.

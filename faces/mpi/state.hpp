@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "communicator/communicator.hpp"
 #include "communicator/early.hpp"
@@ -19,10 +20,12 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool freed = false;  // the program has freed the MPI's communicator
   bool attached = true;  // the MPI tells when it frees the communicator; if not, only the wrapped calls do (Freeing)
   int rank = 0, ranks = 1;
+  bool alone = false;  // no other rank, and no other group
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason for that
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
+  std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
   communicator::Early early;  // counts calls that are passed on because Copse has not begun
   bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
   std::unique_ptr<const Neighbors> neighbors;  // null: calls among neighbours are passed on

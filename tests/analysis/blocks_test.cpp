@@ -145,5 +145,46 @@ TEST(Permutations, AreOnesAndDiffer) {
   }
 }
 
+// Calls among neighbours: the plans of one graph, where another was asked for. It may have edges too many or too few.
+TEST(Graphs, AreJudgedByTheCallsOwn) {
+  for (const char* name : {"flat", "one_way"}) {
+    Variant variant;
+    variant.row = algorithms::find(Collective::neighbor_alltoall, name);
+    variant.ranks = 5;
+    variant.carrier = plan::Carrier::get;
+    const auto findings_for = [&](int built, int asked) {
+      variant.root = built;
+      Case subject;
+      subject.ranks = variant.ranks;
+      ScriptedCall call{build_plans(variant), Collective::neighbor_alltoall};
+      variant.root = asked;
+      call.graph = graph_of(variant);
+      subject.calls = {call, call};
+      std::string text;
+      for (const Finding& finding : check(subject, 1).findings) text += to_text(finding);
+      return text;
+    };
+    constexpr int kRing = 0, kAll = 1, kNone = 2;
+    EXPECT_EQ(findings_for(kRing, kRing), "") << name;
+    EXPECT_NE(findings_for(kAll, kRing).find("along an edge that there is not"), std::string::npos) << name;
+    EXPECT_NE(findings_for(kRing, kAll).find("is not that of rank"), std::string::npos) << name;
+    EXPECT_NE(findings_for(kNone, kRing).find("is not that of rank"), std::string::npos) << name;
+  }
+}
+
+TEST(Graphs, AreKnownFromBothEnds) {
+  const algorithms::Graph graph({{2, 0, 1}, {}, {1}});
+  EXPECT_TRUE(graph.has_edge(0, 0) && graph.has_edge(0, 1) && graph.has_edge(0, 2) && graph.has_edge(2, 1));
+  EXPECT_FALSE(graph.has_edge(1, 1) || graph.has_edge(1, 0) || graph.has_edge(2, 0));
+  EXPECT_EQ(graph.takers_of(0), (std::vector<int>{1, 2}));
+  ASSERT_EQ(graph.givers_to(1).size(), 2U);
+  EXPECT_EQ(graph.givers_to(1)[0].number, 0);
+  EXPECT_EQ(graph.givers_to(1)[1].rank, 2);
+  EXPECT_EQ(graph.givers_to(2)[0].number, 1) << "behind rank 1; to itself, a rank gives in another way";
+  for (const int ranks : {1, 2, 3, 8})
+    for (std::uint64_t number = 0; number < roots_of(Collective::neighbor_alltoall, ranks); ++number)
+      EXPECT_EQ(graph_number(number, ranks).ranks(), ranks);
+}
+
 }  // namespace
 }  // namespace copse::analysis

@@ -1,4 +1,5 @@
-"""Makes Fortran programs with every collective call, from Copse's own list of them (faces/mpi/moves.def and reductions.def).
+"""Makes Fortran programs with every collective call, from Copse's own lists of them (faces/mpi/moves.def, neighbors.def and
+reductions.def).
 
 There is a program for each of MPI's three bindings. It has calls of every form (blocking, started, persistent) and width, out
 of place and in place, for each datatype. It checks its results (expected.f90) and prints "fine: N checks".
@@ -73,9 +74,14 @@ class Call:
         return "op" in self.names
 
     @property
+    def among_neighbors(self) -> bool:
+        """Among neighbours, a call does what the call of all ranks does if all ranks are neighbours."""
+        return self.name.startswith("Neighbor_")
+
+    @property
     def ways(self) -> tuple[str, ...]:
         """The MPI's operators are for its own types alone."""
-        possible = {"plain": True, "in_place": "input" in self.names}
+        possible = {"plain": True, "in_place": "input" in self.names and not self.among_neighbors}
         return tuple(way for way in WAYS if possible.get(way, not self.reduces))
 
     @property
@@ -84,7 +90,7 @@ class Call:
         if self.name == "Bcast":
             return {"buffer": "output(1, :2 * mine - 1:2)", "type": "datatype"}
         array = "output" if self.name.startswith("Scatter") else "input"
-        return {} if self.name.startswith("Alltoall") else {array: f"{array}(1, :2 * mine - 1:2)", f"{array}_type": "datatype"}
+        return {} if "alltoall" in self.stem else {array: f"{array}(1, :2 * mine - 1:2)", f"{array}_type": "datatype"}
 
     def arguments(self, way: str, large: bool, sections: bool) -> list[str]:
         known = {"buffer": "output", "type": "output_type"}
@@ -98,6 +104,10 @@ class Call:
 
     def argument(self, c_type: str, name: str, known: dict[str, str], large: bool) -> str:
         wide = "wide_" if large else ""
+        if name == "comm" and self.among_neighbors:
+            return "graph"
+        if "MPI_Aint" in c_type:
+            return "wide_bytes"
         if "Displacement" in c_type:
             return wide + ("bytes" if self.name == "Alltoallw" else "places")
         if "Count" in c_type and "*" in c_type:
@@ -109,7 +119,7 @@ class Call:
 
 
 def calls() -> list[Call]:
-    files = [paths.ROOT / "faces" / "mpi" / name for name in ("moves.def", "reductions.def")]
+    files = [paths.ROOT / "faces" / "mpi" / name for name in ("moves.def", "neighbors.def", "reductions.def")]
     text = re.sub(r"//.*", "", "".join(file.read_text() for file in files))
     found = []
     for name, stem, parameters in re.findall(r"COPSE_CALL\((\w+), (\w+), \w+,\s*\(([^)]*)\)", text):
@@ -176,6 +186,8 @@ def wrapped(statement: str) -> str:
 def routine(dialect: Dialect, type_name: str, type: Type) -> str:
     """Makes one call on arrays of one type and checks its result."""
     every = calls() if type.reduced_by else [call for call in calls() if not call.reduces]
+    if type_name not in ("INTEGER", "pairs"):  # a type of the MPI's and one of the program's show what types change
+        every = [call for call in every if not call.among_neighbors]
     numbers = {call.name: number for number, call in enumerate(calls())}
     cases = [
         f"case ({((numbers[call.name] * len(FORMS) + FORMS.index(form)) * len(WAYS) + WAYS.index(way)) * 2 + large})\n"
