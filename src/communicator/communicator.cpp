@@ -118,7 +118,9 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
 
 void Communicator::State::rest() {
   if (std::exchange(seat.rested.asked, calls) != calls || seat.rested.taken == calls || failure.outcome != Outcome::done) return;
-  if (group->wire == nullptr && seat.executor->give_memory_back()) seat.rested.taken = calls;
+  if (group->wire != nullptr || !started.empty() || !seat.executor->give_memory_back()) return;
+  seat.rested.taken = calls;
+  routes.forget_programs();
 }
 
 Communicator::State::~State() {

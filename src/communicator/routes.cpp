@@ -310,6 +310,22 @@ const engine::Program& Routes::permuted(const choose::Decision& decision, const 
       .program;
 }
 
+void Routes::forget_programs() {
+  const auto forget = [](Route& route) { std::fill(route.by_root.begin(), route.by_root.end(), nullptr); };
+  for (Recent& recent : recent_) count(recent);
+  recent_.fill({});
+  for (const auto& of_collective : routes_)
+    for (unsigned variant = 0; of_collective && variant < kVariants; ++variant)
+      for (const auto& route : (*of_collective)[variant]) forget(*route);
+  for (const auto& [kind, ways] : learning_.ways)
+    for (const auto& way : ways) forget(*way);
+  for (const auto& untold : without_sizes_)
+    if (untold) forget(untold->route);
+  relaxed_.reset();
+  permuted_.clear();
+  programs_.clear();
+}
+
 void Routes::set_cut(engine::Call& call, const Route& route) const {
   const choose::Cut cut = choose::cut(executor_->geometry().slots, route.decision, call.count, call.element_bytes);
   call.fragment_count = cut.fragment_count;

@@ -83,6 +83,8 @@ class Routes {
     return program(route, arguments.root);
   }
   const engine::Program& program(Route& route, int root);
+  // Programs are made anew when they are needed again. No call may be under way.
+  void forget_programs();
   // Writes into the call how the message is cut, and what may ride.
   void set_cut(engine::Call& call, const Route& route) const;
 

@@ -24,6 +24,7 @@ void Executor::give_up() {
 bool Executor::give_memory_back() {
   if (here_.segment.geometry().helpers > 0 || !signals_.nobody_reads()) return false;
   forget_pages(here_.segment.rings(here_.me_here));
+  operands_.forget_scratch();
   return true;
 }
 

@@ -60,6 +60,8 @@ class Operands {
   // borrows() tells whether this call has a scratch from the pool, which only short calls do without. end() gives it back.
   [[nodiscard]] bool borrows() const { return borrowed_.bytes > 0; }
   void end() noexcept;
+  // Gives back the scratch that is kept from call to call. Nobody may read it any more.
+  void forget_scratch() { kept_ = {}; }
 
   // publish() writes what this rank publishes, and take_publication() takes what another rank has published.
   void publish(const Call& call, std::byte* payload);
