@@ -29,7 +29,8 @@ static int columns(void) {
 static double life(const char* kind, int calls) {
   MPI_Comm comms[2];
   int live = 1;
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);  /* a call of the program's, as others are */
+  PMPI_Barrier(MPI_COMM_WORLD); /* on both sides, ranks come from the same barrier */
   const double start = MPI_Wtime();
   if (strcmp(kind, "dup") == 0) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
