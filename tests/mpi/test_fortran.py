@@ -34,7 +34,7 @@ def compare(launch, tmp_path, name, binding, types, longest, ranks, modes):
         if bare:
             continue
         for call in (*EVERY, "neighbor_alltoall"):
-            assert re.search(rf"^copse: {call} +[a-z ]+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
+            assert re.search(rf"^copse: {call} +[\w ]+ (line|slot|get|put)", done.stderr, re.MULTILINE), done.stderr
         for call, why in re.findall(r"^copse: (\w+) +(.+?)  +\d+ +\d+ +[\d.]+ +[\d.]+$", done.stderr, re.MULTILINE):
             ours = re.search(r" (line|slot|get|put)$", why) or why == "a communicator of one rank" or call == "learning"
             assert ours, done.stderr
