@@ -1,7 +1,7 @@
 /* Measures what a call costs that Copse passes on to the MPI, in nanoseconds, for the cheapest calls that it wraps.
  *
  * passthrough collectives:
- *   barrier_self, allreduce_self  on MPI_COMM_SELF; passed on when COPSE_DISABLE=1
+ *   barrier_self, allreduce_self  on MPI_COMM_SELF, which Copse never serves
  *   bcast_intercomm               on an intercommunicator, which Copse never serves. The rank is in the root's group but
  *                                 is not the root, so the call has no effect. Needs 3 ranks; the other two sleep.
  * passthrough messages: to and from MPI_PROC_NULL, and on null requests. The calls run first without any request of

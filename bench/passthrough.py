@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Measures what Copse's wrapper adds to a call that it passes on to the MPI, in nanoseconds (target: 15 at most).
 
-bench/passthrough.c runs bare and with Copse preloaded, in turn and several times. The figure is the difference of the
-minima. For collectives COPSE_DISABLE=1 is set, so that calls on MPI_COMM_SELF are passed on too.
+bench/passthrough.c runs bare and with Copse preloaded, in turn and several times. The figure is the difference of the minima.
 
     build/venv/bin/python bench/passthrough.py [mpich impi openmpi ...]
 """
@@ -18,7 +17,7 @@ from copse.errors import run_script
 SOURCE = Path(__file__).with_suffix(".c")
 ROUNDS = 7
 RANKS = 3
-KINDS = {"collectives": {"COPSE_DISABLE": "1"}, "messages": {}}  # kinds of calls, with the variables for each
+KINDS = ("collectives", "messages")
 
 
 def main() -> None:
@@ -26,11 +25,11 @@ def main() -> None:
     for name in sys.argv[1:] or ["mpich", "impi", "openmpi"]:
         flavour = flavours.find(name)
         sides = [bench.Side(flavour), bench.Side(flavour, (flavour.preload.name,))]
-        for calls, variables in KINDS.items():
+        for calls in KINDS:
             best: list[dict[str, float]] = [{}, {}]
             for _ in range(ROUNDS):
                 for side, times in zip(sides, best, strict=True):
-                    printed = side.start(RANKS, [str(flavour.program(SOURCE)), calls], **variables)
+                    printed = side.start(RANKS, [str(flavour.program(SOURCE)), calls])
                     for row in csv.DictReader(printed.splitlines()):
                         times[row["call"]] = min(float(row["ns"]), times.get(row["call"], math.inf))
             for call, bare in best[0].items():

@@ -11,7 +11,8 @@
 
 namespace copse::mpi {
 
-// Who gives to this rank and to whom it gives, in the order of the blocks in its buffers. MPI_PROC_NULL has a block that is not used.
+// Who gives to this rank and to whom it gives, in the order of the blocks in its buffers. MPI_PROC_NULL has a block that is not
+// used.
 struct Neighbors {
   std::vector<int> sources, destinations;
 };
