@@ -76,5 +76,8 @@ inline bool builtin(MPI_Op op) { return static_cast<unsigned>(op) >> 30 <= 1; }
 // Open MPI treats a buffer that is given twice as MPI_IN_PLACE, and programs rely on that. MPICH returns
 // MPI_ERR_BUFFER.
 inline constexpr bool kTwiceIsInPlace = kFamily == "Open MPI";
+// A communicator that Open MPI makes from one with another topology keeps the marks of both, and MPI_Topo_test may name the
+// other one. Asking for what is not there then crashes.
+inline constexpr bool kTopologyIsSure = kFamily == "MPICH or Intel MPI";
 
 }  // namespace copse::mpi

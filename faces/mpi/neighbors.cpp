@@ -84,8 +84,8 @@ std::optional<Neighborhood> meet_neighbors(MPI_Comm comm, communicator::Bootstra
     why_not = why;
     return std::optional<Neighborhood>();
   };
-  int kind = MPI_UNDEFINED;
-  if (real().Topo_test_(comm, &kind) != MPI_SUCCESS || kind == MPI_UNDEFINED) return none(kNoTopology);
+  const int kind = topology_of(comm);
+  if (kind == MPI_UNDEFINED) return none(kNoTopology);
   Neighborhood met;
   met.mine = neighbors_in(comm, kind);
   struct Degrees {

@@ -208,12 +208,28 @@ int Narrow::fit(std::int64_t value) {
   return static_cast<int>(value);
 }
 
+int topology_of(MPI_Comm comm) {
+  int kind = MPI_UNDEFINED;
+  if (real().Topo_test_(comm, &kind) != MPI_SUCCESS) return MPI_UNDEFINED;
+  if (kTopologyIsSure || kind == MPI_UNDEFINED || kind == MPI_DIST_GRAPH) return kind;
+  // In Open MPI, these two questions go to the same place of whatever topology there is. Its answer shows which one it is.
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real().Comm_get_errhandler_(comm, &handler);
+  real().Comm_set_errhandler_(comm, MPI_ERRORS_RETURN);
+  int first = -1, second = -1, third = -1;
+  const int error = real().Dist_graph_neighbors_count_(comm, &first, &second, &third);
+  if (error != MPI_SUCCESS) real().Graphdims_get_(comm, &first, &second);
+  real().Comm_set_errhandler_(comm, handler);
+  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
+  return third >= 0 ? MPI_DIST_GRAPH : second >= 0 ? MPI_GRAPH : MPI_CART;
+}
+
 namespace {
 
 // Returns how many ranks give to this one, or take from it.
 int neighbors_of(MPI_Comm comm, bool give) {
-  int kind = MPI_UNDEFINED, rank = 0, count = 0, takers = 0, weighted = 0;
-  real().Topo_test_(comm, &kind);
+  const int kind = topology_of(comm);
+  int rank = 0, count = 0, takers = 0, weighted = 0;
   real().Comm_rank_(comm, &rank);
   if (kind == MPI_CART) {
     real().Cartdim_get_(comm, &count);

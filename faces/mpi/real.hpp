@@ -23,7 +23,7 @@ namespace copse::mpi {
   X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
   X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)                          \
   X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count)    \
-  X(Dist_graph_neighbors)
+  X(Dist_graph_neighbors) X(Graphdims_get)
 
 // The wrapped calls that are in no table, because they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                           \
@@ -134,6 +134,9 @@ bool find_real(const void* caller);
 // Returns an empty text if this library was compiled for the process's MPI. Else returns one line that says which MPI
 // this is and which library to preload instead. Needs find_real, and interprets no handle.
 std::string_view wrong_mpi();
+
+// Returns the communicator's topology, as MPI_Topo_test should.
+int topology_of(MPI_Comm comm);
 
 // Reports the error of a persistent call if the MPI has no persistent collectives.
 int no_persistent(const char* name, Raw comm);

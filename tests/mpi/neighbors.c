@@ -2,6 +2,7 @@
  *
  *   grid      grids of one and two dimensions, with and without ends
  *   graph     graphs: of one direction, with edges to oneself, without edges, in both directions
+ *   nested    topologies of communicators that have another one
  *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
  *
  * Every rank prints that it is right. */
@@ -129,14 +130,17 @@ static void one_call(MPI_Comm comm, enum call call, int form, int length, const 
   if (memcmp(sent, kept, used) != 0) fail("the input has changed", where);
 }
 
-static void all_calls(MPI_Comm comm, const char* where) {
-  int kind;
-  MPI_Topo_test(comm, &kind);
+static void all_calls(MPI_Comm comm, int kind, const char* where) {
   if (kind == MPI_CART) {
     int dimensions;
     MPI_Cartdim_get(comm, &dimensions);
     for (int i = 0; i < dimensions; ++i) MPI_Cart_shift(comm, i, 1, &source[2 * i], &source[2 * i + 1]);
     sources = destinations = 2 * dimensions;
+    memcpy(destination, source, sizeof source);
+  } else if (kind == MPI_GRAPH) {
+    MPI_Graph_neighbors_count(comm, rank, &sources);
+    MPI_Graph_neighbors(comm, rank, sources, source);
+    destinations = sources;
     memcpy(destination, source, sizeof source);
   } else {
     int weighted, in[kMost], out[kMost];
@@ -154,7 +158,7 @@ static void grid(int dimensions, int ends) {
   MPI_Comm comm;
   MPI_Dims_create(ranks, dimensions, sides);
   MPI_Cart_create(MPI_COMM_WORLD, dimensions, sides, periods, 0, &comm);
-  all_calls(comm, dimensions == 1 ? (ends ? "line" : "ring") : ends ? "grid" : "torus");
+  all_calls(comm, MPI_CART, dimensions == 1 ? (ends ? "line" : "ring") : ends ? "grid" : "torus");
   MPI_Comm_free(&comm);
 }
 
@@ -180,11 +184,38 @@ static void graph(int kind) {
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, source, ones, out, destination, ones, MPI_INFO_NULL, 0, &comm);
   char where[20];
   snprintf(where, sizeof where, "graph %d", kind);
-  all_calls(comm, where);
+  all_calls(comm, MPI_DIST_GRAPH, where);
   MPI_Comm_dup(comm, &again);
-  all_calls(again, "the graph's duplicate");
+  all_calls(again, MPI_DIST_GRAPH, "the graph's duplicate");
   MPI_Comm_free(&again);
   MPI_Comm_free(&comm);
+}
+
+static MPI_Comm made_from(MPI_Comm parent, int kind) {
+  MPI_Comm comm;
+  int sides[1] = {ranks}, periods[1] = {0}, ends[kMost], edges[2 * kMost], ones[2] = {1, 1};
+  const int beside[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
+  for (int i = 0; i < ranks; ++i) ends[i] = 2 * i + 2, edges[2 * i] = (i + ranks - 1) % ranks, edges[2 * i + 1] = (i + 1) % ranks;
+  if (kind == MPI_CART) MPI_Cart_create(parent, 1, sides, periods, 0, &comm);
+  else if (kind == MPI_GRAPH) MPI_Graph_create(parent, ranks, ends, edges, 0, &comm);
+  else MPI_Dist_graph_create_adjacent(parent, 2, beside, ones, 2, beside, ones, MPI_INFO_NULL, 0, &comm);
+  return comm;
+}
+
+static void nested(void) {
+  const int kinds[] = {MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH};
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k) {
+      MPI_Comm outer = made_from(MPI_COMM_WORLD, kinds[i]), comm = made_from(outer, kinds[k]), again;
+      char where[40];
+      snprintf(where, sizeof where, "topology %d of topology %d", k, i);
+      MPI_Comm_dup(comm, &again);
+      all_calls(comm, kinds[k], where);
+      all_calls(again, kinds[k], where);
+      MPI_Comm_free(&again);
+      MPI_Comm_free(&comm);
+      MPI_Comm_free(&outer);
+    }
 }
 
 /* Rank 0 gives its neighbours more than they have room for. */
@@ -209,7 +240,7 @@ static void cut(void) {
   const int code = MPI_Neighbor_alltoall(MPI_IN_PLACE, 1, MPI_INT, blocks, 1, MPI_INT, comm);
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   if (code == MPI_SUCCESS || class != MPI_ERR_BUFFER) fail("in place is not an error", "cut");
-  all_calls(comm, "behind an error");
+  all_calls(comm, MPI_CART, "behind an error");
   MPI_Comm_free(&comm);
 }
 
@@ -226,6 +257,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 4; ++i) grid(1 + i / 2, i % 2);
   if (strcmp(part, "graph") == 0)
     for (int kind = 0; kind < 5; ++kind) graph(kind);
+  if (strcmp(part, "nested") == 0) nested();
   if (strcmp(part, "cut") == 0) cut();
   MPI_Type_free(&pair);
   MPI_Type_free(&gapped);

@@ -32,7 +32,7 @@ def calls(trace: str, how: str) -> int:
 
 
 @MPIS
-@pytest.mark.parametrize("part", ["grid", "graph", "cut"])
+@pytest.mark.parametrize("part", ["grid", "graph", "nested", "cut"])
 def test_part(neighbors, name, part):
     """Started calls, too, on five ranks: not all ranks of a grid have as many neighbours."""
     trace = neighbors(name, 5, part)
