@@ -166,7 +166,7 @@ class Side {
     return places != nullptr && types != nullptr ? add(rank, raw_of(types[entry]), counts[entry], places[entry], false)
                                                  : is_wrong(MPI_ERR_ARG);
   }
-  // Begins a table in which only neighbours have blocks. Calls add(rank, entry) for each of them.
+  // Begins a table in which only neighbours have blocks; all others are empty. Calls add(rank, entry) for each neighbour.
   template <class Add>
   bool for_each_of(const std::vector<int>& neighbors, const void* buffer, Add&& add);
   bool add_nothing(int rank) {  // some programs leave the places and types of empty blocks undefined
@@ -246,13 +246,12 @@ bool Side::for_each_of(const std::vector<int>& neighbors, const void* buffer, Ad
 }
 
 inline bool Side::one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
-  return for_each_of(neighbors, buffer,
-                     [&](int rank, std::size_t) { return count == 0 ? add_nothing(rank) : add(rank, type, count, 0, true); });
+  return for_each_of(neighbors, buffer, [&](int rank, std::size_t) { return count == 0 || add(rank, type, count, 0, true); });
 }
 
 inline bool Side::row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type) {
   return for_each_of(neighbors, buffer, [&](int rank, std::size_t i) {
-    return count == 0 ? add_nothing(rank) : add(rank, type, count, static_cast<std::ptrdiff_t>(i) * count, true);
+    return count == 0 || add(rank, type, count, static_cast<std::ptrdiff_t>(i) * count, true);
   });
 }
 

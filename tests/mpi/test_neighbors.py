@@ -16,7 +16,7 @@ ROW = r"^copse: neighbor_alltoall +{} +(\d+) +\d+ "
 def neighbors(launch, compile_mpi):
     """Returns a function that runs a part of neighbors.c, checks that all ranks are right, and returns the trace."""
 
-    def run_part(name: str, ranks: int, part: str, preload=None, **variables: str) -> str:
+    def run_part(name: str, ranks: int, part: str, **variables: str) -> str:
         flavour = flavours.find(name)
         compiled = compile_mpi(flavour, SOURCE.read_text(), "neighbors")
         variables = {"COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}

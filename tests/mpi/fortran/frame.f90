@@ -94,16 +94,16 @@ contains
     logical, intent(in) :: largest
     @COMM@, intent(in) :: comm
     integer :: number, form, way, large, length, lengths(4), me, ranks, root, ierr
-    integer, allocatable :: all(:), ones(:)
+    integer, allocatable :: everyone(:), ones(:)
     character(len=20) :: name
     logical :: in_place, sparse
     turn = 0 ! a rank that was alone on the last communicator has left out some
     lengths = [0, 1, 7, longest]
     call MPI_Comm_rank(comm, me, ierr)
     call MPI_Comm_size(comm, ranks, ierr)
-    all = [(root, root = 0, ranks - 1)]
+    everyone = [(root, root = 0, ranks - 1)]
     ones = [(1, root = 0, ranks - 1)]
-    call MPI_Dist_graph_create_adjacent(comm, ranks, all, ones, ranks, all, ones, MPI_INFO_NULL, .false., graph, ierr)
+    call MPI_Dist_graph_create_adjacent(comm, ranks, everyone, ones, ranks, everyone, ones, MPI_INFO_NULL, .false., graph, ierr)
     do number = 0, @CALLS@ - 1
       name = names(number)
       sparse = index(name, 'Neighbor_a') == 1
