@@ -25,9 +25,8 @@ plan::Plan allreduce_dissemination(const Request& request) {
   builder.loop();
   // If there are several nodes, only the rank that speaks for a node wants the node's sum. The other ranks do no more than
   // that sum takes.
-  const Group& node = nodes.of(request.rank);
   const Teams own_regions(regions_of[nodes.index_of(request.rank)]);
-  const Wanted of_node = [&](int rank) { return nodes.size() == 1 || rank == node.front(); };
+  const Wanted of_node = [&](int rank) { return nodes.size() == 1 || rank == nodes.leader_of(rank); };
   const Wanted of_region = [&](int rank) { return needed_to_double_up(own_regions, rank, of_node); };
   Sum sum{plan::Builder::input()};
   sum = double_up(builder, Teams::singles(regions.of(request.rank)), request.rank, 0, sum, of_region);

@@ -10,7 +10,7 @@ plan::Plan allreduce_node_allreduce(const Request& request) {
   plan::Builder builder = request.builder();
   const Groups& nodes = request.shared->groups(topology::Level::node);
   Request unrooted = request;
-  unrooted.root = 0;  // so that the first rank of each node leads it
+  unrooted.root = nodes.leaders().front();  // so that each node's leader has its sum
   const auto& inside = request.shared->tree({"machine, each node by itself", {request.radix}}, [&] {
     shape::Tree tree = unrooted.machine_tree(shape::Form::k_nomial);
     for (int rank = 0; rank < request.ranks; ++rank) {
@@ -22,7 +22,7 @@ plan::Plan allreduce_node_allreduce(const Request& request) {
     return shape::SurveyedTree(std::move(tree));
   });
   builder.loop();
-  combine_up(builder, inside, request.rank, 0, nodes.of(request.rank).front());
+  combine_up(builder, inside, request.rank, 0, nodes.leader_of(request.rank));
   double_up_over_nodes(builder, request, 1, {plan::Builder::output()});
   return builder.finish();
 }

@@ -36,11 +36,9 @@ struct Standing {
 
 Standing standing_of(const Request& request) {
   const Groups& regions = request.shared->groups(topology::Level::numa);
-  std::size_t tiles = regions.front().size();  // the smallest region sets it: surplus ranks of others reduce nothing
-  for (const auto& region : regions) tiles = std::min(tiles, region.size());
   const Group& region = regions.of(request.rank);
   const auto place = std::find(region.begin(), region.end(), request.rank) - region.begin();
-  return {regions, region, static_cast<std::size_t>(place), tiles};
+  return {regions, region, static_cast<std::size_t>(place), regions.smallest()};  // surplus ranks of other regions reduce nothing
 }
 
 // The ranks of other regions to which a rank is linked. They have the same place in their regions as this rank.

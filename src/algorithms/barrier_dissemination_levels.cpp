@@ -27,13 +27,16 @@ plan::Plan barrier_dissemination_levels(const Request& request) {
   disseminate(builder, Teams::singles(region), request.rank, request.radix, 0);
   disseminate(builder, Teams(regions_of[nodes.index_of(request.rank)]), request.rank, request.radix, over_regions);
   if (nodes.size() == 1) return builder.finish();
-  const int leader = node.front();
+  const int leader = nodes.leader_of(request.rank);
   if (request.rank != leader) {
     builder.await_signal(release, leader);
     return builder.finish();
   }
-  disseminate(builder, Teams::singles(nodes.leaders()), leader, request.radix, over_nodes);
-  builder.signal(release, std::span(node).subspan(1));
+  Group leaders = nodes.leaders(), others = node;
+  std::sort(leaders.begin(), leaders.end());
+  std::erase(others, leader);
+  disseminate(builder, Teams::singles(leaders), leader, request.radix, over_nodes);
+  builder.signal(release, others);
   return builder.finish();
 }
 

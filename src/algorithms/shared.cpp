@@ -19,7 +19,8 @@ Groups::Groups(int ranks, const topology::Placement* places, topology::Level lev
   }
   for (const Group& group : groups_) {
     largest_ = std::max(largest_, group.size());
-    leaders_.push_back(group.front());
+    smallest_ = std::min(smallest_, group.size());
+    leaders_.push_back(places == nullptr ? group.front() : topology::speaker_of(group, *places));
   }
 }
 

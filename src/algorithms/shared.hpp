@@ -6,6 +6,7 @@
 
 #include <array>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,14 +34,17 @@ class Groups {
   [[nodiscard]] auto end() const { return groups_.end(); }
   [[nodiscard]] std::size_t index_of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const Group& of(int rank) const { return groups_[index_of(rank)]; }
-  [[nodiscard]] const Group& leaders() const { return leaders_; }  // the first rank of each group
+  // The leader of each group: the first rank next to a network card, or else the first.
+  [[nodiscard]] const Group& leaders() const { return leaders_; }
+  [[nodiscard]] int leader_of(int rank) const { return leaders_[index_of(rank)]; }
   [[nodiscard]] std::size_t largest() const { return largest_; }  // the number of ranks in the largest group
+  [[nodiscard]] std::size_t smallest() const { return smallest_; }
 
  private:
   std::vector<Group> groups_;
   Group leaders_;
   std::vector<std::uint32_t> of_rank_;
-  std::size_t largest_ = 0;
+  std::size_t largest_ = 0, smallest_ = SIZE_MAX;
 };
 
 // An ordered list of teams. The teams are either groups or single ranks. The list refers to them and does not copy them.

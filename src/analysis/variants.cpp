@@ -39,7 +39,12 @@ const char* layout_name(int layout) {
 topology::Placement make_placement(int layout, const Machine& machine, int nodes, int ranks) {
   if (layout == 0) return place_block(machine, nodes, ranks);
   if (layout == 1) return place_cyclic(machine, nodes, ranks);
-  return place_random(machine, nodes, ranks, static_cast<std::uint64_t>(ranks));
+  topology::Placement places = place_random(machine, nodes, ranks, static_cast<std::uint64_t>(ranks));
+  // The network is next to the last region of each node, so that its leader need not be its first rank.
+  const auto last = static_cast<std::int32_t>(machine.regions().size()) - 1,
+             stride = static_cast<std::int32_t>(machine.processors().size());
+  for (topology::Place& place : places) place.by_network = last > 0 && place.at(Level::numa) % stride == last;
+  return places;
 }
 
 const std::vector<Machine>& machines() {

@@ -70,7 +70,7 @@ std::vector<ReachRow> reaches_under(ReachLimit limit) {
 
 Findings look(const choose::Settings& settings) {
   // COPSE_TOPOLOGY may describe another machine. Memory and processors are always those of the running one.
-  const auto here = topology::Machine::discover();
+  const auto here = topology::Machine::discover_with_network();
   const auto usable = usable_processors(here);
   const auto confined = here.place_of(usable);
   Findings found{settings.topology.empty() ? here : topology::Machine::from(settings.topology),

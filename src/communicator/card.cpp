@@ -50,6 +50,13 @@ Identity identity() {
   return known;
 }
 
+// Only where it matters to whom the network is near: it takes milliseconds.
+const topology::Machine& this_machine_with_network() {
+  static const auto& machine =
+      this_machine().regions().size() == 1 ? this_machine() : *new topology::Machine(topology::Machine::discover_with_network());
+  return machine;
+}
+
 int ranks_by_launcher() {
   for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
@@ -91,7 +98,8 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   const topology::CpuSet cpus = topology::current_processors();
   for (const unsigned cpu : cpus)
     if (cpu < kCpusMax) card.cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
-  card.place.local = this_machine().place_of(cpus);
+  const bool over_nodes = card.neighbours > 0 && card.neighbours < ranks;
+  card.place.local = (over_nodes ? this_machine_with_network() : this_machine()).place_of(cpus);
 
   if (const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName))) {
     struct copse_heap_region region{};

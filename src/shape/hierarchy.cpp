@@ -75,7 +75,7 @@ class Composer {
     for (const Members& part : parts) {
       const bool is_own = std::binary_search(part.begin(), part.end(), leader);
       if (is_own) own = leaders.size();
-      leaders.push_back(is_own ? leader : part.front());
+      leaders.push_back(is_own ? leader : layer.level == Level::node ? topology::speaker_of(part, placement_) : part.front());
     }
     link(tree_, layer.across, leaders, own);
     for (std::size_t i = 0; i < parts.size(); ++i) link_group(parts[i], leaders[i], layers);

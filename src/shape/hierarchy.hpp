@@ -33,7 +33,8 @@ struct Hierarchy {
 
 // Makes the tree of all ranks of the placement. A level that divides nothing has no effect. If levels nest in another
 // order than in the hierarchy, the coarsest comes first. The leader of a group is the root if it is a member, else the
-// lowest rank. So the leader at an outer level leads at every inner level too, and the root leads all its groups. If
+// lowest rank, or that of a node the lowest rank next to a network card (NUMACol 4.1). The leader at an outer level leads at
+// every inner level too, and the root leads all its groups. If
 // the groups of every level are intervals of ranks (block layout), the tree keeps rank order for any root, unless an
 // arrangement is a chain. Throws std::invalid_argument if the root is not a rank.
 [[nodiscard]] Tree make_tree(const Hierarchy& hierarchy, const topology::Placement& placement, int root);

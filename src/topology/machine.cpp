@@ -190,10 +190,14 @@ class Reader {
     machine_.is_this_machine_ = hwloc_topology_is_thissystem(topology_) == 1;
     std::vector<hwloc_obj_t> pus;
     for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) pus.push_back(pu);
+    const CpuSet cards = processors_by_network();
     std::vector<std::int32_t> regions;
     for (hwloc_obj_t pu : pus) regions.push_back(number(Level::numa, nearest_memory(pu)));
     for (hwloc_obj_t nearest : objects_[index(Level::numa)]) machine_.regions_.push_back(region_of(nearest));
-    for (std::size_t i = 0; i < pus.size(); ++i) add(pus[i], regions[i]);
+    for (std::size_t i = 0; i < pus.size(); ++i) {
+      add(pus[i], regions[i]);
+      machine_.processors_.back().place.by_network = std::binary_search(cards.begin(), cards.end(), pus[i]->os_index);
+    }
     for (const Level level : kAllLevels) {
       machine_.counts_[index(level)] = static_cast<int>(objects_[index(level)].size());
     }
@@ -270,6 +274,25 @@ class Reader {
     return board;
   }
 
+  // Returns the processors next to the network cards that hwloc has found. Where there are cards of a fabric, such as InfiniBand,
+  // no others count: they serve the administration. Returns none if all processors are as near.
+  CpuSet processors_by_network() {
+    std::array<CpuSet, 2> next_to;  // to any card, to one of a fabric
+    const auto all = static_cast<std::size_t>(hwloc_get_nbobjs_by_type(topology_, HWLOC_OBJ_PU));
+    for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology_, device)) != nullptr;) {
+      const bool fabric = device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+      if (!fabric && device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK) continue;
+      CpuSet& cpus = next_to[fabric ? 1 : 0];
+      const hwloc_obj_t beside = hwloc_get_non_io_ancestor_obj(topology_, device);
+      for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu))
+        if (hwloc_bitmap_isset(beside->cpuset, pu->os_index)) cpus.push_back(pu->os_index);
+    }
+    CpuSet& cpus = next_to[next_to[1].empty() ? 0 : 1];
+    std::sort(cpus.begin(), cpus.end());
+    cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+    return cpus.size() == all ? CpuSet{} : cpus;
+  }
+
   void remember_cache(Level level, hwloc_obj_t cache) {
     if (cache != nullptr) machine_.cache_bytes_[index(level)] = cache->attr->cache.size;
   }
@@ -331,8 +354,9 @@ class Reader {
 
 namespace {
 
-Topology this_machine() {
+Topology this_machine(hwloc_type_filter_e devices = HWLOC_TYPE_FILTER_KEEP_NONE) {
   Topology topology = new_topology();
+  hwloc_topology_set_io_types_filter(topology.get(), devices);
   if (hwloc_topology_load(topology.get()) != 0) {
     throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno), "a readable /sys and /proc",
                 "describe the machine with COPSE_TOPOLOGY");
@@ -343,6 +367,10 @@ Topology this_machine() {
 }  // namespace
 
 Machine Machine::discover() { return Reader(this_machine().get()).read("this machine"); }
+
+Machine Machine::discover_with_network() {
+  return Reader(this_machine(HWLOC_TYPE_FILTER_KEEP_IMPORTANT).get()).read("this machine");
+}
 
 std::string description_of_this_machine() {
   const Topology topology = this_machine();
@@ -369,6 +397,7 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
     if (!S_ISREG(status.st_mode))
       throw Error(where, "'" + given + "' is not a topology that hwloc can read, since it is no regular file", expected,
                   "check the path");
+    hwloc_topology_set_io_types_filter(topology.get(), HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_set_xml(topology.get(), given.c_str()) != 0 || hwloc_topology_load(topology.get()) != 0) {
       throw Error(where, "'" + given + "' is not a topology that hwloc can read", expected, "write one with: lstopo machine.xml");
     }
@@ -402,6 +431,7 @@ Place Machine::place_of(std::span<const unsigned> cpus) const {
     for (std::size_t level = 0; level < kLevels; ++level) {
       if (place.id[level] != processor.place.id[level]) place.id[level] = kNotConfined;
     }
+    place.by_network = place.by_network && processor.place.by_network;
   }
   return place;
 }
@@ -469,6 +499,10 @@ std::string Machine::json() const {
   out += ", \"distances\": [" +
          joined(distances_, ", ", [](const auto& row) { return std::string("[").append(joined(row, ", ", kNumber)).append("]"); }) +
          "]";
+  CpuSet by_network;
+  for (const Processor& processor : processors_)
+    if (processor.place.by_network) by_network.push_back(processor.number);
+  out += ", \"by_network\": [" + joined(by_network, ", ", kNumber) + "]";
   out += ", \"processors\": [" +
          joined(processors_, ", ",
                 [](const Processor& processor) {

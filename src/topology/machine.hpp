@@ -37,6 +37,8 @@ class Machine {
   // Returns this machine, without the processors that cgroups or the like deny to this process. Throws Error if hwloc
   // finds nothing.
   static Machine discover();
+  // Does the same, and finds out which processors are next to the network cards. That takes about ten milliseconds more.
+  static Machine discover_with_network();
 
   // Makes a machine from a description: the name of a recorded machine, an hwloc synthetic string ("package:2 core:4
   // pu:1"), or the path of an hwloc XML file ("lstopo machine.xml" writes one). Throws an Error whose message begins
@@ -83,8 +85,8 @@ class Machine {
   // consists of.
   [[nodiscard]] std::string kind() const;
 
-  // Returns one JSON object for programs: name, this_machine, counts by level, cache_bytes, regions, distances,
-  // processors.
+  // Returns one JSON object for programs: name, this_machine, counts by level, cache_bytes, regions, distances, by_network (the
+  // processors next to the network), processors.
   [[nodiscard]] std::string json() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,9 @@ inline constexpr std::int32_t kNotConfined = -1;
 // instance, has no single core.)
 struct Place {
   std::array<std::int32_t, kLevels> id{};
+  // Whether all processors of the rank are next to a network card, where not all processors of the node are. False if this is not
+  // known.
+  bool by_network = false;
 
   [[nodiscard]] std::int32_t at(Level level) const { return id[static_cast<std::size_t>(level)]; }
   std::int32_t& at(Level level) { return id[static_cast<std::size_t>(level)]; }
@@ -40,5 +44,12 @@ struct Place {
 
 // The places of all ranks of a communicator, indexed by rank.
 using Placement = std::vector<Place>;
+
+// Returns which of these ranks speaks best for all of them on the network: the first that is next to a card, or else the first.
+[[nodiscard]] inline int speaker_of(std::span<const int> ranks, const Placement& places) {
+  for (const int rank : ranks)
+    if (places[static_cast<std::size_t>(rank)].by_network) return rank;
+  return ranks.front();
+}
 
 }  // namespace copse::topology

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "shape/hierarchy.hpp"
@@ -167,6 +168,22 @@ TEST(Hierarchy, WorksForRanksHeldInRegions) {
     EXPECT_EQ(crossings(tree, placement, Level::package), 1);
     EXPECT_EQ(crossings(tree, placement, Level::numa), 7);
     EXPECT_EQ(steps(tree), 5);
+  }
+}
+
+// A node is entered at the rank next to its network card, from wherever the root is (NUMACol 4.1).
+TEST(Hierarchy, EntersNodesNextToTheNetwork) {
+  Placement placement = place_block(Machine::from("magny-cours"), 3, 24);
+  for (const std::size_t rank : {5, 7, 13, 22}) placement[rank].by_network = true;
+  for (int root = 0; root < 24; ++root) {
+    const Tree tree = make_tree(numacol(kBinomial), placement, root);
+    EXPECT_TRUE(preserves_rank_order(tree)) << root;
+    EXPECT_EQ(crossings(tree, placement, Level::node), 2) << root;
+    for (int node = 0; node < 3; ++node) {
+      if (root / 8 == node) continue;
+      const int leader = std::array{5, 13, 22}[static_cast<std::size_t>(node)];
+      EXPECT_NE(tree.parent[static_cast<std::size_t>(leader)] / 8, node) << "root " << root << ", node " << node;
+    }
   }
 }
 

@@ -109,5 +109,16 @@ TEST(Layout, RanksHeldInARegionShareItAndNothingFiner) {
   EXPECT_NE(placement[0].at(Level::node), placement[2].at(Level::node));
 }
 
+TEST(Layout, ARankNextToTheNetworkSpeaksForOthers) {
+  Placement placement = place_block(Machine::from("magny-cours"), 1, 4);
+  const std::vector<int> last = {2, 3};
+  EXPECT_EQ(speaker_of(last, placement), 2) << "none is";
+  placement[1].by_network = placement[3].by_network = true;
+  EXPECT_EQ(speaker_of(last, placement), 3);
+  std::vector<Observation> observations;
+  for (const Place& place : placement) observations.push_back({1, place});
+  EXPECT_EQ(speaker_of(last, place_observed(observations)), 3) << "places that are gathered keep it";
+}
+
 }  // namespace
 }  // namespace copse::topology

@@ -200,6 +200,28 @@ TEST(Machine, ReadsDistancesAndBoardsFromXml) {
   EXPECT_EQ(place.at(Level::numa), kNotConfined);
 }
 
+// The second package has a device of this type.
+std::string xml_with_device(int type) {
+  std::string xml = xml_of("package:2 numa:1 core:2 pu:1");
+  const std::size_t machine = xml.rfind("</object>"), package = xml.rfind("</object>", machine - 1);
+  return xml.insert(package,
+                    "<object type=\"OSDev\" gp_index=\"1000\" name=\"card0\" osdev_type=\"" + std::to_string(type) + "\"/>");
+}
+
+TEST(Machine, KnowsWhichProcessorsAreNextToTheNetwork) {
+  for (const int type : {HWLOC_OBJ_OSDEV_NETWORK, HWLOC_OBJ_OSDEV_OPENFABRICS}) {
+    const TemporaryFile file(xml_with_device(type));
+    const Machine machine = Machine::from(file.path());
+    EXPECT_FALSE(machine.place_of(CpuSet{0, 1}).by_network);
+    EXPECT_TRUE(machine.place_of(CpuSet{2, 3}).by_network);
+    EXPECT_FALSE(machine.place_of(CpuSet{1, 2}).by_network) << "not all of its processors are";
+    EXPECT_FALSE(machine.place_of(CpuSet{}).by_network);
+    EXPECT_NE(machine.json().find("\"by_network\": [2, 3]"), std::string::npos) << machine.json();
+  }
+  const TemporaryFile disk(xml_with_device(HWLOC_OBJ_OSDEV_BLOCK));
+  EXPECT_FALSE(Machine::from(disk.path()).place_of(CpuSet{2, 3}).by_network) << "a disk is no network";
+}
+
 TEST(Machine, SaysWhatIsWrongWithADescription) {
   const std::string misspelt = message_of("magny-cour");
   EXPECT_NE(misspelt.find("COPSE_TOPOLOGY"), std::string::npos) << misspelt;
@@ -253,7 +275,7 @@ TEST(Machine, DescribesItself) {
             R"("counts": {"node": 1, "board": 0, "package": 1, "numa": 1, "l3": 0, "l2": 0, "core": 1}, )"
             R"("cache_bytes": {"l3": null, "l2": null}, )"
             R"("regions": [{"memories": [0], "memory_bytes": 1073741824}], "distances": [], )"
-            R"("processors": [{"number": 0, "node": 0, "board": 0, "package": 0, "numa": 0, "l3": 0, "l2": 0, )"
+            R"("by_network": [], "processors": [{"number": 0, "node": 0, "board": 0, "package": 0, "numa": 0, "l3": 0, "l2": 0, )"
             R"("core": 0}]})");
 }
 

@@ -91,6 +91,8 @@ def show(console: Console, report: dict[str, Any]) -> None:
     add_row(facts, "machine", report["summary"])
     add_row(facts, "kind, as tuning tables name it", report["kind"])
     add_row(facts, "this process", f"processors {ranges_text(process['processors'])} ({place})")
+    if near := report["machine"]["by_network"]:
+        add_row(facts, "network", f"next to processors {ranges_text(near)}; a rank there speaks for its node")
     add_row(facts, "waiting", f"from {process['oversubscribed_from']} ranks a node on, a waiting rank yields at once")
     add_row(facts, "huge pages", f"private memory {pages['private'] or '?'}, shared memory {pages['shared'] or '?'}")
     allowed = "allowed" if binding["allowed"] else f"refused: {binding['why_not']}"

@@ -17,7 +17,18 @@ Range range(int first, int count, int ranks) {
           static_cast<std::uint32_t>(ranks)};
 }
 
-// Returns the blocks as runs of neighbours, in ascending order.
+bool staged(const Operand& place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
+
+std::vector<int> ranks_of(const Rounds& rounds, std::vector<Parcel> Round::* side) {
+  std::vector<int> result;
+  for (const Round& round : rounds)
+    for (const Parcel& parcel : round.*side)
+      if (std::find(result.begin(), result.end(), parcel.rank) == result.end()) result.push_back(parcel.rank);
+  return result;
+}
+
+}  // namespace
+
 std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   std::sort(blocks.begin(), blocks.end());
   std::vector<Range> runs;
@@ -30,18 +41,6 @@ std::vector<Range> runs_of(std::vector<int> blocks, int ranks) {
   }
   return runs;
 }
-
-bool staged(const Operand& place) { return place.space == plan::Space::line || place.space == plan::Space::slot; }
-
-std::vector<int> ranks_of(const Rounds& rounds, std::vector<Parcel> Round::* side) {
-  std::vector<int> result;
-  for (const Round& round : rounds)
-    for (const Parcel& parcel : round.*side)
-      if (std::find(result.begin(), result.end(), parcel.rank) == result.end()) result.push_back(parcel.rank);
-  return result;
-}
-
-}  // namespace
 
 // Schedules ---------------------------------------------------------------------------------------------------
 
@@ -234,7 +233,8 @@ Rounds prop_rounds(const Request& request) {
   }
   if (nodes.size() == 1) return rounds;
   const auto home = static_cast<int>(nodes.index_of(request.rank)), count = static_cast<int>(nodes.size());
-  const bool leads = request.rank == here.front();
+  const int leader = nodes.leader_of(request.rank);
+  const bool leads = request.rank == leader;
   for (const Round& between : bruck_rounds(count, home, request.radix)) {
     Round& round = rounds.emplace_back();
     if (!leads) continue;
@@ -247,7 +247,7 @@ Rounds prop_rounds(const Request& request) {
   }
   const auto rest = blocks_of(range(home + 1, count - 1, count));
   Round& last = rounds.emplace_back();
-  if (!leads) last.taken.push_back({here.front(), rest});
+  if (!leads) last.taken.push_back({leader, rest});
   for (std::size_t ahead = 1; leads && ahead < here.size(); ++ahead) last.given.push_back({other(ahead), rest});
   return rounds;
 }
@@ -373,7 +373,7 @@ class Partials {
   void combine(Range with, Operand theirs, bool last) {
     for (const bool again : {false, true}) {
       for (const Range& blocks : touched_.select({with}, again)) {
-        const bool end = last && blocks == tile_of(request_, request_.rank);
+        const bool end = last && is_own(blocks);
         builder_.reduce(end ? result_ : place(blocks), now(blocks), part_of(theirs, blocks));
         finished_ |= end;
       }
@@ -383,11 +383,12 @@ class Partials {
 
   // Returns where these blocks lie now.
   [[nodiscard]] Operand now(Range blocks) {
-    if (finished_) return result_;
+    if (finished_ && is_own(blocks)) return result_;
     return touched_.has(blocks.first) ? place(blocks) : Builder::input(blocks);
   }
 
  private:
+  [[nodiscard]] bool is_own(const Range& blocks) const { return blocks == tile_of(request_, request_.rank); }
   [[nodiscard]] Operand place(Range blocks) { return part_of(builder_.open(area_, readers_, all_), blocks); }
 
   Builder& builder_;
@@ -408,9 +409,14 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
   builder.pack(whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
-  std::size_t last = rounds.size();  // the last round, counted backwards, in which this rank takes something
-  for (std::size_t i = rounds.size(); i-- > 0;)
-    if (!rounds[i].given.empty()) last = i;
+  const Parcel* last = nullptr;  // the last one, counted backwards, with something for this rank's own block
+  for (std::size_t i = rounds.size(); i-- > 0;) {
+    for (const Parcel& parcel : rounds[i].given) {
+      Blocks blocks(request.ranks);
+      blocks.add({parcel});
+      if (blocks.has(static_cast<std::uint32_t>(request.rank))) last = &parcel;
+    }
+  }
   Partials mine(builder, request, area, rounds, {home, 0, -1, whole(request.rank)}, result);
   for (std::size_t i = rounds.size(); i-- > 0;) {
     builder.portion(static_cast<int>(rounds.size() - 1 - i));
@@ -423,7 +429,7 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
         for (const Range& run : theirs.select(parcel.blocks, combined)) {
           const Operand value = combined ? Operand{home, 0, -1, run} : Builder::input(run);
           const Operand item = builder.take(area, parcel.rank, value, builder.scratch(0, run), whole(parcel.rank));
-          mine.combine(run, item, i == last);
+          mine.combine(run, item, &parcel == last);
         }
       }
       mine.note_combined(parcel);

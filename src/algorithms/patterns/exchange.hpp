@@ -21,6 +21,9 @@ struct Round {
 };
 using Rounds = std::vector<Round>;
 
+// Returns the blocks as runs of neighbours, in ascending order.
+[[nodiscard]] std::vector<plan::Range> runs_of(std::vector<int> blocks, int ranks);
+
 // The schedules of an allgather, for one rank. In each round, a rank gives only what it has: in the first round its own
 // block, later also what it took in earlier rounds.
 // Blocks go round a ring: each rank gives to the next one what it took last.

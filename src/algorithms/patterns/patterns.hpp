@@ -98,8 +98,8 @@ using Wanted = std::function<bool(int rank)>;
 [[nodiscard]] bool needed_to_double_up(const Teams& teams, int rank, const Wanted& wanted);
 [[nodiscard]] int doubling_areas(std::size_t teams);
 
-// Inside a loop: the first ranks of all nodes, each of which has the sum of its node, double up. Each node takes the result
-// from its first rank (HMPI 2.5).
+// Inside a loop: the leaders of all nodes, each of which has the sum of its node, double up. Each node takes the result
+// from its leader (HMPI 2.5).
 void double_up_over_nodes(plan::Builder& builder, const Request& request, int area, const Sum& mine);
 
 // Prefixes, inside a loop, in rank order. The output gets the combined values of the ranks before this one and, unless
