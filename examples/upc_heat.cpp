@@ -38,7 +38,7 @@ int program(int, char**) {
   const auto put = [&](int neighbour, std::size_t side, std::size_t step, double value) {
     const upc_shared halo = upc_add((halos.begin() + neighbour).raw(), static_cast<std::ptrdiff_t>(2 * (step % 2) + side),
                                     sizeof(double), UPC_INDEFINITE);
-    bupc_memput_signal(halo, &value, sizeof value, full[static_cast<std::size_t>(2 * neighbour) + side], 1);
+    bupc_memput_signal(halo, &value, sizeof value, full.load(static_cast<std::size_t>(2 * neighbour) + side), 1);
   };
 
   std::array<double, kCells> now{}, next{};

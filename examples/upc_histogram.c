@@ -24,13 +24,13 @@ static int program(int argc, char** argv) {
   for (i = 0; i < kEach; ++i) {
     random = random * 1103515245u + 12345u;
     const int bin = (int)(random >> 16) % kBins;
-    const upc_lock_t lock = UPC_AT(upc_lock_t, 1, locks, bin);
+    const upc_lock_t lock = UPC_GET(upc_lock_t, 1, locks, bin); /* which may lie on any thread, and on another node */
     upc_lock(lock);
-    ++UPC_AT(long, 1, bins, bin);
+    UPC_PUT(long, 1, bins, bin, UPC_GET(long, 1, bins, bin) + 1);
     upc_unlock(lock);
   }
   upc_all_reduceL(sum, bins, UPC_ADD, kBins, 1, NULL, 0); /* ALLSYNC: all have counted before */
-  total = UPC_AT(long, 1, sum, 0);
+  total = UPC_GET(long, 1, sum, 0);
   for (i = MYTHREAD; i < kBins; i += THREADS) upc_lock_free(UPC_AT(upc_lock_t, 1, locks, i));
   if (MYTHREAD == 0) printf("%d UPC threads: %ld numbers in %d bins\n", THREADS, total, (int)kBins);
   return total == (long)kEach * THREADS ? 0 : 1;

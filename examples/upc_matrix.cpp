@@ -32,10 +32,10 @@ int program(int, char**) {
   for (std::size_t i = 0; i < n * kBlock; ++i)
     differences += mine(transposed)[i] != element(i / kBlock * kSide + i % kBlock / kSide, me * kSide + i % kSide);
   upc_lock(lock);
-  *static_cast<long*>(upc_cast(wrong)) += differences;
+  UPC_PUT(long, 1, wrong, 0, UPC_GET(long, 1, wrong, 0) + differences);
   upc_unlock(lock);
   upc_barrier();
-  const long all = *static_cast<long*>(upc_cast(wrong));
+  const long all = UPC_GET(long, 1, wrong, 0);
   if (me == 0)
     std::printf("%d UPC threads: a matrix of %zu x %zu was exchanged, %ld elements differ\n", THREADS, n * kSide, n * kSide, all);
   return all == 0 ? 0 : 1;

@@ -21,8 +21,8 @@ static int program(int argc, char** argv) {
   }
   UPC_AT(double, 1, parts, MYTHREAD) = sum;
   upc_all_reduceD(pi, parts, UPC_ADD, (size_t)THREADS, 1, NULL, UPC_IN_MYSYNC | UPC_OUT_ALLSYNC); /* everybody reads the result */
-  error = UPC_AT(double, 1, pi, 0) - 3.14159265358979323846;
-  if (MYTHREAD == 0) printf("%d UPC threads: pi is %.12f\n", THREADS, UPC_AT(double, 1, pi, 0));
+  error = UPC_GET(double, 1, pi, 0) - 3.14159265358979323846;
+  if (MYTHREAD == 0) printf("%d UPC threads: pi is %.12f\n", THREADS, UPC_GET(double, 1, pi, 0));
   return error < 1e-9 && error > -1e-9 ? 0 : 1;
 }
 

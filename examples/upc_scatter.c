@@ -28,8 +28,8 @@ static int program(int argc, char** argv) {
   upc_all_reduceL(sum, parts, UPC_ADD, kEach * n, kEach, NULL, 0);
 
   expected = last * (last + 1) * (2 * last + 1) / 6;
-  if (UPC_AT(long, UPC_INDEFINITE, whole, last) != last * last || UPC_AT(long, 1, sum, 0) != expected) {
-    fprintf(stderr, "thread %d: the sum is %ld, not %ld\n", MYTHREAD, UPC_AT(long, 1, sum, 0), expected);
+  if (UPC_GET(long, UPC_INDEFINITE, whole, last) != last * last || UPC_GET(long, 1, sum, 0) != expected) {
+    fprintf(stderr, "thread %d: the sum is %ld, not %ld\n", MYTHREAD, UPC_GET(long, 1, sum, 0), expected);
     return 1;
   }
   if (MYTHREAD == 0) printf("%d UPC threads: the squares of 0 to %ld add up to %ld\n", THREADS, last, expected);

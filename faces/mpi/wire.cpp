@@ -22,16 +22,12 @@ Wired ask(MPI_Request& request) {
 
 }  // namespace
 
-MpiWire::~MpiWire() {
-  if (stream_.hidden != nullptr && !abandoned_) stream_.hidden->give_back(stream_.number);
-}
-
-bool MpiWire::send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
+bool MessageWire::send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
   const auto* from = static_cast<const char*>(data);
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
     sending_.push_back({tag, ticket, MPI_REQUEST_NULL});
-    if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), there(peer), first_tag_ + tag, raw_of(comm_),
+    if (real().Isend(from, static_cast<int>(now), raw_of(MPI_BYTE), there(peer), tag_to(peer, tag), raw_of(comm_),
                      &sending_.back().request) != MPI_SUCCESS) {
       sending_.pop_back();
       return false;
@@ -42,12 +38,12 @@ bool MpiWire::send(const void* data, std::size_t bytes, int peer, int tag, std::
   return true;
 }
 
-bool MpiWire::expect(void* data, std::size_t bytes, int peer, int tag) {
+bool MessageWire::expect(void* data, std::size_t bytes, int peer, int tag) {
   auto* to = static_cast<char*>(data);
   do {
     const std::size_t now = std::min(bytes, kMessageMax);
     expected_.push_back({peer, tag, now < bytes, MPI_REQUEST_NULL});
-    if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), there(peer), first_tag_ + tag, raw_of(comm_),
+    if (real().Irecv(to, static_cast<int>(now), raw_of(MPI_BYTE), there(peer), tag_from(peer, tag), raw_of(comm_),
                      &expected_.back().request) != MPI_SUCCESS) {
       expected_.pop_back();
       return false;
@@ -58,7 +54,7 @@ bool MpiWire::expect(void* data, std::size_t bytes, int peer, int tag) {
   return true;
 }
 
-Wired MpiWire::receive(int peer, int tag) {
+Wired MessageWire::receive(int peer, int tag) {
   for (;;) {
     const auto part = std::find_if(expected_.begin(), expected_.end(),
                                    [&](const Expected& each) { return each.peer == peer && each.tag == tag; });
@@ -70,7 +66,7 @@ Wired MpiWire::receive(int peer, int tag) {
   }
 }
 
-Wired MpiWire::drain(int tag, std::uint64_t ticket) {
+Wired MessageWire::drain(int tag, std::uint64_t ticket) {
   const auto meant = [&](const Sending& sending) { return sending.tag == tag && sending.ticket <= ticket; };
   for (Sending& sending : sending_)
     if (meant(sending))
@@ -80,14 +76,18 @@ Wired MpiWire::drain(int tag, std::uint64_t ticket) {
 }
 
 // A message that was on its way when its receive was cancelled still comes. The peer may have died, so this does not wait for ever.
-// As a message may come later, too, no other wire gets the stream.
-void MpiWire::abandon() {
-  (first_ == nullptr ? *this : *first_).abandoned_ = true;
+void MessageWire::abandon() {
+  spoil();
   for (Expected& each : expected_) real().Cancel(&each.request);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (Expected& each : expected_)
     while (ask(each.request) == Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   expected_.clear();
+}
+
+// To a stream that is spoiled a message may still come. So no other wire gets it.
+MpiWire::~MpiWire() {
+  if (stream_.hidden != nullptr && !spoiled_) stream_.hidden->give_back(stream_.number);
 }
 
 std::unique_ptr<engine::Wire> MpiWire::lane(int number) {

@@ -10,34 +10,30 @@
 
 namespace copse::mpi {
 
-class MpiWire final : public engine::Wire {
+// A wire that sends and receives with the MPI. Which ranks and tags it uses is for the derived classes to say.
+class MessageWire : public engine::Wire {
  public:
-  explicit MpiWire(Stream stream)
-      : stream_(std::move(stream)), comm_(stream_.hidden->comm()), first_tag_(stream_.hidden->first_tag(stream_.number)) {}
-  ~MpiWire() override;
-  MpiWire(const MpiWire&) = delete;
-  MpiWire& operator=(const MpiWire&) = delete;
+  explicit MessageWire(MPI_Comm comm) : comm_(comm) {}
+  MessageWire(const MessageWire&) = delete;
+  MessageWire& operator=(const MessageWire&) = delete;
 
   bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override;
   bool expect(void* data, std::size_t bytes, int peer, int tag) override;
   engine::Wired receive(int peer, int tag) override;
   engine::Wired drain(int tag, std::uint64_t ticket) override;
   void abandon() override;
-  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
-  [[nodiscard]] std::size_t lanes_most() const override;
+
+ protected:
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  // The rank of a peer in the communicator, and the MPI's tags for a tag of the wire, to a peer and from it.
+  [[nodiscard]] virtual int there(int peer) const = 0;
+  [[nodiscard]] virtual int tag_to(int peer, int tag) const = 0;
+  [[nodiscard]] virtual int tag_from(int peer, int tag) const = 0;
+  // Says that messages may still come to these tags.
+  virtual void spoil() {}
 
  private:
-  MpiWire(MpiWire& first, int first_tag) : first_(&first), comm_(first.comm_), first_tag_(first_tag) {}
-  [[nodiscard]] int there(int peer) const {
-    const std::vector<int>& peers = (first_ == nullptr ? *this : *first_).stream_.peers;
-    return peers.empty() ? peer : peers[static_cast<std::size_t>(peer)];
-  }
-
-  MpiWire* first_ = nullptr;  // of a lane: the wire whose stream it uses
-  Stream stream_;             // of a lane: none
   MPI_Comm comm_;
-  int first_tag_;
-  bool abandoned_ = false;
   struct Sending {
     int tag;
     std::uint64_t ticket;
@@ -50,6 +46,33 @@ class MpiWire final : public engine::Wire {
   };
   std::vector<Sending> sending_;
   std::vector<Expected> expected_;  // in their order
+};
+
+class MpiWire final : public MessageWire {
+ public:
+  explicit MpiWire(Stream stream)
+      : MessageWire(stream.hidden->comm()), stream_(std::move(stream)), first_tag_(stream_.hidden->first_tag(stream_.number)) {}
+  ~MpiWire() override;
+  MpiWire(const MpiWire&) = delete;
+  MpiWire& operator=(const MpiWire&) = delete;
+
+  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
+  [[nodiscard]] std::size_t lanes_most() const override;
+
+ private:
+  MpiWire(MpiWire& first, int first_tag) : MessageWire(first.comm()), first_(&first), first_tag_(first_tag) {}
+  [[nodiscard]] int there(int peer) const override {
+    const std::vector<int>& peers = (first_ == nullptr ? *this : *first_).stream_.peers;
+    return peers.empty() ? peer : peers[static_cast<std::size_t>(peer)];
+  }
+  [[nodiscard]] int tag_to(int, int tag) const override { return first_tag_ + tag; }
+  [[nodiscard]] int tag_from(int, int tag) const override { return first_tag_ + tag; }
+  void spoil() override { (first_ == nullptr ? *this : *first_).spoiled_ = true; }
+
+  MpiWire* first_ = nullptr;  // of a lane: the wire whose stream it uses
+  Stream stream_;             // of a lane: none
+  int first_tag_;
+  bool spoiled_ = false;
 };
 
 }  // namespace copse::mpi

@@ -124,13 +124,12 @@ void broadcast(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
   const std::size_t bytes = asked.bytes(asked.root, thread.me);
-  std::byte* const src = thread.segment->here(asked.src(asked.root, thread.me));
   std::byte* const own = thread.segment->here(asked.dst(asked.root, thread.me));
-  std::byte* const buffer = thread.me == asked.root ? src : own;
+  std::byte* const buffer = thread.me == asked.root ? thread.segment->here(asked.src(asked.root, thread.me)) : own;
   enter(thread, asked.function, asked.flags);
   run(thread, asked.function,
       {.collective = Collective::broadcast, .input = buffer, .output = buffer, .count = bytes, .root = asked.root});
-  if (thread.me == asked.root) kernels::copy(own, src, bytes);
+  if (thread.me == asked.root) kernels::copy(own, buffer, bytes);
   leave(thread, asked.function, asked.flags);
 }
 

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "far.hpp"
+
 namespace copse::upc {
 
 std::string text_of(upc_shared p) {
@@ -87,16 +89,16 @@ void Checks::no_overlap() {
 }
 
 upc_shared new_object(const Thread& thread, const char* function, const char* name, std::size_t bytes) {
-  const upc_shared at = thread.segment->allocate_on(thread.number(), bytes);
+  const upc_shared at = allocate_here(thread, bytes);
   if (upc_is_null(at))
     fail(thread, function, std::string("no memory is left for a ") + name + "; required: a larger COPSE_UPC_HEAP");
   return at;
 }
 
-std::byte* object_at(const Thread& thread, const char* function, const char* name, upc_shared at, const char* made_by) {
+upc_shared object_at(const Thread& thread, const char* function, const char* name, upc_shared at, const char* made_by) {
   if (!thread.segment->may_be_block(at))
     fail(thread, function, std::string("the ") + name + " is at " + text_of(at) + "; required: what " + made_by + " has returned");
-  return thread.segment->here(at);
+  return at;
 }
 
 void check_call(Thread& thread, const char* function) {

@@ -54,9 +54,10 @@ void check_call(Thread& thread, const char* function);
 [[nodiscard]] std::string text_of(upc_shared p);
 
 // A lock, a semaphore, or what else the caller's functions keep in shared memory. new_object allocates it on the calling thread.
-// object_at finds it again, or fails: `name` is that of the object, `made_by` the functions that return one.
+// object_at returns where it is, or fails if there can be none: `name` is that of the object, `made_by` the functions that return
+// one.
 [[nodiscard]] upc_shared new_object(const Thread& thread, const char* function, const char* name, std::size_t bytes);
-[[nodiscard]] std::byte* object_at(const Thread& thread, const char* function, const char* name, upc_shared at,
+[[nodiscard]] upc_shared object_at(const Thread& thread, const char* function, const char* name, upc_shared at,
                                    const char* made_by);
 
 }  // namespace copse::upc

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "communicator/card.hpp"
+#include "launch.hpp"
 #include "meeting.hpp"
 #include "topology/binding.hpp"
 
@@ -19,17 +20,6 @@ namespace copse::upc {
 namespace {
 
 using choose::Settings;
-
-struct Program {
-  int argc;
-  char** argv;
-  copse_upc_program run;
-};
-
-int say(const std::string& why) {
-  std::fprintf(stderr, "copse: %s\n", why.c_str());
-  return 1;
-}
 
 // In the barrier's plan, a thread posts one line and reads the others'. It learns nothing from its calls: other ways need more
 // rounds.
@@ -59,13 +49,14 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   thread.check = settings.check;
   thread.segment = &segment;
   thread.barrier.all.resize(static_cast<std::size_t>(thread.threads));
-  if (thread.threads > 1) bind(settings, number, thread.threads);
+  if (const auto here = static_cast<int>(segment.places().here().size()); here > 1)
+    bind(settings, segment.places().among_node(number), here);
   thread.settings = &settings;
   thread.progress = std::make_shared<communicator::Progress>();
   thread.stride = stride_of(thread);
   std::string why_not;
-  thread.data = meet(thread, segment.boards(0), number, thread.threads, settings, why_not);
-  if (thread.data) thread.barrier.among = meet(thread, segment.boards(1), number, thread.threads, for_barrier(settings), why_not);
+  thread.data = meet(thread, {segment.boards(0), 0}, settings, why_not);
+  if (thread.data) thread.barrier.among = meet(thread, {segment.boards(1), 1}, for_barrier(settings), why_not);
   if (!thread.barrier.among) return number == 0 ? say(why_not) : 1;
   be(&thread);
   // An exception of the program ends it: there is nobody to catch it for all threads.
@@ -77,19 +68,28 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   return status;
 }
 
-int first_thread_of(const Settings& settings, int process) {
-  return static_cast<int>(std::int64_t{settings.upc_threads} * process / settings.upc_processes);
+}  // namespace
+
+int say(const std::string& why) {
+  std::fprintf(stderr, "copse: %s\n", why.c_str());
+  return 1;
 }
 
-// Runs the UPC threads of one process. The first is the calling thread.
-void run_process(const Segment& segment, const Settings& settings, const Program& program, int process) {
-  const int first = first_thread_of(settings, process), end = first_thread_of(settings, process + 1);
+void run_threads(const Segment& segment, const Settings& settings, const Program& program, Places::Run run) {
   const auto one = [&](int thread) { segment.status_of(thread).store(run_thread(segment, settings, program, thread)); };
   std::vector<std::thread> others;
-  for (int thread = first + 1; thread < end; ++thread) others.emplace_back(one, thread);
-  one(first);
+  for (int thread = run.first + 1; thread < run.end; ++thread) others.emplace_back(one, thread);
+  one(run.first);
   for (std::thread& other : others) other.join();
 }
+
+int result_of(const Segment& segment, Places::Run run) {
+  for (int thread = run.first; thread < run.end; ++thread)
+    if (const int status = segment.status_of(thread).load()) return status;
+  return 0;
+}
+
+namespace {
 
 // The processes of a program, as the process that has forked them sees them.
 class Processes {
@@ -147,6 +147,7 @@ int run_processes(Segment& segment, const Settings& settings, const Program& pro
   Processes processes(segment);
   std::fflush(nullptr);  // what is buffered now would be written by each of them
   const pid_t parent = getpid();
+  const auto first_of = [&](int process) { return first_thread_of(settings.upc_threads, settings.upc_processes, process); };
   for (int process = 0; process < settings.upc_processes; ++process) {
     const pid_t pid = fork();
     if (pid < 0) {
@@ -156,14 +157,14 @@ int run_processes(Segment& segment, const Settings& settings, const Program& pro
                  "; set COPSE_UPC_PROCESSES to less");
     }
     if (pid > 0) {
-      processes.add(pid, first_thread_of(settings, process));
+      processes.add(pid, first_of(process));
       continue;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     if (!segment.map())
       _exit(say("a process of the UPC threads cannot map their shared memory: " + std::string(engine::memory_trouble(errno))));
-    run_process(segment, settings, program, process);
+    run_threads(segment, settings, program, {first_of(process), first_of(process + 1)});
     std::fflush(nullptr);
     _exit(0);
   }
@@ -176,19 +177,19 @@ int run_all(const Program& program) {
   std::string why;
   const auto settings = choose::read_settings(environ, why);
   if (!settings) return say(why);
+  if (const auto result = run_under_mpi(*settings, program)) return *result;
   if (settings->upc_processes > settings->upc_threads)
     return say("COPSE_UPC_PROCESSES is " + std::to_string(settings->upc_processes) +
                "; required: at most COPSE_UPC_THREADS, which is " + std::to_string(settings->upc_threads));
-  const auto segment = Segment::make(settings->upc_threads, settings->upc_heap, why);
+  const Places places(settings->upc_threads);
+  const auto segment = Segment::make(places, settings->upc_heap == 0 ? Segment::most_half(places) : settings->upc_heap, why);
   if (!segment) return say(why);
   if (settings->upc_processes == 1) {
-    run_process(*segment, *settings, program, 0);
+    run_threads(*segment, *settings, program, places.of_this_process());
   } else if (const int failed = run_processes(*segment, *settings, program)) {
     return failed;
   }
-  for (int thread = 0; thread < settings->upc_threads; ++thread)
-    if (const int status = segment->status_of(thread).load()) return status;
-  return 0;
+  return result_of(*segment, places.of_this_process());
 }
 
 }  // namespace

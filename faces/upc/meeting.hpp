@@ -8,9 +8,18 @@
 
 namespace copse::upc {
 
-// Makes a communicator of `ranks` threads, of which the caller is `rank`. They meet on boards in the segment (see
-// communicator::board_bytes), and reach one another's data there. Returns null, with the reason, if that fails.
-[[nodiscard]] std::unique_ptr<Communicator> meet(const Thread& thread, void* boards, int rank, int ranks,
-                                                 const choose::Settings& settings, std::string& why_not);
+// Where the members of a team meet that is being founded. The streams of all threads are 0 and 1.
+struct Ground {
+  void* boards = nullptr;  // of those on this node (see communicator::board_bytes)
+  int stream = 0;          // of the network, if they are on several nodes
+};
+
+// Makes a communicator of the members of the thread's team, or of all threads. They reach one another's data in the segment, or
+// by the network. Returns null, with the reason, if that fails.
+[[nodiscard]] std::unique_ptr<Communicator> meet(const Thread& thread, const Ground& ground, const choose::Settings& settings,
+                                                 std::string& why_not);
+
+// Returns the members on this thread's node, by their numbers in the team, ascending.
+[[nodiscard]] std::vector<int> members_here(const Thread& thread);
 
 }  // namespace copse::upc

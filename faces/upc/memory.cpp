@@ -1,21 +1,27 @@
 // Shared memory: allocation, and plain copies (UPC 1.3, 7.2.2 and 7.2.5).
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "checks.hpp"
 #include "engine/kernels/kernels.hpp"
+#include "far.hpp"
 
 namespace copse::upc {
 namespace {
+
+constexpr std::size_t kPiece = 65536;  // what goes over the network at a time
 
 // Returns the bytes that each thread needs for an array that begins on thread 0.
 std::size_t bytes_on_each(const Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(thread.threads);
   std::size_t total = 0;
   const std::size_t rows = blocks / threads + (blocks % threads != 0 ? 1 : 0);
-  if (__builtin_mul_overflow(rows, bytes, &total) || total > thread.segment->half())
+  const std::size_t most = thread.segment->most_on_all(thread.number());
+  if (__builtin_mul_overflow(rows, bytes, &total) || total > most)
     fail(thread, function,
          std::to_string(blocks) + " blocks of " + std::to_string(bytes) + " bytes are more than fit; required: at most " +
-             std::to_string(thread.segment->half()) + " bytes on each thread (COPSE_UPC_HEAP)");
+             std::to_string(most) + " bytes on each thread (COPSE_UPC_HEAP)");
   return total;
 }
 
@@ -27,9 +33,9 @@ upc_shared found(const Thread& thread, const char* function, upc_shared p, std::
   return p;
 }
 
-upc_shared allocate_on_all(Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
+upc_shared allocate_blocks(Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
   const std::size_t each = bytes_on_each(thread, function, blocks, bytes);
-  return each == 0 ? upc_null() : found(thread, function, thread.segment->allocate_on_all(each), each);
+  return each == 0 ? upc_null() : found(thread, function, allocate_on_all(thread, each), each);
 }
 
 void free(Thread& thread, const char* function, upc_shared p) {
@@ -37,7 +43,24 @@ void free(Thread& thread, const char* function, upc_shared p) {
   if (!thread.segment->may_be_block(p))
     fail(thread, function,
          "the pointer is " + text_of(p) + "; required: what upc_all_alloc, upc_global_alloc or upc_alloc has returned");
-  thread.segment->free(p);
+  give_back(thread, function, p);
+}
+
+// Sets memory of another node.
+void set_far(const Thread& thread, const char* function, upc_shared at, int byte, std::size_t bytes) {
+  const std::vector<std::byte> piece(std::min(bytes, kPiece), static_cast<std::byte>(byte));
+  for (std::size_t done = 0; done < bytes; done += piece.size(), at.address += piece.size())
+    write(thread, function, at, piece.data(), std::min(piece.size(), bytes - done));
+}
+
+// Copies where neither side is on this node.
+void copy_far(const Thread& thread, const char* function, upc_shared to, upc_shared from, std::size_t bytes) {
+  std::vector<std::byte> piece(std::min(bytes, kPiece));
+  for (std::size_t done = 0; done < bytes; done += piece.size()) {
+    const std::size_t now = std::min(piece.size(), bytes - done);
+    read(thread, function, piece.data(), {from.address + done, 0, from.thread}, now);
+    write(thread, function, {to.address + done, 0, to.thread}, piece.data(), now);
+  }
 }
 
 }  // namespace
@@ -56,17 +79,17 @@ upc_shared upc_all_alloc(size_t blocks, size_t bytes) {
     checks.word("bytes", static_cast<std::int64_t>(bytes));
     checks.compare();
   }
-  const upc_shared made = thread.me == 0 ? allocate_on_all(thread, "upc_all_alloc", blocks, bytes) : upc_null();
+  const upc_shared made = thread.me == 0 ? allocate_blocks(thread, "upc_all_alloc", blocks, bytes) : upc_null();
   return from_thread_0(thread, "upc_all_alloc", made);
 }
 
 upc_shared upc_global_alloc(size_t blocks, size_t bytes) {
-  return allocate_on_all(here("upc_global_alloc"), "upc_global_alloc", blocks, bytes);
+  return allocate_blocks(here("upc_global_alloc"), "upc_global_alloc", blocks, bytes);
 }
 
 upc_shared upc_alloc(size_t bytes) {
   const Thread& thread = here("upc_alloc");
-  return bytes == 0 ? upc_null() : found(thread, "upc_alloc", thread.segment->allocate_on(thread.me, bytes), bytes);
+  return bytes == 0 ? upc_null() : found(thread, "upc_alloc", allocate_here(thread, bytes), bytes);
 }
 
 void upc_free(upc_shared p) { free(here("upc_free"), "upc_free", p); }
@@ -82,21 +105,42 @@ void upc_all_free(upc_shared p) {
   if (thread.me == 0) free(thread, "upc_all_free", p);
 }
 
-void* upc_cast(upc_shared p) { return upc_is_null(p) ? nullptr : here("upc_cast").segment->here(p); }
+void* upc_cast(upc_shared p) {
+  const Segment& segment = *here("upc_cast").segment;
+  return upc_is_null(p) || !segment.is_here(p.thread) ? nullptr : segment.here(p);
+}
+
+void* copse_upc_at(upc_shared p) {
+  const Thread& thread = here("UPC_AT");
+  if (upc_is_null(p)) fail(thread, "UPC_AT", "the pointer is null; required: a pointer to shared memory");
+  if (!thread.segment->is_here(p.thread))
+    fail(thread, "UPC_AT",
+         "the element has affinity to thread " + std::to_string(p.thread) +
+             ", which runs on another node; required: UPC_GET or UPC_PUT, or load and store in C++");
+  return thread.segment->here(p);
+}
+
+int copse_upc_castable(size_t thread) {
+  const Thread& me = here("upc_thread_info");
+  return thread < static_cast<std::size_t>(me.threads) && me.segment->is_here(static_cast<int>(thread)) ? 1 : 0;
+}
 
 void upc_memcpy(upc_shared dst, upc_shared src, size_t bytes) {
-  const Segment& segment = *here("upc_memcpy").segment;
-  copse::kernels::copy(segment.here(dst), segment.here(src), bytes);
+  const Thread& thread = here("upc_memcpy");
+  const Segment& segment = *thread.segment;
+  if (segment.is_here(src.thread)) return write(thread, "upc_memcpy", dst, segment.here(src), bytes);
+  if (segment.is_here(dst.thread)) return read(thread, "upc_memcpy", segment.here(dst), src, bytes);
+  copy_far(thread, "upc_memcpy", dst, src, bytes);
 }
 
-void upc_memget(void* dst, upc_shared src, size_t bytes) {
-  copse::kernels::copy(dst, here("upc_memget").segment->here(src), bytes);
-}
+void upc_memget(void* dst, upc_shared src, size_t bytes) { read(here("upc_memget"), "upc_memget", dst, src, bytes); }
 
-void upc_memput(upc_shared dst, const void* src, size_t bytes) {
-  copse::kernels::copy(here("upc_memput").segment->here(dst), src, bytes);
-}
+void upc_memput(upc_shared dst, const void* src, size_t bytes) { write(here("upc_memput"), "upc_memput", dst, src, bytes); }
 
-void upc_memset(upc_shared dst, int byte, size_t bytes) { std::memset(here("upc_memset").segment->here(dst), byte, bytes); }
+void upc_memset(upc_shared dst, int byte, size_t bytes) {
+  const Thread& thread = here("upc_memset");
+  if (!thread.segment->is_here(dst.thread)) return set_far(thread, "upc_memset", dst, byte, bytes);
+  std::memset(thread.segment->here(dst), byte, bytes);
+}
 
 }  // extern "C"

@@ -5,10 +5,13 @@
 // the threads, and the rows follow one another. So an ordered reduction among the threads, with one partial for each row, leaves
 // the root to combine the rows. A prefix reduction also needs what comes before each block: the blocks of the threads before it in
 // its row (an exclusive scan), and all rows before that (an allreduce, if there are several).
+#include <dlfcn.h>
+
 #include <cstring>
 
 #include "checks.hpp"
 #include "engine/kernels/kernels.hpp"
+#include "far.hpp"
 #include "layout.hpp"
 #include "operators.hpp"
 #include "teams.hpp"
@@ -38,7 +41,7 @@ struct Reduction {
 class Partials {
  public:
   Partials(const Thread& thread, const Reduction& asked, const Operator& op, std::size_t rows)
-      : segment_(*thread.segment), bytes_(op.partial_bytes()), at_(segment_.allocate_on(thread.number(), rows * bytes_)) {
+      : segment_(*thread.segment), bytes_(op.partial_bytes()), at_(allocate_here(thread, rows * bytes_)) {
     if (upc_is_null(at_))
       fail(thread, asked.function,
            "no " + std::to_string(rows * bytes_) + " bytes are left for partial results; required: a larger COPSE_UPC_HEAP");
@@ -54,6 +57,14 @@ class Partials {
   std::size_t bytes_;
   upc_shared at_;
 };
+
+// Returns where a function lies in its program or library. Its address may differ from process to process.
+std::int64_t place_of(AnyFunction function) {
+  Dl_info library{};
+  const auto address = reinterpret_cast<std::uintptr_t>(function);
+  const bool known = dladdr(reinterpret_cast<const void*>(function), &library) != 0;
+  return static_cast<std::int64_t>(known ? address - reinterpret_cast<std::uintptr_t>(library.dli_fbase) : address);
+}
 
 void check_operator(const Checks& checks, const Reduction& asked) {
   const char* const name = name_of(asked.op);
@@ -72,8 +83,7 @@ void check(Thread& thread, const Reduction& asked) {
   checks.word("op", asked.op);
   checks.word("elements", static_cast<std::int64_t>(asked.elements));
   checks.word("block", static_cast<std::int64_t>(asked.block));
-  if (asked.op == UPC_FUNC || asked.op == UPC_NONCOMM_FUNC)
-    checks.word("func", static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(asked.func)));
+  if (asked.op == UPC_FUNC || asked.op == UPC_NONCOMM_FUNC) checks.word("func", place_of(asked.func));
   checks.word("flags", asked.flags);
   checks.compare();
   checks.flags(asked.flags);

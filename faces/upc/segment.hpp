@@ -1,9 +1,12 @@
-// The shared memory of a program: a memfd that all its processes map.
+// The shared memory of a program: on each node a memfd that all its processes there map.
 //
-// It begins with what the program's threads say to one another while they start and end. Then comes a part for each thread, in two
-// halves. In the first halves, arrays have the same address on every thread; one allocator, in the part of thread 0, serves
-// them all. In the second half of a part lies what its own thread has allocated. A pointer's address counts from the beginning of
-// the thread's part, so it does not matter where a process maps the memory.
+// It begins with what the threads of the node say to one another while they start and end. Then comes a part for each of them, in
+// two halves. In the first halves, arrays have the same address on every thread. In the second half of a part lies what its own
+// thread has allocated. A pointer's address counts from the beginning of the thread's part, so it does not matter where a process
+// maps the memory.
+//
+// On one node, one allocator, in the part of thread 0, serves the first halves of all parts. Where there are several nodes, thread
+// 0 has half of these addresses, and the other threads divide the rest: nobody can allocate in the memory of another node.
 #pragma once
 
 #include <atomic>
@@ -15,6 +18,7 @@
 #include "communicator/bootstrap.hpp"
 #include "copse/upc.h"
 #include "engine/reach/shared_memory.hpp"
+#include "places.hpp"
 
 namespace copse::upc {
 
@@ -24,49 +28,89 @@ struct Ending {
   std::atomic<int> status{kNot};  // once a thread ends the whole program: its exit status
 };
 
+// What others leave with a thread, in the first bytes of its part, where no pointer points to.
+struct Desk {
+  std::int64_t returned;  // address of a block that a thread of another node has freed, which holds that of the next; 0: none
+  std::int64_t streams;  // of thread 0: how many streams of the network teams have taken
+};
+
 class Segment {
  public:
   static constexpr std::size_t kAlignment = 64;
 
-  // Makes the memory of a program. If that fails, the result is null, and `why_not` is the reason. `bytes`: of half a part; 0: as
-  // much as the machine has.
-  static std::unique_ptr<Segment> make(int threads, std::size_t bytes, std::string& why_not);
+  // How a process of this node finds the memory that another has made.
+  struct Offer {
+    pid_t owner = 0;
+    int fd = -1;
+    engine::FileId file;
+  };
+
+  // Makes the memory of this node. If that fails, the result is null, and `why_not` is the reason. `half`: bytes of half a part.
+  static std::unique_ptr<Segment> make(Places places, std::size_t half, std::string& why_not);
+  [[nodiscard]] Offer offer() const;
+  // Maps what another process has made.
+  static std::unique_ptr<Segment> join(Places places, std::size_t half, const Offer& offer, std::string& why_not);
   // Maps the memory again in a forked process. Returns false, with errno set, if that fails.
   [[nodiscard]] bool map();
+  // Returns how large half a part can be on this node.
+  [[nodiscard]] static std::size_t most_half(const Places& places);
 
-  [[nodiscard]] int threads() const { return threads_; }
+  // What an MPI offers that has started the processes; null: none has. network() is what reaches the parts of other nodes; null:
+  // there are none.
+  void started_by(communicator::Network* mpi) { mpi_ = mpi; }
+  [[nodiscard]] communicator::Network* started_by() const { return mpi_; }
+  [[nodiscard]] communicator::Network* network() const { return places_.on_several_nodes() ? mpi_ : nullptr; }
+  [[nodiscard]] std::span<std::byte> of_this_process() const;  // the parts of its threads
+
+  [[nodiscard]] const Places& places() const { return places_; }
+  [[nodiscard]] int threads() const { return places_.threads(); }
   [[nodiscard]] std::size_t half() const { return half_; }
+  // Returns how many bytes a thread can have on each thread at most.
+  [[nodiscard]] std::size_t most_on_all(int thread) const { return slice_of(divider_for(thread)).bytes; }
   [[nodiscard]] Ending& ending() const { return *reinterpret_cast<Ending*>(mapping_->base()); }
-  // The result of a thread, or kRunning until there is one.
+  // The result of a thread of this node, or kRunning until there is one.
   static constexpr int kRunning = INT_MIN;
   [[nodiscard]] std::atomic<int>& status_of(int thread) const {
-    return reinterpret_cast<std::atomic<int>*>(mapping_->base() + kStatuses)[thread];
+    return reinterpret_cast<std::atomic<int>*>(mapping_->base() + kStatuses)[places_.among_node(thread)];
   }
-  // Where the threads meet for the first and for the second time.
+  // Where the threads of this node meet for the first and for the second time.
   [[nodiscard]] void* boards(int number) const {
     return mapping_->base() + boards_ + static_cast<std::size_t>(number) * board_bytes_;
   }
   [[nodiscard]] const communicator::Region& region() const { return region_; }
 
+  // Tells whether this process can load and store what has affinity to the thread. Only then there is a part of it, and here().
+  [[nodiscard]] bool is_here(int thread) const { return places_.is_here(thread); }
   [[nodiscard]] std::byte* part(int thread) const {
-    return mapping_->base() + parts_ + static_cast<std::size_t>(thread) * 2 * half_;
+    return mapping_->base() + parts_ + static_cast<std::size_t>(places_.among_node(thread)) * 2 * half_;
   }
   [[nodiscard]] std::byte* here(upc_shared p) const { return part(p.thread) + p.address; }
 
-  // Allocates the same address on all threads, or memory of one thread. Returns null if there is not that much.
-  [[nodiscard]] upc_shared allocate_on_all(std::size_t bytes) const;
+  // Allocates the same address on all threads for a thread of this node, or memory of that thread alone. Returns null if there is
+  // not that much.
+  [[nodiscard]] upc_shared allocate_on_all(int thread, std::size_t bytes) const;
   [[nodiscard]] upc_shared allocate_on(int thread, std::size_t bytes) const;
   // Tells whether one of the two may have returned this.
   [[nodiscard]] bool may_be_block(upc_shared p) const;
+  // Returns the thread that has allocated a block, and must free it.
+  [[nodiscard]] int owner_of(upc_shared p) const;
+  // Frees a block of a thread of this node.
   void free(upc_shared p) const;
 
  private:
   static constexpr std::size_t kStatuses = 64;
-  Segment(int threads, std::size_t half);
-  [[nodiscard]] std::size_t bytes() const { return parts_ + static_cast<std::size_t>(threads_) * 2 * half_; }
+  struct Slice {
+    std::size_t begin, bytes;
+  };
+  Segment(Places places, std::size_t half);
+  [[nodiscard]] std::size_t bytes() const { return parts_ + places_.here().size() * 2 * half_; }
+  [[nodiscard]] Slice slice_of(int thread) const;  // of the addresses in the first halves
+  // The thread whose slice a thread of this node takes memory from.
+  [[nodiscard]] int divider_for(int thread) const { return places_.on_several_nodes() ? thread : 0; }
 
-  int threads_;
+  Places places_;
   std::size_t half_, board_bytes_, boards_, parts_;
+  communicator::Network* mpi_ = nullptr;
   engine::Descriptor memory_;
   std::shared_ptr<engine::Mapping> mapping_;
   communicator::Region region_;

@@ -1,62 +1,73 @@
 // Semaphores and transfers that signal (Berkeley UPC's extensions, <copse/bupc.h>).
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 
 #include "checks.hpp"
 #include "copse/bupc.h"
-#include "engine/kernels/kernels.hpp"
 #include "engine/signal/wait.hpp"
+#include "far.hpp"
 
 namespace copse::upc {
 namespace {
 
-// A waiting thread takes what it waits for in one step, so no two take the same.
+// What lies in shared memory. A waiting thread takes what it waits for in one step, so no two take the same.
 struct Semaphore {
-  std::atomic<std::uint64_t> count{0};
-  int flags = 0;
-  [[nodiscard]] bool is_boolean() const { return (flags & BUPC_SEM_BOOLEAN) != 0; }
+  std::int64_t count = 0;
+  std::int64_t flags = 0;
 };
 
 constexpr int kAllFlags = BUPC_SEM_BOOLEAN | BUPC_SEM_SPRODUCER | BUPC_SEM_SCONSUMER;
 
-Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem) {
-  return *reinterpret_cast<Semaphore*>(object_at(thread, function, "semaphore", sem.at, "bupc_sem_alloc"));
-}
+// A semaphore, as one thread uses it.
+class Handle {
+ public:
+  Handle(const Thread& thread, const char* function, bupc_sem_t sem, std::size_t count)
+      : thread_(thread), function_(function),
+        value_(thread, function, object_at(thread, function, "semaphore", sem.at, "bupc_sem_alloc")) {
+    read(thread, function, &flags_, {sem.at.address + offsetof(Semaphore, flags), 0, sem.at.thread}, sizeof flags_);
+    if (is_boolean() && count > 1)
+      fail(thread, function, "count is " + std::to_string(count) + "; required: at most 1, because the semaphore is boolean");
+  }
 
-Semaphore& find(const Thread& thread, const char* function, bupc_sem_t sem, std::size_t count) {
-  Semaphore& found = find(thread, function, sem);
-  if (found.is_boolean() && count > 1)
-    fail(thread, function, "count is " + std::to_string(count) + "; required: at most 1, because the semaphore is boolean");
-  return found;
-}
+  void post(std::int64_t count) const {
+    const std::int64_t before = value_.fetch_add(count);
+    if (is_boolean() && before + count > 1)
+      fail(thread_, function_, "the semaphore is 1 already; required: a wait before the next post, because it is boolean");
+  }
+  [[nodiscard]] bool take(std::int64_t count) const {
+    for (std::int64_t there = value_.load(); there >= count;) {
+      const std::int64_t before = value_.compare_and_swap(there, there - count);
+      if (before == there) return true;
+      there = before;
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] bool is_boolean() const { return (flags_ & BUPC_SEM_BOOLEAN) != 0; }
+
+  const Thread& thread_;
+  const char* function_;
+  Word value_;
+  std::int64_t flags_ = 0;
+};
 
 void post(const char* function, bupc_sem_t sem, std::size_t count) {
-  const Thread& thread = here(function);
-  Semaphore& posted = find(thread, function, sem, count);
-  const std::uint64_t before = posted.count.fetch_add(count);
-  if (posted.is_boolean() && before + count > 1)
-    fail(thread, function, "the semaphore is 1 already; required: a wait before the next post, because it is boolean");
-}
-
-bool take(Semaphore& from, std::uint64_t count) {
-  std::uint64_t there = from.count.load();
-  while (there >= count)
-    if (from.count.compare_exchange_weak(there, there - count)) return true;
-  return false;
+  Handle(here(function), function, sem, count).post(static_cast<std::int64_t>(count));
 }
 
 // A thread whose process ends is noticed by the process that has forked it, which ends this one. So this wait need not look.
 void wait(const char* function, bupc_sem_t sem, std::size_t count) {
   const Thread& thread = here(function);
-  Semaphore& wanted = find(thread, function, sem, count);
+  const Handle wanted(thread, function, sem, count);
   const bool crowded = thread.data->capabilities().oversubscribed;
   const auto policy = crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
-  engine::wait_until(policy, [&] { return take(wanted, count); }, [] { return true; });
+  engine::wait_until(policy, [&] { return wanted.take(static_cast<std::int64_t>(count)); }, [] { return true; });
 }
 
 int attempt(const char* function, bupc_sem_t sem, std::size_t count) {
-  return take(find(here(function), function, sem, count), count) ? 1 : 0;
+  return Handle(here(function), function, sem, count).take(static_cast<std::int64_t>(count)) ? 1 : 0;
 }
 
 void put_and_signal(const char* function, upc_shared dst, const void* src, std::size_t bytes, bupc_sem_t sem, std::size_t count) {
@@ -65,7 +76,7 @@ void put_and_signal(const char* function, upc_shared dst, const void* src, std::
     fail(thread, function,
          "dst has affinity to thread " + std::to_string(dst.thread) + "; required: that of the semaphore, which is thread " +
              std::to_string(sem.at.thread));
-  kernels::copy(thread.segment->here(dst), src, bytes);
+  write(thread, function, dst, src, bytes);
   post(function, sem, count);
 }
 
@@ -81,15 +92,14 @@ bupc_sem_t bupc_sem_alloc(int flags) {
   if ((flags & ~kAllFlags) != 0)
     fail(thread, "bupc_sem_alloc", "flags is " + std::to_string(flags) + "; required: flags of BUPC_SEM_ names, or 0");
   const upc_shared at = new_object(thread, "bupc_sem_alloc", "semaphore", sizeof(Semaphore));
-  (new (thread.segment->here(at)) Semaphore)->flags = flags;
+  new (thread.segment->here(at)) Semaphore{0, flags};
   return {at};
 }
 
 void bupc_sem_free(bupc_sem_t sem) {
   if (upc_is_null(sem.at)) return;
   const Thread& thread = here("bupc_sem_free");
-  (void)find(thread, "bupc_sem_free", sem);
-  thread.segment->free(sem.at);
+  give_back(thread, "bupc_sem_free", object_at(thread, "bupc_sem_free", "semaphore", sem.at, "bupc_sem_alloc"));
 }
 
 void bupc_sem_post(bupc_sem_t sem) { post("bupc_sem_post", sem, 1); }

@@ -2,11 +2,14 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string>
 
 #include "checks.hpp"
+#include "engine/signal/wait.hpp"
+#include "far.hpp"
 
 namespace copse::upc {
 namespace {
@@ -67,23 +70,58 @@ void pass(const char* function, std::int64_t value) {
   compare(thread, function, value);
 }
 
-// The system's mutex works between processes as between threads.
+// On one node, the system's mutex works between processes as between threads. On several nodes, whoever makes the holder's number
+// its own has the lock.
 struct Lock {
-  static constexpr int kNobody = -1;
-  pthread_mutex_t mutex;
-  std::atomic<int> holder{kNobody};  // only the holder itself must be sure of it
+  static constexpr std::int64_t kNobody = -1;
+  std::int64_t holder = kNobody;
+  pthread_mutex_t mutex{};
 };
 
-Lock& find(const Thread& thread, const char* function, upc_lock_t lock) {
-  return *reinterpret_cast<Lock*>(object_at(thread, function, "lock", lock.at, "upc_all_lock_alloc or upc_global_lock_alloc"));
-}
+class Handle {
+ public:
+  Handle(const Thread& thread, const char* function, upc_lock_t lock)
+      : thread_(thread), at_(object_at(thread, function, "lock", lock.at, "upc_all_lock_alloc or upc_global_lock_alloc")),
+        holder_(thread, function, {at_.address + offsetof(Lock, holder), 0, at_.thread}) {}
 
-bool is_held(const Thread& thread, const Lock& lock) { return lock.holder.load(std::memory_order_relaxed) == thread.me; }
+  [[nodiscard]] upc_shared at() const { return at_; }
+  // Only the holder itself must be sure of it.
+  [[nodiscard]] bool is_mine() const {
+    return (by_mutex() ? held_by().load(std::memory_order_relaxed) : holder_.load()) == thread_.me;
+  }
+  [[nodiscard]] bool attempt() const {
+    if (!by_mutex()) return holder_.compare_and_swap(Lock::kNobody, thread_.me) == Lock::kNobody;
+    if (pthread_mutex_trylock(&here().mutex) != 0) return false;
+    held_by().store(thread_.me, std::memory_order_relaxed);
+    return true;
+  }
+  void take() const {
+    if (by_mutex()) {
+      pthread_mutex_lock(&here().mutex);
+      return held_by().store(thread_.me, std::memory_order_relaxed);
+    }
+    engine::wait_until(engine::WaitPolicy::oversubscribed(), [this] { return attempt(); }, [] { return true; });
+  }
+  void release() const {
+    if (!by_mutex()) return static_cast<void>(holder_.compare_and_swap(thread_.me, Lock::kNobody));
+    held_by().store(Lock::kNobody, std::memory_order_relaxed);
+    pthread_mutex_unlock(&here().mutex);
+  }
+  // The system then keeps nothing of it. If another thread holds the lock, that may only unlock it no more (7.2.4).
+  void end() const {
+    if (is_mine()) release();
+    if (by_mutex() && held_by().load(std::memory_order_relaxed) == Lock::kNobody) pthread_mutex_destroy(&here().mutex);
+  }
 
-void release(Lock& lock) {
-  lock.holder.store(Lock::kNobody, std::memory_order_relaxed);
-  pthread_mutex_unlock(&lock.mutex);
-}
+ private:
+  [[nodiscard]] bool by_mutex() const { return thread_.segment->network() == nullptr; }
+  [[nodiscard]] Lock& here() const { return *reinterpret_cast<Lock*>(thread_.segment->here(at_)); }
+  [[nodiscard]] std::atomic_ref<std::int64_t> held_by() const { return std::atomic_ref(here().holder); }
+
+  const Thread& thread_;
+  upc_shared at_;
+  Word holder_;
+};
 
 upc_lock_t make_lock(Thread& thread, const char* function) {
   const upc_shared at = new_object(thread, function, "lock", sizeof(Lock));
@@ -97,13 +135,11 @@ upc_lock_t make_lock(Thread& thread, const char* function) {
   return {at};
 }
 
-// If another thread holds the lock, it may only unlock it no more (7.2.4). The system then keeps nothing of the mutex.
-void free_lock(Thread& thread, const char* function, upc_lock_t at) {
-  if (upc_is_null(at.at)) return;
-  Lock& lock = find(thread, function, at);
-  if (is_held(thread, lock)) release(lock);
-  if (lock.holder.load(std::memory_order_relaxed) == Lock::kNobody) pthread_mutex_destroy(&lock.mutex);
-  thread.segment->free(at.at);
+void free_lock(Thread& thread, const char* function, upc_lock_t lock) {
+  if (upc_is_null(lock.at)) return;
+  const Handle ended(thread, function, lock);
+  ended.end();
+  give_back(thread, function, ended.at());
 }
 
 }  // namespace
@@ -134,25 +170,18 @@ upc_lock_t upc_all_lock_alloc(void) {
 
 void upc_lock(upc_lock_t lock) {
   const Thread& thread = here("upc_lock");
-  Lock& wanted = find(thread, "upc_lock", lock);
-  if (is_held(thread, wanted)) fail(thread, "upc_lock", "this thread already holds the lock; required: upc_unlock first (7.2.4)");
-  pthread_mutex_lock(&wanted.mutex);
-  wanted.holder.store(thread.me, std::memory_order_relaxed);
+  const Handle wanted(thread, "upc_lock", lock);
+  if (wanted.is_mine()) fail(thread, "upc_lock", "this thread already holds the lock; required: upc_unlock first (7.2.4)");
+  wanted.take();
 }
 
-int upc_lock_attempt(upc_lock_t lock) {
-  const Thread& thread = here("upc_lock_attempt");
-  Lock& wanted = find(thread, "upc_lock_attempt", lock);
-  if (pthread_mutex_trylock(&wanted.mutex) != 0) return 0;
-  wanted.holder.store(thread.me, std::memory_order_relaxed);
-  return 1;
-}
+int upc_lock_attempt(upc_lock_t lock) { return Handle(here("upc_lock_attempt"), "upc_lock_attempt", lock).attempt() ? 1 : 0; }
 
 void upc_unlock(upc_lock_t lock) {
   const Thread& thread = here("upc_unlock");
-  Lock& held = find(thread, "upc_unlock", lock);
-  if (!is_held(thread, held)) fail(thread, "upc_unlock", "this thread does not hold the lock; required: upc_lock first (7.2.4)");
-  release(held);
+  const Handle held(thread, "upc_unlock", lock);
+  if (!held.is_mine()) fail(thread, "upc_unlock", "this thread does not hold the lock; required: upc_lock first (7.2.4)");
+  held.release();
 }
 
 void upc_lock_free(upc_lock_t lock) { free_lock(here("upc_lock_free"), "upc_lock_free", lock); }

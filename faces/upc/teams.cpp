@@ -8,14 +8,15 @@
 
 #include "checks.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "far.hpp"
 #include "meeting.hpp"
 
 namespace copse::upc {
 namespace {
 
-// What the members of a team have in shared memory: this, and behind it the boards on which they meet. Whoever leaves last
-// frees it.
-struct Ground {
+// What the members of a team on one node have in shared memory: this, and behind it the boards on which they meet. Whoever leaves
+// last frees it.
+struct Base {
   static constexpr std::size_t kBoards = 64;
   std::atomic<int> members;
   static_assert(sizeof(std::atomic<int>) <= kBoards);
@@ -37,13 +38,19 @@ std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
   return members;
 }
 
-upc_shared make_ground(const Thread& team, const char* function) {
-  const std::size_t bytes = Ground::kBoards + communicator::board_bytes(team.threads);
+upc_shared make_base(const Thread& team, const char* function, std::size_t members) {
+  const std::size_t bytes = Base::kBoards + communicator::board_bytes(static_cast<int>(members));
   const upc_shared at = new_object(team, function, "team", bytes);
   std::memset(team.segment->here(at), 0, bytes);
-  new (team.segment->here(at)) Ground{team.threads};
+  new (team.segment->here(at)) Base{static_cast<int>(members)};
   return at;
 }
+
+// What the first member on each node has made, and the first of all.
+struct Made {
+  upc_shared base = upc_null();
+  int stream = 0;
+};
 
 bupc_team* split(Thread& parent, const char* function, int color, int order) {
   const std::vector<int> places = members_of(gathered(parent, function, Wish{color, order}), color);
@@ -59,12 +66,17 @@ bupc_team* split(Thread& parent, const char* function, int color, int order) {
     team.members.push_back(parent.number_of(place));
   }
   team.stride = stride_of(team);
-  const upc_shared own = team.me == 0 ? make_ground(team, function) : upc_null();
-  made->ground = gathered(parent, function, own)[static_cast<std::size_t>(places.front())];
+  const std::vector<int> here = members_here(team);
+  Made own;
+  if (team.me == here.front()) own.base = make_base(team, function, here.size());
+  if (team.me == 0) own.stream = fresh_stream(team, function);
+  const std::vector<Made> all = gathered(parent, function, own);
+  made->base = all[static_cast<std::size_t>(places[static_cast<std::size_t>(here.front())])].base;
+  const int stream = all[static_cast<std::size_t>(places.front())].stream;
   choose::Settings settings = *team.settings;
   if (parent.data->capabilities().oversubscribed) settings.waiting = choose::Waiting::yielding;
   std::string why_not;
-  team.data = meet(team, team.segment->here(made->ground) + Ground::kBoards, team.me, team.threads, settings, why_not);
+  team.data = meet(team, {team.segment->here(made->base) + Base::kBoards, stream}, settings, why_not);
   if (!team.data) fail(team, function, why_not);
   return made.release();
 }
@@ -72,9 +84,9 @@ bupc_team* split(Thread& parent, const char* function, int color, int order) {
 void free_team(bupc_team* team) {
   const std::unique_ptr<bupc_team> ended(team);
   const Segment& segment = *team->thread.segment;
-  auto& ground = *reinterpret_cast<Ground*>(segment.here(team->ground));
+  auto& base = *reinterpret_cast<Base*>(segment.here(team->base));
   team->thread.data.reset();
-  if (ground.members.fetch_sub(1) == 1) segment.free(team->ground);
+  if (base.members.fetch_sub(1) == 1) segment.free(team->base);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 // A team is a thread among fewer: what runs on the Thread of all runs on that of a team (docs/decisions/upc-teams.md).
 struct bupc_team {
   copse::upc::Thread thread;
-  upc_shared ground = upc_null();  // where the members have met
+  upc_shared base = upc_null();  // where the members on this node have met
 };
 
 namespace copse::upc {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <thread>
 
 namespace copse::upc {
@@ -37,6 +38,7 @@ void end_program(const Segment& segment, int status) {
   int expected = Ending::kNot;
   segment.ending().status.compare_exchange_strong(expected, status);
   std::fflush(stdout);
+  if (segment.started_by() != nullptr) segment.started_by()->abort(status);
   _exit(status);
 }
 
@@ -46,7 +48,7 @@ void fail(const Thread& thread, const char* function, const std::string& why) {
     while (true) pause();  // the thread that ends the program ends this one
   std::fflush(stdout);
   std::fprintf(stderr, "copse: UPC thread %d: %s: %s\n", thread.number(), function, why.c_str());
-  _exit(1);
+  end_program(*thread.segment, 1);
 }
 
 // If a process has ended, the process that has forked it knows why, and ends the others. It takes milliseconds.
@@ -62,14 +64,24 @@ void run(Thread& thread, const char* function, const Arguments& arguments) {
   must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
+// Only members of one node reach one another by addresses. On some nodes there may be a stride where on others there is none. All
+// must wait for the same, so each thread looks at all nodes.
 std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
-  const auto apart = [&thread](int member) {
-    return thread.segment->part(thread.number_of(member)) - thread.segment->part(thread.number_of(member - 1));
-  };
-  const std::ptrdiff_t stride = thread.threads > 1 ? apart(1) : 0;
-  for (int member = 2; member < thread.threads; ++member)
-    if (apart(member) != stride) return std::nullopt;
-  return stride;
+  const Places& places = thread.segment->places();
+  const auto bytes = static_cast<std::ptrdiff_t>(2 * thread.segment->half());
+  std::optional<std::ptrdiff_t> stride;  // in parts
+  std::map<int, int> last;  // member on each node
+  for (int member = 0; member < thread.threads; ++member) {
+    const int number = thread.number_of(member);
+    const auto [before, is_first] = last.try_emplace(places.node_of(number), member);
+    if (is_first) continue;
+    const std::ptrdiff_t apart = places.among_node(number) - places.among_node(thread.number_of(before->second));
+    const std::ptrdiff_t steps = member - before->second;
+    before->second = member;
+    if (apart % steps != 0 || stride.value_or(apart / steps) != apart / steps) return std::nullopt;
+    stride = apart / steps;
+  }
+  return stride.value_or(0) * bytes;
 }
 
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags) {
@@ -77,8 +89,7 @@ void run(Thread& thread, const char* function, const Arguments& arguments, std::
   communicator::Relaxation relaxation;
   if ((flags & UPC_IN_MYSYNC) == 0) relaxation.modes.in = plan::Sync::none;
   if ((flags & UPC_OUT_MYSYNC) == 0) relaxation.modes.out = plan::Sync::none;
-  const Segment& segment = *thread.segment;
-  std::byte* const first = segment.part(thread.number_of(0));
+  std::byte* const first = thread.mine(0) - thread.me * *thread.stride;  // where member 0 would be if it were on this node
   relaxation.window = {first + src, first + dst, *thread.stride};
   if (algorithms::traits_of(arguments.collective).one_buffer) relaxation.window.root = arguments.root;
   must_be_done(thread, function, *thread.data, thread.data->run(arguments, relaxation));

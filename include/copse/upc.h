@@ -120,13 +120,13 @@ static inline size_t upc_affinitysize(size_t total, size_t bytes, size_t thread)
   return rows * bytes + (rest < bytes ? rest : bytes);
 }
 
-/* Returns where this thread can load and store what `p` points to, whatever thread it has affinity to. (Castability,
- * 1.3: as all threads share one machine, it is null only for the null pointer.) The address means nothing to threads of other
- * processes. It is good for the whole of what has affinity to that thread. */
+/* Returns where this thread can load and store what `p` points to. (Castability, 1.3.) It is null for the null pointer, and for
+ * what has affinity to a thread on another node. The address means nothing to threads of other processes. It is good for the
+ * whole of what has affinity to that thread. */
 COPSE_API void* upc_cast(upc_shared p);
 
 /* Which memory with affinity to `thread` upc_cast can reach, as the specification's castability library says it: all that the
- * three allocators return. */
+ * three allocators return, if the thread is on the caller's node, and otherwise nothing. */
 typedef struct upc_thread_info_t {
   int guaranteedCastable, probablyCastable;
 } upc_thread_info_t;
@@ -135,16 +135,33 @@ typedef struct upc_thread_info_t {
 #define UPC_CASTABLE_ALLOC 4
 #define UPC_CASTABLE_STATIC 8
 #define UPC_CASTABLE_ALL 15
+COPSE_API int copse_upc_castable(size_t thread); /* 1 or 0; for upc_thread_info */
 static inline upc_thread_info_t upc_thread_info(size_t thread) {
+  const int all = UPC_CASTABLE_ALL_ALLOC | UPC_CASTABLE_GLOBAL_ALLOC | UPC_CASTABLE_ALLOC;
   upc_thread_info_t info;
-  info.guaranteedCastable = UPC_CASTABLE_ALL_ALLOC | UPC_CASTABLE_GLOBAL_ALLOC | UPC_CASTABLE_ALLOC;
+  info.guaranteedCastable = copse_upc_castable(thread) ? all : 0;
   info.probablyCastable = info.guaranteedCastable;
-  (void)thread;
   return info;
 }
 
-/* Element `i` of an array, as a variable: UPC_AT(double, 4, a, i) = 1.0 is a[i] = 1.0 for shared [4] double *a. */
-#define UPC_AT(type, block, array, i) (*(type*)upc_cast(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block))))
+/* Element `i` of an array, as a variable: UPC_AT(double, 4, a, i) = 1.0 is a[i] = 1.0 for shared [4] double *a. If the element has
+ * affinity to a thread on another node, that is an error: UPC_GET and UPC_PUT reach it. */
+#define UPC_AT(type, block, array, i) (*(type*)copse_upc_at(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block))))
+COPSE_API void* copse_upc_at(upc_shared p); /* for UPC_AT: upc_cast, which must work */
+
+/* Reads and writes element `i` of an array, on whatever thread and node it lies: UPC_GET(double, 4, a, i) is a[i], and
+ * UPC_PUT(double, 4, a, i, 1.0) is a[i] = 1.0, for shared [4] double *a. */
+#define UPC_GET(type, block, array, i)                                                                           \
+  (__extension__({                                                                                               \
+    type copse_upc_value;                                                                                        \
+    upc_memget(&copse_upc_value, upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block)), sizeof(type)); \
+    copse_upc_value;                                                                                             \
+  }))
+#define UPC_PUT(type, block, array, i, value)                                                                    \
+  do {                                                                                                           \
+    const type copse_upc_given = (value);                                                                        \
+    upc_memput(upc_add((array), (ptrdiff_t)(i), sizeof(type), (size_t)(block)), &copse_upc_given, sizeof(type)); \
+  } while (0)
 
 /* --- Shared memory (7.2.2) ----------------------------------------------------------------------------------------- *
  *

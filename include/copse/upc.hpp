@@ -1,7 +1,8 @@
 // Typed arrays of shared memory for C++17, a thin layer over <copse/upc.h>.
 //
 //     upc::shared_array<double, 4> a(100);             // shared [4] double a[100], allocated by all threads together
-//     a[7] = 1.5;                                      // any thread reads and writes any element
+//     a[7] = 1.5;                                      // any thread reads and writes any element of its node,
+//     a.store(7, a.load(8));                           // and like this of all nodes
 //     a.for_each_mine([](std::size_t i, double& x) { x = i; });   // upc_forall (...; &a[i])
 //     upc::shared_ptr<double, 4> p = a.begin() + 3;    // a pointer-to-shared, with UPC's arithmetic
 //     upc_all_reduceD(sum.raw(), a.raw(), UPC_ADD, a.size(), a.block, nullptr, 0);
@@ -26,11 +27,18 @@ class shared_ptr {
   shared_ptr() : at_(upc_null()) {}
   explicit shared_ptr(upc_shared at) : at_(at) {}
 
-  // Where the element is on this thread, whatever thread it has affinity to (upc_cast).
-  T& operator*() const { return *get(); }
-  T* operator->() const { return get(); }
+  // The element itself, if it has affinity to a thread of this node; otherwise that is an error. Only get() is null then.
+  T& operator*() const { return *static_cast<T*>(copse_upc_at(at_)); }
+  T* operator->() const { return &**this; }
   T& operator[](std::ptrdiff_t i) const { return *(*this + i); }
   [[nodiscard]] T* get() const { return static_cast<T*>(upc_cast(at_)); }
+  // Reads and writes an element of any thread.
+  [[nodiscard]] T load() const {
+    T value;
+    upc_memget(&value, at_, sizeof value);
+    return value;
+  }
+  void store(const T& value) const { upc_memput(at_, &value, sizeof value); }
 
   shared_ptr& operator+=(std::ptrdiff_t elements) {
     at_ = upc_add(at_, elements, sizeof(T), B);
@@ -75,6 +83,8 @@ class shared_array {
   [[nodiscard]] pointer begin() const { return begin_; }
   [[nodiscard]] pointer end() const { return begin_ + static_cast<std::ptrdiff_t>(elements_); }
   T& operator[](std::size_t i) const { return *(begin_ + static_cast<std::ptrdiff_t>(i)); }
+  [[nodiscard]] T load(std::size_t i) const { return (begin_ + static_cast<std::ptrdiff_t>(i)).load(); }
+  void store(std::size_t i, const T& value) const { (begin_ + static_cast<std::ptrdiff_t>(i)).store(value); }
   [[nodiscard]] int thread_of(std::size_t i) const {
     return B == 0 ? 0 : static_cast<int>(i / kWidth % static_cast<std::size_t>(THREADS));
   }

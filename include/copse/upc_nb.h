@@ -1,8 +1,8 @@
 /* UPC's non-blocking transfers (UPC 1.3, Optional Library Specifications, <upc_nb.h>), for every C and C++ compiler.
  *
- * All UPC threads share one machine, so a transfer is a copy by the calling thread, and nobody else could make it sooner. It is
- * over when the function that starts it returns, which the specification allows: the handle is then UPC_COMPLETE_HANDLE. What a
- * program overlaps with transfers between nodes, it may write in the same way here. Arguments are those of upc_memcpy and its
+ * On one machine a transfer is a copy by the calling thread, and nobody else could make it sooner. Between nodes the network makes
+ * it, and the caller waits. So it is over when the function that starts it returns, which the specification allows: the handle is
+ * then UPC_COMPLETE_HANDLE. Arguments are those of upc_memcpy and its
  * like. As with these, barriers, locks and upc_fence order the accesses. */
 #ifndef COPSE_UPC_NB_H
 #define COPSE_UPC_NB_H

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "engine/reach/shared_memory.hpp"
 
@@ -33,6 +35,8 @@ class Bootstrap {
   // Returns the memory in which other ranks may reach this rank's buffers directly. It takes the place of the shared heap.
   // Null: there is none.
   [[nodiscard]] virtual const Region* region() const { return nullptr; }
+  // Returns a number that is the same for the ranks of this node, if the face knows better than host_of() (card.hpp).
+  [[nodiscard]] virtual std::optional<std::uint64_t> host() const { return std::nullopt; }
   // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
   // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
   // bootstrap that does all this by itself may ignore both.

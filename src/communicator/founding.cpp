@@ -24,6 +24,7 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
   census.rank = bootstrap.rank();
   census.cards.resize(static_cast<std::size_t>(bootstrap.ranks()));
   Card mine = my_card(settings, bootstrap.rank(), bootstrap.ranks());
+  mine.place.host = bootstrap.host().value_or(mine.place.host);
   if (const Region* const region = bootstrap.region()) {
     mine.heap_base = reinterpret_cast<std::uint64_t>(region->base);
     mine.heap_bytes = region->bytes;

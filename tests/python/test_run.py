@@ -229,7 +229,9 @@ def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, proces
 
 
 def test_wrong_upc_commands_are_explained(copse, upc_program):
+    mpiexec = flavours.find("mpich").mpiexec
     for options, message in (
+        (["--upc-threads", "4", "--upc-processes", "2", mpiexec, "-n", "2", upc_program], "--upc-processes divides threads where no launcher does"),
         (["--upc-processes", "2", upc_program], "--upc-processes needs --upc-threads"),
         (["--upc-threads", "0", upc_program], "COPSE_UPC_THREADS=0: expected a number of threads, 1 to 4096"),
         (["--upc-threads", "2", "./absent"], "program './absent' was not found"),

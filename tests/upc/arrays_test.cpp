@@ -11,8 +11,7 @@ namespace copse::test {
 namespace {
 
 class Arrays : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Arrays, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Arrays, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 // Each thread writes its own elements, and all threads read all of them, by each way there is.
 template <std::size_t B>
@@ -32,7 +31,10 @@ std::string written_and_read(std::size_t elements) {
   auto p = a.begin();
   for (std::size_t i = 0; i < elements; ++i, ++p) {
     const auto step = static_cast<std::ptrdiff_t>(i);
-    if (a[i] != 3 * step || *p != 3 * step || a.begin()[step] != 3 * step) return "element " + std::to_string(i) + " is wrong";
+    if (a.load(i) != 3 * step || p.load() != 3 * step) return "element " + std::to_string(i) + " is loaded wrongly";
+    if (p.get() != nullptr && (a[i] != 3 * step || *p != 3 * step || a.begin()[step] != 3 * step))
+      return "element " + std::to_string(i) + " is wrong";
+    if (p.get() == nullptr && launched() == 0) return "element " + std::to_string(i) + " cannot be reached";
     if (p != a.begin() + step || p - a.begin() != step || a.end() - p != static_cast<std::ptrdiff_t>(elements - i))
       return "a pointer is wrong";
     if (p.thread() != a.thread_of(i) || (p + 5) - 5 != p || p - 2 != a.begin() + (step - 2)) return "a moved pointer is wrong";
@@ -41,7 +43,7 @@ std::string written_and_read(std::size_t elements) {
   const upc::shared_array<long, 0> sum(1);
   upc_all_reduceL(sum.raw(), a.raw(), UPC_ADD, a.size(), a.block, nullptr, 0);
   const auto n = static_cast<long>(elements);
-  return sum[0] == 3 * n * (n - 1) / 2 ? "" : "the sum is " + std::to_string(sum[0]);
+  return sum.load(0) == 3 * n * (n - 1) / 2 ? "" : "the sum is " + std::to_string(sum.load(0));
 }
 
 TEST_P(Arrays, AreWrittenAndRead) {
@@ -55,14 +57,14 @@ TEST_P(Arrays, AreWrittenAndRead) {
 
 TEST_P(Arrays, MayBeMovedAndGiveTheirMemoryBack) {
   EXPECT_EQ(run_upc(
-                GetParam(), 2,
+                GetParam(), 3,
                 []() -> std::string {
                   for (int i = 0; i < 100; ++i) {
                     upc::shared_array<double, 2> a(50000);
-                    if (MYTHREAD == 0) a[49999] = i;
+                    if (MYTHREAD == 0) a.store(49999, i);
                     const upc::shared_array<double, 2> moved(std::move(a));
                     upc_barrier();
-                    if (moved[49999] != i || moved.size() != 50000) return "the elements are gone";
+                    if (moved.load(49999) != i || moved.size() != 50000) return "the elements are gone";
                     upc_barrier();
                   }
                   const upc::shared_ptr<int> none;

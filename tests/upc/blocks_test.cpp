@@ -13,8 +13,7 @@ namespace copse::test {
 namespace {
 
 class Blocks : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Blocks, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Blocks, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 constexpr upc_flag_t kSome[] = {0, UPC_IN_MYSYNC | UPC_OUT_MYSYNC, UPC_IN_NOSYNC | UPC_OUT_NOSYNC};
 constexpr std::size_t kMost = 5000;
@@ -32,8 +31,8 @@ unsigned char byte_of(int from, int to, std::size_t i) {
 struct Memory {
   upc_shared array;
   explicit Memory(std::size_t bytes) : array(upc_all_alloc(static_cast<std::size_t>(THREADS), bytes)) {}
-  [[nodiscard]] unsigned char* on(int thread, std::size_t place = 0) const {
-    return &at<unsigned char>(thread, array.address + place);
+  [[nodiscard]] unsigned char* on(int thread, std::size_t place = 0) const {  // this one
+    return static_cast<unsigned char*>(upc_cast(pointer(thread, place)));
   }
   [[nodiscard]] upc_shared pointer(int thread, std::size_t place = 0) const { return {array.address + place, 0, thread}; }
 };

@@ -15,7 +15,8 @@ static int program(int argc, char** argv) {
   for (i = 0; i < 4; ++i) UPC_AT(int, 4, a, 4 * MYTHREAD + i) = 4 * MYTHREAD + i;
   upc_all_reduceI(most, a, UPC_FUNC, (size_t)(4 * THREADS), 4, larger, UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC);
   upc_lock(lock);
-  wrong = UPC_AT(int, 1, most, 0) != 4 * THREADS - 1 || calls != 1;
+  wrong = UPC_GET(int, 1, most, 0) != 4 * THREADS - 1 || calls != 1;
+  UPC_PUT(int, 1, most, 0, UPC_GET(int, 1, most, 0));
   upc_unlock(lock);
   upc_barrier();
   return wrong;

@@ -80,13 +80,14 @@ std::string compare(const Case& c, upc_shared dst, int thread) {
   const bool has = dst_everywhere(c.call) || thread == c.one;
   const std::size_t length = has ? dst_blocks(c.call, threads) * c.bytes : 0,
                     whole = static_cast<std::size_t>(threads) * c.bytes + 2 * kGuard;
+  const std::vector<unsigned char> all = bytes_at(thread, dst.address, whole);
   for (std::size_t byte = 0; byte < whole; ++byte) {
     unsigned char expected = kUntouched;
     if (byte >= kGuard && byte < kGuard + length) {
       const auto [from, block] = origin(c, thread, (byte - kGuard) / c.bytes, threads);
       expected = pattern(c.round, from, block * c.bytes + (byte - kGuard) % c.bytes);
     }
-    if (const auto found = at<unsigned char>(thread, dst.address + byte); found != expected)
+    if (const unsigned char found = all[byte]; found != expected)
       return "call " + std::to_string(static_cast<int>(c.call)) + " of " + std::to_string(c.bytes) + " bytes, thread " +
              std::to_string(c.one) + ", flags " + std::to_string(c.flags) + ": byte " + std::to_string(byte) + " on thread " +
              std::to_string(thread) + " is " + std::to_string(found) + ", not " + std::to_string(expected);
@@ -97,9 +98,10 @@ std::string compare(const Case& c, upc_shared dst, int thread) {
 std::string try_case(const Case& c, upc_shared dst, upc_shared src, upc_shared perm) {
   const int mine = written_by_me(c.flags);
   const std::size_t whole = static_cast<std::size_t>(THREADS) * c.bytes + 2 * kGuard;
-  for (std::size_t byte = 0; byte < whole; ++byte) at<unsigned char>(mine, dst.address + byte) = kUntouched;
-  for (std::size_t byte = 0; byte < src_blocks(c.call, THREADS) * c.bytes; ++byte)
-    at<unsigned char>(mine, src.address + byte) = pattern(c.round, mine, byte);
+  fill(mine, dst.address, kUntouched, whole);
+  std::vector<unsigned char> given(src_blocks(c.call, THREADS) * c.bytes);
+  for (std::size_t byte = 0; byte < given.size(); ++byte) given[byte] = pattern(c.round, mine, byte);
+  upc_memput(upc_shared{src.address, 0, mine}, given.data(), given.size());
   at<int>(mine, perm.address) = target(c.round, mine, THREADS);
   enter(c.flags);
   make(c, dst, src, perm);
@@ -137,8 +139,7 @@ std::string all_cases() {
 }
 
 class Movements : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Movements, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Movements, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 TEST_P(Movements, FollowTheDefinitionByteByByte) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";

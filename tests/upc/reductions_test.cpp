@@ -145,10 +145,9 @@ std::string check_prefix(const Case& c, upc_shared dst, const std::vector<T>& re
     if (found != results[k])
       return "prefix, " + text_of(c) + "element " + std::to_string(k) + " is " + std::to_string(found) + ", not " +
              std::to_string(results[k]);
-    std::memset(&at<T>(thread, p.address), kUntouched, sizeof(T));
+    fill(thread, p.address, kUntouched, sizeof(T));
   }
-  if (std::memcmp(&at<unsigned char>(thread, base), expected.data(), expected.size()) != 0)
-    return "prefix, " + text_of(c) + "wrote elsewhere";
+  if (bytes_at(thread, base, expected.size()) != expected) return "prefix, " + text_of(c) + "wrote elsewhere";
   return "";
 }
 
@@ -160,8 +159,8 @@ std::string try_case(const Case& c, upc_shared source, upc_shared result, upc_sh
   const upc_shared src = start(source), dst = start(result), one{single.address + sizeof(T), 5, c.root};
   const upc_flag_t flags = kModes[c.round % std::size(kModes)];
   const int mine = written_by_me(flags), looked = read_by_me(flags);
-  std::memset(&at<unsigned char>(mine, result.address), kUntouched, room<T>());
-  std::memset(&at<unsigned char>(mine, single.address), kUntouched, 3 * sizeof(T));
+  fill(mine, result.address, kUntouched, room<T>());
+  fill(mine, single.address, kUntouched, 3 * sizeof(T));
   std::vector<T> results(c.elements);
   for (std::size_t k = 0; k < c.elements; ++k) {
     const T value = element<T>(c.op, k, c.round);
@@ -182,9 +181,9 @@ std::string try_case(const Case& c, upc_shared source, upc_shared result, upc_sh
     const T found = at<T>(looked, one.address);
     if (found != results.back())
       wrong = "reduce, " + text_of(c) + "the result is " + std::to_string(found) + ", not " + std::to_string(results.back());
-    std::memset(&at<T>(looked, one.address), kUntouched, sizeof(T));
+    fill(looked, one.address, kUntouched, sizeof(T));
   }
-  if (wrong.empty() && std::memcmp(&at<unsigned char>(looked, single.address), around.data(), around.size()) != 0)
+  if (wrong.empty() && bytes_at(looked, single.address, around.size()) != around)
     wrong = "reduce, " + text_of(c) + "wrote elsewhere";
   enter(flags);
   functions<T>().prefix(dst, src, c.op, c.elements, c.block, func, flags);
@@ -239,8 +238,7 @@ std::string all_types() {
 }
 
 class Reductions : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Reductions, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Reductions, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 TEST_P(Reductions, FollowTheDefinitionElementByElement) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
@@ -270,11 +268,11 @@ TEST_P(Reductions, OfLongArrays) {
         expected = k == 0 ? value : in_order(expected, value);
         total += value;
         const upc_shared p = place(b, k, sizeof(long), block);
-        if (at<long>(p.thread, p.address) != expected) return "element " + std::to_string(k) + " is wrong";
+        if (p.thread == MYTHREAD && at<long>(p.thread, p.address) != expected) return "element " + std::to_string(k) + " is wrong";
       }
-      if (UPC_AT(long, 1, sum, 0) != total) return "the sum is wrong";
+      if (element_of<long>(sum, 0) != total) return "the sum is wrong";
       upc_all_reduceL(sum, a, UPC_NONCOMM_FUNC, kElements, block, in_order<long>, 0);
-      if (UPC_AT(long, 1, sum, 0) != expected) return "the ordered result is wrong";
+      if (element_of<long>(sum, 0) != expected) return "the ordered result is wrong";
       upc_barrier();
     }
     return "";

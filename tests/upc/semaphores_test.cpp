@@ -11,11 +11,10 @@ namespace copse::test {
 namespace {
 
 class Semaphores : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Semaphores, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Semaphores, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 // Every thread makes a semaphore and tells the others.
-bupc_sem_t& semaphore_of(int thread, upc_shared board) { return at<bupc_sem_t>(thread, board.address); }
+Shared<bupc_sem_t> semaphore_of(int thread, upc_shared board) { return at<bupc_sem_t>(thread, board.address); }
 upc_shared semaphores(int flags) {
   const upc_shared board = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(bupc_sem_t));
   semaphore_of(MYTHREAD, board) = bupc_sem_alloc(flags);
@@ -31,7 +30,7 @@ TEST_P(Semaphores, ATokenGoesRound) {
                         [flags]() -> std::string {
                           constexpr int kRounds = 300;
                           const upc_shared board = semaphores(flags), number = upc_all_alloc(1, sizeof(int));
-                          int& value = at<int>(0, number.address);
+                          const Shared<int> value = at<int>(0, number.address);
                           if (MYTHREAD == 0) {
                             value = 0;
                             bupc_sem_post(semaphore_of(0, board));
@@ -39,7 +38,7 @@ TEST_P(Semaphores, ATokenGoesRound) {
                           for (int round = 0; round < kRounds; ++round) {
                             bupc_sem_wait(semaphore_of(MYTHREAD, board));
                             if (value != round * THREADS + MYTHREAD) return "the number is " + std::to_string(value);
-                            ++value;
+                            value = value + 1;
                             bupc_sem_post(semaphore_of(after(MYTHREAD), board));
                           }
                           upc_barrier();
@@ -96,7 +95,7 @@ TEST_P(Semaphores, ATransferSignals) {
                         (round % 2 == 0 ? bupc_memput_signal : bupc_memput_signal_async)(
                             upc_shared{room.address, 0, to}, data.data(), kLong * sizeof(int), semaphore_of(to, board), 2);
                         bupc_sem_waitN(semaphore_of(MYTHREAD, board), 2);
-                        const int* const got = &at<int>(MYTHREAD, room.address);
+                        const auto* const got = static_cast<const int*>(upc_cast(upc_shared{room.address, 0, MYTHREAD}));
                         for (const std::size_t i : {std::size_t{0}, kLong / 2, kLong - 1})
                           if (got[i] != round * THREADS + after(MYTHREAD, THREADS - 1)) return "got " + std::to_string(got[i]);
                         bupc_sem_post(semaphore_of(after(MYTHREAD, THREADS - 1), empty));

@@ -9,15 +9,14 @@ namespace copse::test {
 namespace {
 
 class Synchronisation : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Synchronisation, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Synchronisation, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 // Threads write in turn what all read after the barrier, in all its forms.
 std::string turns() {
   const upc_shared words = upc_all_alloc(1, 64 * sizeof(int));
   for (int round = 0; round < 500; ++round) {
     const upc_shared word = upc_add(words, round % 64, sizeof(int), UPC_INDEFINITE);
-    int& here = *static_cast<int*>(upc_cast(word));
+    const Shared<int> here(word);
     if (round % THREADS == MYTHREAD) here = round;
     if (round % 4 == 0) {
       upc_barrier();
@@ -42,6 +41,7 @@ TEST_P(Synchronisation, BarriersOrderWhatThreadsWrite) {
 // A thread that has notified need do nothing more: the others' waits end before it waits. Thread 0 waits for a word between the
 // two, which the others write after their waits.
 TEST_P(Synchronisation, NotifyIsEnoughForTheOthers) {
+  if (GetParam() == Kind::launched) GTEST_SKIP() << "the others may have no part of the memory of thread 0";
   for (const int threads : {2, 3, 7, 9})
     EXPECT_EQ(run_upc(GetParam(), threads,
                       []() -> std::string {
@@ -66,10 +66,10 @@ TEST_P(Synchronisation, OneHolderAtATime) {
   for (const int threads : {1, 2, 5})
     EXPECT_EQ(run_upc(GetParam(), threads,
                       []() -> std::string {
-                        constexpr int kRounds = 2000;
+                        const int kRounds = GetParam() == Kind::launched ? 200 : 2000;
                         const upc_lock_t lock = upc_all_lock_alloc();
                         const upc_shared sum = upc_all_alloc(1, sizeof(long));
-                        long& value = *static_cast<long*>(upc_cast(sum));
+                        const Shared<long> value(sum);
                         if (MYTHREAD == 0) value = 0;
                         upc_barrier();
                         for (int round = 0; round < kRounds; ++round) {
@@ -97,13 +97,13 @@ TEST_P(Synchronisation, LocksAreValues) {
   EXPECT_EQ(run_upc(GetParam(), 3,
                     []() -> std::string {
                       const upc_shared board = upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(upc_lock_t));
-                      UPC_AT(upc_lock_t, 1, board, MYTHREAD) = upc_global_lock_alloc();
-                      upc_lock(UPC_AT(upc_lock_t, 1, board, MYTHREAD));
+                      element_of<upc_lock_t>(board, MYTHREAD) = upc_global_lock_alloc();
+                      upc_lock(element_of<upc_lock_t>(board, MYTHREAD));
                       upc_barrier();
-                      const upc_lock_t theirs = UPC_AT(upc_lock_t, 1, board, after(MYTHREAD));
+                      const upc_lock_t theirs = element_of<upc_lock_t>(board, after(MYTHREAD));
                       if (upc_lock_attempt(theirs) != 0) return "got a lock that another thread holds";
                       upc_barrier();
-                      upc_unlock(UPC_AT(upc_lock_t, 1, board, MYTHREAD));
+                      upc_unlock(element_of<upc_lock_t>(board, MYTHREAD));
                       upc_barrier();
                       if (upc_lock_attempt(theirs) != 1) return "a free lock was not given";
                       upc_unlock(theirs);

@@ -12,8 +12,7 @@ namespace copse::test {
 namespace {
 
 class Teams : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Teams, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Teams, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 // A team as its members expect it: their numbers among all threads.
 struct Expected {
@@ -32,8 +31,8 @@ struct Arrays {
       : dst(upc_all_alloc(static_cast<std::size_t>(THREADS), kBytes)),
         src(upc_all_alloc(static_cast<std::size_t>(THREADS), kBytes)),
         perm(upc_all_alloc(static_cast<std::size_t>(THREADS), sizeof(int))) {}
-  [[nodiscard]] int& to(int thread, std::size_t i) const { return at<int>(thread, dst.address + i * sizeof(int)); }
-  [[nodiscard]] int& from(int thread, std::size_t i) const { return at<int>(thread, src.address + i * sizeof(int)); }
+  [[nodiscard]] Shared<int> to(int thread, std::size_t i) const { return at<int>(thread, dst.address + i * sizeof(int)); }
+  [[nodiscard]] Shared<int> from(int thread, std::size_t i) const { return at<int>(thread, src.address + i * sizeof(int)); }
   void release() const {
     for (const upc_shared p : {dst, src, perm}) upc_all_free(p);
   }

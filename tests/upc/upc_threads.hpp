@@ -1,4 +1,5 @@
-// Runs UPC threads in tests: threads of this process, processes, or threads in several processes.
+// Runs UPC threads in tests: threads of this process, processes, or threads in several processes. If an MPI has started the test,
+// they are threads of its processes, and maybe on several nodes.
 #pragma once
 
 #include <unistd.h>
@@ -7,14 +8,25 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "copse/upc.h"
 
 namespace copse::test {
 
-enum class Kind { threads, processes, mixed };
+enum class Kind { threads, processes, mixed, launched };
 inline const char* name_of(Kind kind) {
-  return kind == Kind::threads ? "threads" : kind == Kind::processes ? "processes" : "mixed";
+  constexpr const char* kNames[] = {"threads", "processes", "mixed", "launched"};
+  return kNames[static_cast<int>(kind)];
+}
+// The number of processes that an MPI has started; 0: none has (tests/mpi/test_upc.py).
+inline int launched() {
+  const char* const ranks = std::getenv("TEST_LAUNCHED");
+  return ranks == nullptr ? 0 : std::atoi(ranks);
+}
+inline std::vector<Kind> kinds() {
+  if (launched() > 0) return {Kind::launched};
+  return {Kind::threads, Kind::processes, Kind::mixed};
 }
 
 struct Variable {  // it is set while this object lives
@@ -29,7 +41,8 @@ inline std::function<std::string()> upc_body;
 
 // Runs `body` on every UPC thread. Returns 0 if no thread complains; a complaint goes to stderr and gives 1.
 inline int run_upc(Kind kind, int threads, const std::function<std::string()>& body, const char* heap = "8M") {
-  const int processes = kind == Kind::threads ? 1 : kind == Kind::processes ? threads : (threads + 1) / 2;
+  if (threads < launched()) return 0;  // each process has a thread
+  const int processes = kind == Kind::processes ? threads : kind == Kind::mixed ? (threads + 1) / 2 : 1;
   const Variable number("COPSE_UPC_THREADS", std::to_string(threads)), divided("COPSE_UPC_PROCESSES", std::to_string(processes)),
       bytes("COPSE_UPC_HEAP", heap);
   upc_body = body;
@@ -44,9 +57,40 @@ inline int run_upc(Kind kind, int threads, const std::function<std::string()>& b
 // Returns the thread that is so many steps behind this one.
 inline int after(int thread, int steps = 1) { return (thread + steps) % THREADS; }
 
+// An object in the memory of any thread.
 template <class T>
-T& at(int thread, std::size_t address) {
-  return *static_cast<T*>(upc_cast(upc_shared{address, 0, thread}));
+class Shared {
+ public:
+  explicit Shared(upc_shared at) : at_(at) {}
+  operator T() const {  // NOLINT: it stands for the object
+    T value;
+    upc_memget(&value, at_, sizeof value);
+    return value;
+  }
+  const Shared& operator=(const T& value) const {
+    upc_memput(at_, &value, sizeof value);
+    return *this;
+  }
+
+ private:
+  upc_shared at_;
+};
+
+template <class T>
+Shared<T> at(int thread, std::size_t address) {
+  return Shared<T>(upc_shared{address, 0, thread});
+}
+template <class T>
+Shared<T> element_of(upc_shared array, std::ptrdiff_t i, std::size_t block = 1) {
+  return Shared<T>(upc_add(array, i, sizeof(T), block));
+}
+inline std::vector<unsigned char> bytes_at(int thread, std::size_t address, std::size_t bytes) {
+  std::vector<unsigned char> result(bytes);
+  upc_memget(result.data(), upc_shared{address, 0, thread}, bytes);
+  return result;
+}
+inline void fill(int thread, std::size_t address, unsigned char byte, std::size_t bytes) {
+  upc_memset(upc_shared{address, 0, thread}, byte, bytes);
 }
 
 // What a synchronisation mode allows, and no more (UPC 1.3, 7.3). With ALLSYNC, a thread writes another's data before a call and

@@ -15,8 +15,7 @@ namespace {
 TEST(BerkeleyHeader, IsAlsoC11) { EXPECT_EQ(bupc_header_works_in_c11(), 0); }
 
 class Values : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, Values, testing::Values(Kind::threads, Kind::processes, Kind::mixed),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(, Values, testing::ValuesIn(kinds()), [](const auto& info) { return name_of(info.param); });
 
 struct Triple {
   char name;
@@ -87,16 +86,17 @@ std::string reduced_for_all() {
         const upc_shared src = upc_add(a, first * static_cast<std::ptrdiff_t>(kBlock) + 1, sizeof(double), kBlock);
         for (std::size_t i = 0; i < elements; ++i) {
           const upc_shared one = upc_add(src, static_cast<std::ptrdiff_t>(i), sizeof(double), kBlock);
-          if (one.thread == written_by_me(flags)) UPC_AT(double, kBlock, src, i) = static_cast<double>(i + 1);
+          if (one.thread == written_by_me(flags))
+            element_of<double>(src, static_cast<std::ptrdiff_t>(i), kBlock) = static_cast<double>(i + 1);
         }
         enter(flags);
         bupc_all_reduce_allD(dst, src, UPC_ADD, elements, kBlock, nullptr, flags);
         leave(flags);
-        const double sum = UPC_AT(double, 1, dst, read_by_me(flags));
+        const double sum = element_of<double>(dst, read_by_me(flags));
         if (sum != static_cast<double>(elements * (elements + 1) / 2)) return "the sum is " + std::to_string(sum);
         upc_barrier();
         bupc_all_reduce_allD(dst, src, UPC_NONCOMM_FUNC, elements, kBlock, left, 0);
-        if (UPC_AT(double, 1, dst, after(MYTHREAD)) != 1) return "the first element was not first";
+        if (element_of<double>(dst, after(MYTHREAD)) != 1) return "the first element was not first";
         upc_all_free(a);
         upc_all_free(dst);
       }
@@ -119,6 +119,7 @@ std::string distances(int group, int near, int far) {
 }
 
 TEST_P(Values, DistancesAreThoseOfTheMachine) {
+  if (GetParam() == Kind::launched) GTEST_SKIP() << "the threads may be on several nodes";
   {
     const Variable machine("COPSE_TOPOLOGY", "zoot");  // one memory; each of these threads has a cache of its own
     EXPECT_EQ(run_upc(GetParam(), 8, [] { return distances(1, 0, BUPC_THREADS_NEAR); }), 0);

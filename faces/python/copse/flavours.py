@@ -141,7 +141,7 @@ class Flavour:
     @cached_property
     def libmpi(self) -> Path:
         """The library file of the classic ABI."""
-        folders = [self.libraries] if self.libraries else _loader_folders()
+        folders = [self.libraries] if self.libraries else loader_folders()
         for folder in folders:
             for soname in self.family.sonames:
                 if (folder / soname).exists():
@@ -196,7 +196,8 @@ class Flavour:
         return [*command, "-n", str(ranks), *map(str, program)]
 
 
-def _loader_folders() -> list[Path]:
+def loader_folders() -> list[Path]:
+    """Returns the folders in which the loader finds an MPI's library by itself."""
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin"}).stdout
     return sorted({Path(line.split("=>")[1].strip()).parent for line in listed.splitlines() if "libmpi" in line})
 
@@ -256,7 +257,7 @@ def _from_debian(name: str, family: Family) -> Flavour | None:
         links = paths.MPI_FOLDER / name / "lib"
         libraries, extra = links if links.exists() else None, {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
     else:
-        library = next((f / "libmpi.so.40" for f in _loader_folders() if (f / "libmpi.so.40").exists()), None)
+        library = next((f / "libmpi.so.40" for f in loader_folders() if (f / "libmpi.so.40").exists()), None)
         libraries, extra = None, {"MPI4PY_LIBMPI": str(library)}
     python = Path(sys.executable) if paths.INSTALLED else paths.MPI_FOLDER / family.name / "bin" / "python"
     return Flavour(name, family, Path(mpicc), Path(mpiexec), python, libraries, extra)

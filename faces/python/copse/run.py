@@ -4,6 +4,7 @@ program for `<copse/upc.h>` itself.
 The launcher replaces this process (exec), so the program keeps its standard streams and exit code. The launcher tells which
 MPI is used; the program tells which of that MPI's two ABIs it uses. The preload is a launcher option, so that only the ranks
 see it. A launcher that belongs to no MPI (a batch system's), whose MPI --flavour names, gets it through the environment.
+A program for `<copse/upc.h>` is linked with no MPI. If an MPI's launcher starts it, that MPI is preloaded, too.
 """
 
 import mmap
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,6 +25,7 @@ from .errors import CopseError
 HEAP = "libcopse-heap.so"
 EXAMPLE = "copse run mpirun -n 4 ./app"
 UPC_EXAMPLE = "copse run --upc-threads 8 --upc-processes 2 ./app"
+UPC_LIBRARY = "libcopse.so.0"
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ def string_in(program: Path, words: Sequence[str]) -> str | None:
         return None
 
 
+@cache
 def linked_mpi(program: Path) -> str | None:
     """Returns the soname of an executable's libmpi, or None (for a script, an interpreter, or a program without MPI)."""
     classic = [soname for family in flavours.FAMILIES for soname in family.sonames]
@@ -131,8 +135,27 @@ def choose_preload(launcher: Launcher, family: flavours.Family, arguments: Seque
     return family.preload
 
 
-def preload_value(names: Sequence[str], inherited: str | None) -> str:
-    """Returns LD_PRELOAD for the ranks: Copse's libraries, then what the caller already preloads."""
+def is_upc_program(arguments: Sequence[str]) -> bool:
+    """Tells whether a launcher starts a program that is linked with Copse's C library, and with no MPI."""
+    found = (shutil.which(argument) for argument in arguments if not argument.startswith("-"))
+    return find_program(arguments) is None and any(file and string_in(Path(file), [UPC_LIBRARY]) for file in found)
+
+
+def library_of(launcher: Launcher, family: flavours.Family) -> Path:
+    """Returns the libmpi that belongs to a launcher: the one beside it, or else the one that the loader finds."""
+    prefix = launcher.path.resolve().parent.parent
+    folders = [prefix / "lib", prefix / "lib64", *flavours.loader_folders()]
+    for file in (folder / soname for folder in folders for soname in family.sonames):
+        if file.exists():
+            return file
+    raise CopseError(
+        f"{launcher.path} belongs to {family.title}, whose {' or '.join(family.sonames)} was not found",
+        "name a launcher whose library lies beside it",
+    )
+
+
+def preload_value(names: Sequence[str | Path], inherited: str | None) -> str:
+    """Returns LD_PRELOAD for the ranks: Copse's libraries and others by their paths, then what the caller already preloads."""
     files = [paths.PRELOAD_FOLDER / name for name in names]
     for file in files:
         if not file.exists():
@@ -216,9 +239,11 @@ def chosen_variables(options: Options) -> dict[str, str]:
         chosen["COPSE_CHECK"] = "1"
     if options.algorithm is not None:
         chosen["COPSE_ALGORITHM"] = options.algorithm
+    if options.upc_threads is not None:
+        chosen["COPSE_UPC_THREADS"] = str(options.upc_threads)
     if options.collective_processors is not None:
         chosen["COPSE_COLLECTIVE_PROCESSORS"] = options.collective_processors
-    if options.algorithm is not None or options.collective_processors is not None:
+    if {options.algorithm, options.collective_processors, options.upc_threads} != {None}:
         variables.check({**os.environ, **chosen})
     return chosen
 
@@ -227,7 +252,7 @@ def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     """Becomes a program that calls copse_upc_run, which reads how many threads it has from the environment."""
     if options.upc_threads is None:
         raise CopseError("--upc-processes needs --upc-threads", UPC_EXAMPLE)
-    environment = {**os.environ, **chosen_variables(options), "COPSE_UPC_THREADS": str(options.upc_threads)}
+    environment = {**os.environ, **chosen_variables(options)}
     if options.upc_processes is not None:
         environment["COPSE_UPC_PROCESSES"] = str(options.upc_processes)
     variables.check(environment)
@@ -242,7 +267,10 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
 
     Raises CopseError if that cannot work.
     """
-    if options.upc_threads is not None or options.upc_processes is not None:
+    upc = is_upc_program(command[1:])
+    if upc and options.upc_processes is not None:
+        raise CopseError("--upc-processes divides threads where no launcher does", "copse run --upc-threads 8 mpirun -n 4 ./app")
+    if options.upc_processes is not None or (options.upc_threads is not None and not upc):
         start_upc(command, options)
     named, launcher = named_family(command[0], options.flavour)
     environment = {**intel_environment(launcher, dict(os.environ)), **chosen_variables(options)}
@@ -250,7 +278,9 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
     if not options.quiet and (static := static_program(command[1:])):
         print(f"copse: {static} is linked statically with its MPI, whose calls Copse cannot take over: it runs without Copse; "
               "link it with the MPI's shared library", file=sys.stderr)  # fmt: skip
-    names = [choose_preload(launcher, named, command[1:])] + ([HEAP] if options.shared_heap else [])
+    names: list[str | Path] = [choose_preload(launcher, named, command[1:])]
+    names += [HEAP] if options.shared_heap else []
+    names += [library_of(launcher, named)] if upc else []
     preload = preload_value(names, environment.get("LD_PRELOAD"))
     final, environment = launch_command(launcher, command[1:], preload, environment)
     os.execve(final[0], final, environment)

@@ -1,0 +1,259 @@
+// The processes that this MPI has started, for programs that are linked with no MPI (communicator/network.hpp): UPC's threads.
+//
+// A put or a fetch may need the target's MPI to do its part. So a thread of each process asks the MPI now and then, however long
+// the program computes. Only one thread of a process is in the MPI at a time, so that the MPI need not serve several at once.
+#include "communicator/network.hpp"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "exports.hpp"
+#include "wire.hpp"
+
+namespace copse::mpi {
+namespace {
+
+using communicator::Correspondent;
+
+// The functions of the MPI that nothing else of Copse needs.
+#define COPSE_NETWORK_NEEDS(X) \
+  X(Finalize)                  \
+  X(Finalized)                 \
+  X(Comm_dup)                  \
+  X(Iprobe)                    \
+  X(Comm_set_errhandler)       \
+  X(Win_create)                \
+  X(Win_free)                  \
+  X(Win_lock_all)              \
+  X(Win_unlock_all) X(Win_flush) X(Win_set_errhandler) X(Win_get_attr) X(Get) X(Put) X(Fetch_and_op) X(Compare_and_swap)
+
+struct Functions {
+#define COPSE_NETWORK_NEED(name) decltype(&PMPI_##name) name = nullptr;
+  COPSE_NETWORK_NEEDS(COPSE_NETWORK_NEED)
+#undef COPSE_NETWORK_NEED
+
+  // Returns the name of one that the MPI lacks. Null: it has them all.
+  [[nodiscard]] const char* find() {
+#define COPSE_NETWORK_NEED(function)                                              \
+  function = reinterpret_cast<decltype(function)>(mpi_symbol("PMPI_" #function)); \
+  if (function == nullptr) return "MPI_" #function;
+    COPSE_NETWORK_NEEDS(COPSE_NETWORK_NEED)
+#undef COPSE_NETWORK_NEED
+    return nullptr;
+  }
+};
+
+auto& in_mpi = *new std::mutex;  // held by the thread that is in the MPI; never destroyed
+
+// Between each pair of threads of two processes, messages have tags of their own.
+class ThreadWire final : public MessageWire {
+ public:
+  ThreadWire(MPI_Comm comm, std::vector<Correspondent> all, int me, int threads, int first_tag)
+      : MessageWire(comm), all_(std::move(all)), me_(at(me).thread), threads_(threads), first_tag_(first_tag) {}
+
+  bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) override {
+    const std::lock_guard lock(in_mpi);
+    return MessageWire::send(data, bytes, peer, tag, ticket);
+  }
+  bool expect(void* data, std::size_t bytes, int peer, int tag) override {
+    const std::lock_guard lock(in_mpi);
+    return MessageWire::expect(data, bytes, peer, tag);
+  }
+  engine::Wired receive(int peer, int tag) override {
+    const std::lock_guard lock(in_mpi);
+    return MessageWire::receive(peer, tag);
+  }
+  engine::Wired drain(int tag, std::uint64_t ticket) override {
+    const std::lock_guard lock(in_mpi);
+    return MessageWire::drain(tag, ticket);
+  }
+  void abandon() override {
+    const std::lock_guard lock(in_mpi);
+    MessageWire::abandon();
+  }
+  [[nodiscard]] std::unique_ptr<engine::Wire> lane(int) override { return nullptr; }
+  [[nodiscard]] std::size_t lanes_most() const override { return 0; }
+
+ private:
+  [[nodiscard]] const Correspondent& at(int peer) const { return all_[static_cast<std::size_t>(peer)]; }
+  [[nodiscard]] int first_of(int from, int to) const { return first_tag_ + (from * threads_ + to) * kTagsOfLane; }
+  [[nodiscard]] int there(int peer) const override { return at(peer).process; }
+  [[nodiscard]] int tag_to(int peer, int tag) const override { return first_of(me_, at(peer).thread) + tag; }
+  [[nodiscard]] int tag_from(int peer, int tag) const override { return first_of(at(peer).thread, me_) + tag; }
+
+  std::vector<Correspondent> all_;
+  int me_, threads_, first_tag_;
+};
+
+class MpiNetwork final : public communicator::Network {
+ public:
+  // Starts the MPI, unless the program has. Returns the reason if that does not work.
+  [[nodiscard]] std::string start() {
+    if (const char* const lacking = mpi_.find()) return std::string("the MPI lacks ") + lacking;
+    int initialized = 0, provided = MPI_THREAD_SINGLE;
+    real().Initialized_(&initialized);
+    if (initialized == 0) {
+      if (real().Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) return "MPI_Init_thread failed";
+      on_exit(finalize, this);
+    } else {
+      real().Query_thread_(&provided);
+    }
+    serves_threads_ = provided >= MPI_THREAD_SERIALIZED;
+    if (mpi_.Comm_dup(MPI_COMM_WORLD, &comm_) != MPI_SUCCESS) return "MPI_Comm_dup failed";
+    mpi_.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    real().Comm_rank_(comm_, &rank_);
+    real().Comm_size_(comm_, &ranks_);
+    void* most = nullptr;
+    int known = 0;
+    real().Comm_get_attr_(comm_, MPI_TAG_UB, static_cast<void*>(&most), &known);
+    tags_ = known != 0 ? *static_cast<int*>(most) : 32767;  // which MPI guarantees (8.1.2)
+    return {};
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int ranks() const override { return ranks_; }
+  [[nodiscard]] bool serves_threads() const override { return serves_threads_; }
+  bool allgather(const void* mine, void* all, std::size_t bytes) override {
+    const std::lock_guard lock(in_mpi);
+    const int count = static_cast<int>(bytes);
+    const Raw byte = raw_of(MPI_BYTE);
+    return real().Allgather(mine, count, byte, all, count, byte, raw_of(comm_)) == MPI_SUCCESS;
+  }
+
+  [[nodiscard]] std::unique_ptr<engine::Wire> wire(std::vector<Correspondent> all, int me, int threads, int stream) override {
+    const std::int64_t tags = std::int64_t{threads} * threads * kTagsOfLane;
+    if ((stream + 1) * tags > tags_) return nullptr;
+    return std::make_unique<ThreadWire>(comm_, std::move(all), me, threads, static_cast<int>(stream * tags));
+  }
+
+  [[nodiscard]] const char* why_not_between_nodes() const override {
+    return kFamily == "Open MPI" ? "MPI_Win_flush of Open MPI 5.0.11 hangs between nodes; use MPICH or Intel MPI" : "";
+  }
+  bool begin(std::span<std::byte> exposed) override {
+    busy_ = true;
+    if (exposed.empty()) return true;
+    if (mpi_.Win_create(exposed.data(), static_cast<MPI_Aint>(exposed.size()), 1, MPI_INFO_NULL, comm_, &window_) != MPI_SUCCESS)
+      return false;
+    mpi_.Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+    int* model = nullptr;
+    int known = 0;  // what others put must be there for this process's loads
+    mpi_.Win_get_attr(window_, MPI_WIN_MODEL, static_cast<void*>(&model), &known);
+    if (known == 0 || *model != MPI_WIN_UNIFIED) return false;
+    if (mpi_.Win_lock_all(MPI_MODE_NOCHECK, window_) != MPI_SUCCESS) return false;
+    if (serves_threads_) asking_ = std::jthread([this](const std::stop_token& stop) { ask(stop); });
+    return true;
+  }
+  void end() override {
+    busy_ = false;
+    if (window_ == MPI_WIN_NULL) return;
+    asking_ = {};
+    mpi_.Win_unlock_all(window_);
+    mpi_.Win_free(&window_);
+  }
+  bool get(void* to, int process, std::size_t at, std::size_t bytes) override {
+    const std::lock_guard lock(in_mpi);
+    return in_pieces(bytes,
+                     [&](std::size_t from, int count) {
+                       return mpi_.Get(static_cast<std::byte*>(to) + from, count, MPI_BYTE, process,
+                                       static_cast<MPI_Aint>(at + from), count, MPI_BYTE, window_);
+                     }) &&
+           mpi_.Win_flush(process, window_) == MPI_SUCCESS;
+  }
+  bool put(const void* from, int process, std::size_t at, std::size_t bytes) override {
+    const std::lock_guard lock(in_mpi);
+    return in_pieces(bytes,
+                     [&](std::size_t begin, int count) {
+                       return mpi_.Put(static_cast<const std::byte*>(from) + begin, count, MPI_BYTE, process,
+                                       static_cast<MPI_Aint>(at + begin), count, MPI_BYTE, window_);
+                     }) &&
+           mpi_.Win_flush(process, window_) == MPI_SUCCESS;
+  }
+  bool fetch_add(int process, std::size_t at, std::int64_t value, std::int64_t& before) override {
+    const std::lock_guard lock(in_mpi);
+    return mpi_.Fetch_and_op(&value, &before, MPI_INT64_T, process, static_cast<MPI_Aint>(at), MPI_SUM, window_) == MPI_SUCCESS &&
+           mpi_.Win_flush(process, window_) == MPI_SUCCESS;
+  }
+  bool compare_and_swap(int process, std::size_t at, std::int64_t expected, std::int64_t desired, std::int64_t& before) override {
+    const std::lock_guard lock(in_mpi);
+    return mpi_.Compare_and_swap(&desired, &expected, &before, MPI_INT64_T, process, static_cast<MPI_Aint>(at), window_) ==
+               MPI_SUCCESS &&
+           mpi_.Win_flush(process, window_) == MPI_SUCCESS;
+  }
+
+  [[noreturn]] void abort(int status) override {
+    real().Abort_(MPI_COMM_WORLD, status);
+    std::_Exit(status);
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 30;  // bytes at a time: MPI's counts are int
+
+  template <class Move>
+  static bool in_pieces(std::size_t bytes, const Move& move) {
+    for (std::size_t at = 0; at < bytes; at += kMost)
+      if (move(at, static_cast<int>(std::min(kMost, bytes - at))) != MPI_SUCCESS) return false;
+    return true;
+  }
+
+  void ask(const std::stop_token& stop) const {
+    constexpr std::chrono::microseconds kNap{50};
+    while (!stop.stop_requested()) {
+      if (const std::unique_lock lock(in_mpi, std::try_to_lock); lock) {
+        int flag = 0;
+        mpi_.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE);
+      }
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
+  // At the end of the process, whose status this is.
+  static void finalize(int status, void* self) {
+    auto& network = *static_cast<MpiNetwork*>(self);
+    if (network.busy_) network.abort(status);
+    int done = 0;
+    if (network.mpi_.Finalized(&done) == MPI_SUCCESS && done == 0) network.mpi_.Finalize();
+  }
+
+  Functions mpi_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Win window_ = MPI_WIN_NULL;
+  int rank_ = 0, ranks_ = 1, tags_ = 0;
+  bool serves_threads_ = false, busy_ = false;
+  std::jthread asking_;  // while memory is exposed
+};
+
+communicator::Network* make_network(int version, std::string& why_not) {
+  if (version != communicator::kNetworkVersion) {
+    why_not = std::string(kLibrary) + " and the program's libcopse.so are of different versions of Copse";
+    return nullptr;
+  }
+  const void* const mpi = dlsym(RTLD_DEFAULT, "PMPI_Init");
+  if (mpi == nullptr) {
+    why_not = "no MPI is loaded; copse run loads that of its launcher";
+    return nullptr;
+  }
+  if (!find_real(mpi)) {
+    why_not = "the MPI lacks what Copse needs";
+    return nullptr;
+  }
+  why_not = wrong_mpi();
+  if (!why_not.empty()) return nullptr;
+  auto network = std::make_unique<MpiNetwork>();
+  why_not = network->start();
+  return why_not.empty() ? network.release() : nullptr;  // never destroyed: threads that end late may use it
+}
+
+}  // namespace
+}  // namespace copse::mpi
+
+// Not a function of the MPI. Its name stands in communicator/network.hpp.
+extern "C" __attribute__((visibility("default"))) copse::communicator::Network* copse_network(int version, std::string& why_not) {
+  static std::string why;
+  static copse::communicator::Network* const made = copse::mpi::make_network(version, why);
+  why_not = why;
+  return made;
+}

@@ -1,0 +1,41 @@
+// Memory of threads of any node: what this process cannot load and store, it reads and writes by the network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "copse/upc.h"
+
+namespace copse::upc {
+
+struct Thread;
+
+// These copy between memory of the caller and shared memory of one thread, for `function`. If that fails, the program ends.
+void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
+void write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes);
+
+// A word of 8 bytes in shared memory, which threads change atomically. Where there are several nodes, the network makes all
+// changes, those of threads near it, too: the processor's and the network's are not atomic to one another.
+class Word {
+ public:
+  Word(const Thread& thread, const char* function, upc_shared at) : thread_(thread), function_(function), at_(at) {}
+  // These two return what was there before.
+  std::int64_t fetch_add(std::int64_t value) const;
+  std::int64_t compare_and_swap(std::int64_t expected, std::int64_t desired) const;
+  [[nodiscard]] std::int64_t load() const;
+
+ private:
+  const Thread& thread_;
+  const char* function_;
+  upc_shared at_;
+};
+
+// Frees a block that any thread has allocated.
+void give_back(const Thread& thread, const char* function, upc_shared block);
+// These two allocate as those of Segment do, for the calling thread, after it has freed what others have given back to it.
+[[nodiscard]] upc_shared allocate_on_all(const Thread& thread, std::size_t bytes);
+[[nodiscard]] upc_shared allocate_here(const Thread& thread, std::size_t bytes);
+// Returns the number of a stream of the network that no other team has had.
+[[nodiscard]] int fresh_stream(const Thread& thread, const char* function);
+
+}  // namespace copse::upc
