@@ -62,7 +62,7 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
        {"barrier", "broadcast", "reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block", "gather",
         "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "permute"})
     interface.insert({"copse_" + name, "copse_start_" + name});
-  interface.insert({"copse_upc_run", "copse_upc_threads", "copse_upc_mythread"});
+  interface.insert({"copse_upc_run", "copse_upc_threads", "copse_upc_mythread", "copse_upc_at", "copse_upc_castable"});
   for (const std::string name : {"global_exit",   "cast",         "all_alloc",  "global_alloc",   "alloc",
                                  "free",          "all_free",     "memcpy",     "memget",         "memput",
                                  "memset",        "barrier",      "notify",     "wait",           "barrier_value",
