@@ -38,9 +38,9 @@ class Network {
 
   // Says why one-sided access does not work between nodes, and what to do. Empty: it does.
   [[nodiscard]] virtual const char* why_not_between_nodes() const = 0;
-  // What uses the network begins and ends with these two, which are collective. Before end(), all have met after their last access. In between, a process that calls exit() ends all of
-  // them. `exposed` is what others may access, which may be nothing, but then on all processes. begin() returns false if that
-  // does not work.
+  // What uses the network begins and ends with these two, which are collective. Before end(), all have met after their last
+  // access. In between, a process that calls exit() ends all of them. `exposed` is what others may access, which may be nothing,
+  // but then on all processes. begin() returns false if that does not work.
   virtual bool begin(std::span<std::byte> exposed) = 0;
   virtual void end() = 0;
   // One-sided access to what a process exposes, from an offset `at` on. These return when they are over, and false if they failed.
