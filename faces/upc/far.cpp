@@ -21,13 +21,6 @@ Target target_of(const Segment& segment, upc_shared p) {
   return {there.process, static_cast<std::size_t>(there.thread) * 2 * segment.half() + p.address};
 }
 
-void must_be_thread(const Thread& thread, const char* function, upc_shared p) {
-  if (const int threads = thread.segment->threads(); p.thread < 0 || p.thread >= threads)
-    fail(thread, function,
-         "the pointer has affinity to thread " + std::to_string(p.thread) + "; required: a thread from 0 to " +
-             std::to_string(threads - 1));
-}
-
 void must_work(bool worked, const Thread& thread, const char* function, int peer) {
   if (!worked) fail(thread, function, "the network does not reach the memory of thread " + std::to_string(peer));
 }
@@ -42,6 +35,13 @@ std::int64_t swapped(const Segment& segment, upc_shared at, std::int64_t expecte
 upc_shared desk_of(int thread, std::size_t member) { return {member, 0, thread}; }
 
 }  // namespace
+
+void must_be_thread(const Thread& thread, const char* function, upc_shared p) {
+  if (const int threads = thread.segment->threads(); p.thread < 0 || p.thread >= threads)
+    fail(thread, function,
+         "the pointer has affinity to thread " + std::to_string(p.thread) + "; required: a thread from 0 to " +
+             std::to_string(threads - 1));
+}
 
 void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
   const Segment& segment = *thread.segment;
@@ -102,15 +102,16 @@ void give_back(const Thread& thread, const char* function, upc_shared block) {
 
 namespace {
 
-// Takes the list of what threads of other nodes have given back. Returns the address of the first block; 0: there is none. If the
-// network does not work, blocks stay where they are: whoever needs it next says so.
+// Takes the list of what threads of other nodes have given back. Returns the address of the first block; 0: there is none. A look
+// at the word tells, without the network, whether there may be one. If the network does not work, blocks stay where they are:
+// whoever needs it next says so.
 std::size_t taken_from(const Segment& segment, int thread) {
   const upc_shared at = desk_of(thread, offsetof(Desk, returned));
-  bool worked = true;
-  std::int64_t first = 0;
-  for (std::int64_t expected = 0; worked; expected = first) {
-    first = swapped(segment, at, expected, 0, worked);
-    if (first == expected) return worked ? static_cast<std::size_t>(first) : 0;
+  std::int64_t expected = std::atomic_ref(*reinterpret_cast<std::int64_t*>(segment.here(at))).load();
+  for (bool worked = true; worked && expected != 0;) {
+    const std::int64_t first = swapped(segment, at, expected, 0, worked);
+    if (worked && first == expected) return static_cast<std::size_t>(first);
+    expected = first;
   }
   return 0;
 }

@@ -113,6 +113,7 @@ void* upc_cast(upc_shared p) {
 void* copse_upc_at(upc_shared p) {
   const Thread& thread = here("UPC_AT");
   if (upc_is_null(p)) fail(thread, "UPC_AT", "the pointer is null; required: a pointer to shared memory");
+  must_be_thread(thread, "UPC_AT", p);
   if (!thread.segment->is_here(p.thread))
     fail(thread, "UPC_AT",
          "the element has affinity to thread " + std::to_string(p.thread) +

@@ -20,6 +20,7 @@ using Allocator = boost::interprocess::rbtree_best_fit<boost::interprocess::mute
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 constexpr std::size_t kPage = 65536;  // pages are at most that large on the machines that Copse knows
+constexpr std::size_t kLeastSlice = 4096;  // of a thread's addresses: its books need hundreds of bytes
 constexpr std::size_t kAddresses = std::size_t{1} << 45;  // what is left of a process's addresses, with much to spare
 
 Allocator& allocator_at(std::byte* begin) { return *reinterpret_cast<Allocator*>(begin); }
@@ -43,6 +44,12 @@ Segment::Segment(Places places, std::size_t half)
 
 std::unique_ptr<Segment> Segment::make(Places places, std::size_t half, std::string& why_not) {
   std::unique_ptr<Segment> segment(new Segment(std::move(places), half));
+  if (const std::size_t least = 2 * kLeastSlice * static_cast<std::size_t>(segment->threads());
+      segment->places_.on_several_nodes() && segment->half_ < least) {
+    why_not = "COPSE_UPC_HEAP is " + std::to_string(half) + "; required: at least " + std::to_string(least) + " bytes for " +
+              std::to_string(segment->threads()) + " UPC threads on several nodes, which divide half of it";
+    return nullptr;
+  }
   segment->memory_ = engine::make_shared_memory("copse-upc", segment->bytes());
   if (!segment->memory_ || !segment->map()) {
     why_not = "no shared memory of " + std::to_string(segment->bytes()) + " bytes for " +
@@ -107,7 +114,7 @@ upc_shared Segment::allocate_on(int thread, std::size_t bytes) const {
 
 bool Segment::may_be_block(upc_shared p) const {
   return p.thread >= 0 && p.thread < threads() && p.address < 2 * half_ && p.address % kAlignment == 0 &&
-         (p.address >= half_ || p.thread == 0) && p.address % half_ != 0;
+         (p.address >= half_ || p.thread == 0) && p.address % half_ != 0 && owner_of(p) < threads();
 }
 
 int Segment::owner_of(upc_shared p) const {

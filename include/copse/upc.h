@@ -2,10 +2,11 @@
  *
  * This follows the UPC Language and Library Specifications 1.3; section numbers are theirs. A program is a function that
  * copse_upc_run calls once on each UPC thread. UPC threads are threads of one process, several processes, or threads
- * in several processes, all on one machine. The environment decides, when the program starts:
+ * in several processes, on one machine or several. The environment decides, when the program starts:
  *
  *     copse run --upc-threads 8 ./app                          COPSE_UPC_THREADS=8 ./app
  *     copse run --upc-threads 8 --upc-processes 4 ./app        COPSE_UPC_THREADS=8 COPSE_UPC_PROCESSES=4 ./app
+ *     copse run mpirun -n 8 ./app
  *
  * UPC threads of one process share its global variables; the word upc_private before a variable gives each its own.
  *

@@ -141,11 +141,8 @@ class Flavour:
     @cached_property
     def libmpi(self) -> Path:
         """The library file of the classic ABI."""
-        folders = [self.libraries] if self.libraries else loader_folders()
-        for folder in folders:
-            for soname in self.family.sonames:
-                if (folder / soname).exists():
-                    return folder / soname
+        if found := library_in([self.libraries] if self.libraries else loader_folders(), self.family):
+            return found
         raise CopseError(f"{self.name} has no {' or '.join(self.family.sonames)}", paths.make("setup"))
 
     @cached_property
@@ -200,6 +197,12 @@ def loader_folders() -> list[Path]:
     """Returns the folders in which the loader finds an MPI's library by itself."""
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, env={"PATH": "/sbin:/usr/sbin"}).stdout
     return sorted({Path(line.split("=>")[1].strip()).parent for line in listed.splitlines() if "libmpi" in line})
+
+
+def library_in(folders: Sequence[Path], family: Family) -> Path | None:
+    """Returns the first libmpi of the family's classic ABI in these folders, or None."""
+    files = (folder / soname for folder in folders for soname in family.sonames)
+    return next((file for file in files if file.exists()), None)
 
 
 def family_in(prefix: Path) -> Family | None:

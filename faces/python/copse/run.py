@@ -144,10 +144,9 @@ def is_upc_program(arguments: Sequence[str]) -> bool:
 def library_of(launcher: Launcher, family: flavours.Family) -> Path:
     """Returns the libmpi that belongs to a launcher: the one beside it, or else the one that the loader finds."""
     prefix = launcher.path.resolve().parent.parent
-    folders = [prefix / "lib", prefix / "lib64", *flavours.loader_folders()]
-    for file in (folder / soname for folder in folders for soname in family.sonames):
-        if file.exists():
-            return file
+    beside = flavours.library_in([prefix / "lib", prefix / "lib64"], family)
+    if found := beside or flavours.library_in(flavours.loader_folders(), family):
+        return found
     raise CopseError(
         f"{launcher.path} belongs to {family.title}, whose {' or '.join(family.sonames)} was not found",
         "name a launcher whose library lies beside it",
