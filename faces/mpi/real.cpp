@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace copse::mpi {
 namespace detail {
@@ -208,6 +211,14 @@ int Narrow::fit(std::int64_t value) {
   return static_cast<int>(value);
 }
 
+static int places_of_grid(MPI_Comm comm) {
+  int dimensions = 0;
+  if (real().Cartdim_get_(comm, &dimensions) != MPI_SUCCESS) return 0;
+  std::vector<int> sides(static_cast<std::size_t>(dimensions)), periods(sides.size()), here(sides.size());
+  if (real().Cart_get_(comm, dimensions, sides.data(), periods.data(), here.data()) != MPI_SUCCESS) return 0;
+  return std::accumulate(sides.begin(), sides.end(), 1, std::multiplies<>());
+}
+
 int topology_of(MPI_Comm comm) {
   int kind = MPI_UNDEFINED;
   if (real().Topo_test_(comm, &kind) != MPI_SUCCESS) return MPI_UNDEFINED;
@@ -219,9 +230,14 @@ int topology_of(MPI_Comm comm) {
   int first = -1, second = -1, third = -1;
   const int error = real().Dist_graph_neighbors_count_(comm, &first, &second, &third);
   if (error != MPI_SUCCESS) real().Graphdims_get_(comm, &first, &second);
+  // What MPI_Comm_create_group has made of some ranks keeps the topology of all, and MPI_Cart_shift divides by zero there.
+  kind = third >= 0 ? MPI_DIST_GRAPH : second >= 0 ? MPI_GRAPH : MPI_CART;
+  int ranks = 0;
+  real().Comm_size_(comm, &ranks);
+  const int places = kind == MPI_CART ? places_of_grid(comm) : kind == MPI_GRAPH ? first : ranks;
   real().Comm_set_errhandler_(comm, handler);
   if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
-  return third >= 0 ? MPI_DIST_GRAPH : second >= 0 ? MPI_GRAPH : MPI_CART;
+  return places == ranks ? kind : MPI_UNDEFINED;
 }
 
 namespace {

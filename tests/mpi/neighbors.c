@@ -2,7 +2,7 @@
  *
  *   grid      grids of one and two dimensions, with and without ends
  *   graph     graphs: of one direction, with edges to oneself, without edges, in both directions
- *   nested    topologies of communicators that have another one
+ *   nested    topologies of communicators that have another one, and communicators of some of their ranks
  *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
  *
  * Every rank prints that it is right. */
@@ -202,8 +202,27 @@ static MPI_Comm made_from(MPI_Comm parent, int kind) {
   return comm;
 }
 
+/* Communicators of some ranks of one with a topology have none, but Open MPI may say that they do. */
+static void some_of(int kind) {
+  MPI_Comm outer = made_from(MPI_COMM_WORLD, kind), some = MPI_COMM_NULL;
+  MPI_Group all, group;
+  int range[1][3] = {{0, ranks - 2, 1}}, sum = 0;
+  MPI_Comm_group(outer, &all);
+  MPI_Group_range_incl(all, 1, range, &group);
+  if (rank < ranks - 1) MPI_Comm_create_group(outer, group, 7, &some);
+  for (int i = 0; some != MPI_COMM_NULL && i < 3; ++i) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, some);
+    if (sum != (ranks - 1) * (ranks - 2) / 2) fail("another sum", "some of a topology");
+  }
+  if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
+  MPI_Group_free(&group);
+  MPI_Group_free(&all);
+  MPI_Comm_free(&outer);
+}
+
 static void nested(void) {
   const int kinds[] = {MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH};
+  for (int i = 0; i < 3; ++i) some_of(kinds[i]);
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 3; ++k) {
       MPI_Comm outer = made_from(MPI_COMM_WORLD, kinds[i]), comm = made_from(outer, kinds[k]), again;
