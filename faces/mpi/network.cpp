@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "exports.hpp"
 #include "wire.hpp"
@@ -29,7 +31,8 @@ using communicator::Correspondent;
   X(Win_create)                \
   X(Win_free)                  \
   X(Win_lock_all)              \
-  X(Win_unlock_all) X(Win_flush) X(Win_set_errhandler) X(Win_get_attr) X(Get) X(Put) X(Fetch_and_op) X(Compare_and_swap)
+  X(Win_unlock_all)            \
+  X(Win_flush) X(Win_set_errhandler) X(Win_get_attr) X(Get) X(Put) X(Rget) X(Rput) X(Fetch_and_op) X(Compare_and_swap)
 
 struct Functions {
 #define COPSE_NETWORK_NEED(name) decltype(&PMPI_##name) name = nullptr;
@@ -144,7 +147,7 @@ class MpiNetwork final : public communicator::Network {
     mpi_.Win_get_attr(window_, MPI_WIN_MODEL, static_cast<void*>(&model), &known);
     if (known == 0 || *model != MPI_WIN_UNIFIED) return false;
     if (mpi_.Win_lock_all(MPI_MODE_NOCHECK, window_) != MPI_SUCCESS) return false;
-    if (serves_threads_) asking_ = std::jthread([this](const std::stop_token& stop) { ask(stop); });
+    if (serves_threads_) asking_ = std::jthread([this](const std::stop_token& stop) { ask_now_and_then(stop); });
     return true;
   }
   void end() override {
@@ -171,6 +174,30 @@ class MpiNetwork final : public communicator::Network {
                                        static_cast<MPI_Aint>(at + begin), count, MPI_BYTE, window_);
                      }) &&
            mpi_.Win_flush(process, window_) == MPI_SUCCESS;
+  }
+  bool start_get(void* to, int process, std::size_t at, std::size_t bytes, std::uint64_t& ticket) override {
+    return start({process, false, {}}, bytes, ticket, [&](std::size_t from, int count, MPI_Request* request) {
+      return mpi_.Rget(static_cast<std::byte*>(to) + from, count, MPI_BYTE, process, static_cast<MPI_Aint>(at + from), count,
+                       MPI_BYTE, window_, request);
+    });
+  }
+  bool start_put(const void* from, int process, std::size_t at, std::size_t bytes, std::uint64_t& ticket) override {
+    return start({process, true, {}}, bytes, ticket, [&](std::size_t begin, int count, MPI_Request* request) {
+      return mpi_.Rput(static_cast<const std::byte*>(from) + begin, count, MPI_BYTE, process, static_cast<MPI_Aint>(at + begin),
+                       count, MPI_BYTE, window_, request);
+    });
+  }
+  // What is put is at its target once the window was flushed, too.
+  [[nodiscard]] engine::Wired has_ended(std::uint64_t ticket) override {
+    const std::lock_guard lock(in_mpi);
+    if (ticket >= started_.size() || started_[ticket].requests.empty()) return engine::Wired::failed;
+    Started& started = started_[ticket];
+    for (MPI_Request& request : started.requests)
+      if (const engine::Wired answer = ask(request); answer != engine::Wired::done) return answer;
+    started.requests.clear();
+    free_.push_back(ticket);
+    const bool flushed = !started.puts || mpi_.Win_flush(started.process, window_) == MPI_SUCCESS;
+    return flushed ? engine::Wired::done : engine::Wired::failed;
   }
   bool fetch_add(int process, std::size_t at, std::int64_t value, std::int64_t& before) override {
     const std::lock_guard lock(in_mpi);
@@ -199,7 +226,28 @@ class MpiNetwork final : public communicator::Network {
     return true;
   }
 
-  void ask(const std::stop_token& stop) const {
+  struct Started {
+    int process;
+    bool puts;
+    std::vector<MPI_Request> requests;  // none: it has ended
+  };
+  template <class Move>
+  bool start(Started started, std::size_t bytes, std::uint64_t& ticket, const Move& move) {
+    const std::lock_guard lock(in_mpi);
+    const bool works = in_pieces(
+        bytes, [&](std::size_t from, int count) { return move(from, count, &started.requests.emplace_back(MPI_REQUEST_NULL)); });
+    if (!works) return false;
+    if (free_.empty()) {
+      free_.push_back(started_.size());
+      started_.emplace_back();
+    }
+    ticket = free_.back();
+    free_.pop_back();
+    started_[ticket] = std::move(started);
+    return true;
+  }
+
+  void ask_now_and_then(const std::stop_token& stop) const {
     constexpr std::chrono::microseconds kNap{50};
     while (!stop.stop_requested()) {
       if (const std::unique_lock lock(in_mpi, std::try_to_lock); lock) {
@@ -224,6 +272,8 @@ class MpiNetwork final : public communicator::Network {
   int rank_ = 0, ranks_ = 1, tags_ = 0;
   bool serves_threads_ = false, busy_ = false;
   std::jthread asking_;  // while memory is exposed
+  std::vector<Started> started_;  // by ticket
+  std::vector<std::uint64_t> free_;  // tickets
 };
 
 communicator::Network* make_network(int version, std::string& why_not) {

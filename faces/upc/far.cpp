@@ -59,6 +59,43 @@ void write(const Thread& thread, const char* function, upc_shared to, const void
   must_work(segment.network()->put(from, target.process, target.at, bytes), thread, function, to.thread);
 }
 
+upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
+  const Segment& segment = *thread.segment;
+  if (bytes == 0 || segment.is_here(from.thread)) {
+    read(thread, function, to, from, bytes);
+    return UPC_COMPLETE_HANDLE;
+  }
+  must_be_thread(thread, function, from);
+  const Target target = target_of(segment, from);
+  std::uint64_t ticket = 0;
+  must_work(segment.network()->start_get(to, target.process, target.at, bytes, ticket), thread, function, from.thread);
+  return static_cast<upc_handle_t>(ticket + 1);
+}
+
+upc_handle_t start_write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes) {
+  const Segment& segment = *thread.segment;
+  if (bytes == 0 || segment.is_here(to.thread)) {
+    write(thread, function, to, from, bytes);
+    return UPC_COMPLETE_HANDLE;
+  }
+  must_be_thread(thread, function, to);
+  const Target target = target_of(segment, to);
+  std::uint64_t ticket = 0;
+  must_work(segment.network()->start_put(from, target.process, target.at, bytes, ticket), thread, function, to.thread);
+  return static_cast<upc_handle_t>(ticket + 1);
+}
+
+bool has_ended(const Thread& thread, const char* function, upc_handle_t handle) {
+  if (handle == UPC_COMPLETE_HANDLE) return true;
+  communicator::Network* const network = thread.segment->network();
+  const engine::Wired answer = network == nullptr ? engine::Wired::failed : network->has_ended(handle - 1);
+  if (answer == engine::Wired::failed)
+    fail(thread, function,
+         "the transfer with handle " + std::to_string(handle) +
+             " failed, or there is none; required: what a function that starts a transfer has returned, once");
+  return answer == engine::Wired::done;
+}
+
 std::int64_t Word::fetch_add(std::int64_t value) const {
   const Segment& segment = *thread_.segment;
   if (segment.network() == nullptr) return std::atomic_ref(*reinterpret_cast<std::int64_t*>(segment.here(at_))).fetch_add(value);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "copse/upc.h"
+#include "copse/upc_nb.h"
 
 namespace copse::upc {
 
@@ -16,6 +16,13 @@ void must_be_thread(const Thread& thread, const char* function, upc_shared p);
 // These copy between memory of the caller and shared memory of one thread, for `function`. If that fails, the program ends.
 void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
 void write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes);
+
+// These start such a copy. They return a handle for has_ended(), which is UPC_COMPLETE_HANDLE if the copy is over already.
+[[nodiscard]] upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
+[[nodiscard]] upc_handle_t start_write(const Thread& thread, const char* function, upc_shared to, const void* from,
+                                       std::size_t bytes);
+// Tells whether a copy is over. Its handle is not valid any more then.
+[[nodiscard]] bool has_ended(const Thread& thread, const char* function, upc_handle_t handle);
 
 // A word of 8 bytes in shared memory, which threads change atomically. Where there are several nodes, the network makes all
 // changes, those of threads near it, too: the processor's and the network's are not atomic to one another.

@@ -38,6 +38,7 @@ struct Thread {
   std::unique_ptr<Communicator> data;    // of the collectives
   Barrier barrier;
   std::vector<std::byte> value;  // the result of the last collective of values
+  std::vector<std::size_t> implicit;  // transfers under way that upc_synci waits for
 
   // The number of a member among all UPC threads, and that of the calling thread.
   [[nodiscard]] int number_of(int member) const { return members.empty() ? member : members[static_cast<std::size_t>(member)]; }

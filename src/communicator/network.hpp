@@ -46,6 +46,11 @@ class Network {
   // One-sided access to what a process exposes, from an offset `at` on. These return when they are over, and false if they failed.
   virtual bool get(void* to, int process, std::size_t at, std::size_t bytes) = 0;
   virtual bool put(const void* from, int process, std::size_t at, std::size_t bytes) = 0;
+  // These start such an access, of at least one byte, and give it a ticket. Until it has ended, the memory of this process is the
+  // network's. Any thread may ask whether it has, until the answer is no longer `pending`.
+  virtual bool start_get(void* to, int process, std::size_t at, std::size_t bytes, std::uint64_t& ticket) = 0;
+  virtual bool start_put(const void* from, int process, std::size_t at, std::size_t bytes, std::uint64_t& ticket) = 0;
+  [[nodiscard]] virtual engine::Wired has_ended(std::uint64_t ticket) = 0;
   // These are atomic among themselves, on words of 8 bytes.
   virtual bool fetch_add(int process, std::size_t at, std::int64_t value, std::int64_t& before) = 0;
   virtual bool compare_and_swap(int process, std::size_t at, std::int64_t expected, std::int64_t desired, std::int64_t& before) = 0;
@@ -55,7 +60,7 @@ class Network {
 };
 
 // Counts the changes of this interface: the two libraries that meet here may be of different installations.
-inline constexpr int kNetworkVersion = 1;
+inline constexpr int kNetworkVersion = 2;
 
 // Returns the network of this process, which is made once and never destroyed. Null, with the reason, if there is none. Collective.
 // `version` is the caller's kNetworkVersion.

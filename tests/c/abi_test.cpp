@@ -71,6 +71,9 @@ TEST(Abi, TheLibraryShowsItsInterfaceAndNothingElse) {
                                  "all_broadcast", "all_scatter",  "all_gather", "all_gather_all", "all_exchange",
                                  "all_permute"})
     interface.insert("upc_" + name);
+  for (const std::string name : {"memcpy", "memget", "memput", "memset"})
+    interface.insert({"upc_" + name + "_nb", "upc_" + name + "_nbi"});
+  interface.insert({"upc_sync", "upc_sync_attempt", "upc_synci", "upc_synci_attempt"});
   for (const std::string type : {"C", "UC", "S", "US", "I", "UI", "L", "UL", "F", "D", "LD"})
     interface.insert({"upc_all_reduce" + type, "upc_all_prefix_reduce" + type, "bupc_all_reduce_all" + type,
                       "bupc_team_reduce" + type, "bupc_team_prefix_reduce" + type, "bupc_team_reduce_all" + type});

@@ -3,6 +3,7 @@
  * is. */
 #include <copse/bupc.h>
 #include <copse/upc.h>
+#include <copse/upc_nb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,54 @@ static void transfers(void) {
   for (size_t i = 0; i < many; i += 997) CHECK(got[i] == (me + 1) % n + 1);
   upc_all_free(to);
   upc_all_free(from);
+  upc_all_free(a);
+}
+
+/* Each thread writes to all others and reads from them while it does something else. */
+static void transfers_that_do_not_block(void) {
+  enum { MANY = 50000, ROUNDS = 3 };
+  const int me = MYTHREAD, n = THREADS;
+  const upc_shared a = upc_all_alloc((size_t)n, (size_t)n * MANY * sizeof(int));
+  int* const given = malloc((size_t)n * MANY * sizeof(int));
+  int* const got = malloc((size_t)n * MANY * sizeof(int));
+  upc_handle_t* const handles = malloc(2 * (size_t)n * sizeof *handles);
+  CHECK(given != NULL && got != NULL && handles != NULL);
+  for (int round = 0; round < ROUNDS; ++round) {
+    for (int i = 0; i < n * MANY; ++i) given[i] = round * 1000 + me * 100 + i % 100;
+    for (int to = 0; to < n; ++to) { /* shared [] int a[n][n][MANY]: to, from */
+      const upc_shared place = {a.address + (size_t)me * MANY * sizeof(int), 0, to};
+      handles[to] = upc_memput_nb(place, given + (size_t)to * MANY, MANY * sizeof(int));
+    }
+    volatile double sum = 0;
+    for (int i = 0; i < 100000; ++i) sum += i;
+    for (int to = 0; to < n; ++to) upc_sync(handles[to]);
+    upc_barrier();
+    for (int from = 0; from < n; ++from) { /* what this thread has written to them */
+      const upc_shared place = {a.address + (size_t)me * MANY * sizeof(int), 0, from};
+      if (from % 2 == 0) handles[n + from] = upc_memget_nb(got + (size_t)from * MANY, place, MANY * sizeof(int));
+      else upc_memget_nbi(got + (size_t)from * MANY, place, MANY * sizeof(int));
+    }
+    while (!upc_synci_attempt()) sum += 1;
+    for (int from = 0; from < n; from += 2)
+      while (!upc_sync_attempt(handles[n + from])) sum += 1;
+    upc_synci();
+    CHECK(memcmp(got, given, (size_t)n * MANY * sizeof(int)) == 0);
+    const int* const mine = upc_cast((upc_shared){a.address, 0, me});
+    for (int from = 0; from < n; ++from)
+      for (int i = 0; i < MANY; i += 777) CHECK(mine[from * MANY + i] == round * 1000 + from * 100 + (me * MANY + i) % 100);
+    upc_barrier();
+  }
+  const int before = (me + n - 1) % n;
+  const upc_shared first = {a.address, 0, (me + 1) % n}, own = {a.address + (size_t)(n - 1) * MANY * sizeof(int), 0, me};
+  upc_sync(upc_memcpy_nb(first, own, sizeof(int)));
+  upc_memset_nbi((upc_shared){a.address + sizeof(int), 0, (me + 1) % n}, 3, 1);
+  upc_synci();
+  upc_barrier();
+  CHECK(*(const int*)upc_cast((upc_shared){a.address, 0, me}) == (ROUNDS - 1) * 1000 + (n - 1) * 100 + before * MANY % 100);
+  upc_barrier();
+  free(handles);
+  free(got);
+  free(given);
   upc_all_free(a);
 }
 
@@ -134,6 +183,7 @@ static int program(int argc, char** argv) {
   if (strcmp(argv[1], "mistake") == 0) upc_all_broadcast(upc_null(), upc_null(), 8, 0);
   for (int round = 0; round < 3; ++round) {
     transfers();
+    transfers_that_do_not_block();
     locks();
     semaphores();
     allocations();

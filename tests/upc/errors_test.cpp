@@ -6,6 +6,7 @@
 #include <string>
 
 #include "copse/bupc.h"
+#include "copse/upc_nb.h"
 #include "copse/upc_v.h"
 #include "upc_threads.hpp"
 
@@ -122,6 +123,9 @@ const Mistake kMistakes[] = {
        upc_notify();
      },
      "upc_notify: called a second time; required: upc_wait between two calls", true},
+    {"no_such_transfer", [](const Arrays&) { upc_sync(5); },
+     "upc_sync: the transfer with handle 5 failed, or there is none; required: what a function that starts a transfer has returned",
+     true},
     {"wait_alone", [](const Arrays&) { upc_wait(); }, "upc_wait: called before upc_notify; required: upc_notify first", true},
     {"barrier_values", [](const Arrays&) { upc_barrier_value(MYTHREAD == 2 ? 7 : 3); },
      "upc_barrier: the value of thread 2 is 7; required: 3, as on thread 0", true},
