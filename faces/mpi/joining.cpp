@@ -33,7 +33,6 @@ using communicator::Early;
 
 constexpr const char* kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
 constexpr const char* kNotGathered = "the ranks could not be gathered";
-constexpr const char* kSeveralNodes = "neighbours on several nodes";
 constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
@@ -125,9 +124,7 @@ bool found(CommState& state) {
     state.devices = state.devices || word.driver != 0;
     offers.push_back(word.kin);
   }
-  std::optional<Neighborhood> met;
-  if (one_host) met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
-  else state.no_neighbors = kSeveralNodes;
+  std::optional<Neighborhood> met = meet_neighbors(state.comm, *bootstrap, state.no_neighbors);
   const auto connect = [&] {
     if (!met || !state.copse) return;
     state.neighbors = std::make_unique<const Neighbors>(std::move(met->mine));
@@ -143,7 +140,7 @@ bool found(CommState& state) {
   if (!one_host) {
     Stream stream = open_stream(state.comm, *bootstrap, hidden < kHiddenMax, state.why_not);
     if (stream.hidden == nullptr) return false;
-    wire = std::make_unique<MpiWire>(std::move(stream));
+    wire = std::make_unique<MpiWire>(std::move(stream), state.comm);
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
   connect();

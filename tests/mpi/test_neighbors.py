@@ -47,6 +47,15 @@ def test_every_way(neighbors, way):
     assert calls(trace, f"{algorithm} {carrier}") > 0, trace
 
 
+@pytest.mark.parametrize("part", ["grid", "graph", "nested"])
+def test_over_nodes(neighbors, part):
+    """Neighbours on another node get messages."""
+    trace = neighbors("mpich", 5, part, COPSE_NODES="2")
+    assert calls(trace, "one_way get") > 0, trace
+    trace = neighbors("mpich", 5, part, COPSE_NODES="3", COPSE_REACH="staged")
+    assert calls(trace, "flat slot") > 0, trace
+
+
 def test_without_reach(neighbors):
     """Where no buffer can be reached, sizes are exchanged and messages are staged."""
     trace = neighbors("mpich", 5, "graph", COPSE_REACH="staged")
