@@ -12,14 +12,6 @@ using engine::Wired;
 
 constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
 
-// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than
-// processors.
-Wired ask(MPI_Request& request) {
-  int done = 0;
-  if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Wired::failed;
-  return done != 0 ? Wired::done : Wired::pending;
-}
-
 }  // namespace
 
 bool MessageWire::send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
@@ -92,6 +84,26 @@ MpiWire::~MpiWire() {
 
 std::unique_ptr<engine::Wire> MpiWire::lane(int number) {
   return std::unique_ptr<MpiWire>(new MpiWire(*this, first_tag_ + (number + 1) * kTagsOfLane));
+}
+
+bool MpiWire::gather_leaders(std::span<const int> leaders) {
+  int rank = 0;
+  real().Comm_rank_(program_, &rank);
+  leaders_ = std::make_unique<Leaders>(program_, rank, leaders);
+  return leaders_->are_ready();
+}
+
+bool MpiWire::delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) {
+  return leaders_ != nullptr && leaders_->start(what, tag, ticket);
+}
+
+Wired MpiWire::collect(int tag, std::uint64_t ticket) {
+  return leaders_ == nullptr ? Wired::failed : leaders_->collect(tag, ticket);
+}
+
+void MpiWire::abandon() {
+  MessageWire::abandon();
+  if (leaders_ != nullptr) leaders_->abandon();
 }
 
 std::size_t MpiWire::lanes_most() const { return static_cast<std::size_t>(stream_.hidden->tags_of_stream() / kTagsOfLane - 1); }

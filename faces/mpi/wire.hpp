@@ -1,11 +1,14 @@
 // The wire between nodes: MPI point-to-point messages on a communicator that the program never sees (hidden.hpp).
 #pragma once
 
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/wire/wire.hpp"
 #include "hidden.hpp"
+#include "leaders.hpp"
 #include "real.hpp"
 
 namespace copse::mpi {
@@ -50,14 +53,20 @@ class MessageWire : public engine::Wire {
 
 class MpiWire final : public MessageWire {
  public:
-  explicit MpiWire(Stream stream)
-      : MessageWire(stream.hidden->comm()), stream_(std::move(stream)), first_tag_(stream_.hidden->first_tag(stream_.number)) {}
+  // `program` is the program's communicator, over whose ranks the stream goes.
+  MpiWire(Stream stream, MPI_Comm program)
+      : MessageWire(stream.hidden->comm()), stream_(std::move(stream)), first_tag_(stream_.hidden->first_tag(stream_.number)),
+        program_(program) {}
   ~MpiWire() override;
   MpiWire(const MpiWire&) = delete;
   MpiWire& operator=(const MpiWire&) = delete;
 
   [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
   [[nodiscard]] std::size_t lanes_most() const override;
+  bool gather_leaders(std::span<const int> leaders) override;
+  bool delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) override;
+  engine::Wired collect(int tag, std::uint64_t ticket) override;
+  void abandon() override;
 
  private:
   MpiWire(MpiWire& first, int first_tag) : MessageWire(first.comm()), first_(&first), first_tag_(first_tag) {}
@@ -73,6 +82,8 @@ class MpiWire final : public MessageWire {
   Stream stream_;             // of a lane: none
   int first_tag_;
   bool spoiled_ = false;
+  MPI_Comm program_ = MPI_COMM_NULL;
+  std::unique_ptr<Leaders> leaders_;  // null: there is none, as in a lane
 };
 
 }  // namespace copse::mpi

@@ -76,6 +76,8 @@ enum Carriers : std::uint16_t {
   kRides = 1 << (plan::kCarriers + 3),
   // Helpers, the last ranks of the request, do the work (CDCP). All other algorithms need requests without helpers.
   kServed = 1 << (plan::kCarriers + 4),
+  // The leaders of the nodes use the wire's own collective (docs/decisions/delegating.md), if it has one.
+  kDelegates = 1 << (plan::kCarriers + 5),
 };
 
 // What all ranks' plans need of lines and slots, known without building a plan. It is the same for every rank, root and
@@ -111,6 +113,7 @@ struct Algorithm {
   [[nodiscard]] bool strict() const { return keeps_order && (carriers & kAlike) == 0; }
   [[nodiscard]] bool rides() const { return (carriers & kRides) != 0; }
   [[nodiscard]] bool served() const { return (carriers & kServed) != 0; }
+  [[nodiscard]] bool delegates() const { return (carriers & kDelegates) != 0; }
   [[nodiscard]] int least_ranks() const { return served() ? 2 : 1; }
   [[nodiscard]] bool carries(plan::Carrier carrier) const { return carriers & (1 << static_cast<int>(carrier)); }
   // Returns the footprint for request.carrier, with request.ranks ranks at request.places.

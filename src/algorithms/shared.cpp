@@ -24,6 +24,12 @@ Groups::Groups(int ranks, const topology::Placement* places, topology::Level lev
   }
 }
 
+Group Groups::leaders_ascending() const {
+  Group result = leaders_;
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
 std::size_t Teams::index_of(int rank) const {
   if (!singles_.empty())
     return static_cast<std::size_t>(std::lower_bound(singles_.begin(), singles_.end(), rank) - singles_.begin());

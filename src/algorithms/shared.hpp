@@ -37,6 +37,7 @@ class Groups {
   // The leader of each group: the first rank next to a network card, or else the first.
   [[nodiscard]] const Group& leaders() const { return leaders_; }
   [[nodiscard]] int leader_of(int rank) const { return leaders_[index_of(rank)]; }
+  [[nodiscard]] Group leaders_ascending() const;
   [[nodiscard]] std::size_t largest() const { return largest_; }  // the number of ranks in the largest group
   [[nodiscard]] std::size_t smallest() const { return smallest_; }
 

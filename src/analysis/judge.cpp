@@ -39,8 +39,8 @@ Verdict Judge::run() {
     find_deadlock(walk);
   } else {
     walk.each_lost([&](const Moment& sent) {
-      report_.verdict.findings.push_back({Fault::wire, sent.step->peer, plan::to_text({}, *sent.step), static_cast<int>(sent.call),
-                                          sent.fragment, "sent, but never received"});
+      report_.verdict.findings.push_back(
+          {Fault::wire, sent.step->peer, text_of(sent), static_cast<int>(sent.call), sent.fragment, "sent, but never received"});
     });
   }
   return std::move(report_.verdict);
@@ -347,13 +347,17 @@ void Judge::moves(const Moment& now) {
 // ---- The wire --------------------------------------------------------------------------------------------
 
 bool Judge::sends(const Moment& now, std::size_t message) {
+  if (message >= sent_.size()) sent_.resize(message + 1);
+  return take(now, sent_[message]);
+}
+
+// Takes what the step gives to the wire. Returns false if it cannot be read.
+bool Judge::take(const Moment& now, Sent& sent) {
   Atoms source;
   if (now.step->a.space != Space::none) {
     source = locate(now, now.step->a);
     if (source.memory == nullptr || !read(now, source, now.step->a, read_.a)) return false;
   }
-  if (message >= sent_.size()) sent_.resize(message + 1);
-  Sent& sent = sent_[message];
   sent.data = source.memory != nullptr;
   sent.part = source.part;
   sent.source = source;
@@ -368,7 +372,7 @@ bool Judge::sends(const Moment& now, std::size_t message) {
 
 void Judge::expects(const Moment& now, std::size_t expected) {
   if (expected >= expected_.size()) expected_.resize(expected + 1);
-  expected_[expected] = {now.step, clocks_.signal(now.rank)};
+  expected_[expected] = {now, clocks_.signal(now.rank)};
 }
 
 // The wire wrote the place at some time after the message was expected and sent. If the place is renewed, all of it goes.
@@ -381,8 +385,8 @@ void Judge::arrive(const Moment& now, const Atoms& place, const Expected& expect
     if (index >= memory.size) continue;
     const auto other = order_.conflict_of_write(expected.signal, sent, store_.atoms_of(memory)[index].accesses);
     if (!other) continue;
-    return find_race(now, name_of_place(now.step->dst, now.rank) + ", since '" + plan::to_text({}, *expected.step) + "' the wire's",
-                     true, *other);
+    return find_race(now, name_of_place(now.step->dst, now.rank) + ", since '" + text_of(expected.begun) + "' the wire's", true,
+                     *other);
   }
 }
 
@@ -394,7 +398,7 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   const Expected& place = expected_[expected];
   if (!step.more) clocks_.release(place.signal);
   const auto text = [&] {
-    return std::string("'").append(plan::to_text({}, *sent.step)) + "' of rank " + std::to_string(step.peer) + " (call " +
+    return std::string("'").append(text_of(sent)) + "' of rank " + std::to_string(step.peer) + " (call " +
            std::to_string(sent.call) + ", fragment " + std::to_string(sent.fragment) + ")";
   };
   if (sent.call != now.call) return find(Fault::wire, now, "gets the message of another call: " + text());
@@ -404,31 +408,79 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   const Atoms dst = locate(now, step.dst);
   if (dst.memory == nullptr) return;
   if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
-  if (place.step->dst.space != Space::none) {
-    if (place.step->dst != step.dst)
-      return find(Fault::wire, now, "comes to another place than '" + plan::to_text({}, *place.step) + "' says");
+  if (place.begun.step->dst.space != Space::none) {
+    if (place.begun.step->dst != step.dst)
+      return find(Fault::wire, now, "comes to another place than '" + text_of(place.begun) + "' says");
     arrive(now, dst, place, signal);
   }
   write(now, dst, step.dst, message.values);
 }
 
-void Judge::drains(const Moment& now, std::size_t number, const Moment& sent) {
-  const Sent& message = sent_[number];
+void Judge::drains(const Moment& now, std::size_t number, const Moment& sent) { check_source(now, sent_[number], sent); }
+
+// What the wire was given must still be there.
+void Judge::check_source(const Moment& now, const Sent& message, const Moment& sent) {
   const Atoms& source = message.source;
   for (std::uint32_t i = 0; i < message.writes.size(); ++i) {
     const bool same = !source.reused || source.memory->tag == source.tag;
     if (!same || store_.atoms_of(*source.memory)[source.index(i)].accesses.write != message.writes[i]) {
       find(Fault::race, now,
-           "the source of '" + plan::to_text({}, *sent.step) + "' (fragment " + std::to_string(sent.fragment) +
-               ") was overwritten before it was drained");
+           "the source of '" + text_of(sent) + "' (fragment " + std::to_string(sent.fragment) + ") was overwritten before it was " +
+               (now.step->kind == Kind::collect ? "collected" : "drained"));
       break;
     }
     // Until now, the wire may read the source.
     if (const auto other = order_.read(now.rank, store_.atoms_of(*source.memory)[source.index(i)].accesses)) {
-      find_race(now, "the source of '" + plan::to_text({}, *sent.step) + "'", false, *other);
+      find_race(now, "the source of '" + text_of(sent) + "'", false, *other);
       break;
     }
   }
+}
+
+// ---- Collectives of the wire's own -----------------------------------------------------------------------
+
+void Judge::delegates(const Moment& now, std::size_t number) {
+  if (number >= delegated_.size()) delegated_.resize(number + 1);
+  Delegation& mine = delegated_[number];
+  if (!take(now, mine.given)) mine.given.data = false;
+  mine.result = {now, clocks_.signal(now.rank)};
+}
+
+void Judge::disagrees(const Moment& now, const Moment& first) {
+  find(Fault::wire, now,
+       "rank " + std::to_string(first.rank) + " delegates '" + text_of(first) + "' here (call " + std::to_string(first.call) +
+           ", fragment " + std::to_string(first.fragment) + ")");
+}
+
+// The wire combines in the order of the members. It may write the result as soon as this rank has delegated.
+void Judge::collects(const Moment& now, const Delegated& mine, std::span<const Delegated> members) {
+  Delegation& own = delegated_[mine.number];
+  const plan::Step& step = *now.step;
+  if (step.dst != mine.begun.step->dst || step.a != mine.begun.step->a || step.peer != mine.begun.step->peer)
+    return find(Fault::wire, now, "is not what the rank has delegated: '" + text_of(mine.begun) + "'");
+  const Atoms dst = step.dst.space == Space::none ? Atoms{} : locate(now, step.dst);
+  if (dst.memory != nullptr) arrive(now, dst, own.result, own.result.signal);
+  clocks_.release(own.result.signal);
+  if (own.given.data) check_source(now, own.given, mine.begun);
+  if (dst.memory == nullptr) return;
+  const bool broadcasts = plan::delegation_of(step, now.rank) == plan::Delegation::broadcast;
+  const Sent* first = nullptr;
+  for (const Delegated& member : members) {
+    const Sent& given = delegated_[member.number].given;
+    if (broadcasts && member.begun.rank != step.peer) continue;
+    if (!given.data) return;  // which has been told
+    if (first == nullptr) {
+      first = &given;
+      read_.a = given.values;
+      continue;
+    }
+    if (given.part != first->part)
+      return find(Fault::wire, now, "rank " + std::to_string(member.begun.rank) + " gives another part of the message");
+    for (std::size_t i = 0; i < read_.a.size(); ++i) read_.a[i] = values_.combine(read_.a[i], given.values[i]);
+  }
+  if (first == nullptr || dst.part != first->part)
+    return find(Fault::wire, now, "gets another part of the message than its members give");
+  write(now, dst, step.dst, read_.a);
 }
 
 }  // namespace copse::analysis

@@ -94,6 +94,9 @@ class Judge : public Quiet {
   void receives(const Moment& now, std::size_t expected, std::size_t message, const Moment& sent, const Signal& signal);
   void surprises(const Moment& now);
   void drains(const Moment& now, std::size_t message, const Moment& sent);
+  void delegates(const Moment& now, std::size_t number);
+  void disagrees(const Moment& now, const Moment& first);
+  void collects(const Moment& now, const Delegated& mine, std::span<const Delegated> members);
   void returns(const Moment& now);
   void abandons(const Moment& now, const Moment& begun);
   [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
@@ -111,8 +114,12 @@ class Judge : public Quiet {
     Atoms source;
   };
   struct Expected {  // from when on the wire may write
-    const plan::Step* step;
+    Moment begun;
     Signal signal;
+  };
+  struct Delegation {
+    Sent given;
+    Expected result;
   };
   struct CallState {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
@@ -134,6 +141,8 @@ class Judge : public Quiet {
   Atoms locate(const Moment& now, const plan::Operand& operand);
   bool read(const Moment& now, const Atoms& place, const plan::Operand& operand, std::vector<Values::Id>& values);
   void write(const Moment& now, const Atoms& place, const plan::Operand& operand, const std::vector<Values::Id>& values);
+  bool take(const Moment& now, Sent& sent);
+  void check_source(const Moment& now, const Sent& sent, const Moment& begun);
   void arrive(const Moment& now, const Atoms& place, const Expected& expected, const Signal& sent);
   bool same_part(const Moment& now, const Atoms& a, const Atoms& b);
   void hand_over(const Moment& now, int rank);
@@ -159,6 +168,7 @@ class Judge : public Quiet {
   std::vector<CallState> calls_;
   std::vector<Sent> sent_;          // by message number
   std::vector<Expected> expected_;  // by number
+  std::vector<Delegation> delegated_;  // by number
   Read read_;
   Report report_;
 };

@@ -16,7 +16,8 @@ using plan::Step;
 namespace {
 
 bool moves_data(const Step& step) {
-  return step.kind == Kind::copy || step.kind == Kind::reduce || step.kind == Kind::send || step.kind == Kind::receive;
+  return step.kind == Kind::copy || step.kind == Kind::reduce || step.kind == Kind::send || step.kind == Kind::receive ||
+         step.kind == Kind::delegate;
 }
 
 bool is_wait(Kind kind) { return kind == Kind::acquire || kind == Kind::await || kind == Kind::await_done; }

@@ -111,6 +111,30 @@ struct Rules {
     }
   }
 
+  // All ranks that delegate, or none, know the same members.
+  void delegation() {
+    const auto members = plan.peers_of(*step);
+    if (members.size() < 2 || !std::is_sorted(members.begin(), members.end()))
+      return illegal("the members are not several ranks in ascending order");
+    if (std::find(members.begin(), members.end(), rank) == members.end()) return illegal("the rank is none of the members");
+    for (const int member : members)
+      if (member != rank) peer(member, false);
+    if (!is_rank(members.front()) || !is_rank(members.back())) return;
+    if (step->peer >= 0 && std::find(members.begin(), members.end(), step->peer) == members.end())
+      illegal("the root is none of the members");
+    const plan::Plan& first = (*job().plans)[static_cast<std::size_t>(members.front())];
+    const bool known = std::any_of(first.steps.begin(), first.steps.end(), [&](const plan::Step& theirs) {
+      const auto others = first.peers_of(theirs);
+      return theirs.kind == Kind::delegate && std::equal(others.begin(), others.end(), members.begin(), members.end());
+    });
+    if (!known) illegal("rank " + std::to_string(members.front()) + " knows of no such members");
+    const bool gives = step->a.space != Space::none, takes = step->dst.space != Space::none;
+    if (step->peer < 0 ? gives != takes : !gives && !takes) illegal("an operand is missing");
+    if (plan.contents.blocks > 0) illegal("a message made of blocks is not delegated");
+    for (const Operand* operand : {&step->dst, &step->a})
+      if (is_peers(*operand) || (operand->rank >= 0 && operand->rank != rank)) illegal("the wire reaches this rank's memory only");
+  }
+
   void condition() {
     if (step->when == plan::When::always) return;
     if (step->whose == plan::kEveryone) return condition_on_all();
@@ -160,6 +184,8 @@ struct Rules {
         peer(step->peer, false);
         if (is_peers(step->dst)) illegal("the wire cannot write a peer's buffer");
         break;
+      case Kind::delegate:
+      case Kind::collect: delegation(); break;
       case Kind::copy:
       case Kind::reduce:
         if (step->kind == Kind::copy && is_peers(step->dst) && is_peers(step->a)) illegal("moves data between two other ranks");

@@ -6,8 +6,8 @@
 //                step gives a signal, and whoever waited for that signal `hears` it. Between the two, the walk keeps it. A
 //                reader that gives each step a start and an end starts a step at the latest of its rank's time and of the
 //                marks that it hears.
-//   the memory   `moves`, `posts`, `awaits`, `sends`, `expects`, `receives` and `drains` say which step touches what. A
-//                reader executes the step on symbols, counts its bytes, takes its time, or does nothing.
+//   the memory   `moves`, `posts`, `awaits`, `sends`, `expects`, `receives`, `drains`, `delegates` and `collects` say which step
+//                touches what. A reader executes the step on symbols, counts its bytes, takes its time, or does nothing.
 //   the schedule Ranks go as far as they come, in turn. The schedule does not matter to a reader whose clock goes by marks
 //                alone (checker.hpp says why). It matters to a reader whose ranks share what makes them slow. For such a
 //                reader, `pauses` stops a rank after a step, `idles` asks for events when nobody can go on, and `wake` lets
@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,12 @@ struct Moment {
   const plan::Step* step = nullptr;
   int fragment = 0;
   Ticket ticket = 0;  // of the fragment
+};
+
+// What a rank has delegated. The number is its alone.
+struct Delegated {
+  Moment begun;
+  std::size_t number = 0;
 };
 
 // A reader that does nothing. Readers derive from it and hide the functions that they need. For each step, these are called
@@ -62,8 +69,12 @@ struct Quiet {
   static void receives(const Moment&, std::size_t /*expected*/, std::size_t /*message*/, const Moment& /*sent*/, const AnyMark&) {}
   static void surprises(const Moment&) {}  // a receive of what is not the next that the rank expects there
   static void drains(const Moment&, std::size_t /*message*/, const Moment& /*sent*/) {}
+  static void delegates(const Moment&, std::size_t /*number*/) {}
+  static void disagrees(const Moment&, const Moment& /*first*/) {}  // another member delegates something else at this point
+  // The collective is over. The members are in the order of the step's peers.
+  static void collects(const Moment&, const Delegated& /*mine*/, std::span<const Delegated> /*members*/) {}
   static void returns(const Moment&) {}
-  // The rank returns without having drained the message of that send, or received what it expected in that step.
+  // The rank returns without having drained the message of that send, received what it expected, or collected what it delegated.
   static void abandons(const Moment&, const Moment& /*begun*/) {}
 
   static Mark gives(const Moment&) { return {}; }       // what the step's signal carries
@@ -162,6 +173,16 @@ class Walk {
     Numbers channel_numbers_;
     std::vector<Channel> channels_;
   };
+  // Collectives of the wire's own. Their members are known by the first of them, and number what they delegate alike.
+  struct Meeting {
+    std::vector<Delegated> members;
+    std::vector<Mark> marks;
+    std::size_t joined = 0, left = 0;
+  };
+  struct Joined {
+    int first_member;
+    std::size_t meeting, place;
+  };
   // A ring: every rank is in it once, or waits, or pauses, or has returned.
   class Ready {
    public:
@@ -184,6 +205,8 @@ class Walk {
     bool paused = false;
     std::vector<std::size_t> undrained;
     std::vector<std::size_t> expected;  // in the order in which they were expected
+    std::vector<Joined> delegated;
+    std::map<int, std::size_t> meetings;  // how many it has joined, by the first member
   };
   // What ranks expect. Each has a number.
   class Expected {
@@ -227,6 +250,8 @@ class Walk {
   void expect(Rank& me, const Moment& now);
   bool receive(Rank& me, const Moment& now);
   bool drain(Rank& me, const Moment& now);
+  void delegate(Rank& me, const Moment& now);
+  bool collect(Rank& me, const Moment& now);
   void post(const Moment& now);
   void done(Rank& me, const Moment& now);
   void send(Rank& me, const Moment& now);
@@ -258,6 +283,8 @@ class Walk {
   std::vector<Mark> reached_;  // [rank][progress]
   Wire wire_;
   Expected expected_;
+  std::map<int, std::vector<Meeting>> meetings_;  // by the first member
+  std::size_t delegations_ = 0;
 };
 
 template <class Reader>
@@ -331,6 +358,11 @@ void Walk<Reader>::leave(Rank& me, const Moment& now) {
   me.undrained.clear();
   if (!me.expected.empty()) reader_.abandons(now, expected_.of(me.expected.front()));
   me.expected.clear();
+  if (!me.delegated.empty()) {
+    const Joined& open = me.delegated.front();
+    reader_.abandons(now, meetings_[open.first_member][open.meeting].members[open.place].begun);
+  }
+  me.delegated.clear();
   reader_.returns(now);
   static_cast<Cursor&>(me) = Cursor{now.call + 1};
 }
@@ -362,6 +394,11 @@ bool Walk<Reader>::execute(Rank& me, const Moment& now) {
     case plan::Kind::await_done: return await_done(me, now);
     case plan::Kind::receive: return receive(me, now);
     case plan::Kind::drain: return drain(me, now);
+    case plan::Kind::collect: return collect(me, now);
+    case plan::Kind::delegate:
+      start(now);
+      delegate(me, now);
+      return true;
     case plan::Kind::post:
     case plan::Kind::publish:
       start(now);
@@ -556,6 +593,68 @@ bool Walk<Reader>::drain(Rank& me, const Moment& now) {
     reader_.drains(now, index, wire_.message(index).sent);
   }
   me.undrained.resize(kept);
+  return true;
+}
+
+// ---- Collectives of the wire's own -----------------------------------------------------------------------
+
+template <class Reader>
+void Walk<Reader>::delegate(Rank& me, const Moment& now) {
+  const auto peers = now.plan->peers_of(*now.step);
+  std::vector<Meeting>& meetings = meetings_[peers.front()];
+  const Joined joined{peers.front(), me.meetings[peers.front()]++,
+                      at(std::find(peers.begin(), peers.end(), now.rank) - peers.begin())};
+  if (joined.meeting == meetings.size())
+    meetings.push_back({std::vector<Delegated>(peers.size()), std::vector<Mark>(peers.size())});
+  Meeting& meeting = meetings[joined.meeting];
+  const auto first = std::find_if(meeting.members.begin(), meeting.members.end(),
+                                  [](const Delegated& member) { return member.begun.step != nullptr; });
+  if (first != meeting.members.end()) {
+    const Moment& other = first->begun;
+    const bool alike = other.call == now.call && other.ticket == now.ticket && other.step->area == now.step->area &&
+                       other.step->peer == now.step->peer &&
+                       plan::delegation_of(*other.step, other.rank) == plan::delegation_of(*now.step, now.rank);
+    if (!alike) reader_.disagrees(now, other);
+  }
+  meeting.members[joined.place] = {now, delegations_++};
+  reader_.delegates(now, meeting.members[joined.place].number);
+  meeting.marks[joined.place] = reader_.gives(now);
+  ++meeting.joined;
+  me.delegated.push_back(joined);
+}
+
+// Nobody goes on before all members have come, although an MPI may let them: that is the worst case for deadlock. But a rank learns
+// only from those whose data come to it.
+template <class Reader>
+bool Walk<Reader>::collect(Rank& me, const Moment& now) {
+  const auto meeting_of = [&](const Joined& joined) -> Meeting& { return meetings_[joined.first_member][joined.meeting]; };
+  const auto open = std::find_if(me.delegated.begin(), me.delegated.end(), [&](const Joined& joined) {
+    const Moment& begun = meeting_of(joined).members[joined.place].begun;
+    return begun.call == now.call && begun.ticket == now.ticket && begun.step->area == now.step->area;
+  });
+  if (open == me.delegated.end()) {
+    start(now);
+    reader_.surprises(now);
+    return true;
+  }
+  Meeting& meeting = meeting_of(*open);
+  const auto peers = now.plan->peers_of(*now.step);
+  for (std::size_t place = 0; place < meeting.members.size(); ++place) {
+    if (meeting.members[place].begun.step != nullptr) continue;
+    me.waits_for = peers[place];
+    return false;
+  }
+  const Delegated& mine = meeting.members[open->place];
+  const bool takes = mine.begun.step->dst.space != plan::Space::none || mine.begun.step->peer < 0;
+  const bool broadcasts = plan::delegation_of(*mine.begun.step, now.rank) == plan::Delegation::broadcast;
+  reader_.begins(now);
+  for (std::size_t place = 0; place < meeting.members.size() && takes; ++place)
+    if (place != open->place && (!broadcasts || peers[place] == mine.begun.step->peer)) reader_.hears(now, meeting.marks[place]);
+  reader_.acts(now);
+  reader_.collects(now, mine, meeting.members);
+  if (++meeting.left == meeting.members.size())
+    for (const Mark& mark : meeting.marks) reader_.forgets(mark);
+  me.delegated.erase(open);
   return true;
 }
 

@@ -86,6 +86,7 @@ std::size_t longest_of_all(const Decision& decision) {
 bool settle(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
   const Carrier carrier = decision.carrier;
   if (!decision.algorithm->carries(carrier)) return false;
+  if (decision.algorithm->delegates() && (!situation.delegates || needs.alien)) return false;
   decision.footprint = footprint_of(situation, decision);
   const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
   if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
@@ -297,6 +298,15 @@ std::vector<Decision> ways(const Situation& situation, const Decision& chosen, N
   return result;
 }
 
+bool may_delegate(const Settings& settings) {
+  const auto forced = [](const Forced& each) { return each.algorithm->delegates(); };
+  const auto stands = [](const Rule& rule) {
+    return rule.algorithm != kByMpi && algorithms::all()[static_cast<std::size_t>(rule.algorithm)].delegates();
+  };
+  if (std::any_of(settings.forced.begin(), settings.forced.end(), forced)) return true;
+  return settings.table != nullptr && std::any_of(settings.table->rules.begin(), settings.table->rules.end(), stands);
+}
+
 Rule rule_for(const Decision& decision, const Situation& situation) {
   Rule rule;
   rule.collective = decision.algorithm->collective;
@@ -353,7 +363,9 @@ Resolution resolve(const Settings& settings, const Situation& situation, Collect
 }
 
 std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
-  if (situation.nodes > 1 || settings.forced_for(collective) != nullptr) return std::nullopt;
+  // Between nodes, blocks go straight from rank to rank. That is as it should be among neighbours alone.
+  const bool apart = situation.nodes > 1 && !algorithms::traits_of(collective).along_edges;
+  if (apart || settings.forced_for(collective) != nullptr) return std::nullopt;
   for (const Algorithm& row : algorithms::all()) {
     if (row.collective != collective || !row.rides()) continue;
     Decision decision;

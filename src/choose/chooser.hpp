@@ -64,6 +64,9 @@ inline constexpr int kSizeClasses = 10;
 // there is nothing else.
 [[nodiscard]] std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits);
 
+// Tells whether some call could use the MPI's own collectives among leaders, if there were any.
+[[nodiscard]] bool may_delegate(const Settings& settings);
+
 // Returns a row of a tuning table that decides so, for ranks in this situation.
 [[nodiscard]] Rule rule_for(const Decision& decision, const Situation& situation);
 
@@ -73,9 +76,11 @@ inline constexpr int kSizeClasses = 10;
 inline constexpr std::size_t kLargestSlot = 65536;
 
 // Returns what a call needs from an algorithm, by the size of its elements and whether its operator does not commute
-// (`strict`).
-[[nodiscard]] inline Needs needs_of(algorithms::Collective collective, int ranks, std::size_t element_bytes, bool strict) {
-  return {strict, algorithms::traits_of(collective).reduces && element_bytes > kLargestSlot / static_cast<std::size_t>(ranks)};
+// (`strict`), or cannot be applied by the MPI (`alien`).
+[[nodiscard]] inline Needs needs_of(algorithms::Collective collective, int ranks, std::size_t element_bytes, bool strict,
+                                    bool alien = false) {
+  const bool reduces = algorithms::traits_of(collective).reduces;
+  return {strict, reduces && element_bytes > kLargestSlot / static_cast<std::size_t>(ranks), alien};
 }
 
 // How a message is cut.

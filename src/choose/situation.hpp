@@ -24,6 +24,7 @@ struct Situation {
   CopyCosts costs;
   bool numa = false;            // ranks sit in more than one NUMA region of some node
   bool mpi = false;             // the MPI's own collectives can make blocking calls instead of Copse
+  bool delegates = false;       // the leaders of the nodes can use the MPI's own collectives
   const topology::Placement* places = nullptr;  // one per rank, if known
 };
 
@@ -31,6 +32,7 @@ struct Situation {
 struct Needs {
   bool strict = false;  // Algorithm::strict: an operator that does not commute, pairs of different sizes
   bool wide = false;    // elements so large that a slot cannot hold one for each rank
+  bool alien = false;   // an operator that the MPI cannot apply for Copse (engine::Combine::delegable)
 };
 
 // What a rule may ask about a call besides its size and the number of ranks. A set of these bits.

@@ -84,6 +84,7 @@ Query parse(Arguments arguments) {
   if (words.size() > 1) query.bytes = number_in("size", words[1], 0, kBytesMost);
   if (query.bytes && *query.bytes % query.element != 0) refuse("the size is not a multiple of the element size (--element)");
   if (query.collective == Collective::barrier && query.bytes.value_or(0) > 0) refuse("a barrier has no message");
+  situation.delegates = situation.nodes > 1;
   if (situation.nodes > situation.ranks) refuse("--nodes: there are more nodes than ranks");
   return query;
 }

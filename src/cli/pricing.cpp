@@ -26,6 +26,7 @@ Pricer::Pricer(const price::Parameters& machine, const choose::Situation& situat
     : machine_(machine), places_(std::make_shared<const topology::Placement>(std::move(places))), situation_(situation) {
   situation_.ranks = static_cast<int>(places_->size());
   situation_.places = places_.get();
+  situation_.delegates = situation_.nodes > 1;
   if (situation_.nodes > 1)
     for (const topology::Place& place : *places_) nodes_.push_back(place.at(topology::Level::node));
 }

@@ -89,8 +89,7 @@ void Communicator::State::agree() {
   lessons.begin_agreement();
   ++calls;
   Learner::Words mine{}, all{};
-  const kernels::ReducePair larger = kernels::reduce_kernels(COPSE_MAX, COPSE_INT64);
-  const engine::Combine combine{.kernel = larger.one, .kernel_two = larger.two, .exact = true};
+  const engine::Combine combine = engine::predefined(COPSE_MAX, COPSE_INT64);
   engine::Call call;
   call.input = mine.data();
   call.output = all.data();

@@ -112,8 +112,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   ranks = group->ranks;
   group->progress->add(*this);
   traced = group->settings.trace;
-  routes.begin(*group, *seat.executor, trace,
-               group->settings.learn != choose::Learn::never && !seat.lane && ranks > 1 && group->settings.helpers == 0);
+  routes.begin(*group, *seat.executor, trace, seat.lane.has_value());
 }
 
 void Communicator::State::rest() {

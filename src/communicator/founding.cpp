@@ -55,7 +55,7 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
 
 // Step 2: each rank tries what will be relied on. This is what it finds.
 struct Tried {
-  std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
+  std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1, leaders = 0;
   engine::Costs costs;
 };
 
@@ -102,7 +102,7 @@ engine::Costs common(const std::vector<engine::Costs>& found) {
 
 // Step 3: the ranks agree on what works for all.
 struct Agreed {
-  bool memory = true, heap = true, kernel = true, threads = true;
+  bool memory = true, heap = true, kernel = true, threads = true, leaders = true;
   engine::Costs costs;
 };
 // `reach` learns why something does not work. If the heap does not work for all ranks, it is removed from `reach`.
@@ -112,6 +112,7 @@ Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   for (std::size_t other = 0; other < all.size(); ++other) {
     agreed.memory = agreed.memory && all[other].memory != 0;
     agreed.threads = agreed.threads && all[other].threads != 0;
+    agreed.leaders = agreed.leaders && all[other].leaders != 0;
     if (agreed.heap && !all[other].heap && reach.heap_why_not.empty())
       reach.heap_why_not = "it does not work on rank " + std::to_string(other);
     if (agreed.kernel && !all[other].kernel && reach.kernel_why_not.empty())
@@ -197,6 +198,7 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   situation.ranks = static_cast<int>(census.cards.size());
   situation.places = &kin.terms.places;
   situation.mpi = settings.mpi;
+  situation.delegates = agreed.leaders;
   situation.nodes = census.nodes;
   situation.helpers = settings.helpers;
   situation.addressable = settings.reach != choose::ReachLimit::staged && (agreed.threads || agreed.kernel || agreed.heap);
@@ -294,6 +296,12 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
     pledge.emplace(segment, reach.peers[static_cast<std::size_t>(census->rank)].local, census->rank);
   }
   clock.end("communicators: trial of copies");
+  if (census->nodes > 1 && choose::may_delegate(settings)) {
+    const topology::Placement places = placement_of(census->cards, settings);
+    const algorithms::Groups nodes(bootstrap->ranks(), &places, topology::Level::node);
+    tried.leaders = wire->gather_leaders(nodes.leaders_ascending()) ? 1 : 0;
+    clock.end("communicators: leaders of the nodes");
+  }
   std::vector<Tried> all(census->cards.size());
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse(kNotGathered);
   const Agreed agreed = agree(all, reach);

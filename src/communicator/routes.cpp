@@ -19,10 +19,10 @@ constexpr std::size_t kPermutedKept = 64;
 
 // A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class. A long table makes
 // more decisions than there are places: those behind share the last place, for which nothing is learned.
-constexpr unsigned kClassBits = 9, kLastClass = (1U << kClassBits) - 1;
-static_assert(algorithms::kCollectives * 8U << kClassBits <= 1U << 16, "every kind needs a number");
-unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 8 + variant; }
-choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0}; }
+constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
+static_assert(algorithms::kCollectives * 16U << kClassBits <= 1U << 16, "every kind needs a number");
+unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 16 + variant; }
+choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0, (variant & 8U) != 0}; }
 
 // Returns the first route of `routes` whose sizes do not end before `bytes`.
 auto first_up_to(auto& routes, std::size_t bytes) {
@@ -39,12 +39,15 @@ void count(Recent& recent) {
 
 }  // namespace
 
-void Routes::begin(const Group& group, const engine::Executor& executor, Trace& trace, bool learns) {
+void Routes::begin(const Group& group, const engine::Executor& executor, Trace& trace, bool in_lane) {
   group_ = &group;
+  situation_ = group.kin->terms.situation;
+  situation_.delegates = situation_.delegates && !in_lane;
   executor_ = &executor;
   trace_ = &trace;
-  if (!learns) return;
-  learning_.asks_mpi = group.kin->terms.situation.mpi;
+  const choose::Settings& settings = group.settings;
+  if (in_lane || settings.learn == choose::Learn::never || group.ranks == 1 || settings.helpers > 0) return;
+  learning_.asks_mpi = situation_.mpi;
   begin_lessons(0);
 }
 
@@ -55,7 +58,7 @@ void Routes::begin_lessons(std::uint64_t calls) {
 }
 
 bool Routes::ask_mpi(bool may, std::uint64_t calls) {
-  may = may && group_->kin->terms.situation.mpi;
+  may = may && situation_.mpi;
   if (may == std::exchange(learning_.asks_mpi, may)) return false;
   learning_.ways.clear();
   for (auto& of_collective : routes_) of_collective.reset();
@@ -67,7 +70,8 @@ bool Routes::ask_mpi(bool may, std::uint64_t calls) {
 choose::Needs Routes::needs_of(const Arguments& arguments) const {
   const bool strict =
       (order_of(arguments.combine) & kStrict) != 0 || (algorithms::traits_of(arguments.collective).pairs() && arguments.ragged);
-  return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict);
+  const bool alien = situation_.delegates && (order_of(arguments.combine) & kAlien) != 0;
+  return choose::needs_of(arguments.collective, group_->ranks, arguments.element_bytes, strict, alien);
 }
 
 bool Routes::is_inexact(const Arguments& arguments) const {
@@ -112,8 +116,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   auto at = first_up_to(routes, bytes);
   if (at == routes.end() || (*at)->decision.from > bytes) {
     auto route = std::make_unique<Route>();
-    route->decision =
-        choose::choose(group_->settings, group_->kin->terms.situation, arguments.collective, bytes, needs_of(arguments), modes);
+    route->decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs_of(arguments), modes);
     open(*route, arguments.collective);
     at = routes.insert(at, std::move(route));
   }
@@ -146,7 +149,7 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
     const int current = learning_.lessons->learner().current(route->kind);
     route->decision = current == 0 ? *at : way(route->kind, current).decision;
   } else {
-    route->decision = choose::choose(group_->settings, group_->kin->terms.situation, collective, bytes, needs_in(variant));
+    route->decision = choose::choose(group_->settings, situation_, collective, bytes, needs_in(variant));
   }
   open(*route, collective);
   auto& known = (*of_collective)[variant];
@@ -155,7 +158,7 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
 
 const std::vector<choose::Decision>& Routes::classes_of(Collective collective, unsigned variant) {
   return group_->kin->choices.of(place_of(collective, variant), [&] {
-    return choose::by_size_class(group_->settings, group_->kin->terms.situation, collective, needs_in(variant));
+    return choose::by_size_class(group_->settings, situation_, collective, needs_in(variant));
   });
 }
 
@@ -167,7 +170,7 @@ std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
   const auto& classes = classes_of(collective, variant);
   const unsigned number = kind & kLastClass;
   const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
-  choose::Situation situation = group_->kin->terms.situation;
+  choose::Situation situation = situation_;
   situation.mpi = learning_.asks_mpi;
   const auto decisions = choose::ways(situation, chosen, needs_in(variant), (variant & 4U) != 0);
   for (const choose::Decision& decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
@@ -196,12 +199,11 @@ std::string Routes::describe(const Learner::Change& change, std::uint64_t number
 
 void Routes::save_lessons(const std::string& file, const std::string& machine) {
   if (!learning_.lessons) return;
-  const choose::Situation& situation = group_->kin->terms.situation;
   std::vector<choose::Rule> rules;
   std::vector<std::string> reasons;
   for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
     if (subject.current == 0) continue;
-    rules.push_back(choose::rule_for(way(kind, subject.current).decision, situation));
+    rules.push_back(choose::rule_for(way(kind, subject.current).decision, situation_));
     char reason[96];
     std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",
                   subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);
@@ -246,7 +248,7 @@ void Routes::open(Route& route, Collective collective) {
 Untold* Routes::without_sizes(Collective collective) {
   std::unique_ptr<Untold>& known = without_sizes_[static_cast<std::size_t>(collective)];
   if (!known) {
-    const auto decision = choose::without_sizes(group_->settings, group_->kin->terms.situation, collective);
+    const auto decision = choose::without_sizes(group_->settings, situation_, collective);
     if (!decision) return nullptr;
     auto untold = std::make_unique<Untold>();
     untold->route.decision = *decision;

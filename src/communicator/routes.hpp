@@ -48,17 +48,19 @@ struct Recent {
   std::uint64_t calls = 0;            // that were like this, since they were counted in the route
 };
 
-// What an operator asks of the order in which it is applied: kStrict if it does not commute, kInexact if the bits of the result
-// depend on the order.
-inline constexpr unsigned kStrict = 1, kInexact = 2;
+// What an operator asks of those who apply it: kStrict if it does not commute, kInexact if the bits of the result depend on the
+// order, kAlien if the MPI cannot apply it for Copse.
+inline constexpr unsigned kStrict = 1, kInexact = 2, kAlien = 4;
 [[nodiscard]] inline unsigned order_of(const engine::Combine* combine) {
-  return combine == nullptr ? 0 : (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact);
+  if (combine == nullptr) return 0;
+  return (combine->commutative ? 0 : kStrict) | (combine->exact ? 0 : kInexact) | (combine->delegable ? 0 : kAlien);
 }
 
 class Routes {
  public:
-  // Must be called before the first call. Tallies are kept in `trace`. If `learns`, other ways are tried for calls that come often.
-  void begin(const Group& group, const engine::Executor& executor, Trace& trace, bool learns);
+  // Must be called before the first call. Tallies are kept in `trace`. In a lane, other ways are never tried for calls that come
+  // often, and nothing is delegated to the MPI: it would need a communicator of its own for each lane.
+  void begin(const Group& group, const engine::Executor& executor, Trace& trace, bool in_lane);
 
   [[nodiscard]] Recent& recent(algorithms::Collective collective) { return recent_[static_cast<std::size_t>(collective)]; }
   // Fills `recent` for a call without tables. No call may be under way.
@@ -120,10 +122,10 @@ class Routes {
     engine::Program program;
   };
   // The routes of one collective, by variant_of, and in the order of their sizes.
-  static constexpr unsigned kVariants = 8;
+  static constexpr unsigned kVariants = 16;
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
   [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) {
-    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U);
+    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U) + (needs.alien ? 8U : 0U);
   }
   // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
   struct Learning {
@@ -157,6 +159,7 @@ class Routes {
   const engine::Program& permuted(const choose::Decision& decision, const int* permutation, bool settled, plan::Modes modes = {});
 
   const Group* group_ = nullptr;
+  choose::Situation situation_;
   const engine::Executor* executor_ = nullptr;
   Trace* trace_ = nullptr;
   std::array<Recent, algorithms::kCollectives> recent_;

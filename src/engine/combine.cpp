@@ -46,16 +46,22 @@ void Combine::apply(void* dst, const void* a, const void* b, std::size_t count, 
   }
 }
 
+Operation operation_of(std::uint16_t code) {
+  return {static_cast<copse_op>((code - 1) / COPSE_TYPE_COUNT), static_cast<copse_type>((code - 1) % COPSE_TYPE_COUNT)};
+}
+
 Combine predefined(copse_op op, copse_type type) {
   const kernels::ReducePair pair = kernels::reduce_kernels(op, type);
   return {.kernel = pair.one,
           .kernel_two = pair.two,
           .exact = kernels::is_exact(type),
+          .delegable = type <= COPSE_UINT64 || type == COPSE_FLOAT || type == COPSE_DOUBLE,
           .code = static_cast<std::uint16_t>(1 + static_cast<int>(op) * COPSE_TYPE_COUNT + static_cast<int>(type))};
 }
 
 Combine predefined(std::uint16_t code) {
-  return predefined(static_cast<copse_op>((code - 1) / COPSE_TYPE_COUNT), static_cast<copse_type>((code - 1) % COPSE_TYPE_COUNT));
+  const Operation operation = operation_of(code);
+  return predefined(operation.op, operation.type);
 }
 
 }  // namespace copse::engine

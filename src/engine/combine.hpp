@@ -19,10 +19,19 @@ struct Combine {
   void* context = nullptr;
   bool commutative = true;
   bool exact = false;  // the result has the same bits in whatever order elements are combined
+  // A wire can be asked to combine so. An MPI has the predefined operators for integers and for the two usual floating types.
+  bool delegable = false;
   std::uint16_t code = 0;  // of a predefined operator, the same in all processes; 0: it is not one
 
   void apply(void* dst, const void* a, const void* b, std::size_t count, std::size_t element_bytes) const;
 };
+
+// The predefined operator that a code stands for.
+struct Operation {
+  copse_op op;
+  copse_type type;
+};
+[[nodiscard]] Operation operation_of(std::uint16_t code);
 
 // Returns the kernels of a predefined operator. They are null where it is not defined for the type.
 [[nodiscard]] Combine predefined(copse_op op, copse_type type);

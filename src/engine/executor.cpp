@@ -140,6 +140,8 @@ void Executor::copy_block(const Op& op, const Call& call, std::uint64_t ticket) 
     case plan::Kind::expect: return messages_.expect(op, call, fragment);
     case plan::Kind::receive: return messages_.receive(op, call, fragment);
     case plan::Kind::drain: return messages_.drain(op.area, loop ? fragment.ticket : last());
+    case plan::Kind::delegate: return messages_.delegate(op, call, fragment);
+    case plan::Kind::collect: return messages_.collect(op.area, fragment.ticket);
   }
   return Outcome::done;
 }

@@ -100,6 +100,18 @@ Outcome Messages::drain(int area, std::uint64_t ticket) {
   return answer_to([&] { return wire_->drain(area, ticket); });
 }
 
+Outcome Messages::delegate(const Op& op, const Call& call, const Fragment& fragment) {
+  const auto at = [&](const Ref& ref) { return ref.space == plan::Space::none ? Located{} : operands_.place(ref, call, fragment); };
+  const Located from = at(op.a), to = at(op.dst);
+  const std::size_t count = op.a.space == plan::Space::none ? to.count : from.count;
+  const Delegated what{op.delegation, from.here, to.here, count, call.element_bytes, call.combine, op.peer};
+  return wire_->delegate(what, op.area, fragment.ticket) ? Outcome::done : Outcome::wire_failed;
+}
+
+Outcome Messages::collect(int area, std::uint64_t ticket) {
+  return answer_to([&] { return wire_->collect(area, ticket); });
+}
+
 void Messages::abandon() {
   if (wire_ != nullptr) wire_->abandon();
 }

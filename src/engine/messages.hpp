@@ -27,6 +27,9 @@ class Messages {
   Outcome receive(const Op& op, const Call& call, const Fragment& fragment);
   // Waits until the data sent from an area up to a ticket may be overwritten.
   Outcome drain(int area, std::uint64_t ticket);
+  // Starts a collective of the wire's own, and waits for the one that was started on an area for a ticket.
+  Outcome delegate(const Op& op, const Call& call, const Fragment& fragment);
+  Outcome collect(int area, std::uint64_t ticket);
   // Takes back the memory of messages that will not come.
   void abandon();
 

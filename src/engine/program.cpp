@@ -134,6 +134,7 @@ Op Compiler::op_of(const plan::Step& step) {
   op.portion = step.portion;
   op.last = step.last;
   op.peer = step.peer;
+  op.delegation = plan::delegation_of(step, plan_.rank);
   op.when = step.when;
   op.whose = step.whose;
   op.dst = ref_of(step.dst);

@@ -40,6 +40,7 @@ struct Op {
   std::uint8_t lag = 0;
   bool publication = false;  // an await of addresses
   plan::When when = plan::When::always;
+  plan::Delegation delegation{};  // of a delegate
   bool slot = false;         // an acquire of line and slot
   bool ride = false;         // an acquire of the line, and of the slot if what rides does not fit in the line
   bool last = false;         // a copy of a result that is not read again

@@ -36,6 +36,8 @@ const char* name_of(plan::Kind kind) {
     case plan::Kind::expect: return "expect";
     case plan::Kind::receive: return "receive";
     case plan::Kind::drain: return "drain";
+    case plan::Kind::delegate: return "delegate";
+    case plan::Kind::collect: return "collect";
   }
   return "?";
 }
@@ -86,6 +88,16 @@ void write_message(std::ostream& out, const Op& op) {
   }
 }
 
+void write_delegation(std::ostream& out, const Op& op) {
+  out << ' ' << plan::name_of(op.delegation) << ' ' << int{op.area};
+  if (op.peer >= 0) out << " root " << op.peer;
+  for (const Ref* ref : {&op.dst, &op.a}) {
+    if (ref->space == plan::Space::none) continue;
+    out << (ref == &op.dst ? " to " : " from ");
+    write(out, *ref, 0);
+  }
+}
+
 void write_flags(std::ostream& out, const Op& op) {
   out << plan::condition_text(op.when, op.whose);
   if (op.portion > 0) out << " portion " << op.portion;
@@ -115,7 +127,9 @@ void write(std::ostream& out, const Op& op) {
     case plan::Kind::send:
     case plan::Kind::expect:
     case plan::Kind::receive: write_message(out, op); break;
-    case plan::Kind::drain: out << ' ' << int{op.area}; break;
+    case plan::Kind::drain:
+    case plan::Kind::collect: out << ' ' << int{op.area}; break;
+    case plan::Kind::delegate: write_delegation(out, op); break;
     case plan::Kind::done: break;
   }
   write_flags(out, op);

@@ -376,6 +376,32 @@ void Builder::await_signal(int area, int from) {
   emit(local(from) ? Kind::await : Kind::receive, area, from);
 }
 
+void Builder::delegate(int area, std::span<const std::int32_t> members, Operand dst, Operand a, int root) {
+  if (members.size() == 1) {
+    if (dst.space != Space::none && a.space != Space::none) copy(dst, a);
+    return;
+  }
+  if (dst.space != Space::none) drain_before_writing(dst);
+  Step& step = emit(Kind::delegate, area, root);
+  step.dst = dst;
+  step.a = a;
+  step.peers_first = static_cast<std::uint32_t>(plan_.peers.size());
+  step.peers_count = static_cast<std::uint32_t>(members.size());
+  plan_.peers.insert(plan_.peers.end(), members.begin(), members.end());
+}
+
+void Builder::collect(int area) {
+  auto& steps = part().steps;
+  const auto begun = std::find_if(steps.rbegin(), steps.rend(),
+                                  [area](const Step& step) { return step.kind == Kind::delegate && step.area == area; });
+  if (begun == steps.rend()) return;
+  Step step = *begun;
+  step.kind = Kind::collect;
+  step.lag = lag_;
+  part().takes = true;
+  steps.push_back(step);
+}
+
 namespace {
 
 class While {
@@ -553,7 +579,7 @@ void Builder::append(Part& section) {
   bool over_wire = false;
   for (const Step& step : section.steps) {
     max_lag = std::max(max_lag, step.lag);
-    over_wire |= step.kind == Kind::send || step.kind == Kind::receive;
+    over_wire |= step.kind == Kind::send || step.kind == Kind::receive || step.kind == Kind::delegate;
   }
   // What a message is sent from, or comes to, is used for some iterations.
   if (over_wire && !plan_.whole_scratch && plan_.scratches > 0)

@@ -162,6 +162,13 @@ class Builder {
   void signal(int area, std::span<const std::int32_t> readers);
   void await_signal(int area, int from);
 
+  // Starts a collective of the wire's own among one rank of each node: `members`, in ascending order, of which this is one. dst
+  // gets what it makes of the members' a. With a root, only the root has a result and all give, or only the root gives. Nothing is
+  // emitted if there is one member, but a is copied. collect() waits for what was delegated last on the area; until then, a must
+  // not change, and dst must not be touched.
+  void delegate(int area, std::span<const std::int32_t> members, Operand dst, Operand a, int root = -1);
+  void collect(int area);
+
   // Returns the plan. Puts done in its place. Where anything crosses the wire, adds what posts receives ahead (ahead.hpp) and
   // drains what was sent.
   [[nodiscard]] Plan finish();

@@ -136,12 +136,18 @@ enum class Kind : std::uint8_t {
                // a dst, the wire keeps the message in memory of its own: it has no data, or several parts
   receive,     // wait until what was expected from `peer` has come; dst has it then
   drain,       // wait until what was sent from `area` for this ticket, or one before it, may be overwritten
+  delegate,    // start a collective of the wire's own among `peers`, ranks of different nodes: dst = what it makes of their a.
+               // Until the collect, a must stay as it is, and dst belongs to the wire. All of these ranks delegate in one order
+  collect,     // wait until what was delegated on `area` for this ticket is over; dst has the result then
 };
 
 // When a step applies: always, if the value of `whose` rides with its publication, or if it does not. kEveryone stands for
 // the values of all ranks of the communicator.
 enum class When : std::uint8_t { always, rides, stays };
 inline constexpr std::int32_t kEveryone = -2;
+
+// Collectives that the wire has of its own.
+enum class Delegation : std::uint8_t { barrier, broadcast, reduce, allreduce };
 
 // Many fields: one record for all kinds of steps, so that plans can be compared, copied and spoilt as plain data. Each kind uses
 // some of them.
@@ -153,12 +159,20 @@ struct Step {
   std::uint16_t portion = 0;  // for post and await; for send, expect and receive, that of the value
   bool last = false;        // for a copy to the output: nobody reads that result in this call any more
   bool more = false;        // for send and receive: the message continues in the next step of this area and peer
-  std::int32_t peer = -1;
+  std::int32_t peer = -1;  // of a delegate and a collect: the root, if the collective has one
   std::int32_t whose = -1;  // giver whose choice `when` tests: this rank, or one whose publication it has awaited
   Operand dst{}, dst2{}, a{}, b{};
   std::uint32_t peers_first = 0, peers_count = 0;  // range in Plan::peers
   friend bool operator==(const Step&, const Step&) = default;
 };
+
+// Says which collective a rank's step delegates. A root without a result broadcasts, and so does a rank that is not the root and
+// has nothing to give.
+[[nodiscard]] constexpr Delegation delegation_of(const Step& step, int rank) {
+  const bool gives = step.a.space != Space::none, takes = step.dst.space != Space::none;
+  if (step.peer < 0) return takes ? Delegation::allreduce : Delegation::barrier;
+  return (step.peer == rank ? takes : gives) ? Delegation::reduce : Delegation::broadcast;
+}
 
 // A once-section runs its steps once, on the whole message, with the call's first ticket. Its done, await_done and drain mean
 // the call's last ticket. A loop runs for iterations 0 .. F-1+max_lag. A step of lag g works on fragment (iteration - g), and is
@@ -203,6 +217,7 @@ struct Plan {
 // on it.
 [[nodiscard]] std::string to_text(const Plan& plan);
 [[nodiscard]] std::string to_text(const Plan& plan, const Step& step);
+[[nodiscard]] const char* name_of(Delegation delegation);
 // Returns the condition of a step as it stands behind it, with a blank before it. Without a condition it is empty.
 [[nodiscard]] std::string condition_text(When when, std::int32_t whose);
 

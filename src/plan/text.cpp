@@ -31,7 +31,33 @@ void write_operand(std::ostream& out, const Operand& operand) {
   if (operand.origin != 0 && operand.origin != operand.range.first) out << " from " << operand.origin;
 }
 
+void write_delegation(std::ostream& out, const Plan& plan, const Step& step) {
+  out << (step.kind == Kind::delegate ? "delegate " : "collect ") << name_of(delegation_of(step, plan.rank));
+  if (step.dst.space != Space::none) {
+    out << ' ';
+    write_operand(out, step.dst);
+  }
+  if (step.a.space != Space::none) {
+    out << (step.dst.space != Space::none ? " = " : " ");
+    write_operand(out, step.a);
+  }
+  out << " among";
+  for (const int member : plan.peers_of(step)) out << ' ' << member;
+  if (step.peer >= 0) out << " root " << step.peer;
+  out << " tag " << int{step.area};
+}
+
 }  // namespace
+
+const char* name_of(Delegation delegation) {
+  switch (delegation) {
+    case Delegation::barrier: return "barrier";
+    case Delegation::broadcast: return "broadcast";
+    case Delegation::reduce: return "reduce";
+    case Delegation::allreduce: return "allreduce";
+  }
+  return "?";
+}
 
 std::string condition_text(When when, std::int32_t whose) {
   if (when == When::always) return {};
@@ -87,6 +113,8 @@ std::string to_text(const Plan& plan, const Step& step) {
       out << " from " << step.peer << " tag " << area << portion;
       break;
     case Kind::drain: out << "drain " << area; break;
+    case Kind::delegate:
+    case Kind::collect: write_delegation(out, plan, step); break;
   }
   out << condition_text(step.when, step.whose);
   if (step.last) out << " last";

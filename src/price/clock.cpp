@@ -2,6 +2,7 @@
 #include "price/clock.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -130,10 +131,13 @@ void Clock::moves(const Moment& now) {
   starts_.push({start, now.rank, std::move(movement)});
 }
 
+const Network& Clock::network() const {
+  if (machine_.network) return *machine_.network;
+  throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
+}
+
 bool Clock::sends(const Moment& now, std::size_t) {
-  if (!machine_.network)
-    throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
-  const Network& network = *machine_.network;
+  const Network& network = this->network();
   spend(now, network.overhead_ns, Part::wire, Level::node);
   const Rank& rank = ranks_[at(now.rank)];
   double& free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
@@ -147,10 +151,32 @@ void Clock::receives(const Moment& now, std::size_t, std::size_t, const Moment&,
   spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
 }
 
+// A collective of the wire's own is priced as a good MPI makes it: short ones in rounds of whole messages, long ones by halves and
+// back (Thakur et al. 2005). The members' links are busy with it, each from when its rank has come.
+void Clock::delegates(const Moment& now, std::size_t) {
+  const Network& network = this->network();
+  spend(now, network.overhead_ns, Part::wire, Level::node);
+  const plan::Step& step = *now.step;
+  const plan::Operand& moved = step.a.space != plan::Space::none ? step.a : step.dst;
+  const double bytes = moved.space == plan::Space::none ? 0 : movements_.bytes(now, moved);
+  const auto members = static_cast<double>(now.plan->peers_of(step).size());
+  const double rounds = std::ceil(std::log2(members)), round_ns = network.latency_ns + 2 * network.overhead_ns;
+  const plan::Delegation delegation = plan::delegation_of(step, now.rank);
+  const bool combines = delegation == plan::Delegation::reduce || delegation == plan::Delegation::allreduce;
+  const double per_byte = combines ? 1 / machine_.reduction_rate(question_.operation, question_.type) : 0;
+  const double share = (members - 1) / members;
+  const double whole = rounds * bytes * (1 / network.rate + per_byte);
+  const double halved = rounds * round_ns + share * bytes * (2 / network.rate + per_byte);
+  const double busy = std::min(whole, halved);
+  double& free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
+  free = std::max(ranks_[at(now.rank)].time, free) + busy;
+  departures_.sent = free + rounds * round_ns - network.latency_ns;  // gives() adds one latency
+}
+
 Clock::Mark Clock::gives(const Moment& now) {
   Rank& rank = ranks_[at(now.rank)];
   if (rank.last < 0) spend(now, 0, Part::steps, Level::core);
-  const bool by_wire = now.step->kind == plan::Kind::send;
+  const bool by_wire = now.step->kind == plan::Kind::send || now.step->kind == plan::Kind::delegate;
   return {by_wire ? departures_.sent + machine_.network->latency_ns : rank.time, now.rank, rank.last, by_wire};
 }
 

@@ -100,6 +100,7 @@ class Clock : public analysis::Quiet {
   bool sends(const analysis::Moment& now, std::size_t message);
   void receives(const analysis::Moment& now, std::size_t expected, std::size_t message, const analysis::Moment& sent,
                 const Mark& mark);
+  void delegates(const analysis::Moment& now, std::size_t number);
   void returns(const analysis::Moment& now);
   Mark gives(const analysis::Moment& now);
   bool pauses(const analysis::Moment& now);
@@ -157,6 +158,7 @@ class Clock : public analysis::Quiet {
   void spend(const analysis::Moment& now, double ns, Part part, topology::Level level);
   void note(const analysis::Moment& now, double from, double to, std::int32_t before, Part part, topology::Level level);
   void take_turn(const analysis::Moment& now);
+  [[nodiscard]] const Network& network() const;  // throws if the machine has none
 
   const Question& question_;
   const Parameters& machine_;

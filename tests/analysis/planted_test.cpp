@@ -501,6 +501,86 @@ TEST(Planted, ExpectedInAPlaceThatIsInUse) {
   expect_found(plans, setting, Fault::wire, {"rank 1", "another place"});
 }
 
+TEST(Planted, DelegatedInTheWrongWay) {
+  const std::vector<std::int32_t> nodes{0, 1}, both{0, 1};
+  // The result of a fragment is collected while the next one is under way. A rank delegates its own copy of the input.
+  const auto make = [&] {
+    Plans plans;
+    for (int rank = 0; rank < 2; ++rank) {
+      Builder builder(rank, 2, Carrier::slot, nodes);
+      builder.loop();
+      builder.copy(builder.scratch(0), Builder::input());
+      builder.delegate(1, both, Builder::output(), builder.scratch(0));
+      builder.lag(1);
+      builder.collect(1);
+      plans.push_back(builder.finish());
+    }
+    return plans;
+  };
+  const Setting setting{Collective::allreduce, 5, 2, false, nodes};
+  expect_sound(make(), setting);
+  EXPECT_EQ(make()[0].scratch_depth, 2);
+
+  Plans plans = make();
+  erase(plans[1], index_of(plans[1], Kind::delegate));
+  expect_found(plans, setting, Fault::wire, {"rank 1", "not the next that it expects"});
+
+  plans = make();
+  erase(plans[1], index_of(plans[1], Kind::collect));
+  expect_found(plans, setting, Fault::wire, {"rank 1", "returns before", "delegate allreduce output = scratch.0 among 0 1 tag 1"});
+
+  plans = make();
+  plans[1].scratch_depth = 1;
+  expect_found(plans, setting, Fault::race, {"rank 1", "overwritten before it was collected"});
+
+  plans = make();
+  plans[0].steps[index_of(plans[0], Kind::collect)].dst = Builder::output({0, 1, 2});
+  expect_found(plans, setting, Fault::wire, {"rank 0", "not what the rank has delegated"});
+
+  // The members' k-th collectives belong together.
+  plans = make();
+  for (Step& step : plans[1].steps)
+    if (step.kind == Kind::delegate || step.kind == Kind::collect) step.area = 0;
+  expect_found(plans, setting, Fault::wire, {"rank 1", "tag 0", "rank 0 delegates"});
+
+  // What the wire writes may not be read.
+  plans = make();
+  auto& steps = plans[0].steps;
+  Step early = steps[index_of(plans[0], Kind::copy)];
+  early.dst = Builder::output();
+  steps.insert(steps.begin() + static_cast<std::ptrdiff_t>(index_of(plans[0], Kind::delegate)) + 1, early);
+  ++plans[0].sections[0].count;
+  expect_found(plans, setting, Fault::race, {"rank 0", "since 'delegate allreduce output = scratch.0 among 0 1 tag 1' the wire's"});
+
+  // Nobody comes out of a barrier before all are in it.
+  Plans barriers;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::line, nodes);
+    builder.delegate(0, both, {}, {});
+    builder.collect(0);
+    barriers.push_back(builder.finish());
+  }
+  const Setting meeting{Collective::barrier, 1, 2, false, nodes};
+  expect_sound(barriers, meeting);
+  plans = barriers;
+  erase(plans[1], index_of(plans[1], Kind::collect));
+  erase(plans[1], index_of(plans[1], Kind::delegate));
+  expect_found(plans, meeting, Fault::wrong, {"rank 1", "entered"});
+
+  // Members, root and operands.
+  const auto expect_illegal = [&](const std::function<void(Plan&, Step&)>& spoil, const char* why) {
+    Plans spoilt = make();
+    spoil(spoilt[1], spoilt[1].steps[index_of(spoilt[1], Kind::delegate)]);
+    expect_found(spoilt, setting, Fault::illegal, {why});
+  };
+  expect_illegal([](Plan& plan, Step&) { std::swap(plan.peers[0], plan.peers[1]); }, "several ranks in ascending order");
+  expect_illegal([](Plan&, Step& step) { step.peers_count = 1; }, "several ranks in ascending order");
+  expect_illegal([](Plan&, Step& step) { step.peer = 5; }, "the root is none of the members");
+  expect_illegal([](Plan&, Step& step) { step.a = {}; }, "an operand is missing");
+  Plans near = make();
+  expect_found(near, {Collective::allreduce, 5, 2}, Fault::illegal, {"the wire is only for other nodes"});
+}
+
 TEST(Planted, WaitForTheTicketBefore) {
   const auto plans = std::make_shared<const Plans>(broadcast_plans(3, Carrier::slot));
   Case subject;

@@ -185,6 +185,35 @@ TEST(Wire, CarriesOneMessageForAllBlocksBetweenNodes_of_threads) {
   }
 }
 
+// The leaders of the nodes use the wire's own collectives, fragment by fragment, if it can apply the operator, and in no lane.
+TEST(Wire, IsAskedForCollectivesOfItsOwn_of_threads) {
+  constexpr int kRanks = 5;
+  for (const Collective collective : {Collective::barrier, Collective::broadcast, Collective::reduce, Collective::allreduce}) {
+    choose::Settings settings;
+    settings.forced.push_back({collective, algorithms::find(collective, "delegated"), {}, {}});
+    settings.fragment = {choose::Fragmentation::Mode::fixed, 1024};
+    settings.nodes = 2;
+    const bool moves = algorithms::traits_of(collective).moves_data, reduces = algorithms::traits_of(collective).reduces;
+    const auto run = [&](int operator_number, bool in_lane) {
+      const std::uint64_t before = delegated.load();
+      const std::string wrong = run_ranks(Kind::threads, kRanks, settings, [&](Communicator& comm) -> std::string {
+        std::string why_not;
+        const auto lane = in_lane ? comm.lane(why_not) : nullptr;
+        if (in_lane && !lane) return why_not;
+        const std::size_t elements = reduces ? 512 : 4096;
+        const ModelCall model{collective, kRanks, 3, &operation(operator_number), moves ? elements : 0, false, false, 1};
+        return CallUnderTest(in_lane ? *lane : comm, model).run();
+      });
+      EXPECT_EQ(wrong, "") << algorithms::name_of(collective);
+      return delegated.load() - before;
+    };
+    EXPECT_EQ(run(0, false), moves ? 4U : 1U) << algorithms::name_of(collective);
+    EXPECT_EQ(run(0, true), 0U) << algorithms::name_of(collective);
+    if (!reduces) continue;
+    EXPECT_EQ(run(kOperations - 1, false), 0U) << algorithms::name_of(collective);
+  }
+}
+
 // Elements so large that a slot holds one of them but not one for each rank. The result is that of their parts, reduced
 // one by one. Runs the chosen algorithm, a forced one that needs no more room, and a forced one that does.
 constexpr std::size_t kWide = 5000;  // times 8 bytes

@@ -42,14 +42,10 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 }
 
 engine::Combine combine_of(const Operation& operation) {
+  if (!operation.ordered) return engine::predefined(operation.op, operation.type);
   engine::Combine combine;
-  if (operation.ordered) {
-    combine.user = multiply;
-    combine.commutative = false;
-  } else {
-    combine.kernel = kernels::reduce_kernel(operation.op, operation.type);
-    combine.kernel_two = kernels::reduce_two_kernel(operation.op, operation.type);
-  }
+  combine.user = multiply;
+  combine.commutative = false;
   return combine;
 }
 

@@ -129,9 +129,34 @@ struct Mail {
     return std::find_if(letters.begin(), letters.end(), [&](const Letter& each) { return each.channel == channel; });
   }
 
+  // A collective of the leaders. The last one that comes makes the results of all.
+  struct Meeting {
+    std::map<int, engine::Delegated> given;  // by rank
+    bool over = false;
+  };
+  void end(Meeting& meeting) {
+    const engine::Delegated& first = meeting.given.begin()->second;
+    const std::size_t bytes = first.count * first.element_bytes;
+    std::vector<std::byte> result(bytes);
+    const bool broadcasts = first.what == plan::Delegation::broadcast;
+    bool begun = false;
+    for (const auto& [rank, part] : meeting.given) {
+      if (bytes == 0 || (broadcasts && rank != first.root)) continue;
+      if (begun) first.combine->apply(result.data(), result.data(), part.from, first.count, first.element_bytes);
+      else std::memcpy(result.data(), part.from, bytes);
+      begun = true;
+    }
+    for (const auto& [rank, part] : meeting.given)
+      if (part.to != nullptr && bytes > 0) std::memcpy(part.to, result.data(), bytes);
+    meeting.over = true;
+    delegated.fetch_add(1, std::memory_order_relaxed);
+  }
+
   std::mutex mutex;
   std::list<Letter> letters;
   std::map<Channel, std::deque<Delivery>> expected;
+  std::vector<int> leaders;
+  std::deque<Meeting> meetings;  // all that have begun, from the first on
   bool closed = false;  // a rank has stopped
 };
 
@@ -179,6 +204,28 @@ class MailWire final : public engine::Wire {
       });
     });
   }
+  bool gather_leaders(std::span<const int> leaders) override {
+    const std::lock_guard lock(mail_.mutex);
+    mail_.leaders.assign(leaders.begin(), leaders.end());
+    return true;
+  }
+  bool delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) override {
+    const std::lock_guard lock(mail_.mutex);
+    if (joined_ == mail_.meetings.size()) mail_.meetings.emplace_back();
+    Mail::Meeting& meeting = mail_.meetings[joined_];
+    if (!meeting.given.empty() && meeting.given.begin()->second.what != what.what) return false;
+    meeting.given[rank_] = what;
+    open_[{tag, ticket}] = joined_++;
+    if (meeting.given.size() == mail_.leaders.size()) mail_.end(meeting);
+    return true;
+  }
+  engine::Wired collect(int tag, std::uint64_t ticket) override {
+    const auto number = open_.find({tag, ticket});
+    if (number == open_.end()) return engine::Wired::failed;
+    const engine::Wired answer = look([&] { return mail_.meetings[number->second].over; });
+    if (answer == engine::Wired::done) open_.erase(number);
+    return answer;
+  }
   void abandon() override {
     const std::lock_guard lock(mail_.mutex);
     for (auto& [channel, places] : mail_.expected)
@@ -205,12 +252,14 @@ class MailWire final : public engine::Wire {
   Mail& mail_;
   int rank_;
   int first_tag_;
+  std::size_t joined_ = 0;  // meetings
+  std::map<std::pair<int, std::uint64_t>, std::size_t> open_;  // those that are not collected, by tag and ticket
   std::optional<Clock::time_point> asked_;  // the time since which the answer has been no
 };
 
 }  // namespace
 
-std::atomic<std::uint64_t> messages_sent{0};
+std::atomic<std::uint64_t> messages_sent{0}, delegated{0};
 
 const char* name_of(Kind kind) {
   switch (kind) {

@@ -25,7 +25,8 @@ using Communicators = std::span<const std::unique_ptr<communicator::Communicator
 // calls of the other ranks then fail. A rank that crashes or throws is also an error. Every rank has one communicator
 // for each of `settings`.
 //
-// Threads may pretend to sit on several nodes (settings). They then have a wire between them that counts messages.
+// Threads may pretend to sit on several nodes (settings). They then have a wire between them that counts messages, and the
+// collectives that leaders delegate to it.
 //
 // A program that spmd.sh starts several times (TEST_SPMD_RANK, TEST_SPMD_NAME) is a process of the group itself: it
 // runs its own rank with one communicator. Forked processes have no shared heap. These processes have one if it is
@@ -33,7 +34,7 @@ using Communicators = std::span<const std::unique_ptr<communicator::Communicator
 std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> settings,
                       const std::function<std::string(Communicators)>& body);
 
-extern std::atomic<std::uint64_t> messages_sent;
+extern std::atomic<std::uint64_t> messages_sent, delegated;
 
 // Does the same with one communicator.
 std::string run_ranks(Kind kind, int ranks, const choose::Settings& settings,

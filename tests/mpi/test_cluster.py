@@ -3,6 +3,7 @@ process ids and /dev/shm. Debian's MPICH 4.0 is left out, because it hangs in MP
 Copse."""
 
 import re
+from pathlib import Path
 
 import pytest
 from collectives import EVERY, passed
@@ -10,6 +11,7 @@ from collectives import EVERY, passed
 from copse import flavours, paths
 from copse.cluster import Cluster, NotPermitted
 
+NEIGHBOURS = Path(__file__).with_name("neighbors.c")
 NODES = 4
 RANKS_PER_NODE = 2
 FLAVOURS = ["mpich", "impi", "openmpi"]
@@ -27,9 +29,9 @@ def nodes(tmp_path_factory):
 
 @pytest.fixture
 def launch_over_nodes(run, programs, nodes):
-    def launch(flavour, *arguments, in_turn=RANKS_PER_NODE, timeout=100, **variables):
+    def launch(flavour, *arguments, program=None, in_turn=RANKS_PER_NODE, timeout=100, **variables):
         ours = {"LD_PRELOAD": str(flavour.preload), "COPSE_TRACE": "1", "COPSE_JOIN": "1", **variables}
-        command = nodes.command(flavour, RANKS_PER_NODE, [programs(flavour), *arguments], in_turn=in_turn, variables=ours)
+        command = nodes.command(flavour, RANKS_PER_NODE, [program or programs(flavour), *arguments], in_turn=in_turn, variables=ours)
         return run(command, env=nodes.environment(flavour), timeout=timeout)
 
     return launch
@@ -71,6 +73,43 @@ def test_ranks_dealt_out_to_the_nodes(launch_over_nodes, name):
         done = launch_over_nodes(flavours.find(name), part, *arguments, in_turn=1, timeout=300)
         assert passed(done, part), done.stdout + done.stderr
         assert ran_over_the_wire(done, "allreduce"), done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_neighbours(launch_over_nodes, compile_mpi, name):
+    flavour = flavours.find(name)
+    program = compile_mpi(flavour, NEIGHBOURS.read_text(), "neighbors")
+    for part in ("grid", "graph", "nested"):
+        done = launch_over_nodes(flavour, part, program=program, timeout=300)
+        assert done.returncode == 0 and done.stdout.count("is right") == NODES * RANKS_PER_NODE, done.stdout + done.stderr
+        assert re.search(r"^copse: neighbor_alltoall +one_way get", done.stderr, re.MULTILINE), done.stderr
+
+
+DELEGATED = "barrier=delegated;bcast=delegated;reduce=delegated;allreduce=delegated"
+
+
+def delegates(trace: str) -> bool:
+    return all(re.search(rf"^copse: {call} +delegated ", trace, re.MULTILINE) for call in ("barrier", "broadcast", "reduce", "allreduce"))
+
+
+def test_the_mpi_among_the_leaders(launch_over_nodes):
+    """The leaders of the nodes use the MPI's own collectives."""
+    done = launch_over_nodes(flavours.find("mpich"), "random", 7, 200, COPSE_ALGORITHM=DELEGATED)
+    assert passed(done, "random") and delegates(done.stderr), done.stdout + done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fragment", ["none", "1K"])
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_the_mpi_among_the_leaders_with_every_part(launch_over_nodes, name, fragment):
+    ours = {"COPSE_ALGORITHM": DELEGATED, "COPSE_FRAGMENT": fragment}
+    trace = ""
+    for part, *arguments in (("types",), ("communicators",), ("random", 20261127, 200)):
+        done = launch_over_nodes(flavours.find(name), part, *arguments, timeout=300, **ours)
+        assert passed(done, part), done.stdout + done.stderr
+        trace += done.stderr
+    assert delegates(trace), trace
 
 
 @pytest.mark.full

@@ -91,8 +91,12 @@ ALLREDUCES = re.findall(r"^ALGORITHM\(allreduce, (\w+),", (paths.ROOT / "src/alg
 @pytest.mark.parametrize("ranks", [3, 4, 5])
 @pytest.mark.parametrize("algorithm", ALLREDUCES)
 def test_every_allreduce_gives_all_ranks_the_same_bits(launch, algorithm, ranks):
-    part, helpers = ("started-identical", {"COPSE_COLLECTIVE_PROCESSORS": "1"}) if algorithm == "served" else ("identical", {})
-    done = launch(flavours.find("mpich"), ranks, part, COPSE_ALGORITHM=f"allreduce={algorithm}", COPSE_TRACE="1", **helpers)
+    apart = {
+        "served": ("started-identical", {"COPSE_COLLECTIVE_PROCESSORS": "1"}),
+        "delegated": ("identical", {"COPSE_NODES": "2"}),
+    }
+    part, more = apart.get(algorithm, ("identical", {}))
+    done = launch(flavours.find("mpich"), ranks, part, COPSE_ALGORITHM=f"allreduce={algorithm}", COPSE_TRACE="1", **more)
     assert passed(done, part) and re.search(rf"^copse: allreduce +{algorithm} ", done.stderr, re.MULTILINE), done.stderr
 
 

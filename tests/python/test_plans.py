@@ -30,18 +30,28 @@ PLANS = [
     ("alltoall", "letters", "slot", 3),
     ("permute", "direct", "slot", 3),
 ]
+OVER_THREE_NODES = [("allreduce", "delegated", "slot", 6), ("broadcast", "node_chain", "slot", 6)]
+
+
+def compare(native, plan, form, name, *options):
+    collective, algorithm, carrier, ranks = plan
+    printed = native("verify", f"--{form}", "--collective", collective, "--algorithm", algorithm, "--carrier", carrier,
+                     "--ranks", str(ranks), *options).stdout  # fmt: skip
+    file = FOLDER / f"{collective}-{algorithm}-{carrier}-{name}.{form}.txt"
+    if os.environ.get("GOLDEN") == "write":
+        file.write_text(printed)
+    assert printed == file.read_text(), "if the change is meant, write the files anew: see the docstring of this test"
 
 
 @pytest.mark.parametrize("form", ["text", "program"])
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: "-".join(map(str, plan)))
 def test_plan_is_as_it_was(native, plan, form):
-    collective, algorithm, carrier, ranks = plan
-    printed = native("verify", f"--{form}", "--collective", collective, "--algorithm", algorithm, "--carrier", carrier,
-                     "--ranks", str(ranks)).stdout  # fmt: skip
-    file = FOLDER / f"{collective}-{algorithm}-{carrier}-{ranks}.{form}.txt"
-    if os.environ.get("GOLDEN") == "write":
-        file.write_text(printed)
-    assert printed == file.read_text(), "if the change is meant, write the files anew: see the docstring of this test"
+    compare(native, plan, form, plan[-1])
+
+
+@pytest.mark.parametrize("plan", OVER_THREE_NODES, ids=lambda plan: "-".join(map(str, plan)))
+def test_plan_over_nodes_is_as_it_was(native, plan):
+    compare(native, plan, "text", f"{plan[-1]}-on-3-nodes", "--nodes", "3")
 
 
 @pytest.mark.parametrize(

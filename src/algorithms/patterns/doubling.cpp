@@ -122,19 +122,10 @@ void double_up_over_nodes(Builder& builder, const Request& request, int area, co
   const int release = area + doubling_areas(nodes.size());
   Builder::need_areas(release + 1);
   if (request.rank == nodes.leader_of(request.rank)) {
-    Group leaders = nodes.leaders();
-    std::sort(leaders.begin(), leaders.end());
+    const Group leaders = nodes.leaders_ascending();
     settle(builder, Builder::output(), double_up(builder, Teams::singles(leaders), request.rank, area, mine));
   }
-  const auto& down = request.shared->tree({"below the leader of each node"}, [&] {
-    shape::Tree forest = shape::unlinked(request.ranks, nodes.leaders().front());
-    for (const Group& node : nodes) {
-      const auto leader = std::find(node.begin(), node.end(), nodes.leader_of(node.front())) - node.begin();
-      shape::link(forest, {shape::Form::flat}, node, static_cast<std::size_t>(leader));
-    }
-    return shape::SurveyedTree(std::move(forest));
-  });
-  send_down(builder, down, request.rank, release, Builder::output());
+  send_down(builder, below_leaders(request), request.rank, release, Builder::output());
 }
 
 }  // namespace copse::algorithms

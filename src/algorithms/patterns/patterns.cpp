@@ -25,6 +25,33 @@ void send_down(Builder& builder, const shape::SurveyedTree& tree, int rank, int 
   builder.reclaim(children);
 }
 
+const shape::SurveyedTree& node_trees(Request request, int root) {
+  request.root = root;
+  return request.shared->tree({"machine, each node by itself", {request.radix, request.root}}, [&] {
+    const Groups& nodes = request.shared->groups(topology::Level::node);
+    shape::Tree tree = request.machine_tree(shape::Form::k_nomial);
+    for (int rank = 0; rank < request.ranks; ++rank) {
+      const auto elsewhere = [&](int other) { return nodes.index_of(other) != nodes.index_of(rank); };
+      int& parent = tree.parent[static_cast<std::size_t>(rank)];
+      if (parent != shape::kNoParent && elsewhere(parent)) parent = shape::kNoParent;
+      std::erase_if(tree.children[static_cast<std::size_t>(rank)], elsewhere);
+    }
+    return shape::SurveyedTree(std::move(tree));
+  });
+}
+
+const shape::SurveyedTree& below_leaders(const Request& request) {
+  return request.shared->tree({"below the leader of each node"}, [&] {
+    const Groups& nodes = request.shared->groups(topology::Level::node);
+    shape::Tree forest = shape::unlinked(request.ranks, nodes.leaders().front());
+    for (const Group& node : nodes) {
+      const auto leader = std::find(node.begin(), node.end(), nodes.leader_of(node.front())) - node.begin();
+      shape::link(forest, {shape::Form::flat}, node, static_cast<std::size_t>(leader));
+    }
+    return shape::SurveyedTree(std::move(forest));
+  });
+}
+
 namespace {
 
 // Returns the number of the parent's scratch into which a rank puts its value. Scratch 0 is for what comes over the wire, and

@@ -27,6 +27,11 @@ void combine_up(plan::Builder& builder, const shape::SurveyedTree& tree, int ran
 plan::Operand combine_in_root(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area,
                               std::span<const int> readers, plan::Range range);
 
+// Return trees inside each node, without links between nodes. Those of node_trees() go over the machine's levels. They begin at
+// `root` in its node, and at the leader in any other. Those of below_leaders() are flat and begin at the leaders.
+[[nodiscard]] const shape::SurveyedTree& node_trees(Request request, int root);
+[[nodiscard]] const shape::SurveyedTree& below_leaders(const Request& request);
+
 // Fetches a value to be combined when its turn comes: scratch areas are few, and a wire delivers into them.
 using Fetch = std::function<plan::Operand()>;
 

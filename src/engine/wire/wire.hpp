@@ -5,8 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+
+#include "engine/combine.hpp"
+#include "plan/plan.hpp"
 
 namespace copse::engine {
+
+// A collective of the wire's own among the leaders of the nodes. A message is of `count` elements; what is broadcast is only bytes.
+struct Delegated {
+  plan::Delegation what{};
+  const void* from = nullptr;  // may be `to`
+  void* to = nullptr;
+  std::size_t count = 0, element_bytes = 1;
+  const Combine* combine = nullptr;  // a delegable one
+  int root = -1;
+};
 
 enum class Wired : std::uint8_t { done, pending, failed };
 
@@ -22,6 +36,22 @@ class Wire {
   virtual Wired receive(int peer, int tag) = 0;
   // Tells whether everything sent with the tag up to the ticket may be overwritten.
   virtual Wired drain(int tag, std::uint64_t ticket) = 0;
+  // Makes delegate() ready for these ranks, of which each node has one, in ascending order. Collective over the communicator's
+  // ranks. Returns whether that worked on this rank; the wire may have no collectives of its own.
+  [[nodiscard]] virtual bool gather_leaders(std::span<const int> leaders) {
+    static_cast<void>(leaders);
+    return false;
+  }
+  // Starts a collective among the leaders, of which this rank is one. They all start the same ones in the same order. `to` is the
+  // wire's until collect() says that it is done, and `from` must stay as it is. Returns false if the wire failed.
+  virtual bool delegate(const Delegated& what, int tag, std::uint64_t ticket) {
+    static_cast<void>(what), static_cast<void>(tag), static_cast<void>(ticket);
+    return false;
+  }
+  virtual Wired collect(int tag, std::uint64_t ticket) {
+    static_cast<void>(tag), static_cast<void>(ticket);
+    return Wired::failed;
+  }
   // Expects nothing any more: the memory is the caller's again. The wire is not used after that.
   virtual void abandon() = 0;
 

@@ -1,0 +1,44 @@
+// The MPI's own collectives among the leaders of the nodes, on a communicator that the program never sees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/wire/wire.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+
+// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than processors.
+engine::Wired ask(MPI_Request& request);
+
+class Leaders {
+ public:
+  // Collective over `comm`, whose ranks the leaders are, in ascending order. `rank` is this process's.
+  Leaders(MPI_Comm comm, int rank, std::span<const int> leaders);
+  ~Leaders();  // collective over the leaders, unless the MPI is being finalised
+  Leaders(const Leaders&) = delete;
+  Leaders& operator=(const Leaders&) = delete;
+
+  [[nodiscard]] bool are_ready() const { return ready_; }
+  // As in engine::Wire.
+  bool start(const engine::Delegated& what, int tag, std::uint64_t ticket);
+  engine::Wired collect(int tag, std::uint64_t ticket);
+  void abandon();
+
+ private:
+  struct Started {
+    int tag;
+    std::uint64_t ticket;
+    MPI_Request request;
+  };
+  int start_part(const engine::Delegated& part, int root, MPI_Request& request) const;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;  // on other ranks there is none
+  bool ready_ = false;
+  std::vector<int> leaders_;
+  std::vector<Started> started_;
+};
+
+}  // namespace copse::mpi
