@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -50,7 +51,7 @@ std::vector<std::string> pieces_of(std::string_view text) {
   for (const char c : text) {
     if (c == '(' || c == '[') ++depth;
     if (c == ')' || c == ']') --depth;
-    if (c == ' ' && depth <= 0) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0 && depth <= 0) {  // to hwloc, the end of a line separates, too
       if (!piece.empty()) pieces.push_back(std::exchange(piece, {}));
     } else {
       piece += c;

@@ -246,6 +246,7 @@ TEST(Machine, SaysWhatIsWrongWithADescription) {
   const std::string huge = message_of("package:1000 core:1000 pu:2");
   EXPECT_NE(huge.find("the machine exceeds 16384 processors at 'core:1000'"), std::string::npos) << huge;
   EXPECT_NE(message_of("package:99999999999999999999999 pu:1").find("exceeds 16384"), std::string::npos);
+  EXPECT_NE(message_of("32 444\n3").find("exceeds 16384 processors at '3'"), std::string::npos) << "a line's end separates, too";
   EXPECT_NE(message_of("15151").find("'15151' puts more than 4096 objects side by side"), std::string::npos);
 }
 
