@@ -11,10 +11,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <sstream>
-#include <unordered_map>
 #include <utility>
 
 #include "topology/recorded.hpp"
@@ -195,8 +193,7 @@ class Reader {
     for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) pus.push_back(pu);
     const CpuSet cards = processors_by_network();
     std::vector<std::int32_t> regions;
-    find_nearest_memories();
-    for (hwloc_obj_t pu : pus) regions.push_back(number(Level::numa, nearest_[pu->os_index]));
+    for (hwloc_obj_t pu : pus) regions.push_back(number(Level::numa, nearest_memory(pu)));
     for (hwloc_obj_t nearest : objects_[index(Level::numa)]) machine_.regions_.push_back(region_of(nearest));
     for (std::size_t i = 0; i < pus.size(); ++i) {
       add(pus[i], regions[i]);
@@ -233,29 +230,30 @@ class Reader {
   // Returns the id of an object within its level. Ids follow the order of first appearance.
   std::int32_t number(Level level, hwloc_obj_t object) {
     auto& objects = objects_[index(level)];
-    const auto [found, fresh] = numbers_[index(level)].try_emplace(object, static_cast<std::int32_t>(objects.size()));
-    if (fresh) objects.push_back(object);
-    return found->second;
+    const auto found = std::find(objects.begin(), objects.end(), object);
+    if (found != objects.end()) return static_cast<std::int32_t>(found - objects.begin());
+    objects.push_back(object);
+    return static_cast<std::int32_t>(objects.size() - 1);
   }
 
-  // Finds the memory that defines each processor's region. A region is a set of processors with the same nearest memories.
+  // Finds the memory that defines a processor's region. A region is a set of processors with the same nearest memories.
   // So several of hwloc's NUMA nodes with the same processors form one region, and a memory that is nearest to no
   // processor (a node without processors) forms none. hwloc has at least one NUMA node, and every processor is in one.
-  void find_nearest_memories() {
+  hwloc_obj_t nearest_memory(hwloc_obj_t pu) {
+    hwloc_obj_t nearest = nullptr;
     for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
-      const hwloc_const_bitmap_t with = node->cpuset;
-      for (int processor = hwloc_bitmap_first(with); processor >= 0; processor = hwloc_bitmap_next(with, processor)) {
-        hwloc_obj_t& nearest = nearest_[static_cast<unsigned>(processor)];
-        if (nearest == nullptr || hwloc_bitmap_weight(with) < hwloc_bitmap_weight(nearest->cpuset)) nearest = node;
+      if (!hwloc_bitmap_isset(node->cpuset, pu->os_index)) continue;
+      if (nearest == nullptr || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(nearest->cpuset)) {
+        nearest = node;
       }
-      with_[{hwloc_bitmap_first(with), hwloc_bitmap_weight(with)}].push_back(node);
     }
+    return nearest;
   }
 
   Region region_of(hwloc_obj_t nearest) {
     Region region;
     std::uint64_t bytes = 0;
-    for (hwloc_obj_t node : with_[{hwloc_bitmap_first(nearest->cpuset), hwloc_bitmap_weight(nearest->cpuset)}]) {
+    for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
       if (!hwloc_bitmap_isequal(node->cpuset, nearest->cpuset)) continue;
       region.memories.push_back(node->os_index);
       bytes += node->attr->numanode.local_memory;
@@ -353,9 +351,6 @@ class Reader {
   hwloc_topology_t topology_;
   Machine machine_;
   std::array<std::vector<hwloc_obj_t>, kLevels> objects_;
-  std::array<std::unordered_map<hwloc_obj_t, std::int32_t>, kLevels> numbers_;  // of the objects
-  std::unordered_map<unsigned, hwloc_obj_t> nearest_;  // memory of each processor, by its number
-  std::map<std::pair<int, int>, std::vector<hwloc_obj_t>> with_;  // memories, by the first and the number of their processors
 };
 
 namespace {
