@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,6 +17,7 @@ namespace copse::mpi {
 namespace {
 
 auto& predefined = *new HandleTable<Datatype, 8>;  // at most half full; never destroyed (session.hpp)
+auto& of_type = *new std::map<copse_type, MPI_Datatype>;  // the first of each
 int keyval = 0;                       // the attribute of types that holds their Datatype
 // The communicator for packing. It returns errors, and they become errors of the collective call, which calls the error
 // handler of the call's own communicator.
@@ -88,6 +90,7 @@ void insert(MPI_Datatype handle, Kind kind, copse_type type) {
   known.size = kind == Kind::PAIR ? size : extent;  // padding is not data
   known.dense = known.size == extent;
   predefined.insert(raw_of(handle), known);
+  if (type != COPSE_TYPE_COUNT) of_type.try_emplace(type, handle);
 }
 
 std::unique_ptr<Datatype> examine(MPI_Datatype handle) {
@@ -138,6 +141,11 @@ void prepare_datatypes() {
   real().Type_create_keyval_(never_copy, forget, &keyval, nullptr);
   real().Comm_split_(MPI_COMM_SELF, 0, 0, &quiet);
   real().Comm_set_errhandler_(quiet, MPI_ERRORS_RETURN);
+}
+
+MPI_Datatype datatype_for(copse_type type) {
+  const auto found = of_type.find(type);
+  return found == of_type.end() ? MPI_DATATYPE_NULL : found->second;
 }
 
 void finish_datatypes() { real().Comm_free_(&quiet); }

@@ -39,6 +39,9 @@ void finish_datatypes();
 // the MPI reports its error.
 const Datatype* datatype_of(Raw raw);
 
+// Returns a predefined datatype whose elements are of that type, or MPI_DATATYPE_NULL if the MPI has none.
+MPI_Datatype datatype_for(copse_type type);
+
 namespace detail {
 // Counts the derived types that the program has freed. After each, a remembered handle may belong to another type.
 inline std::atomic<std::uint64_t> types_freed = 0;

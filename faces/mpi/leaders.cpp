@@ -2,9 +2,8 @@
 #include "leaders.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
+#include "datatypes.hpp"
 #include "progress.hpp"
 
 namespace copse::mpi {
@@ -13,24 +12,6 @@ namespace {
 using engine::Delegated;
 using engine::Wired;
 using plan::Delegation;
-
-constexpr std::size_t kPartMax = std::size_t{1} << 30;  // bytes: MPI's counts are int
-
-Raw type_of(copse_type type) {
-  switch (type) {
-    case COPSE_INT8: return raw_of(MPI_INT8_T);
-    case COPSE_INT16: return raw_of(MPI_INT16_T);
-    case COPSE_INT32: return raw_of(MPI_INT32_T);
-    case COPSE_INT64: return raw_of(MPI_INT64_T);
-    case COPSE_UINT8: return raw_of(MPI_UINT8_T);
-    case COPSE_UINT16: return raw_of(MPI_UINT16_T);
-    case COPSE_UINT32: return raw_of(MPI_UINT32_T);
-    case COPSE_UINT64: return raw_of(MPI_UINT64_T);
-    case COPSE_FLOAT: return raw_of(MPI_FLOAT);
-    case COPSE_DOUBLE: return raw_of(MPI_DOUBLE);
-    default: return raw_of(MPI_DATATYPE_NULL);  // such operators are not delegable
-  }
-}
 
 Raw op_of(copse_op op) {
   switch (op) {
@@ -43,12 +24,6 @@ Raw op_of(copse_op op) {
 }
 
 }  // namespace
-
-Wired ask(MPI_Request& request) {
-  int done = 0;
-  if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Wired::failed;
-  return done != 0 ? Wired::done : Wired::pending;
-}
 
 Leaders::Leaders(MPI_Comm comm, int rank, std::span<const int> leaders) : leaders_(leaders.begin(), leaders.end()) {
   const bool leads = std::binary_search(leaders_.begin(), leaders_.end(), rank);
@@ -70,7 +45,7 @@ int Leaders::start_part(const Delegated& part, int root, MPI_Request& request) c
     return real().Ibcast(buffer, count * static_cast<int>(part.element_bytes), raw_of(MPI_BYTE), root, comm, &request);
   }
   const engine::Operation operation = engine::operation_of(part.combine->code);
-  const Raw type = type_of(operation.type), op = op_of(operation.op);
+  const Raw type = raw_of(datatype_for(operation.type)), op = op_of(operation.op);
   const void* const from = part.from == part.to ? MPI_IN_PLACE : part.from;
   if (part.what == Delegation::allreduce) return real().Iallreduce(from, part.to, count, type, op, comm, &request);
   return real().Ireduce(from, part.to, count, type, op, root, comm, &request);
@@ -79,7 +54,7 @@ int Leaders::start_part(const Delegated& part, int root, MPI_Request& request) c
 bool Leaders::start(const Delegated& what, int tag, std::uint64_t ticket) {
   const auto place = std::lower_bound(leaders_.begin(), leaders_.end(), what.root);
   const int root = what.root < 0 ? 0 : static_cast<int>(place - leaders_.begin());
-  const std::size_t most = std::max<std::size_t>(1, kPartMax / std::max<std::size_t>(1, what.element_bytes));
+  const std::size_t most = std::max<std::size_t>(1, kMessageMax / std::max<std::size_t>(1, what.element_bytes));
   Delegated part = what;
   std::size_t done = 0;
   do {
@@ -98,20 +73,10 @@ bool Leaders::start(const Delegated& what, int tag, std::uint64_t ticket) {
 }
 
 Wired Leaders::collect(int tag, std::uint64_t ticket) {
-  const auto meant = [&](const Started& each) { return each.tag == tag && each.ticket == ticket; };
-  for (Started& each : started_)
-    if (meant(each))
-      if (const Wired answer = ask(each.request); answer != Wired::done) return answer;
-  std::erase_if(started_, meant);
-  return Wired::done;
+  return take_ended(started_, [&](const Started& each) { return each.tag == tag && each.ticket == ticket; });
 }
 
 // A collective cannot be cancelled. If a member has died, it may never end.
-void Leaders::abandon() {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (Started& each : started_)
-    while (ask(each.request) == Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  started_.clear();
-}
+void Leaders::abandon() { give_up(started_); }
 
 }  // namespace copse::mpi

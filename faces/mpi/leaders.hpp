@@ -7,11 +7,9 @@
 
 #include "engine/wire/wire.hpp"
 #include "real.hpp"
+#include "underway.hpp"
 
 namespace copse::mpi {
-
-// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than processors.
-engine::Wired ask(MPI_Request& request);
 
 class Leaders {
  public:
@@ -28,11 +26,6 @@ class Leaders {
   void abandon();
 
  private:
-  struct Started {
-    int tag;
-    std::uint64_t ticket;
-    MPI_Request request;
-  };
   int start_part(const engine::Delegated& part, int root, MPI_Request& request) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;  // on other ranks there is none

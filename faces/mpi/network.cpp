@@ -191,7 +191,7 @@ class MpiNetwork final : public communicator::Network {
   [[nodiscard]] engine::Wired has_ended(std::uint64_t ticket) override {
     const std::lock_guard lock(in_mpi);
     if (ticket >= started_.size() || started_[ticket].requests.empty()) return engine::Wired::failed;
-    Started& started = started_[ticket];
+    Access& started = started_[ticket];
     for (MPI_Request& request : started.requests)
       if (const engine::Wired answer = ask(request); answer != engine::Wired::done) return answer;
     started.requests.clear();
@@ -217,22 +217,20 @@ class MpiNetwork final : public communicator::Network {
   }
 
  private:
-  static constexpr std::size_t kMost = std::size_t{1} << 30;  // bytes at a time: MPI's counts are int
-
   template <class Move>
   static bool in_pieces(std::size_t bytes, const Move& move) {
-    for (std::size_t at = 0; at < bytes; at += kMost)
-      if (move(at, static_cast<int>(std::min(kMost, bytes - at))) != MPI_SUCCESS) return false;
+    for (std::size_t at = 0; at < bytes; at += kMessageMax)
+      if (move(at, static_cast<int>(std::min(kMessageMax, bytes - at))) != MPI_SUCCESS) return false;
     return true;
   }
 
-  struct Started {
+  struct Access {
     int process;
     bool puts;
     std::vector<MPI_Request> requests;  // none: it has ended
   };
   template <class Move>
-  bool start(Started started, std::size_t bytes, std::uint64_t& ticket, const Move& move) {
+  bool start(Access started, std::size_t bytes, std::uint64_t& ticket, const Move& move) {
     const std::lock_guard lock(in_mpi);
     const bool works = in_pieces(
         bytes, [&](std::size_t from, int count) { return move(from, count, &started.requests.emplace_back(MPI_REQUEST_NULL)); });
@@ -272,7 +270,7 @@ class MpiNetwork final : public communicator::Network {
   int rank_ = 0, ranks_ = 1, tags_ = 0;
   bool serves_threads_ = false, busy_ = false;
   std::jthread asking_;  // while memory is exposed
-  std::vector<Started> started_;  // by ticket
+  std::vector<Access> started_;  // by ticket
   std::vector<std::uint64_t> free_;  // tickets
 };
 

@@ -2,17 +2,9 @@
 #include "wire.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace copse::mpi {
-namespace {
-
 using engine::Wired;
-
-constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // MPI's counts are int
-
-}  // namespace
 
 bool MessageWire::send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) {
   const auto* from = static_cast<const char*>(data);
@@ -59,22 +51,14 @@ Wired MessageWire::receive(int peer, int tag) {
 }
 
 Wired MessageWire::drain(int tag, std::uint64_t ticket) {
-  const auto meant = [&](const Sending& sending) { return sending.tag == tag && sending.ticket <= ticket; };
-  for (Sending& sending : sending_)
-    if (meant(sending))
-      if (const Wired answer = ask(sending.request); answer != Wired::done) return answer;
-  std::erase_if(sending_, meant);
-  return Wired::done;
+  return take_ended(sending_, [&](const Started& each) { return each.tag == tag && each.ticket <= ticket; });
 }
 
-// A message that was on its way when its receive was cancelled still comes. The peer may have died, so this does not wait for ever.
+// A message that was on its way when its receive was cancelled still comes.
 void MessageWire::abandon() {
   spoil();
   for (Expected& each : expected_) real().Cancel(&each.request);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (Expected& each : expected_)
-    while (ask(each.request) == Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  expected_.clear();
+  give_up(expected_);
 }
 
 // To a stream that is spoiled a message may still come. So no other wire gets it.

@@ -10,6 +10,7 @@
 #include "hidden.hpp"
 #include "leaders.hpp"
 #include "real.hpp"
+#include "underway.hpp"
 
 namespace copse::mpi {
 
@@ -37,17 +38,12 @@ class MessageWire : public engine::Wire {
 
  private:
   MPI_Comm comm_;
-  struct Sending {
-    int tag;
-    std::uint64_t ticket;
-    MPI_Request request;
-  };
   struct Expected {  // a message, or a part of one that is too large for the MPI
     int peer, tag;
     bool more;  // the next one is of the same message
     MPI_Request request;
   };
-  std::vector<Sending> sending_;
+  std::vector<Started> sending_;
   std::vector<Expected> expected_;  // in their order
 };
 

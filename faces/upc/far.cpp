@@ -59,30 +59,35 @@ void write(const Thread& thread, const char* function, upc_shared to, const void
   must_work(segment.network()->put(from, target.process, target.at, bytes), thread, function, to.thread);
 }
 
-upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
-  const Segment& segment = *thread.segment;
-  if (bytes == 0 || segment.is_here(from.thread)) {
-    read(thread, function, to, from, bytes);
-    return UPC_COMPLETE_HANDLE;
-  }
-  must_be_thread(thread, function, from);
-  const Target target = target_of(segment, from);
+namespace {
+
+// Starts a transfer with another node. start(network, target, ticket) asks the network for it.
+template <class Start>
+upc_handle_t started(const Thread& thread, const char* function, upc_shared there, const Start& start) {
+  must_be_thread(thread, function, there);
   std::uint64_t ticket = 0;
-  must_work(segment.network()->start_get(to, target.process, target.at, bytes, ticket), thread, function, from.thread);
+  must_work(start(*thread.segment->network(), target_of(*thread.segment, there), ticket), thread, function, there.thread);
   return static_cast<upc_handle_t>(ticket + 1);
 }
 
+}  // namespace
+
+upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
+  if (bytes > 0 && !thread.segment->is_here(from.thread))
+    return started(thread, function, from, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
+      return network.start_get(to, target.process, target.at, bytes, ticket);
+    });
+  read(thread, function, to, from, bytes);
+  return UPC_COMPLETE_HANDLE;
+}
+
 upc_handle_t start_write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes) {
-  const Segment& segment = *thread.segment;
-  if (bytes == 0 || segment.is_here(to.thread)) {
-    write(thread, function, to, from, bytes);
-    return UPC_COMPLETE_HANDLE;
-  }
-  must_be_thread(thread, function, to);
-  const Target target = target_of(segment, to);
-  std::uint64_t ticket = 0;
-  must_work(segment.network()->start_put(from, target.process, target.at, bytes, ticket), thread, function, to.thread);
-  return static_cast<upc_handle_t>(ticket + 1);
+  if (bytes > 0 && !thread.segment->is_here(to.thread))
+    return started(thread, function, to, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
+      return network.start_put(from, target.process, target.at, bytes, ticket);
+    });
+  write(thread, function, to, from, bytes);
+  return UPC_COMPLETE_HANDLE;
 }
 
 bool has_ended(const Thread& thread, const char* function, upc_handle_t handle) {

@@ -5,6 +5,7 @@
 // Cost: a + d n b for short blocks to and from d neighbours; 2 a + d n b for long ones
 // Wins: wherever all buffers can be reached
 #include <algorithm>
+#include <span>
 
 #include "algorithms/patterns/patterns.hpp"
 
@@ -12,18 +13,18 @@ namespace copse::algorithms {
 
 namespace {
 
-// Returns how many blocks a giver has for ranks of its own node before that for `rank`, which is one of them.
-std::uint32_t ridden_before(const Request& request, int giver, int rank) {
-  const Groups& nodes = request.shared->groups(topology::Level::node);
-  const auto before = [&](int taker) { return taker < rank && nodes.index_of(taker) == nodes.index_of(giver); };
-  const std::vector<int>& takers = request.graph->takers_of(giver);
-  return static_cast<std::uint32_t>(std::count_if(takers.begin(), takers.end(), before));
+using plan::Builder;
+
+// Returns how many blocks a giver of this node has for ranks of the node before that for this rank.
+std::uint32_t ridden_before(const Builder& builder, const Request& request, const Graph::Giver& giver) {
+  const auto before = std::span(request.graph->takers_of(giver.rank)).first(static_cast<std::size_t>(giver.number));
+  return static_cast<std::uint32_t>(
+      std::count_if(before.begin(), before.end(), [&](int taker) { return builder.shares_memory_with(taker); }));
 }
 
 }  // namespace
 
 plan::Plan neighbor_alltoall_one_way(const Request& request) {
-  using plan::Builder;
   Builder builder = request.builder();
   const int rank = request.rank;
   builder.pack(static_cast<std::uint32_t>(request.ranks));
@@ -44,7 +45,7 @@ plan::Plan neighbor_alltoall_one_way(const Request& request) {
   const plan::Range own = request.pair(rank, rank);
   if (request.graph->has_edge(rank, rank)) builder.copy(Builder::output(own), Builder::input(own));
   for (const Graph::Giver& giver : request.givers()) {
-    const std::uint32_t number = builder.shares_memory_with(giver.rank) ? ridden_before(request, giver.rank, rank) : 0;
+    const std::uint32_t number = builder.shares_memory_with(giver.rank) ? ridden_before(builder, request, giver) : 0;
     builder.take_ride(giver.rank, request.pair(giver.rank, rank), number);
   }
   return builder.finish();

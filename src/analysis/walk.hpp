@@ -177,7 +177,7 @@ class Walk {
   struct Meeting {
     std::vector<Delegated> members;
     std::vector<Mark> marks;
-    std::size_t joined = 0, left = 0;
+    std::size_t left = 0;  // members that have collected
   };
   struct Joined {
     int first_member;
@@ -619,7 +619,6 @@ void Walk<Reader>::delegate(Rank& me, const Moment& now) {
   meeting.members[joined.place] = {now, delegations_++};
   reader_.delegates(now, meeting.members[joined.place].number);
   meeting.marks[joined.place] = reader_.gives(now);
-  ++meeting.joined;
   me.delegated.push_back(joined);
 }
 

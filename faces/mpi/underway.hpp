@@ -1,0 +1,49 @@
+// Requests of the MPI that are under way for a wire.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "engine/wire/wire.hpp"
+#include "real.hpp"
+
+namespace copse::mpi {
+
+inline constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // bytes at a time: MPI's counts are int
+
+// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than processors.
+inline engine::Wired ask(MPI_Request& request) {
+  int done = 0;
+  if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return engine::Wired::failed;
+  return done != 0 ? engine::Wired::done : engine::Wired::pending;
+}
+
+struct Started {
+  int tag;
+  std::uint64_t ticket;
+  MPI_Request request;
+};
+
+// Forgets those that are meant, once all of them have ended.
+template <class Meant>
+engine::Wired take_ended(std::vector<Started>& all, const Meant& meant) {
+  for (Started& each : all)
+    if (meant(each))
+      if (const engine::Wired answer = ask(each.request); answer != engine::Wired::done) return answer;
+  std::erase_if(all, meant);
+  return engine::Wired::done;
+}
+
+// Waits a second at most for all of them, because a peer may have died, and forgets them.
+template <class Request>
+void give_up(std::vector<Request>& all) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (Request& each : all)
+    while (ask(each.request) == engine::Wired::pending && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  all.clear();
+}
+
+}  // namespace copse::mpi
