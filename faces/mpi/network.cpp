@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "exports.hpp"
+#include "report.hpp"
 #include "wire.hpp"
 
 namespace copse::mpi {
@@ -211,10 +212,7 @@ class MpiNetwork final : public communicator::Network {
            mpi_.Win_flush(process, window_) == MPI_SUCCESS;
   }
 
-  [[noreturn]] void abort(int status) override {
-    real().Abort_(MPI_COMM_WORLD, status);
-    std::_Exit(status);
-  }
+  [[noreturn]] void abort(int status) override { abort_all(status); }
 
  private:
   template <class Move>

@@ -3,6 +3,8 @@
 
 #include <cxxabi.h>
 
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,10 +102,13 @@ void print(int ranks) {
     std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
 }
 
-[[noreturn]] void abort_all() {
-  usleep(100'000);  // on an abort MPICH's launcher may drop output that it has not yet forwarded
-  real().Abort_(MPI_COMM_WORLD, 1);
-  std::_Exit(1);  // MPI_Abort does not return, but its declaration does not say so
+// Waits, for a few seconds at most, until the launcher has read what this rank has written.
+void wait_until_read(int descriptor) {
+  constexpr int kPolls = 3000;
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  int unread = 0;
+  for (int poll = 0; poll < kPolls && ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0; ++poll) usleep(1000);
 }
 
 void say(const CommState& state, std::string_view call, std::string_view why) {
@@ -201,9 +206,18 @@ void print_report() {
   print(ranks);
 }
 
+// On an abort MPICH's launcher drops output that it has not yet forwarded.
+void abort_all(int status) {
+  std::fflush(stdout);
+  wait_until_read(STDOUT_FILENO);
+  wait_until_read(STDERR_FILENO);
+  real().Abort_(MPI_COMM_WORLD, status);
+  std::_Exit(status);  // MPI_Abort does not return, but its declaration does not say so
+}
+
 void give_up(const CommState& state, std::string_view call, std::string_view why) {
   say(state, call, why);
-  abort_all();
+  abort_all(1);
 }
 
 void give_up(const char* call, const std::exception* error) {
@@ -214,7 +228,7 @@ void give_up(const char* call, const std::exception* error) {
   const char* why = memory ? "this rank has no memory left" : error == nullptr ? "an exception of an unknown kind" : error->what();
   if (initialised != 0) {
     std::fprintf(stderr, "copse: rank %d: %s: %s\n", rank, call, why);
-    abort_all();
+    abort_all(1);
   }
   std::fprintf(stderr, "copse: %s: %s\n", call, why);
   // An exit would not do: before MPI_Init, MPICH's launcher lets the other ranks wait for a rank that has exited.
@@ -240,7 +254,7 @@ void give_up_together(const CommState& state, std::string_view call, std::string
   } else {
     sleep(1);  // rank 0 ends the program within this time
   }
-  abort_all();
+  abort_all(1);
 }
 
 }  // namespace copse::mpi

@@ -27,6 +27,8 @@ void note_resources();
 // Collective over the world. Merges all ranks' traces on rank 0, which prints them.
 void print_report();
 
+// Ends the program on all ranks, once the launcher has what this rank has printed.
+[[noreturn]] void abort_all(int status);
 // Prints one line and ends the program, because a call cannot go on.
 [[noreturn]] void give_up(const CommState& state, std::string_view call, std::string_view why);
 // The same for an exception where no communicator is at hand; usually memory has run out. A null `error` is an
