@@ -17,6 +17,8 @@ using plan::Builder;
 using plan::Operand;
 using plan::Range;
 
+constexpr int kFirstRound = 2;  // area of what goes between nodes in the first round
+
 // The bundles between nodes. The blocks of a bundle are numbered from 0 on, in their order.
 class Bundles {
  public:
@@ -24,6 +26,11 @@ class Bundles {
       : request_(request), nodes_(request.shared->groups(topology::Level::node)), count_(static_cast<int>(nodes_.size())) {}
 
   [[nodiscard]] int nodes() const { return count_; }
+  [[nodiscard]] int rounds() const {
+    int rounds = 0;
+    for (int step = 1; step < count_; step *= request_.radix) ++rounds;
+    return rounds;
+  }
   [[nodiscard]] int leader(int node) const { return nodes_.leaders()[index(node)]; }
   [[nodiscard]] const Group& ranks_of(int node) const { return nodes_[index(node)]; }
   [[nodiscard]] int node_of(int rank) const { return static_cast<int>(nodes_.index_of(rank)); }
@@ -97,7 +104,9 @@ void travel(Builder& builder, const Request& request, const Bundles& bundles,
                    run.from == request.rank ? Builder::input(run.blocks) : builder.take_part(0, run.from, run.blocks, place));
     }
   }
-  for (int step = 1; step < nodes; step *= request.radix) {
+  // Each round has an area of its own. What a bundle overwrites was sent in an earlier round, and has arrived when the messages of
+  // that round have. Waiting for all that was sent so far would be waiting for ranks that wait as well.
+  for (int step = 1, area = kFirstRound; step < nodes; step *= request.radix, ++area) {
     const int next = step * request.radix;
     for (int ahead = step; ahead < std::min(next, nodes); ahead += step) {
       std::vector<Operand> values;
@@ -107,7 +116,7 @@ void travel(Builder& builder, const Request& request, const Bundles& bundles,
         for (const Bundles::Run& run : bundles.runs(here - gone, here - gone + distance))
           values.push_back(held(distance, hops_of(gone), run));
       }
-      builder.post(2, std::vector<int>(values.size(), bundles.leader(here + ahead)), values);
+      builder.post(area, std::vector<int>(values.size(), bundles.leader(here + ahead)), values);
     }
     for (int behind = step; behind < std::min(next, nodes); behind += step) {
       for (int distance = behind; distance < nodes; ++distance) {
@@ -116,7 +125,7 @@ void travel(Builder& builder, const Request& request, const Bundles& bundles,
         for (const Bundles::Run& run : bundles.runs(here - gone, here - gone + distance)) {
           const Operand home = gone == distance ? arrived(run.blocks, bundles.from_behind(here, distance - 1) + run.at)
                                                 : held(distance, hops_of(gone), run);
-          static_cast<void>(builder.take(2, bundles.leader(here - behind), Builder::input(run.blocks), home));
+          static_cast<void>(builder.take(area, bundles.leader(here - behind), Builder::input(run.blocks), home));
         }
       }
     }
@@ -158,6 +167,7 @@ plan::Plan alltoall_prop(const Request& request) {
   for (const int other : request.others())
     if (builder.shares_memory_with(other)) others.push_back(other);
   builder.pack(alltoall_prop_pack(request));
+  Builder::need_areas(kFirstRound + bundles.rounds());
   if (bundles.nodes() > 1) builder.give_from_scratch();
 
   builder.loop();

@@ -17,7 +17,7 @@ using topology::Machine;
 namespace {
 
 constexpr int kRadices[] = {2, 3, 4, 8};
-constexpr int kMostNodes = 3;
+constexpr int kNodes[] = {1, 2, 3, 9};  // 9: what goes from node to node in rounds is passed on several times
 constexpr int kAllPermuted = 4;          // ranks of which all permutations are tried
 constexpr std::uint64_t kPermutations = 16;  // of more
 constexpr std::uint64_t kGraphs = 16;
@@ -43,7 +43,7 @@ topology::Placement make_placement(int layout, const Machine& machine, int nodes
   // The network is next to the last region of each node, so that its leader need not be its first rank.
   const auto last = static_cast<std::int32_t>(machine.regions().size()) - 1,
              stride = static_cast<std::int32_t>(machine.processors().size());
-  for (topology::Place& place : places) place.by_network = last > 0 && place.at(Level::numa) % stride == last;
+  for (topology::Place& place : places) place.by_network = last > 0 && place.at(Level::numa) % stride == last ? 1 : 0;
   return places;
 }
 
@@ -205,7 +205,8 @@ bool differs(const Variant& variant, int other_radix) {
 
 Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
     : row_(row), ranks_(ranks), only_(only), machines_(only != nullptr ? 1 : machines().size()),
-      nodes_(static_cast<std::uint64_t>(std::min(ranks, kMostNodes))), roots_(roots_of(row.collective, ranks)),
+      nodes_(static_cast<std::uint64_t>(std::upper_bound(std::begin(kNodes), std::end(kNodes), ranks) - std::begin(kNodes))),
+      roots_(roots_of(row.collective, ranks)),
       others_(nodes_ * machines_ * kLayouts * std::size(kRadices) * (row.served() ? kHelperChoices : 1)), size_(others_ * roots_) {
   // Steps of the golden ratio of the whole cover it evenly (Weyl). A step that has no factor in common with the size comes
   // everywhere.
@@ -236,7 +237,7 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   const auto layout = static_cast<int>(digit(kLayouts));
   const std::uint64_t which = digit(machines_);
   const Machine& machine = only_ != nullptr ? *only_ : machines()[which];
-  const int nodes = static_cast<int>(rest) + 1;
+  const int nodes = kNodes[rest];
   variant.places = std::make_shared<topology::Placement>(make_placement(layout, machine, nodes, ranks_));
   variant.placement = std::string(layout_name(layout)) + " on " + (nodes > 1 ? std::to_string(nodes) + " x " : "") + machine.name();
   if (nodes > 1)
@@ -262,7 +263,9 @@ std::vector<Variant> Combinations::with_radix(int radix) const {
 std::string Combinations::placements(const Machine* only) {
   std::string text;
   for (int layout = 0; layout < kLayouts; ++layout) text.append(layout > 0 ? ", " : "").append(layout_name(layout));
-  text.append(" on 1 to ").append(std::to_string(kMostNodes)).append(" nodes of ");
+  text.append(" on ");
+  for (const int nodes : kNodes) text.append(nodes > 1 ? ", " : "").append(std::to_string(nodes));
+  text.append(" nodes of ");
   if (only != nullptr) return text.append(only->name());
   for (const Machine& machine : machines()) text.append(&machine > machines().data() ? ", " : "").append(machine.name());
   return text;

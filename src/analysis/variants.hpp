@@ -1,9 +1,9 @@
 // Variants: the sets of plans that a row of the registry is proved on.
 //
 // A variant is one set of plans: row, ranks, helpers, root, carrier, radix and placement. The placements are block, cyclic and
-// random ones on one to three nodes of every recorded machine. There are many combinations. They are visited in an order of which
-// every beginning is a fair sample. The order is different for each row and number of ranks, and its first P combinations have
-// every root.
+// random ones on one, two, three and nine nodes of every recorded machine. There are many combinations. They are visited in an
+// order of which every beginning is a fair sample. The order is different for each row and number of ranks, and its first P
+// combinations have every root.
 #pragma once
 
 #include <cstdint>
