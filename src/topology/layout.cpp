@@ -96,7 +96,7 @@ Placement place_observed(std::span<const Observation> observations) {
   placement.reserve(observations.size());
   for (const Observation& observation : observations) {
     Place place;
-    place.by_network = observation.local.by_network;
+    place.by_network = observation.local.by_network != 0 ? 1 : 0;
     for (std::size_t level = 0; level < kLevels; ++level) {
       const std::int32_t local = observation.local.id[level];
       if (local == kNotConfined) {

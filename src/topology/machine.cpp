@@ -197,7 +197,7 @@ class Reader {
     for (hwloc_obj_t nearest : objects_[index(Level::numa)]) machine_.regions_.push_back(region_of(nearest));
     for (std::size_t i = 0; i < pus.size(); ++i) {
       add(pus[i], regions[i]);
-      machine_.processors_.back().place.by_network = std::binary_search(cards.begin(), cards.end(), pus[i]->os_index);
+      machine_.processors_.back().place.by_network = std::binary_search(cards.begin(), cards.end(), pus[i]->os_index) ? 1 : 0;
     }
     for (const Level level : kAllLevels) {
       machine_.counts_[index(level)] = static_cast<int>(objects_[index(level)].size());
@@ -432,7 +432,7 @@ Place Machine::place_of(std::span<const unsigned> cpus) const {
     for (std::size_t level = 0; level < kLevels; ++level) {
       if (place.id[level] != processor.place.id[level]) place.id[level] = kNotConfined;
     }
-    place.by_network = place.by_network && processor.place.by_network;
+    place.by_network &= processor.place.by_network;
   }
   return place;
 }

@@ -34,8 +34,8 @@ inline constexpr std::int32_t kNotConfined = -1;
 struct Place {
   std::array<std::int32_t, kLevels> id{};
   // Whether all processors of the rank are next to a network card, where not all processors of the node are. False if this is not
-  // known.
-  bool by_network = false;
+  // known. An integer, because the places of other ranks come as bytes, and a bool must be 0 or 1.
+  std::uint8_t by_network = 0;
 
   [[nodiscard]] std::int32_t at(Level level) const { return id[static_cast<std::size_t>(level)]; }
   std::int32_t& at(Level level) { return id[static_cast<std::size_t>(level)]; }

@@ -125,11 +125,17 @@ TEST(Rules, ADecisionHoldsForAllTheSizesThatItNames) {
   }
 }
 
+bool is_first_of_its_collective(const algorithms::Algorithm& row) {
+  return &row == algorithms::all().data() || (&row - 1)->collective != row.collective;
+}
+
 // A message that is cut fits in a slot, for elements of any size.
 TEST(Rules, WhatIsCutFits) {
   for (const choose::Situation& situation : situations()) {
     for (const algorithms::Algorithm& row : algorithms::all()) {
       for (const bool by_user : {false, true}) {
+        // Without the user's word all algorithms of a collective are one case, and with it the reach does not matter.
+        if (by_user ? situation.numa || situation.addressable || situation.direct : !is_first_of_its_collective(row)) continue;
         choose::Settings settings;
         if (by_user) settings.forced.push_back({row.collective, &row, plan::Carrier::slot, {}});
         for (const std::size_t element : {std::size_t{1}, std::size_t{12}, std::size_t{5000}, choose::kLargestSlot}) {

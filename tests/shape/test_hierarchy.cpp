@@ -174,7 +174,7 @@ TEST(Hierarchy, WorksForRanksHeldInRegions) {
 // A node is entered at the rank next to its network card, from wherever the root is (NUMACol 4.1).
 TEST(Hierarchy, EntersNodesNextToTheNetwork) {
   Placement placement = place_block(Machine::from("magny-cours"), 3, 24);
-  for (const std::size_t rank : {5, 7, 13, 22}) placement[rank].by_network = true;
+  for (const std::size_t rank : {5, 7, 13, 22}) placement[rank].by_network = 1;
   for (int root = 0; root < 24; ++root) {
     const Tree tree = make_tree(numacol(kBinomial), placement, root);
     EXPECT_TRUE(preserves_rank_order(tree)) << root;
