@@ -185,7 +185,7 @@ bool Clock::pauses(const Moment& now) { return ranks_[at(now.rank)].moving; }
 // Goes to the next time at which a movement begins to share what it passes, or ends.
 bool Clock::idles() {
   while (!starts_.empty() || !flows_.empty()) {
-    if (!starts_.empty() && starts_.top().time <= flows_.next_end()) {
+    if (!starts_.empty() && (starts_.top().time <= flows_.now() || starts_.top().time <= flows_.next_end())) {
       Start start = starts_.top();
       starts_.pop();
       Movement& movement = start.movement;

@@ -24,8 +24,13 @@ class Flows {
   // Starts a flow at time `now`, which must not lie before that of an earlier call. `most` is its own rate.
   void start(double now, int flow, double bytes, double most, std::vector<std::size_t> resources, Together together = {-1, {}});
 
+  // The time of the last start or end. What would have ended since then is still there.
+  [[nodiscard]] double now() const { return now_; }
   // The time at which the next flow ends; infinity without one.
-  [[nodiscard]] double next_end() const { return next_end_; }
+  [[nodiscard]] double next_end() {
+    if (changed_) find_next_end();
+    return next_end_;
+  }
   // Goes to that time, and removes the flow. Returns it.
   int end_next();
 
@@ -39,18 +44,26 @@ class Flows {
     Together together;
   };
 
-  [[nodiscard]] double possible(const Flow& flow) const;
+  [[nodiscard]] bool is_bound_by(const Flow& flow, double rate) const;
+  void ask_for(const std::vector<std::size_t>& resources);
   void take(const std::vector<std::size_t>& resources, double rate);
   void go_to(double now);
   void share();
+  void find_next_end();
 
   std::vector<double> capacities_;
   std::vector<Flow> active_;
   double now_ = 0, next_end_;
+  bool changed_ = false;  // since next_end_ was found; several flows may start or end at one time
+  bool shared_ = true;    // the rates are those of the flows that are active
   std::size_t first_to_end_ = 0;
-  std::vector<double> left_;          // of each resource, while they are shared out
-  std::vector<std::size_t> sharers_;  // flows or groups without a rate yet
-  std::vector<std::size_t> members_;  // of each group, those without a rate yet
+  struct Sharing {  // while resources are shared out
+    std::vector<Flow*> without;        // flows that have no rate yet
+    std::vector<std::size_t> wanted;   // resources that some flow passes
+    std::vector<double> left, fair;    // of each resource: what nobody has yet, and a sharer's part of that
+    std::vector<std::size_t> sharers;  // of each resource: flows or groups that have no rate yet
+    std::vector<std::size_t> members;  // of each group: flows that have no rate yet
+  } sharing_;
 };
 
 }  // namespace copse::price
