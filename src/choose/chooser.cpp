@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "choose/recorded.hpp"
 #include "choose/table.hpp"
 
 namespace copse::choose {
@@ -62,7 +63,7 @@ algorithms::Footprint footprint_of(const Situation& situation, const Decision& d
   return decision.algorithm->footprint(request_for(situation, decision));
 }
 
-// Returns the size up to which values ride. A value rides as long as the rules would not have its blocks read or written where
+// Returns the size up to which values ride. A value rides as long as rules.def would not have its blocks read or written where
 // they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
 // packed ride together.
 std::size_t longest_ride(const Situation& situation, Collective collective, std::uint32_t pack) {
@@ -107,31 +108,35 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
   });
 }
 
-// Returns the decision of the first row of the table that applies and can run the call, or that of the built-in rules. A row of the
-// MPI's own collective is kept in mind: what would run here without it is needed for calls that cannot be passed on.
+// Returns the decision of the first row of the table that applies and can run the call. After the table come the rows of the
+// machine that is most like this one, and then the built-in rules. A row of the MPI's own collective is kept in mind: what would
+// run here without it is needed for calls that cannot be passed on.
 Decision by_table(const Table* table, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   Decision decision;
   const Facts facts = facts_of(situation, collective, needs);
   const Rule* outside = nullptr;
-  for (std::size_t i = 0; table != nullptr && i < table->rules.size(); ++i) {
-    const Rule& rule = table->rules[i];
-    if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
-    if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
-    if (rule.algorithm == kByMpi) {
-      if (outside == nullptr) outside = &rule;
-      continue;
+  const auto find_in = [&](std::span<const Rule> rules) {
+    for (const Rule& rule : rules) {
+      if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
+      if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
+      if (rule.algorithm == kByMpi) {
+        if (outside == nullptr) outside = &rule;
+        continue;
+      }
+      Decision tried = decision;
+      follow(tried, rule, situation);
+      const bool runs = (!needs.strict || tried.algorithm->strict()) && settle(tried, situation, bytes, needs) &&
+                        tried.algorithm->refusal(request_for(situation, tried)).empty();
+      decision.from = tried.from;
+      decision.to = tried.to;
+      if (!runs) continue;
+      decision = tried;
+      return true;
     }
-    Decision tried = decision;
-    follow(tried, rule, situation);
-    const bool runs = (!needs.strict || tried.algorithm->strict()) && settle(tried, situation, bytes, needs) &&
-                      tried.algorithm->refusal(request_for(situation, tried)).empty();
-    decision.from = tried.from;
-    decision.to = tried.to;
-    if (!runs) continue;
-    decision = tried;
-    break;
-  }
-  if (decision.algorithm == nullptr) decision = by_rule(situation, collective, bytes, needs, decision);
+    return false;
+  };
+  if (!(table != nullptr && find_in(table->rules)) && !find_in(recorded_rules(situation.like)))
+    decision = by_rule(situation, collective, bytes, needs, decision);
   if (outside == nullptr) return decision;
   decision.outside = true;
   decision.rule = outside;
@@ -258,7 +263,7 @@ std::vector<Decision> by_size_class(const Settings& settings, const Situation& s
 std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits) {
   constexpr std::size_t kMost = 8;
   std::vector<Decision> result{chosen};
-  if (chosen.forced || chosen.outside || chosen.rule->file != rules().front().file) return result;
+  if (chosen.forced || chosen.outside || !is_of_ours(*chosen.rule)) return result;
   const Collective collective = chosen.algorithm->collective;
   // Two operands in the order of the ranks are combined in one way only. The other way round, the bits may be others: MAX of 0 and
   // -0.
@@ -279,16 +284,21 @@ std::vector<Decision> ways(const Situation& situation, const Decision& chosen, N
     if (same_bits && !in_order && !are_cut_alike(way, chosen)) return;
     result.push_back(way);
   };
+  const auto add_by = [&](const Rule& rule) {
+    Decision way = chosen;
+    follow(way, rule, situation);
+    add(way);
+  };
+  add_by(*by_rule(situation, collective, chosen.from, needs).rule);
   for (int carrier = 0; carrier < plan::kCarriers; ++carrier) {
     Decision way = chosen;
     way.carrier = static_cast<Carrier>(carrier);
     add(way);
   }
-  for (const Rule& rule : rules()) {
-    if (rule.collective != collective || !rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) continue;
-    Decision way = chosen;
-    follow(way, rule, situation);
-    add(way);
+  for (const std::span<const Rule> some : {rules(), recorded_rules(situation.like)}) {
+    for (const Rule& rule : some) {
+      if (rule.collective == collective && rule.ranks.hold(static_cast<std::size_t>(situation.ranks))) add_by(rule);
+    }
   }
   // Where ranks take turns, a rank that waits in the MPI may keep its processor for whole time slices.
   if (situation.mpi && !same_bits && !situation.oversubscribed) {

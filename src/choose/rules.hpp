@@ -1,5 +1,5 @@
 // The choice as data: a rule says what runs in one case. The first rule that applies to a call decides. The built-in rules are the
-// rows of rules.def. Those of a tuning table (table.hpp) come before them.
+// rows of rules.def. Those of a tuning table (table.hpp), and then those by price (recorded.hpp), come before them.
 #pragma once
 
 #include <cstddef>

@@ -13,6 +13,7 @@ struct CopyCosts {
   float write = 1, read = 1, kernel = 0.7F;
 };
 
+// Many fields: what ranks know about themselves, as plain data.
 struct Situation {
   int ranks = 1;
   int nodes = 1;
@@ -25,6 +26,7 @@ struct Situation {
   bool numa = false;            // ranks sit in more than one NUMA region of some node
   bool mpi = false;             // the MPI's own collectives can make blocking calls instead of Copse
   bool delegates = false;       // the leaders of the nodes can use the MPI's own collectives
+  int like = -1;                // the recorded machine that this one is most like (recorded.hpp); negative: none
   const topology::Placement* places = nullptr;  // one per rank, if known
 };
 

@@ -8,12 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "choose/recorded.hpp"
 #include "choose/table.hpp"
 #include "cli/helpers_table.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"
 #include "cli/scene.hpp"
+#include "topology/layout.hpp"
+#include "topology/machine.hpp"
 
 namespace copse::cli {
 namespace {
@@ -27,7 +30,8 @@ constexpr const char* kHelp =
     "a machine, what the three cheapest other ways would (copse price lists all), and whether helpers\n"
     "(copse run --collective-processors) would pay.\n"
     "  --machine M      the machine, as for copse price: recorded, or machine.json. The ranks fill it, which says whether\n"
-    "                   they take turns or sit in several regions. By default, they sit as the options say on epyc or grace\n"
+    "                   they take turns or sit in several regions. By default, they sit as the options say on epyc or grace,\n"
+    "                   and the rules by price are those of the recorded machine that is most like this one\n"
     "  -n, --ranks N    default 8\n"
     "  --nodes N        default 1; the ranks fill them in blocks\n"
     "  --reach R        staged (common memory only), kernel (the default), or direct (threads, the shared heap)\n"
@@ -105,6 +109,18 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
+// Returns the recorded machine that counts: the one that is most like the user's, or like this one. Of several nodes, nothing but the
+// number of nodes and ranks matters.
+int like_which(const Query& query) {
+  const choose::Situation& situation = query.situation;
+  if (situation.oversubscribed) return choose::kLikeNone;
+  if (!query.machine.empty() || situation.nodes > 1) return choose::most_like(query.places);
+  const std::string& described = query.settings.topology;
+  const auto machine = described.empty() ? topology::Machine::discover() : topology::Machine::from(described);
+  const auto cores = static_cast<int>(machine.cores().size());
+  return situation.ranks > cores ? choose::kLikeNone : choose::most_like(topology::place_block(machine, 1, situation.ranks));
+}
+
 // The decision for a range of sizes. The answer for a single size also has the cut.
 struct Answer {
   choose::Decision decision;
@@ -150,7 +166,7 @@ struct Answer {
 // What an answer costs by the price, and what the next ways would.
 struct Prices {
   std::string machine, seats;  // where
-  std::string why_not;         // not empty: there are no prices
+  std::string why_not;  // not empty: there are no prices
   Priced chosen;
   std::vector<Priced> next;  // the cheapest other algorithms and carriers
   std::optional<HelpersAdvice> helpers;
@@ -284,6 +300,7 @@ int explain(Arguments arguments) {
     query.places = query.scene->places;
   }
   query.situation.places = &query.places;
+  query.situation.like = like_which(query);
   const std::vector<Answer> answers = answers_to(query);
   if (query.json) {
     std::vector<std::string> objects;

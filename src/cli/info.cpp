@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "choose/recorded.hpp"
 #include "choose/settings.hpp"
 #include "cli/output.hpp"
 #include "cli/probes.hpp"
 #include "topology/binding.hpp"
+#include "topology/layout.hpp"
 #include "topology/machine.hpp"
 
 namespace copse::cli {
@@ -54,6 +56,7 @@ struct Findings {
   topology::CpuSet processors;  // processors that this process may use
   std::vector<std::pair<std::string, int>> place;  // level and number of each part of the machine that has all of them
   std::vector<ReachRow> reaches;
+  std::string like;  // the recorded machine whose rows ranks on all cores use; empty: none
   std::string bind;
   Probe binding;
   std::string private_pages, shared_pages;  // the kernel's settings for huge pages
@@ -68,6 +71,12 @@ std::vector<ReachRow> reaches_under(ReachLimit limit) {
   };
 }
 
+std::string like_which(const topology::Machine& machine) {
+  const auto cores = static_cast<int>(machine.cores().size());
+  const int like = choose::most_like(topology::place_block(machine, 1, cores));
+  return like == choose::kLikeNone ? std::string() : std::string(choose::recorded()[static_cast<std::size_t>(like)].name);
+}
+
 Findings look(const choose::Settings& settings) {
   // COPSE_TOPOLOGY may describe another machine. Memory and processors are always those of the running one.
   const auto here = topology::Machine::discover_with_network();
@@ -77,10 +86,12 @@ Findings look(const choose::Settings& settings) {
                  usable,
                  {},
                  reaches_under(settings.reach),
+                 {},
                  settings.bind,
                  probe_binding(),
                  chosen_in("/sys/kernel/mm/transparent_hugepage/enabled"),
                  chosen_in("/sys/kernel/mm/transparent_hugepage/shmem_enabled")};
+  found.like = like_which(found.machine);
   for (const auto level : topology::kAllLevels)
     if (confined.at(level) != topology::kNotConfined && here.count(level) != 0)
       found.place.emplace_back(level_name(level), confined.at(level));
@@ -95,6 +106,7 @@ void print_text(const Findings& found) {
   std::printf("Copse         %s\n", COPSE_VERSION);
   std::printf("machine       %s\n", found.machine.summary().c_str());
   std::printf("kind          %s\n", found.machine.kind().c_str());
+  std::printf("most like     %s\n", found.like.empty() ? "no recorded machine" : found.like.c_str());
   std::printf("this process  %zu processors; in %s\n", found.processors.size(), place.c_str());
   std::printf("waiting       more than %zu ranks on this node yield the processor at once\n", found.processors.size());
   std::printf("huge pages    private memory: %s; shared memory: %s\n", or_unknown(found.private_pages),
@@ -116,8 +128,9 @@ void print_json(const Findings& found) {
   for (const ReachRow& row : found.reaches)
     rows.push_back("{\"reach\": " + quoted(row.name) + ", \"by\": " + quoted(row.by) + ", \"works\": " + boolean(row.probe.works) +
                    ", \"allowed\": " + boolean(row.allowed) + ", \"why_not\": " + quoted(row.probe.why_not) + "}");
-  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"kind\": %s,\n\"machine\": %s,\n", quoted(COPSE_VERSION).c_str(),
-              quoted(found.machine.summary()).c_str(), quoted(found.machine.kind()).c_str(), found.machine.json().c_str());
+  std::printf("{\"version\": %s,\n\"summary\": %s,\n\"kind\": %s,\n\"like\": %s,\n\"machine\": %s,\n",
+              quoted(COPSE_VERSION).c_str(), quoted(found.machine.summary()).c_str(), quoted(found.machine.kind()).c_str(),
+              or_null(found.like).c_str(), found.machine.json().c_str());
   std::printf("\"process\": {\"processors\": [%s], \"place\": {%s}, \"oversubscribed_from\": %zu},\n", numbers.c_str(),
               place.c_str(), found.processors.size() + 1);
   std::printf("\"reaches\": %s,\n", json_list(rows).c_str());

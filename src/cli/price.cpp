@@ -9,6 +9,7 @@
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"
+#include "cli/rows.hpp"
 #include "cli/winners.hpp"
 
 namespace copse::cli {
@@ -36,6 +37,8 @@ constexpr const char* kHelp =
     "  --winners          print instead, as JSON, what is cheapest from 8 B to 4 MiB on each recorded machine. Several\n"
     "                     collectives may be given, and no size; there are at most 32 ranks unless --ranks says more.\n"
     "                     (copse price --plot FILE.png COLLECTIVE... draws it.)\n"
+    "  --rows             print instead, for src/choose/recorded/, what is clearly cheaper than what the built-in rules\n"
+    "                     choose, on all recorded machines or one, for several numbers of ranks or one; takes an hour\n"
     "  --collective-processors\n"
     "                     print instead what helpers would cost and save, for 16 ranks and more, up to --ranks (default 512)\n"
     "  --json\n";
@@ -46,20 +49,16 @@ struct Query {
   std::size_t bytes = 0, ranks = 0, nodes = 1, layout = 0, calls = 3, top = 20;
   std::string machine, algorithm;  // machine: empty: the standard one, or for --winners all
   choose::Situation situation;
-  bool strict = false, cold = false, path = false, machines = false, winners = false, helpers = false, json = false;
+  bool strict = false, cold = false, path = false, machines = false, winners = false, rows = false, helpers = false, json = false;
   std::vector<Collective> collectives;  // for --winners
 };
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
 bool set_switch(Query& query, std::string_view option) {
-  const std::pair<std::string_view, bool*> kSwitches[] = {{"--strict", &query.strict},
-                                                          {"--cold", &query.cold},
-                                                          {"--path", &query.path},
-                                                          {"--machines", &query.machines},
-                                                          {"--winners", &query.winners},
-                                                          {"--json", &query.json},
-                                                          {"--collective-processors", &query.helpers}};
+  const std::pair<std::string_view, bool*> kSwitches[] = {
+      {"--strict", &query.strict},   {"--cold", &query.cold}, {"--path", &query.path}, {"--machines", &query.machines},
+      {"--winners", &query.winners}, {"--rows", &query.rows}, {"--json", &query.json}, {"--collective-processors", &query.helpers}};
   for (const auto& [name, target] : kSwitches)
     if (name == option) return *target = true;
   return false;
@@ -87,7 +86,7 @@ Query parse(Arguments arguments) {
     else if (option.starts_with("-")) refuse("unknown option '" + std::string(option) + "'; see --help");
     else words.push_back(option);
   }
-  if (query.machines) return query;
+  if (query.machines || query.rows) return query;
   if (query.winners) {
     for (const std::string_view word : words) query.collectives.push_back(collective_in(word));
     return query;
@@ -187,6 +186,16 @@ int print_winners(const Query& query) {
   return 0;
 }
 
+int print_rows(const Query& query) {
+  RowsQuery rows;
+  if (!query.machine.empty()) rows.machines = {query.machine};
+  for (const price::Recorded& each : price::recorded())
+    if (query.machine.empty()) rows.machines.emplace_back(each.name);
+  rows.ranks = static_cast<int>(query.ranks);
+  print_rows(rows);
+  return 0;
+}
+
 }  // namespace
 
 int price_calls(Arguments arguments) {
@@ -194,6 +203,7 @@ int price_calls(Arguments arguments) {
   Query query = parse(arguments);
   if (query.machines) return print_machines(query.json);
   if (query.winners) return print_winners(query);
+  if (query.rows) return print_rows(query);
   if (query.machine.empty()) query.machine = "ig";
   const price::Parameters machine = price::parameters_of(query.machine);
   if (query.helpers) {

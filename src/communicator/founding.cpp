@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "choose/recorded.hpp"
 #include "communicator/card.hpp"
 #include "communicator/common_memory.hpp"
 #include "communicator/group.hpp"
@@ -207,6 +208,7 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   situation.oversubscribed = census.crowded;
   const engine::Costs& costs = agreed.costs;
   if (costs.kernel > 0) situation.costs = {costs.write, costs.read, costs.kernel};
+  situation.like = census.crowded ? choose::kLikeNone : choose::most_like(kin.terms.places);
   situation.numa = shape::groups(kin.terms.places, topology::Level::numa) > census.nodes;
 
   Tuning& tuning = kin.terms.tuning;

@@ -25,16 +25,23 @@ def explained(native):
 @pytest.mark.parametrize("reach", ["staged", "kernel", "direct"])
 @pytest.mark.parametrize("turns", [[], ["--turns"]])
 def test_every_size_is_answered_once_and_by_a_row_that_says_so(explained, reach, turns):
-    rows = (paths.ROOT / "src/choose/rules.def").read_text().splitlines()
+    files = paths.ROOT / "src/choose"
     assert len(COLLECTIVES) == (paths.ROOT / "src/algorithms/collectives.def").read_text().count("\nCOLLECTIVE(")
     for collective in COLLECTIVES:
         next_size = 0
         for answer in explained(collective, "-n", "5", "--reach", reach, *turns):
             assert answer["from"] == next_size
-            row = rows[answer["rule"] - 1]
-            assert row.startswith(f"RULE({collective}, ") and f", {answer['algorithm']}, " in row
+            row = (files / answer["file"]).read_text().splitlines()[answer["rule"] - 1]
+            assert row.startswith((f"RULE({collective}, ", f"ROW({collective}, ")) and f", {answer['algorithm']}, " in row
             next_size = (answer["to"] or 0) + 1
         assert answer["to"] is None or collective == "barrier"
+
+
+def test_ranks_on_several_nodes_have_the_rows_of_a_recorded_cluster(explained):
+    where = ("allgather", "-n", "32", "--nodes", "4", "--reach", "staged")
+    assert {answer["file"] for answer in explained(*where)} == {"rules.def", "recorded/grace.def"}
+    assert {answer["file"] for answer in explained(*where, "--machine", "juropa")} == {"rules.def", "recorded/juropa.def"}
+    assert {answer["file"] for answer in explained(*where, "--turns")} == {"rules.def"}
 
 
 def test_one_size_is_what_is_said_of_all(explained):
@@ -111,7 +118,8 @@ def test_it_advises_on_helpers(explained, native):
 def test_a_machine_says_how_its_ranks_sit_and_what_they_cost(explained, native):
     where = ("-n", "48", "--reach", "direct", "--machine", "ig")
     (answer,) = explained("allreduce", "64K", *where)
-    assert "several regions" in answer["case"], "48 ranks fill all eight"
+    assert answer["file"] == "recorded/ig.def"
+    assert "on ig, 48 ranks in several regions" in native("explain", "allreduce", "64K", *where).stdout, "they fill all eight"
     rows = json.loads(native("price", "allreduce", "64K", "-n", "48", "--machine", "ig", "--json").stdout)
     cheapest = min(row["ns"] for row in rows if row["radix"] == 2)
     assert min(answer["price"]["ns"], answer["price"]["next"][0]["ns"]) == pytest.approx(cheapest, rel=1e-4)

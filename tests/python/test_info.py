@@ -80,6 +80,7 @@ def test_common_memory_works_and_the_machine_is_this_one(native):
     usable = {processor["number"] for processor in found["machine"]["processors"]}
     assert found["machine"]["this_machine"] and usable >= set(found["process"]["processors"])
     assert found["summary"].startswith("this machine: ")
+    assert "like" in found
     assert "core" in found["kind"] and "GiB" not in found["kind"].split("L3")[0], "memory differs by what the system keeps"
 
 

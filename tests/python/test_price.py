@@ -66,6 +66,13 @@ def test_the_winners_are_the_cheapest(native):
     assert winner["ns"] == pytest.approx(min(row["ns"] for row in rows if row["radix"] == 2 and row["fragment_bytes"] != 16384), rel=1e-4)
 
 
+def test_recorded_rows_are_what_the_price_finds(native):
+    """`copse-native price --rows --machine zoot > src/choose/recorded/zoot.def` makes them anew, in a minute. Here are those of few ranks."""
+    rows = (paths.ROOT / "src/choose/recorded/zoot.def").read_text().splitlines()
+    found = native("price", "--rows", "--machine", "zoot", "--ranks", "4").stdout.splitlines()
+    assert len(found) > 10 and found == [row for row in rows if ", 3, 5, " in row or not row.startswith("ROW")]
+
+
 def test_who_wins_where_is_drawn(copse, tmp_path):
     picture = tmp_path / "new" / "winners.png"
     done = copse("price", "--plot", picture, "broadcast", "allreduce", "--machine", "zoot")

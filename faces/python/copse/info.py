@@ -90,6 +90,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
     add_row(facts, "Copse", report["version"])
     add_row(facts, "machine", report["summary"])
     add_row(facts, "kind, as tuning tables name it", report["kind"])
+    add_row(facts, "most like", f"{report['like']}, whose rules by price ranks on all cores get" if report["like"] else "no recorded machine")
     add_row(facts, "this process", f"processors {ranges_text(process['processors'])} ({place})")
     if near := report["machine"]["by_network"]:
         add_row(facts, "network", f"next to processors {ranges_text(near)}; a rank there speaks for its node")
