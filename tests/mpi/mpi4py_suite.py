@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from copse import flavours, paths
+from copse.cluster import Cluster
 from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
@@ -120,6 +121,7 @@ class Suite:
     patience: float = PATIENCE_SECONDS
     records: Path = RECORDS
     deadline: float = math.inf  # by time.monotonic()
+    cluster: Cluster | None = None  # emulated nodes, among which the ranks are divided evenly
 
     def record(self, side: str) -> Path:
         """Returns the folder of a side's starts."""
@@ -154,13 +156,15 @@ class Suite:
 
     def _start(self, side: str, start: Path) -> None:
         options = ["-q", "-i", self.tests, *LEFT_OUT.get(self.flavour.family, ())]
-        command = self.flavour.command(
-            self.ranks, [self.flavour.python, RANKS_PROGRAM, self.folder, start, *options],
-            crowded=True, variables=variables_of(self.flavour, side),
-        )  # fmt: skip
+        program, variables = [self.flavour.python, RANKS_PROGRAM, self.folder, start, *options], variables_of(self.flavour, side)
+        if self.cluster:
+            command = self.cluster.command(self.flavour, self.ranks // self.cluster.nodes, program, variables=variables)
+        else:
+            command = self.flavour.command(self.ranks, program, crowded=True, variables=variables)
+        environment = self.cluster.environment(self.flavour) if self.cluster else self.flavour.environment()
         with (start / "log").open("wb") as output, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
             # A temporary folder of its own, for the reason in limited.py.
-            launcher = subprocess.Popen(command, env={**self.flavour.environment(), "TMPDIR": own}, start_new_session=True,
+            launcher = subprocess.Popen(command, env={**environment, "TMPDIR": own}, start_new_session=True,
                                         stdin=subprocess.DEVNULL, stdout=output, stderr=output)  # fmt: skip
             try:
                 fate = self._watch(launcher, start)
@@ -179,7 +183,7 @@ class Suite:
             if sizes != progress:
                 progress, since = sizes, time.monotonic()
             elif time.monotonic() - since > (self.patience if sizes else PATIENCE_SECONDS):  # a start takes longer
-                for file in folder.iterdir():
+                for file in folder.iterdir() if self.cluster is None else ():  # on emulated nodes, processes have other numbers
                     if file.name.isdigit():
                         send(int(file.read_text().split(maxsplit=1)[0]), signal.SIGUSR1)
                 time.sleep(1)

@@ -1,6 +1,9 @@
 """Runs random MPI programs, each from its seed (programs.c). Checks their results and compares them with the bare MPI.
 
     build/venv/bin/python tests/mpi/random_programs.py --minutes 30 --mpi mpich,openmpi --ranks 2,3,4
+    build/venv/bin/python tests/mpi/random_programs.py --minutes 30 --nodes 3 --ranks 1,2
+
+With --nodes they run over emulated nodes (copse.cluster), and --ranks are those of a node.
 
 The runs alternate between the MPIs, the numbers of ranks and the ways of running Copse. A failure is reported with its seed
 and the least number of steps with which it still fails. Programs on which the bare MPI fails too do not count.
@@ -12,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -22,6 +25,7 @@ import collectives  # noqa: E402
 from limited import run_limited  # noqa: E402
 
 from copse import flavours, paths  # noqa: E402
+from copse.cluster import Cluster  # noqa: E402
 
 MODES: dict[str, dict[str, str]] = {
     "plain": {},
@@ -33,33 +37,49 @@ MODES: dict[str, dict[str, str]] = {
     "helpers": {"COPSE_COLLECTIVE_PROCESSORS": "1/2"},
     "late": {"COPSE_JOIN": "9", **collectives.BARE},  # the MPI makes the first calls
 }
+FEW = ("barrier", "bcast", "reduce", "allreduce")
+WIDE = ("bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "reduce_scatter")
+OVER_NODES: dict[str, dict[str, str]] = {
+    **{name: MODES[name] for name in ("plain", "heap", "check", "thread", "learn", "late")},
+    "delegated": {"COPSE_ALGORITHM": ";".join(f"{call}=delegated" for call in FEW)},
+    "lanes": {"COPSE_ALGORITHM": ";".join(f"{call}=multi_lane" for call in WIDE)},
+}
+NODE_NAMES = ("mpich", "impi", "openmpi")  # Debian's MPICH hangs in MPI_Finalize over nodes; its Open MPI is not tested there
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300
 
 
 @dataclass(frozen=True)
 class Run:
-    """One launch of a flavour's program, with Copse in one of the MODES, or bare."""
+    """One launch of a flavour's program, with Copse in one of the modes, or bare. On a cluster, `ranks` are those of a node."""
 
     flavour: flavours.Flavour
     program: Path
     ranks: int
     mode: str | None
+    cluster: Cluster | None = None
+
+    @property
+    def name(self) -> str:
+        over = f" on each of {self.cluster.nodes} nodes" if self.cluster else ""
+        return f"{self.flavour.name}, {self.ranks} ranks{over}, {self.mode}"
 
     def variables(self) -> dict[str, str]:
         if self.mode is None:
             return collectives.BARE
         libraries = [self.flavour.preload] + [paths.PRELOAD_FOLDER / "libcopse-heap.so"] * (self.mode == "heap")
-        return {"LD_PRELOAD": ":".join(map(str, libraries)), "COPSE_JOIN": "1", **MODES[self.mode]}
+        return {"LD_PRELOAD": ":".join(map(str, libraries)), "COPSE_JOIN": "1", **(OVER_NODES if self.cluster else MODES)[self.mode]}
 
     def digests(self, seed: int, steps: int, programs: int) -> tuple[dict[int, str], str]:
         """Returns the result of each program up to the first that fails, by seed, and what was printed about that one.
         """
-        command = self.flavour.command(
-            self.ranks, [self.program, "random", str(seed), str(steps), str(programs)], variables=self.variables(),
-            crowded=True,
-        )  # fmt: skip
-        done, late = run_limited(command, LAUNCH_SECONDS, env=self.flavour.environment())
+        program, variables = [self.program, "random", str(seed), str(steps), str(programs)], self.variables()
+        if self.cluster:
+            command = self.cluster.command(self.flavour, self.ranks, program, variables=variables)
+        else:
+            command = self.flavour.command(self.ranks, program, variables=variables, crowded=True)
+        environment = self.cluster.environment(self.flavour) if self.cluster else self.flavour.environment()
+        done, late = run_limited(command, LAUNCH_SECONDS, env=environment)
         output = done.stdout + done.stderr + (f"\nno end after {LAUNCH_SECONDS} s" if late else "")
         found = {int(number): digest for number, digest in re.findall(r"^program (\d+): (\w+)$", output, re.MULTILINE)}
         fine = done.returncode == 0 and len(found) == programs
@@ -86,8 +106,7 @@ def least_steps(run: Run, seed: int, steps: int) -> int:
 
 
 def compare(run: Run, seed: int, tally: Tally, shrink: bool) -> None:
-    bare = Run(run.flavour, run.program, run.ranks, None)
-    name = f"{run.flavour.name}, {run.ranks} ranks, {run.mode}"
+    bare, name = replace(run, mode=None), run.name
     got, said = run.digests(seed, STEPS, PROGRAMS)
     expected, complaint = bare.digests(seed, STEPS, PROGRAMS)
     tally.programs += len(got)
@@ -106,20 +125,28 @@ def compare(run: Run, seed: int, tally: Tally, shrink: bool) -> None:
     tally.failures.append(f"{name}: program {failed}, {steps} steps:\n{said}")
 
 
-def runs(flavour_names: list[str], ranks: list[int], modes: list[str], folder: Path) -> Iterator[Run]:
+def runs(flavour_names: list[str], ranks: list[int], modes: list[str], folder: Path, cluster: Cluster | None) -> Iterator[Run]:
     made: dict[str, Path] = {}
     for turn in count():
         name, mode = flavour_names[turn % len(flavour_names)], modes[turn // len(flavour_names) % len(modes)]
         flavour = flavours.find(name)
         if name not in made:
             made[name] = collectives.compile_with(flavour.mpicc, folder / name, flavour.environment())
-        yield Run(flavour, made[name], ranks[turn % len(ranks)], mode)
+        yield Run(flavour, made[name], ranks[turn % len(ranks)], mode, cluster)
 
 
-def run_for(seconds: float, flavour_names: list[str], ranks: list[int], modes: list[str], seed: int, shrink: bool = True) -> Tally:
+def run_for(
+    seconds: float,
+    flavour_names: list[str],
+    ranks: list[int],
+    modes: list[str],
+    seed: int,
+    shrink: bool = True,
+    cluster: Cluster | None = None,
+) -> Tally:
     tally, start = Tally(), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        for turn, run in enumerate(runs(flavour_names, ranks, modes, Path(folder))):
+        for turn, run in enumerate(runs(flavour_names, ranks, modes, Path(folder), cluster)):
             if turn > 0 and time.monotonic() - start > seconds:
                 return tally
             compare(run, seed + turn * PROGRAMS, tally, shrink)
@@ -130,12 +157,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="of the first program")
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--mpi", default=",".join(flavours.NAMES), help="which, separated by commas")
+    parser.add_argument("--mpi", help="which, separated by commas")
     parser.add_argument("--ranks", default="2,3,4")
-    parser.add_argument("--mode", default=",".join(MODES), help=f"of {', '.join(MODES)}")
+    parser.add_argument("--mode", help=f"of {', '.join(MODES)}; over nodes, of {', '.join(OVER_NODES)}")
+    parser.add_argument("--nodes", type=int, default=1, help="emulated")
     chosen = parser.parse_args()
-    tally = run_for(60 * chosen.minutes, chosen.mpi.split(","), [int(n) for n in chosen.ranks.split(",")],
-                    chosen.mode.split(","), chosen.seed)  # fmt: skip
+    ranks = [int(number) for number in chosen.ranks.split(",")]
+
+    def run_over(cluster: Cluster | None) -> Tally:
+        names, modes = (NODE_NAMES, OVER_NODES) if cluster else (flavours.NAMES, MODES)
+        return run_for(60 * chosen.minutes, chosen.mpi.split(",") if chosen.mpi else list(names), ranks,
+                       chosen.mode.split(",") if chosen.mode else list(modes), chosen.seed, cluster=cluster)  # fmt: skip
+
+    if chosen.nodes > 1:
+        with tempfile.TemporaryDirectory() as folder, Cluster(Path(folder), chosen.nodes) as cluster:
+            tally = run_over(cluster)
+    else:
+        tally = run_over(None)
     for failure in tally.failures:
         print(failure)
     for skipped in tally.not_compared:

@@ -5,8 +5,10 @@ Copse."""
 import re
 from pathlib import Path
 
+import mpi4py_suite
 import pytest
-from collectives import EVERY, passed
+import random_programs
+from collectives import EVERY, IMB_END, passed
 
 from copse import flavours, paths
 from copse.cluster import Cluster, NotPermitted
@@ -86,7 +88,39 @@ def test_neighbours(launch_over_nodes, compile_mpi, name):
         assert re.search(r"^copse: neighbor_alltoall +one_way get", done.stderr, re.MULTILINE), done.stderr
 
 
-DELEGATED = "barrier=delegated;bcast=delegated;reduce=delegated;allreduce=delegated"
+@pytest.mark.full
+@pytest.mark.parametrize("benchmark", ["IMB-MPI1", "IMB-NBC"])
+@pytest.mark.parametrize("name", ["mpich", "impi"])
+def test_intel_benchmarks(launch_over_nodes, name, benchmark):
+    """As their makers built them: for the ABI of MPICH."""
+    flavour = flavours.find(name)
+    done = launch_over_nodes(flavour, "-iter", "3", "-msglog", "3:16", program=flavours.imb(benchmark), timeout=900)
+    assert done.returncode == 0 and IMB_END in done.stdout, done.stdout + done.stderr
+    assert ran_over_the_wire(done, "barrier", "broadcast", "reduce", "allreduce"), done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.drawn(1)  # a case takes ten minutes
+@pytest.mark.parametrize("name", FLAVOURS)
+def test_mpi4py(nodes, name, tmp_path):
+    """The collective part of mpi4py's tests has the same results with and without Copse."""
+    suite = mpi4py_suite.Suite(flavours.find(name), NODES * RANKS_PER_NODE, records=tmp_path, cluster=nodes)
+    [found] = mpi4py_suite.compare(suite, ("plain",), trusting=True)
+    assert [found.explain(test) for test in found.different] == []
+    assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
+
+
+@pytest.mark.full
+def test_random_programs(nodes, every):
+    """Three MPIs, one and two ranks on each node. `tools/test --every` takes half an hour."""
+    tally = random_programs.run_for(
+        1800 if every else 120, list(random_programs.NODE_NAMES), [1, 2], list(random_programs.OVER_NODES), 20261127, cluster=nodes
+    )
+    assert tally.failures == [], "\n\n".join(tally.failures)
+    assert tally.programs >= random_programs.PROGRAMS, tally.not_compared
+
+
+DELEGATED = random_programs.OVER_NODES["delegated"]["COPSE_ALGORITHM"]
 
 
 def delegates(trace: str) -> bool:

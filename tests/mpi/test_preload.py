@@ -4,11 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from collectives import BARE, EVERY, compile_with, passed
+from collectives import BARE, EVERY, IMB_END, compile_with, passed
 
 from copse import flavours, paths
 
-IMB_END = "# All processes entering MPI_Finalize"
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
          "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",

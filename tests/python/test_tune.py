@@ -93,12 +93,12 @@ def test_a_table_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_what_is_no_slower_than_the_best_has_no_regret():
-    cell = regret.Regret(2, False, "bcast", 4096, "warm", "flat:slot", best_us=2.0, default_us=3.0, tuned_us=1.9, learned_us=None)
+    cell = regret.Regret(2, 1, False, "bcast", 4096, "warm", "flat:slot", best_us=2.0, default_us=3.0, tuned_us=1.9, learned_us=None)
     assert [value(cell) for value in regret.CHOICES.values()] == [1.5, 1.0, None]
 
 
 def test_regret_is_told_for_each_situation():
-    cells = [regret.Regret(2, heap, "bcast", size, "warm", "flat:slot", 1.0, us, None, None) for heap, size, us in ((False, 8, 1.0), (False, 64, 4.0), (True, 8, 1.0))]
+    cells = [regret.Regret(2, 1, heap, "bcast", size, "warm", "flat:slot", 1.0, us, None, None) for heap, size, us in ((False, 8, 1.0), (False, 64, 4.0), (True, 8, 1.0))]
     text = regret.section(cells, "copse bench --regret", "MPICH")
     assert "| 2 | without the heap | default | 2.000 | 4.00 (bcast 64 B warm) | 2 |" in text
     assert "| 2 | with the heap | default | 1.000 | 1.00 (bcast 8 B warm) | 1 |" in text

@@ -179,6 +179,16 @@ def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
 PROGRAMS = {"own": measure_own, "imb": measure_imb}
 
 
+@contextlib.contextmanager
+def emulated(nodes: int, rate: int) -> Iterator[Cluster | None]:
+    """Yields so many emulated nodes; None for one node, which is this machine."""
+    if nodes == 1:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="copse-nodes-") as folder, Cluster(Path(folder), nodes, rate) as cluster:
+        yield cluster
+
+
 def make_sides(found: list[flavours.Flavour], heap: bool, cluster: Cluster | None = None) -> list[Side]:
     sides = []
     for flavour in found:
@@ -308,10 +318,16 @@ def bench_command(
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
+    if nodes > 1 and (overlap or upc or ft is not None):
+        raise CopseError("only the MPI's calls and the regret are measured over emulated nodes", "leave out --nodes")
+    if nodes > 1 and ranks == "2,8":
+        ranks = str(2 * nodes)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side, and emulated nodes, are ended too
     if regret:
         from .regret import regret_command  # which needs this module
 
-        return regret_command(operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into)
+        with emulated(nodes, rate) as cluster:
+            return regret_command(operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, cluster)
     if overlap:
         from .overlap import overlap_command
 
@@ -347,8 +363,6 @@ def bench_command(
         nodes,
         rate,
     )
-    if nodes > 1 and ranks == "2,8":
-        ranks = str(2 * nodes)
     rank_counts = chosen_numbers(ranks, "number of ranks", nodes)
     found = chosen_flavours(against)
     if nodes > 1:
@@ -369,16 +383,11 @@ def bench_command(
     if missing:
         progress.print(f"[yellow]not built, so their MPIs only run bare: {', '.join(missing)}[/]")
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that a running side is ended too
     output.mkdir(parents=True, exist_ok=True)
     patient.wait()
     all_sides = make_sides(found, heap)
     samples: list[Sample] = []
-    with contextlib.ExitStack() as context:
-        cluster = None
-        if nodes > 1:
-            folder = context.enter_context(tempfile.TemporaryDirectory(prefix="copse-nodes-"))
-            cluster = context.enter_context(Cluster(Path(folder), nodes, rate))
+    with emulated(nodes, rate) as cluster:
         for program, members in plan.items():
             for count in rank_counts if members else ():
                 samples += take_samples(program, make_sides(members, heap, cluster), count, grid, progress.print, patient)

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from . import bench, files, flavours, native, paths, run, variables
+from .cluster import Cluster
 from .errors import CopseError
 
 SCHEMA = "copse-tuning/1"
@@ -28,7 +29,7 @@ COLLECTIVES = {"barrier": "barrier", "bcast": "broadcast", "reduce": "reduce", "
 MPI = "mpi"  # the MPI's own collective
 FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
 MOST_WAYS = 14  # of a call and size
-PRICED_ON = "epyc"
+PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,10 @@ def question(spot: Spot) -> list[str]:
     return [COLLECTIVES[spot.call], *([] if spot.call == "barrier" else [str(spot.bytes)])]
 
 
-def candidates(spot: Spot, ranks: int, reach: str) -> list[Way]:
+def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> list[Way]:
     """Returns the ways that can run a call, cheapest first. Of ways with the same price on the same carrier there is one."""
-    priced = native.query("price", *question(spot), "-n", str(ranks), "--reach", reach, "--machine", PRICED_ON, "--top", "100000")
+    machine = PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON
+    priced = native.query("price", *question(spot), "-n", str(ranks), "--nodes", str(nodes), "--reach", reach, "--machine", machine, "--top", "100000")
     ways: dict[tuple, Way] = {}
     for row in priced:
         if row["ns"] > FAR_BY_PRICE * priced[0]["ns"]:
@@ -116,13 +118,14 @@ def candidates(spot: Spot, ranks: int, reach: str) -> list[Way]:
     return list(ways.values())
 
 
-def chosen(spot: Spot, ranks: int, reach: str) -> Way | None:
-    """Returns what Copse chooses by itself, or None if that depends on what it measures when a communicator is made."""
-    turns = ["--turns"] if ranks > len(os.sched_getaffinity(0)) else []
+def chosen(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> Way | None:
+    """Returns what Copse chooses by itself, or None if that depends on what it measures when a communicator is made. Ranks of emulated
+    nodes take turns (cluster.py)."""
+    turns = ["--turns"] if nodes > 1 or ranks > len(os.sched_getaffinity(0)) else []
     plain = variables.without()
     ways = set()
     for more in ([], ["--dear-kernel"]):
-        [found] = native.query("explain", *question(spot), "-n", str(ranks), "--reach", reach, *turns, *more, environment=plain)
+        [found] = native.query("explain", *question(spot), "-n", str(ranks), "--nodes", str(nodes), "--reach", reach, *turns, *more, environment=plain)
         ways.add(way_of(found))
     return ways.pop() if len(ways) == 1 else None
 
@@ -201,8 +204,13 @@ class Contest:
         return "direct" if self.heap else "kernel" if kernel_reaches() else "staged"
 
     @property
+    def nodes(self) -> int:
+        return self.side.cluster.nodes if self.side.cluster else 1
+
+    @property
     def name(self) -> str:
-        return f"{self.side.name}, {self.ranks} ranks"
+        over = f" on {self.nodes} nodes" if self.nodes > 1 else ""
+        return f"{self.side.name}, {self.ranks} ranks{over}"
 
     def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
         """Runs the benchmark once, each spot by its way, or by default."""
@@ -232,8 +240,8 @@ class Contest:
         others = [DEFAULT, Way(MPI)] if with_mpi else [DEFAULT]
         left = {}
         for spot in self.spots:
-            same = chosen(spot, self.ranks, self.reach)
-            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach) if way != same][:most_ways]
+            same = chosen(spot, self.ranks, self.reach, self.nodes)
+            left[spot] = others + [way for way in candidates(spot, self.ranks, self.reach, self.nodes) if way != same][:most_ways]
         for number, each in enumerate(rounds):
             self.times = Times()
             heats = max(map(len, left.values()))
@@ -273,11 +281,11 @@ class Contest:
             self.times.merge(self.launch(f"confirm {launch} default", {}, batches, seconds))
 
 
-def sides_of(flavour: flavours.Flavour, heap: bool) -> list[bench.Side]:
+def sides_of(flavour: flavours.Flavour, heap: bool, cluster: Cluster | None = None) -> list[bench.Side]:
     """Returns the flavour with Copse and, if it is wanted and built, with the shared heap, too."""
     if not flavour.preload.exists():
         raise CopseError(f"{flavour.preload.name} is not built", paths.make("build"))
-    return [side for side in bench.make_sides([flavour], heap) if not side.peer]
+    return [side for side in bench.make_sides([flavour], heap, cluster) if not side.peer]
 
 
 def spots_of(calls: Iterable[str], sizes: Iterable[int]) -> list[Spot]:

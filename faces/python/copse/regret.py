@@ -1,5 +1,5 @@
 """`copse bench --regret`: what the default choice costs. The regret of a cell is the time of the default over that of the fastest way
-that Copse could be forced to.
+that Copse could be forced to. Over emulated nodes, the MPI's own collective is a way, too.
 
 The fastest way is found first. Then it and the default are measured anew, side by side, so that luck in the race does not count as
 regret. If the default is faster then, the regret of the cell is 1.
@@ -8,7 +8,6 @@ regret. If the default is faster then, the regret of the cell is 1.
 import json
 import math
 import os
-import signal
 import statistics
 import sys
 import time
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from . import bench, contest, flavours, readme
 from .bench_report import processor_name, size_text
+from .cluster import Cluster
 from .errors import CopseError
 
 FINAL = contest.Round(5, 4, 0.006, 1, 1)
@@ -31,6 +31,7 @@ SIZES = (4096, 65536, 1048576)
 @dataclass(frozen=True)
 class Regret:
     ranks: int
+    nodes: int  # emulated ones; 1: this machine
     heap: bool
     call: str
     bytes: int
@@ -53,7 +54,7 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
     """Finds the regret of all cells. `table`: a tuning table to compare, too. `learning`: seconds that learning gets for each cell; 0: it
     is not compared."""
     contests = contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say)
-    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=False)
+    contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None)
     final, tuned, learned = contest.Times(), contest.Times(), contest.Times()
     winners = {mode: {spot: contests.winner([(spot, mode)]) for spot in spots} for mode in modes}
     for _ in range(2 if quick else FINAL.launches):
@@ -75,7 +76,7 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
             default = final.of(cell, contest.DEFAULT)
             best = min(winners[mode][spot], contest.DEFAULT, key=lambda way, cell=cell: final.of(cell, way))
             others = [None if math.isinf(us := times.of(cell, contest.DEFAULT)) else us for times in (tuned, learned)]
-            result.append(Regret(ranks, contests.heap, spot.call, spot.bytes, mode, str(best) or "default", final.of(cell, best), default, *others))
+            result.append(Regret(ranks, contests.nodes, contests.heap, spot.call, spot.bytes, mode, str(best) or "default", final.of(cell, best), default, *others))
     return result
 
 
@@ -120,22 +121,21 @@ def section(regrets: list[Regret], command: str, mpi: str) -> str:
 
 
 def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
-                   learning: float, output: Path, into: Path | None) -> None:  # fmt: skip
+                   learning: float, output: Path, into: Path | None, cluster: Cluster | None) -> None:  # fmt: skip
     """The options are those of `copse bench`."""
     flavour = bench.chosen_flavours(against)[0]
-    sides = contest.sides_of(flavour, heap)
+    sides = contest.sides_of(flavour, heap, cluster)
     calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
     lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)
     spots = contest.spots_of(calls, lengths)
     modes = bench.chosen_words(mode, bench.MODES, "mode")
     if table is not None and not table.exists():
         raise CopseError(f"there is no {table}", "run: copse tune")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     regrets: list[Regret] = []
     progress = Console(stderr=True)
     with progress.status("") as status:
         for side in sides:
-            for count in bench.chosen_numbers(ranks, "number of ranks", 1):
+            for count in bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1):
                 regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update)
     show(Console(width=None if sys.stdout.isatty() else 200), regrets)
     output.mkdir(parents=True, exist_ok=True)
