@@ -9,7 +9,7 @@
 namespace copse::mpi {
 namespace {
 
-using engine::Delegated;
+using engine::LeadersCall;
 using engine::Wired;
 using plan::Delegation;
 
@@ -36,7 +36,7 @@ Leaders::~Leaders() {
   if (comm_ != MPI_COMM_NULL && !finishing()) real().Comm_free_(&comm_);
 }
 
-int Leaders::start_part(const Delegated& part, int root, MPI_Request& request) const {
+int Leaders::start_part(const LeadersCall& part, int root, MPI_Request& request) const {
   const int count = static_cast<int>(part.count);
   const Raw comm = raw_of(comm_);
   if (part.what == Delegation::barrier) return real().Ibarrier(comm, &request);
@@ -51,11 +51,11 @@ int Leaders::start_part(const Delegated& part, int root, MPI_Request& request) c
   return real().Ireduce(from, part.to, count, type, op, root, comm, &request);
 }
 
-bool Leaders::start(const Delegated& what, int tag, std::uint64_t ticket) {
+bool Leaders::start(const LeadersCall& what, int tag, std::uint64_t ticket) {
   const auto place = std::lower_bound(leaders_.begin(), leaders_.end(), what.root);
   const int root = what.root < 0 ? 0 : static_cast<int>(place - leaders_.begin());
   const std::size_t most = std::max<std::size_t>(1, kMessageMax / std::max<std::size_t>(1, what.element_bytes));
-  Delegated part = what;
+  LeadersCall part = what;
   std::size_t done = 0;
   do {
     const std::size_t bytes = done * what.element_bytes;

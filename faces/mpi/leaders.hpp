@@ -21,12 +21,12 @@ class Leaders {
 
   [[nodiscard]] bool are_ready() const { return ready_; }
   // As in engine::Wire.
-  bool start(const engine::Delegated& what, int tag, std::uint64_t ticket);
+  bool start(const engine::LeadersCall& what, int tag, std::uint64_t ticket);
   engine::Wired collect(int tag, std::uint64_t ticket);
   void abandon();
 
  private:
-  int start_part(const engine::Delegated& part, int root, MPI_Request& request) const;
+  int start_part(const engine::LeadersCall& part, int root, MPI_Request& request) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;  // on other ranks there is none
   bool ready_ = false;

@@ -102,9 +102,11 @@ void print(int ranks) {
     std::fprintf(stderr, "copse: %s: %s (%d times)\n", key.first.c_str(), key.second.c_str(), times);
 }
 
-// Waits, for a few seconds at most, until the launcher has read what this rank has written.
+constexpr int kReadMost = 3;  // seconds
+
+// Waits, for so long at most, until the launcher has read what this rank has written.
 void wait_until_read(int descriptor) {
-  constexpr int kPolls = 3000;
+  constexpr int kPolls = 1000 * kReadMost;
   struct stat status = {};
   if (fstat(descriptor, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
   int unread = 0;
@@ -208,7 +210,6 @@ void print_report() {
 
 // On an abort MPICH's launcher drops output that it has not yet forwarded.
 void abort_all(int status) {
-  std::fflush(stdout);
   wait_until_read(STDOUT_FILENO);
   wait_until_read(STDERR_FILENO);
   real().Abort_(MPI_COMM_WORLD, status);
@@ -252,7 +253,7 @@ void give_up_together(const CommState& state, std::string_view call, std::string
   if (state.rank == 0) {
     say(state, call, why);
   } else {
-    sleep(1);  // rank 0 ends the program within this time
+    sleep(2 * kReadMost + 1);  // rank 0 ends the program within this time
   }
   abort_all(1);
 }

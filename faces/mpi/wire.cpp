@@ -77,7 +77,7 @@ bool MpiWire::gather_leaders(std::span<const int> leaders) {
   return leaders_->are_ready();
 }
 
-bool MpiWire::delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) {
+bool MpiWire::delegate(const engine::LeadersCall& what, int tag, std::uint64_t ticket) {
   return leaders_ != nullptr && leaders_->start(what, tag, ticket);
 }
 

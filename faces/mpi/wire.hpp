@@ -60,7 +60,7 @@ class MpiWire final : public MessageWire {
   [[nodiscard]] std::unique_ptr<engine::Wire> lane(int number) override;
   [[nodiscard]] std::size_t lanes_most() const override;
   bool gather_leaders(std::span<const int> leaders) override;
-  bool delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) override;
+  bool delegate(const engine::LeadersCall& what, int tag, std::uint64_t ticket) override;
   engine::Wired collect(int tag, std::uint64_t ticket) override;
   void abandon() override;
 

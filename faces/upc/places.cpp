@@ -2,6 +2,7 @@
 #include "places.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace copse::upc {
 
@@ -10,9 +11,9 @@ Places::Places(int threads) : Places(threads, std::vector<std::uint64_t>{0}, 0) 
 Places::Places(int threads, std::span<const std::uint64_t> hosts, int process) {
   const int processes = static_cast<int>(hosts.size());
   own_ = {first_thread_of(threads, processes, process), first_thread_of(threads, processes, process + 1)};
-  const auto node_of_process = [&](int each) {  // its first process
-    return static_cast<int>(std::find(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(each)]) - hosts.begin());
-  };
+  std::unordered_map<std::uint64_t, int> node_of_host;  // a node's number is that of its first process
+  for (int each = 0; each < processes; ++each) node_of_host.try_emplace(hosts[static_cast<std::size_t>(each)], each);
+  const auto node_of_process = [&](int each) { return node_of_host.at(hosts[static_cast<std::size_t>(each)]); };
   own_node_ = node_of_process(process);
   host_ = hosts[static_cast<std::size_t>(process)];
   std::vector<int> on_node(hosts.size());

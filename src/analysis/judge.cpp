@@ -441,7 +441,7 @@ void Judge::check_source(const Moment& now, const Sent& message, const Moment& s
 
 void Judge::delegates(const Moment& now, std::size_t number) {
   if (number >= delegated_.size()) delegated_.resize(number + 1);
-  Delegation& mine = delegated_[number];
+  Delegated& mine = delegated_[number];
   if (!take(now, mine.given)) mine.given.data = false;
   mine.result = {now, clocks_.signal(now.rank)};
 }
@@ -453,8 +453,8 @@ void Judge::disagrees(const Moment& now, const Moment& first) {
 }
 
 // The wire combines in the order of the members. It may write the result as soon as this rank has delegated.
-void Judge::collects(const Moment& now, const Delegated& mine, std::span<const Delegated> members) {
-  Delegation& own = delegated_[mine.number];
+void Judge::collects(const Moment& now, const Member& mine, std::span<const Member> members) {
+  Delegated& own = delegated_[mine.number];
   const plan::Step& step = *now.step;
   if (step.dst != mine.begun.step->dst || step.a != mine.begun.step->a || step.peer != mine.begun.step->peer)
     return find(Fault::wire, now, "is not what the rank has delegated: '" + text_of(mine.begun) + "'");
@@ -465,7 +465,7 @@ void Judge::collects(const Moment& now, const Delegated& mine, std::span<const D
   if (dst.memory == nullptr) return;
   const bool broadcasts = plan::delegation_of(step, now.rank) == plan::Delegation::broadcast;
   const Sent* first = nullptr;
-  for (const Delegated& member : members) {
+  for (const Member& member : members) {
     const Sent& given = delegated_[member.number].given;
     if (broadcasts && member.begun.rank != step.peer) continue;
     if (!given.data) return;  // which has been told

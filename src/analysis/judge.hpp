@@ -96,7 +96,7 @@ class Judge : public Quiet {
   void drains(const Moment& now, std::size_t message, const Moment& sent);
   void delegates(const Moment& now, std::size_t number);
   void disagrees(const Moment& now, const Moment& first);
-  void collects(const Moment& now, const Delegated& mine, std::span<const Delegated> members);
+  void collects(const Moment& now, const Member& mine, std::span<const Member> members);
   void returns(const Moment& now);
   void abandons(const Moment& now, const Moment& begun);
   [[nodiscard]] Signal gives(const Moment& now) { return clocks_.signal(now.rank); }
@@ -117,7 +117,7 @@ class Judge : public Quiet {
     Moment begun;
     Signal signal;
   };
-  struct Delegation {
+  struct Delegated {
     Sent given;
     Expected result;
   };
@@ -168,7 +168,7 @@ class Judge : public Quiet {
   std::vector<CallState> calls_;
   std::vector<Sent> sent_;          // by message number
   std::vector<Expected> expected_;  // by number
-  std::vector<Delegation> delegated_;  // by number
+  std::vector<Delegated> delegated_;  // by number
   Read read_;
   Report report_;
 };

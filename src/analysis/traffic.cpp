@@ -44,12 +44,11 @@ class Counter : public Timetable<ChainLength> {
 
   // What a collective of the wire's own moves is not known. This is what it must: each member takes what it lacks from the one
   // before it, and what is combined goes round once more.
-  void collects(const Moment& now, const Delegated& mine, std::span<const Delegated> members) {
+  void collects(const Moment& now, const Member& mine, std::span<const Member> members) {
     const Operand& target = now.step->dst;
     if (target.space == Space::none) return;
     const bool sums = plan::delegation_of(*mine.begun.step, now.rank) == plan::Delegation::allreduce;
-    const auto me =
-        std::find_if(members.begin(), members.end(), [&](const Delegated& each) { return each.begun.rank == now.rank; });
+    const auto me = std::find_if(members.begin(), members.end(), [&](const Member& each) { return each.begun.rank == now.rank; });
     const int before = (me == members.begin() ? members.back() : *(me - 1)).begun.rank;
     const auto count = static_cast<double>(members.size());
     const double moved = bytes(now, target) * (sums ? 2 * (count - 1) / count : 1);

@@ -37,8 +37,8 @@ struct Moment {
   Ticket ticket = 0;  // of the fragment
 };
 
-// What a rank has delegated. The number is its alone.
-struct Delegated {
+// What a rank among the leaders has delegated. The number is its alone.
+struct Member {
   Moment begun;
   std::size_t number = 0;
 };
@@ -72,7 +72,7 @@ struct Quiet {
   static void delegates(const Moment&, std::size_t /*number*/) {}
   static void disagrees(const Moment&, const Moment& /*first*/) {}  // another member delegates something else at this point
   // The collective is over. The members are in the order of the step's peers.
-  static void collects(const Moment&, const Delegated& /*mine*/, std::span<const Delegated> /*members*/) {}
+  static void collects(const Moment&, const Member& /*mine*/, std::span<const Member> /*members*/) {}
   static void returns(const Moment&) {}
   // The rank returns without having drained the message of that send, received what it expected, or collected what it delegated.
   static void abandons(const Moment&, const Moment& /*begun*/) {}
@@ -175,7 +175,7 @@ class Walk {
   };
   // Collectives of the wire's own. Their members are known by the first of them, and number what they delegate alike.
   struct Meeting {
-    std::vector<Delegated> members;
+    std::vector<Member> members;
     std::vector<Mark> marks;
     std::size_t left = 0;  // members that have collected
   };
@@ -604,11 +604,10 @@ void Walk<Reader>::delegate(Rank& me, const Moment& now) {
   std::vector<Meeting>& meetings = meetings_[peers.front()];
   const Joined joined{peers.front(), me.meetings[peers.front()]++,
                       at(std::find(peers.begin(), peers.end(), now.rank) - peers.begin())};
-  if (joined.meeting == meetings.size())
-    meetings.push_back({std::vector<Delegated>(peers.size()), std::vector<Mark>(peers.size())});
+  if (joined.meeting == meetings.size()) meetings.push_back({std::vector<Member>(peers.size()), std::vector<Mark>(peers.size())});
   Meeting& meeting = meetings[joined.meeting];
   const auto first = std::find_if(meeting.members.begin(), meeting.members.end(),
-                                  [](const Delegated& member) { return member.begun.step != nullptr; });
+                                  [](const Member& member) { return member.begun.step != nullptr; });
   if (first != meeting.members.end()) {
     const Moment& other = first->begun;
     const bool alike = other.call == now.call && other.ticket == now.ticket && other.step->area == now.step->area &&
@@ -643,7 +642,7 @@ bool Walk<Reader>::collect(Rank& me, const Moment& now) {
     me.waits_for = peers[place];
     return false;
   }
-  const Delegated& mine = meeting.members[open->place];
+  const Member& mine = meeting.members[open->place];
   const bool takes = mine.begun.step->dst.space != plan::Space::none || mine.begun.step->peer < 0;
   const bool broadcasts = plan::delegation_of(*mine.begun.step, now.rank) == plan::Delegation::broadcast;
   reader_.begins(now);

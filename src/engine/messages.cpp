@@ -104,7 +104,7 @@ Outcome Messages::delegate(const Op& op, const Call& call, const Fragment& fragm
   const auto at = [&](const Ref& ref) { return ref.space == plan::Space::none ? Located{} : operands_.place(ref, call, fragment); };
   const Located from = at(op.a), to = at(op.dst);
   const std::size_t count = op.a.space == plan::Space::none ? to.count : from.count;
-  const Delegated what{op.delegation, from.here, to.here, count, call.element_bytes, call.combine, op.peer};
+  const LeadersCall what{op.delegation, from.here, to.here, count, call.element_bytes, call.combine, op.peer};
   return wire_->delegate(what, op.area, fragment.ticket) ? Outcome::done : Outcome::wire_failed;
 }
 

@@ -131,11 +131,11 @@ struct Mail {
 
   // A collective of the leaders. The last one that comes makes the results of all.
   struct Meeting {
-    std::map<int, engine::Delegated> given;  // by rank
+    std::map<int, engine::LeadersCall> given;  // by rank
     bool over = false;
   };
   void end(Meeting& meeting) {
-    const engine::Delegated& first = meeting.given.begin()->second;
+    const engine::LeadersCall& first = meeting.given.begin()->second;
     const std::size_t bytes = first.count * first.element_bytes;
     std::vector<std::byte> result(bytes);
     const bool broadcasts = first.what == plan::Delegation::broadcast;
@@ -209,7 +209,7 @@ class MailWire final : public engine::Wire {
     mail_.leaders.assign(leaders.begin(), leaders.end());
     return true;
   }
-  bool delegate(const engine::Delegated& what, int tag, std::uint64_t ticket) override {
+  bool delegate(const engine::LeadersCall& what, int tag, std::uint64_t ticket) override {
     const std::lock_guard lock(mail_.mutex);
     if (joined_ == mail_.meetings.size()) mail_.meetings.emplace_back();
     Mail::Meeting& meeting = mail_.meetings[joined_];

@@ -13,7 +13,7 @@
 namespace copse::engine {
 
 // A collective of the wire's own among the leaders of the nodes. A message is of `count` elements; what is broadcast is only bytes.
-struct Delegated {
+struct LeadersCall {
   plan::Delegation what{};
   const void* from = nullptr;  // may be `to`
   void* to = nullptr;
@@ -44,7 +44,7 @@ class Wire {
   }
   // Starts a collective among the leaders, of which this rank is one. They all start the same ones in the same order. `to` is the
   // wire's until collect() says that it is done, and `from` must stay as it is. Returns false if the wire failed.
-  virtual bool delegate(const Delegated& what, int tag, std::uint64_t ticket) {
+  virtual bool delegate(const LeadersCall& what, int tag, std::uint64_t ticket) {
     static_cast<void>(what), static_cast<void>(tag), static_cast<void>(ticket);
     return false;
   }
