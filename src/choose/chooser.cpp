@@ -115,7 +115,8 @@ Decision by_table(const Table* table, const Situation& situation, Collective col
   Decision decision;
   const Facts facts = facts_of(situation, collective, needs);
   const Rule* outside = nullptr;
-  const auto find_in = [&](std::span<const Rule> rules) {
+  // Up to `tried` ranks, all rows are known to have plans.
+  const auto find_in = [&](std::span<const Rule> rules, int tried) {
     for (const Rule& rule : rules) {
       if (!rule.applies(collective, situation.ranks, facts) || (rule.algorithm == kByMpi && !situation.mpi)) continue;
       if (!narrows(decision, rule.bytes.of_one(situation.ranks), bytes)) continue;
@@ -123,19 +124,19 @@ Decision by_table(const Table* table, const Situation& situation, Collective col
         if (outside == nullptr) outside = &rule;
         continue;
       }
-      Decision tried = decision;
-      follow(tried, rule, situation);
-      const bool runs = (!needs.strict || tried.algorithm->strict()) && settle(tried, situation, bytes, needs) &&
-                        tried.algorithm->refusal(request_for(situation, tried)).empty();
-      decision.from = tried.from;
-      decision.to = tried.to;
+      Decision next = decision;
+      follow(next, rule, situation);
+      const bool runs = (!needs.strict || next.algorithm->strict()) && settle(next, situation, bytes, needs) &&
+                        (situation.ranks <= tried || next.algorithm->refusal(request_for(situation, next)).empty());
+      decision.from = next.from;
+      decision.to = next.to;
       if (!runs) continue;
-      decision = tried;
+      decision = next;
       return true;
     }
     return false;
   };
-  if (!(table != nullptr && find_in(table->rules)) && !find_in(recorded_rules(situation.like)))
+  if (!(table != nullptr && find_in(table->rules, 0)) && !find_in(recorded_rules(situation.like), kTriedRanks))
     decision = by_rule(situation, collective, bytes, needs, decision);
   if (outside == nullptr) return decision;
   decision.outside = true;

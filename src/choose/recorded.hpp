@@ -29,6 +29,8 @@ struct Recorded {
 
 // Returns the rows of one of recorded(). There are none for kLikeNone.
 [[nodiscard]] std::span<const Rule> recorded_rules(int number);
+// Up to so many ranks, a test has seen that the rows have plans. Beyond, a plan is tried first.
+inline constexpr int kTriedRanks = 512;
 // Tells whether a rule is one of those, or of rules(), and not a user's.
 [[nodiscard]] bool is_of_ours(const Rule& rule);
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "choose/chooser.hpp"
 #include "choose/recorded.hpp"
@@ -102,6 +104,27 @@ TEST(Recorded, EveryRowDecidesSomething) {
       choose::Situation turns = situation;
       turns.oversubscribed = true;
       EXPECT_NE(choose::choose({}, turns, rule.collective, rule.bytes.from, {}).rule, &rule) << "ranks that take turns";
+    }
+  }
+}
+
+TEST(Recorded, RowsHavePlans) {
+  for (int machine = 0; machine < kCount; ++machine) {
+    std::set<std::tuple<int, plan::Carrier, int, std::size_t>> seen;  // algorithm, carrier, radix, ranks
+    for (const choose::Rule& rule : recorded_rules(machine)) {
+      const auto most = std::min(rule.ranks.to, std::size_t{choose::kTriedRanks});
+      for (const std::size_t ranks : {rule.ranks.from, most}) {
+        if (!seen.insert({rule.algorithm, rule.carrier, rule.radix, ranks}).second) continue;
+        const auto places = places_on(number(machine), static_cast<int>(std::max(ranks, std::size_t(number(machine).nodes))));
+        algorithms::Request request;
+        request.collective = rule.collective;
+        request.ranks = static_cast<int>(places.size());
+        request.carrier = rule.carrier;
+        request.radix = rule.radix;
+        request.places = &places;
+        EXPECT_EQ(algorithms::all()[static_cast<std::size_t>(rule.algorithm)].refusal(request), "")
+            << rule.file << ":" << rule.line;
+      }
     }
   }
 }
