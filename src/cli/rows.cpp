@@ -34,7 +34,8 @@ constexpr int kReaders = 12;       // of one line: the price does not know that 
 constexpr int kAlone = 16;  // ranks; of more, calls back to back are not priced, because that takes too long
 // Nodes of a recorded cluster, and ranks on each.
 constexpr std::pair<int, int> kClusters[] = {{2, 4}, {2, 8}, {4, 8}};
-// Sums must not depend on what a trial has found about the kernel. So reductions have no rows for it: those of `staged` stand for both.
+// Sums must not depend on what a trial has found about the kernel. So reductions have no rows for it: those of `staged` stand for
+// both.
 constexpr const char* kReaches[] = {"staged", "kernel", "direct"};
 constexpr const char* kReachWords[] = {"staged", "kernel", "loads"};
 
