@@ -109,8 +109,8 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
-// Returns the recorded machine that counts: the one that is most like the user's, or like this one. Of several nodes, nothing but
-// the number of nodes and ranks matters.
+// Returns the recorded machine that counts: the one that is most like the user's, or like this one. On several nodes, ranks sit as
+// the options say.
 int like_which(const Query& query) {
   const choose::Situation& situation = query.situation;
   if (situation.oversubscribed) return choose::kLikeNone;
