@@ -166,7 +166,7 @@ struct Answer {
 // What an answer costs by the price, and what the next ways would.
 struct Prices {
   std::string machine, seats;  // where
-  std::string why_not;  // not empty: there are no prices
+  std::string why_not;         // not empty: there are no prices
   Priced chosen;
   std::vector<Priced> next;  // the cheapest other algorithms and carriers
   std::optional<HelpersAdvice> helpers;

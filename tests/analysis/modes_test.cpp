@@ -8,6 +8,7 @@
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
 #include "plan/builder.hpp"
+#include "rows.hpp"
 
 namespace copse::analysis {
 namespace {
@@ -27,16 +28,11 @@ std::string text_of(Modes modes) {
   return modes.out == Sync::none ? "in mysync, out nosync" : "in mysync, out mysync";
 }
 
-class Row : public testing::TestWithParam<const algorithms::Algorithm*> {};
+class Row : public RowTest {};
 
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
-  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
-}
-
-std::vector<const algorithms::Algorithm*> rows() {
-  std::vector<const algorithms::Algorithm*> result;
-  for (const auto& row : algorithms::all())
-    if (algorithms::traits_of(row.collective).moves_data) result.push_back(&row);
+std::vector<const algorithms::Algorithm*> rows_that_move_data() {
+  std::vector<const algorithms::Algorithm*> result = rows();
+  std::erase_if(result, [](const auto* row) { return !algorithms::traits_of(row->collective).moves_data; });
   return result;
 }
 
@@ -53,7 +49,7 @@ TEST_P(Row, IsProvedInEveryMode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Row, testing::ValuesIn(rows()), label);
+INSTANTIATE_TEST_SUITE_P(Registry, Row, testing::ValuesIn(rows_that_move_data()), label);
 
 // The plans that UPC's collectives run without synchronisation, by every carrier that touches others' buffers.
 std::vector<Variant> relaxed_rows(int ranks, Modes modes) {

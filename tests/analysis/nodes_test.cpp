@@ -7,23 +7,14 @@
 #include <vector>
 
 #include "analysis/cases.hpp"
+#include "rows.hpp"
 
 namespace copse::analysis {
 namespace {
 
 constexpr std::pair<int, int> kSizes[] = {{18, 9}, {40, 20}};  // ranks and nodes
 
-class OnManyNodes : public testing::TestWithParam<const algorithms::Algorithm*> {};
-
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
-  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
-}
-
-std::vector<const algorithms::Algorithm*> rows() {
-  std::vector<const algorithms::Algorithm*> result;
-  for (const auto& row : algorithms::every()) result.push_back(&row);
-  return result;
-}
+class OnManyNodes : public RowTest {};
 
 void expect_proved(const Variant& variant) {
   bool checked = false;
@@ -65,7 +56,7 @@ TEST_P(OnManyNodes, IsProvedWithSmallRadices) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, OnManyNodes, testing::ValuesIn(rows()), label);
+INSTANTIATE_TEST_SUITE_P(Registry, OnManyNodes, testing::ValuesIn(rows(algorithms::every())), label);
 
 }  // namespace
 }  // namespace copse::analysis

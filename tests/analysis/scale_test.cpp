@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/outline.hpp"
+#include "rows.hpp"
 
 namespace copse::analysis {
 namespace {
@@ -62,7 +63,7 @@ Price price_of(const Algorithm& row, Carrier carrier, int ranks) {
   return price;
 }
 
-class Scale : public testing::TestWithParam<const Algorithm*> {
+class Scale : public RowTest {
  protected:
   // Bounds for the whole: microseconds and bytes for each step. They are many times the real values, so only what grows
   // faster than the steps can exceed them.
@@ -85,10 +86,6 @@ class Scale : public testing::TestWithParam<const Algorithm*> {
     }
   }
 };
-
-std::string label(const testing::TestParamInfo<const Algorithm*>& info) {
-  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
-}
 
 // In these, a rank deals with the blocks or tiles of all other ranks, even if it moves many of them in one step.
 bool has_to_do_with_all(const Algorithm& row) {

@@ -3,23 +3,14 @@
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
+#include "rows.hpp"
 
 namespace copse::analysis {
 namespace {
 
 constexpr std::uint64_t kSample = 8;  // sampled combinations of placement, root and radix
 
-class FullRow : public testing::TestWithParam<const algorithms::Algorithm*> {};
-
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
-  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
-}
-
-std::vector<const algorithms::Algorithm*> rows() {
-  std::vector<const algorithms::Algorithm*> result;
-  for (const auto& row : algorithms::all()) result.push_back(&row);
-  return result;
-}
+class FullRow : public RowTest {};
 
 void expect_proved(const algorithms::Algorithm& row, int ranks) {
   const Tally tally = verify(row, ranks, Effort::full);

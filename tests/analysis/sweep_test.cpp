@@ -7,23 +7,14 @@
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
+#include "rows.hpp"
 
 namespace copse::analysis {
 namespace {
 
 constexpr std::uint64_t kSample = 4;  // sampled combinations of placement, root and radix
 
-class Row : public testing::TestWithParam<const algorithms::Algorithm*> {};
-
-std::string label(const testing::TestParamInfo<const algorithms::Algorithm*>& info) {
-  return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
-}
-
-std::vector<const algorithms::Algorithm*> rows() {
-  std::vector<const algorithms::Algorithm*> result;
-  for (const auto& row : algorithms::all()) result.push_back(&row);
-  return result;
-}
+class Row : public RowTest {};
 
 TEST_P(Row, IsProvedOn1To17Ranks) {
   for (int ranks = 1; ranks <= 17; ++ranks) {

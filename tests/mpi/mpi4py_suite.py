@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from copse import flavours, paths
-from copse.cluster import Cluster
+from copse.cluster import Cluster, launch
 from copse.errors import CopseError, run_script
 from copse.run import HEAP, preload_value
 
@@ -157,11 +157,7 @@ class Suite:
     def _start(self, side: str, start: Path) -> None:
         options = ["-q", "-i", self.tests, *LEFT_OUT.get(self.flavour.family, ())]
         program, variables = [self.flavour.python, RANKS_PROGRAM, self.folder, start, *options], variables_of(self.flavour, side)
-        if self.cluster:
-            command = self.cluster.command(self.flavour, self.ranks // self.cluster.nodes, program, variables=variables)
-        else:
-            command = self.flavour.command(self.ranks, program, crowded=True, variables=variables)
-        environment = self.cluster.environment(self.flavour) if self.cluster else self.flavour.environment()
+        command, environment = launch(self.flavour, self.ranks, program, self.cluster, variables, crowded=True)
         with (start / "log").open("wb") as output, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
             # A temporary folder of its own, for the reason in limited.py.
             launcher = subprocess.Popen(command, env={**environment, "TMPDIR": own}, start_new_session=True,

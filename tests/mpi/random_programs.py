@@ -24,8 +24,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "faces" / "python"), s
 import collectives  # noqa: E402
 from limited import run_limited  # noqa: E402
 
-from copse import flavours, paths  # noqa: E402
-from copse.cluster import Cluster  # noqa: E402
+from copse import flavours, native, paths  # noqa: E402
+from copse.cluster import Cluster, launch  # noqa: E402
 
 MODES: dict[str, dict[str, str]] = {
     "plain": {},
@@ -37,16 +37,17 @@ MODES: dict[str, dict[str, str]] = {
     "helpers": {"COPSE_COLLECTIVE_PROCESSORS": "1/2"},
     "late": {"COPSE_JOIN": "9", **collectives.BARE},  # the MPI makes the first calls
 }
-FEW = ("barrier", "bcast", "reduce", "allreduce")
-WIDE = ("bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "reduce_scatter")
-OVER_NODES: dict[str, dict[str, str]] = {
-    **{name: MODES[name] for name in ("plain", "heap", "check", "thread", "learn", "late")},
-    "delegated": {"COPSE_ALGORITHM": ";".join(f"{call}=delegated" for call in FEW)},
-    "lanes": {"COPSE_ALGORITHM": ";".join(f"{call}=multi_lane" for call in WIDE)},
-}
+EVERYWHERE = ("delegated", "multi_lane")  # algorithms that are forced for all collectives that have them
+OVER_NODES = ("plain", "heap", "check", "thread", "learn", "late", *EVERYWHERE)  # the modes of emulated nodes
 NODE_NAMES = ("mpich", "impi", "openmpi")  # Debian's MPICH hangs in MPI_Finalize over nodes; its Open MPI is not tested there
 PROGRAMS, STEPS = 8, 200  # of a launch; a start takes as long as a few programs
 LAUNCH_SECONDS = 300
+
+
+def forced_everywhere(algorithm: str) -> dict[str, str]:
+    """Returns the variable that forces an algorithm for all collectives that have it."""
+    collectives = [row["collective"] for row in native.query("algorithms") if row["algorithm"] == algorithm]
+    return {"COPSE_ALGORITHM": ";".join(f"{collective}={algorithm}" for collective in collectives)}
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,14 @@ class Run:
         if self.mode is None:
             return collectives.BARE
         libraries = [self.flavour.preload] + [paths.PRELOAD_FOLDER / "libcopse-heap.so"] * (self.mode == "heap")
-        return {"LD_PRELOAD": ":".join(map(str, libraries)), "COPSE_JOIN": "1", **(OVER_NODES if self.cluster else MODES)[self.mode]}
+        return {"LD_PRELOAD": ":".join(map(str, libraries)), "COPSE_JOIN": "1", **(forced_everywhere(self.mode) if self.mode in EVERYWHERE else MODES[self.mode])}
 
     def digests(self, seed: int, steps: int, programs: int) -> tuple[dict[int, str], str]:
         """Returns the result of each program up to the first that fails, by seed, and what was printed about that one.
         """
         program, variables = [self.program, "random", str(seed), str(steps), str(programs)], self.variables()
-        if self.cluster:
-            command = self.cluster.command(self.flavour, self.ranks, program, variables=variables)
-        else:
-            command = self.flavour.command(self.ranks, program, variables=variables, crowded=True)
-        environment = self.cluster.environment(self.flavour) if self.cluster else self.flavour.environment()
+        ranks = self.ranks * (self.cluster.nodes if self.cluster else 1)
+        command, environment = launch(self.flavour, ranks, program, self.cluster, variables, crowded=True)
         done, late = run_limited(command, LAUNCH_SECONDS, env=environment)
         output = done.stdout + done.stderr + (f"\nno end after {LAUNCH_SECONDS} s" if late else "")
         found = {int(number): digest for number, digest in re.findall(r"^program (\d+): (\w+)$", output, re.MULTILINE)}

@@ -16,7 +16,7 @@ from copse.cluster import Cluster, NotPermitted
 NEIGHBOURS = Path(__file__).with_name("neighbors.c")
 NODES = 4
 RANKS_PER_NODE = 2
-FLAVOURS = ["mpich", "impi", "openmpi"]
+FLAVOURS = random_programs.NODE_NAMES
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +120,6 @@ def test_random_programs(nodes, every):
     assert tally.programs >= random_programs.PROGRAMS, tally.not_compared
 
 
-DELEGATED = random_programs.OVER_NODES["delegated"]["COPSE_ALGORITHM"]
 
 
 def delegates(trace: str) -> bool:
@@ -129,7 +128,7 @@ def delegates(trace: str) -> bool:
 
 def test_the_mpi_among_the_leaders(launch_over_nodes):
     """The leaders of the nodes use the MPI's own collectives."""
-    done = launch_over_nodes(flavours.find("mpich"), "random", 7, 200, COPSE_ALGORITHM=DELEGATED)
+    done = launch_over_nodes(flavours.find("mpich"), "random", 7, 200, **random_programs.forced_everywhere("delegated"))
     assert passed(done, "random") and delegates(done.stderr), done.stdout + done.stderr
 
 
@@ -137,7 +136,7 @@ def test_the_mpi_among_the_leaders(launch_over_nodes):
 @pytest.mark.parametrize("fragment", ["none", "1K"])
 @pytest.mark.parametrize("name", FLAVOURS)
 def test_the_mpi_among_the_leaders_with_every_part(launch_over_nodes, name, fragment):
-    ours = {"COPSE_ALGORITHM": DELEGATED, "COPSE_FRAGMENT": fragment}
+    ours = {**random_programs.forced_everywhere("delegated"), "COPSE_FRAGMENT": fragment}
     trace = ""
     for part, *arguments in (("types",), ("communicators",), ("random", 20261127, 200)):
         done = launch_over_nodes(flavours.find(name), part, *arguments, timeout=300, **ours)

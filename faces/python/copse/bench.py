@@ -44,7 +44,7 @@ from .bench_report import (
     verdicts,
     write,
 )
-from .cluster import Cluster
+from .cluster import Cluster, launch
 from .errors import CopseError
 
 SOURCE = paths.ROOT / "bench" / "mpi_collectives.c"
@@ -96,13 +96,8 @@ class Side:
         """Runs `program` to its end and returns what it printed. `ours` are variables for Copse, which makes all calls unless these
         say something else."""
         variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1", **ours} if (preloaded := self.preloaded()) else {}
-        if self.cluster:
-            command = self.cluster.command(self.flavour, ranks // self.cluster.nodes, program, variables=variables)
-            environment = self.cluster.environment(self.flavour)
-        else:
-            pinned = ranks <= len(os.sched_getaffinity(0))
-            command = self.flavour.command(ranks, program, pinned=pinned, variables=variables)
-            environment = self.flavour.environment()
+        pinned = ranks <= len(os.sched_getaffinity(0))
+        command, environment = launch(self.flavour, ranks, program, self.cluster, variables, pinned=pinned)
         job = subprocess.Popen(
             command,
             env=environment,

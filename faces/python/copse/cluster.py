@@ -110,3 +110,18 @@ class Cluster:
             line = next(line for line in shown.splitlines() if line.strip().startswith("eth0:"))
             result[name] = int(line.split(":")[1].split()[8])
         return result
+
+
+def launch(
+    flavour: flavours.Flavour,
+    ranks: int,
+    program: Sequence[str | Path],
+    cluster: Cluster | None,
+    variables: Mapping[str, str],
+    **here: bool,
+) -> tuple[list[str], dict[str, str]]:
+    """Returns the command that runs `program` by so many ranks in all, and its environment: on this machine, or on emulated nodes, among
+    which the ranks are divided evenly. `here` are options of Flavour.command for this machine."""
+    if cluster is None:
+        return flavour.command(ranks, program, variables=variables, **here), flavour.environment()
+    return cluster.command(flavour, ranks // cluster.nodes, program, variables=variables), cluster.environment(flavour)
