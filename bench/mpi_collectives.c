@@ -14,7 +14,8 @@
  *   warm  the same buffers in every call
  *   cold  each call takes the next buffer of a ring. Over all ranks, the rings of one call hold twice the last-level
  *         cache, and neighbours lie on different pages. So neither caches nor registrations help. Some virtual machines
- *         claim far more cache than a processor of theirs can use; --cache MIB says how much is meant.
+ *         claim far more cache than a processor of theirs can use; --cache MIB says how much is meant. `copse bench` counts
+ *         the second and third caches of all processors.
  *
  * After the clock has stopped, every batch checks all elements of its last result. Wrong data ends the run with exit
  * code 1. Output is CSV on rank 0: call,bytes,mode,ranks,batch,calls,us,flag_ns.
@@ -232,6 +233,19 @@ static struct cell cell_of(const struct operation* o, size_t count, int mode, si
   return c;
 }
 
+/* Drops memory from all caches. Does nothing on processors for which nobody has written how. */
+static void drop(const double* begin, size_t length) {
+  const char* const end = (const char*)(begin + length);
+  for (const char* line = (const char*)begin; line < end; line += kLine) {
+#if defined __x86_64__
+    __builtin_ia32_clflush(line);
+#elif defined __aarch64__
+    __asm__ volatile("dc civac, %0" : : "r"(line) : "memory");
+#endif
+  }
+  atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* Makes n calls. Returns this rank's elapsed seconds and the last buffers. */
 static double run(struct cell* c, long n, size_t* last) {
   const int count = (int)c->count;
@@ -270,6 +284,7 @@ static double batch(struct cell* c, long n) {
   size_t last = (c->next + (size_t)(n - 1)) % c->buffers; /* overwrite what the last call will write */
   const size_t result = has(c->operation->out) ? blocks(c->operation->out) * c->count : 0;
   for (size_t k = 0; k < result; ++k) c->out[last * c->out_stride + k] = -1;
+  if (c->mode == kCold) drop(c->out + last * c->out_stride, result);
   double mine = run(c, n, &last), slowest;
   check(c, last);
   MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

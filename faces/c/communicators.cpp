@@ -112,8 +112,16 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm** 
       Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
   if (with_helpers != nullptr && with_helpers->with_helpers) {
-    result->served = come_with_helpers(*with_helpers, rank, *settings);
-    if (!result->served) return COPSE_ERROR_UNREACHABLE;
+    try {
+      result->served = come_with_helpers(*with_helpers, rank, *settings);
+    } catch (const std::exception&) {
+      result->communicator->give_up();  // the other ranks may have theirs
+      throw;
+    }
+    if (!result->served) {
+      result->communicator->give_up();
+      return COPSE_ERROR_UNREACHABLE;
+    }
   }
   *comm = result.release();
   return COPSE_OK;

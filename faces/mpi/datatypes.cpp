@@ -11,6 +11,7 @@
 #include "dense.hpp"
 #include "engine/kernels/kernels.hpp"
 #include "handle_table.hpp"
+#include "progress.hpp"
 #include "real.hpp"
 
 namespace copse::mpi {
@@ -148,7 +149,10 @@ MPI_Datatype datatype_for(copse_type type) {
   return found == of_type.end() ? MPI_DATATYPE_NULL : found->second;
 }
 
-void finish_datatypes() { real().Comm_free_(&quiet); }
+void finish_datatypes() {
+  // A session may outlive MPI_Finalize and start its persistent requests, which pack.
+  if (!requests_known()) real().Comm_free_(&quiet);
+}
 
 const Datatype* datatype_of(Raw raw) {
   const auto type = handle<MPI_Datatype>(raw);

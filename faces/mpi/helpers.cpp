@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -36,6 +37,7 @@ struct Helpers {
   std::array<DeskName, choose::kHelpersMost> desks{};
 };
 auto& helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
+std::atomic<bool> are_gone{false};   // this rank knows that one of them will not come any more
 auto& lifelines = *new std::vector<int>;  // of the helpers that this process has started
 
 // Returns the program that helps, which lies beside this library or in the build's folder of programs. Empty: there is none.
@@ -126,6 +128,11 @@ std::string start_all(int count, const cpu_set_t& taken) {
   return std::to_string(count) + " on each node; here on " + places;
 }
 
+bool all_desks_are_open() {
+  const auto end = helpers.desks.begin() + helpers.count;
+  return std::all_of(helpers.desks.begin(), end, [](const DeskName& desk) { return communicator::is_open(desk); });
+}
+
 }  // namespace
 
 bool have_helpers() { return helpers.count > 0; }
@@ -148,7 +155,8 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
     std::int32_t count = 0, met = 0;
     DeskName first{}, meeting{};
   };
-  Word mine{helpers.count, 0, helpers.desks[0], {}};
+  if (callers.rank() == 0 && !all_desks_are_open()) are_gone = true;
+  Word mine{are_gone ? 0 : helpers.count, 0, helpers.desks[0], {}};
   const auto size = static_cast<std::size_t>(callers.ranks());
   std::vector<Word> all(size);
   if (callers.rank() == 0) {
@@ -176,13 +184,12 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   if (bootstrap) met = communicator::Communicator::create(std::move(bootstrap), nullptr, with_helpers, why, progress());
   mine.met = met ? 1 : 0;
   if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  for (const Word& word : all) {
-    if (word.met != 0) continue;
-    if (callers.rank() == 0)
-      note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
-    return nullptr;
-  }
-  return met;
+  if (std::all_of(all.begin(), all.end(), [](const Word& word) { return word.met != 0; })) return met;
+  are_gone = true;  // one that does not come would hold up every communicator
+  if (callers.rank() == 0)
+    note(kKind, "they serve no communicator from now on: they did not come to one of " + std::to_string(callers.ranks()) +
+                    " ranks: " + why);
+  return nullptr;
 }
 
 void dismiss_helpers() {

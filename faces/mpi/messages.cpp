@@ -3,6 +3,7 @@
 // a wait.
 //
 // MPI_Mrecv is not among them: once a message is matched, its sender drives the rendezvous.
+#include <algorithm>
 #include <vector>
 
 #include "exports.hpp"
@@ -72,15 +73,11 @@ int Sendrecv_replace(void* buffer, Count count, Raw type, int to, int out_tag, i
   const Datatype* known = datatype_of(type);
   std::size_t bytes = 0;
   if (known == nullptr || count < 0 || !message_bytes(count, known->size, bytes) || bytes > kLongest)
-    return Width::Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status);
-  int size = 0, at = 0;
-  int result = real().Pack_size_(static_cast<int>(count), known->handle, handle<MPI_Comm>(comm), &size);
-  if (result != MPI_SUCCESS) return result;
-  std::vector<char> packed(static_cast<std::size_t>(size));
-  result = real().Pack_(buffer, static_cast<int>(count), known->handle, packed.data(), size, &at, handle<MPI_Comm>(comm));
-  if (result != MPI_SUCCESS) return result;
-  return Sendrecv<Width, Count>(packed.data(), at, raw_of(MPI_PACKED), to, out_tag, buffer, count, type, from, in_tag, comm,
-                                status);
+    return helped([&] { return Width::Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status); });
+  std::vector<char> packed(std::max<std::size_t>(1, bytes));  // some MPIs refuse null even for nothing
+  if (const int error = pack(*known, buffer, static_cast<std::size_t>(count), packed.data()); error != MPI_SUCCESS) return error;
+  return Sendrecv<Width, Count>(packed.data(), static_cast<Count>(bytes), raw_of(MPI_PACKED), to, out_tag, buffer, count, type,
+                                from, in_tag, comm, status);
 }
 
 }  // namespace ours

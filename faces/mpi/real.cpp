@@ -265,7 +265,8 @@ int Narrow::length_of_table() const {
   int rank = 0, ranks = 0, inter = 0;
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return -1;
   real().Comm_rank_(comm, &rank);
-  inter != 0 ? real().Comm_remote_size_(comm, &ranks) : real().Comm_size_(comm, &ranks);
+  const bool scatters = std::string_view(name_).find("educe_scatter") != std::string_view::npos;  // to the ranks of its own group
+  inter != 0 && !scatters ? real().Comm_remote_size_(comm, &ranks) : real().Comm_size_(comm, &ranks);
   return root_ != kNoRoot && root_ != (inter != 0 ? MPI_ROOT : rank) ? -1 : ranks;
 }
 

@@ -68,8 +68,8 @@ Elements for_user(const Datatype& type, bool commutative, UserReduction& user) {
 }
 
 // Tells whether another order of the operands, or another library's kernel, may give other bits. A sum or product of two
-// numbers is rounded once, and so the same wherever it is made (but a NaN's payload may differ). Whether the elements of a
-// user's operator round, only the user knows. An argument that MPI forbids makes no difference: MPI ends such a call.
+// numbers is rounded once, and so the same wherever it is made (but a NaN's payload may differ). Only the user knows whether a
+// user's operator rounds. Arguments that MPI forbids need no care here: MPI ends such a call.
 bool rounds(const CommState& state, Raw type, Raw op) {
   Operator found;
   const Datatype* const known = operator_of(op, found) ? datatype_of(type) : nullptr;

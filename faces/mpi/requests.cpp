@@ -1,6 +1,8 @@
 // The life of a request: its handle, its start, its end, and objects that the program frees early.
 #include "requests.hpp"
 
+#include <sched.h>
+
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -32,6 +34,7 @@ struct HeldOp {
 auto& held_ops = *new std::unordered_map<Raw, std::weak_ptr<HeldOp>>;
 
 MPI_Comm alone{};  // of this process alone; persistent requests receive from it
+bool several_threads = false;  // may call at once
 
 // The MPI makes progress when one of its requests is tested. This request serves that purpose and never ends.
 MPI_Request never{};
@@ -68,7 +71,8 @@ void prepare_requests() {
   progress()->set_other(poke_mpi);
   int level = MPI_THREAD_SINGLE;
   real().Query_thread_(&level);
-  if (level == MPI_THREAD_MULTIPLE) {
+  several_threads = level == MPI_THREAD_MULTIPLE;
+  if (several_threads) {
     progress()->let_any_thread_send();
   } else {
     progress()->take_one_thread();
@@ -161,15 +165,17 @@ bool MpiRequest::Stream::take_lane(const char* name, std::string& why_not) {
     state->strict_order = state->copse->all_say(asserts_strict_order(state->comm));
     if (!*state->strict_order) end_if_a_rank_has_ended();
   }
-  if (*state->strict_order) return true;
-  lane = state->copse->lane(why_not);
+  // The order that the program asserts is that among persistent calls. Other calls may stand elsewhere in it on each rank.
+  lane = state->strict_lane;
+  if (lane == nullptr) lane = state->copse->lane(why_not);
   if (lane == nullptr) end_if_a_rank_has_ended();
+  if (*state->strict_order) state->strict_lane = lane;
   without_lane = lane == nullptr;
   return !without_lane;
 }
 
 void MpiRequest::refuse_lane() {
-  if (stream_.lane == nullptr) return;
+  if (stream_.lane == nullptr || stream_.lane == stream_.state->strict_lane) return;
   stream_.lane->refuse_all();
   stream_.lane.reset();
 }
@@ -215,11 +221,20 @@ void MpiRequest::start() {
 
 bool MpiRequest::is_under_way() const { return job_ && stream_.copse().poll(*job_) == Outcome::pending; }
 
+// Several threads may look at one request (MPI_Request_get_status). The one that ends it waits until no other looks.
+bool MpiRequest::is_seen_under_way() {
+  if (!several_threads) return is_under_way();
+  lookers_.fetch_add(1);
+  const bool under_way = stage_.load() == Stage::pending && is_under_way();
+  lookers_.fetch_sub(1);
+  return under_way;
+}
+
 bool MpiRequest::settle() {
   Stage stage = stage_.load(std::memory_order_acquire);
   if (stage == Stage::pending) {
-    if (is_under_way()) return false;
-    if (stage_.compare_exchange_strong(stage, Stage::ending, std::memory_order_acquire)) {
+    if (is_seen_under_way()) return false;
+    if (stage_.compare_exchange_strong(stage, Stage::ending)) {
       if (!is_under_way()) {
         end();
         return true;
@@ -250,6 +265,7 @@ void MpiRequest::end() {
     if (!failed) detail::pending_requests.fetch_sub(1, std::memory_order_release);
     return;
   }
+  while (lookers_.load() != 0) sched_yield();
   job_.reset();
   work_.load = nullptr;
   work_.store = nullptr;

@@ -82,13 +82,14 @@ class MpiRequest final : public GivenAway {
   static int cancel(void* self, int complete);
   int make_handle(MPI_Request* handle);
   [[nodiscard]] bool is_under_way() const;
+  [[nodiscard]] bool is_seen_under_way();
   void leave_table();
   void end();
 
   // Where the call runs.
   struct Stream {
     std::shared_ptr<CommState> state;
-    std::unique_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
+    std::shared_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
     bool without_lane = false;                           // no stream was left
     bool served = false;                                 // helpers make the call
 
@@ -111,6 +112,7 @@ class MpiRequest final : public GivenAway {
   std::shared_ptr<communicator::Job> job_;  // a persistent call keeps it for all its starts; threads may share it
   MPI_Request handle_{};
   std::atomic<Stage> stage_{Stage::idle};
+  std::atomic<int> lookers_{0};  // threads that look at the job at the moment
   int error_ = MPI_SUCCESS;
 };
 

@@ -31,6 +31,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::unique_ptr<const Neighbors> neighbors;  // null: calls among neighbours are passed on
   std::string no_neighbors;  // the reason for that
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
+  std::shared_ptr<communicator::Communicator> strict_lane;  // of all persistent calls, if they do
   SidesMemory memory;
 
   // The numbers of a call that this rank does not make here. A started call may be made on either communicator.

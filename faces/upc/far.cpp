@@ -43,8 +43,19 @@ void must_be_thread(const Thread& thread, const char* function, upc_shared p) {
              std::to_string(threads - 1));
 }
 
+void must_be_memory(const Thread& thread, const char* function, upc_shared p, std::size_t bytes) {
+  const std::size_t most = 2 * thread.segment->half();
+  if (bytes == 0 || (p.address >= Segment::kAlignment && p.address <= most && bytes <= most - p.address)) [[likely]]
+    return;
+  if (p.address == 0) fail(thread, function, "the pointer is null; required: a pointer to shared memory");
+  fail(thread, function,
+       std::to_string(bytes) + " bytes from address " + std::to_string(p.address) + " of thread " + std::to_string(p.thread) +
+           "; required: addresses from " + std::to_string(Segment::kAlignment) + " to " + std::to_string(most));
+}
+
 void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
   const Segment& segment = *thread.segment;
+  must_be_memory(thread, function, from, bytes);
   if (segment.is_here(from.thread)) return kernels::copy(to, segment.here(from), bytes);
   must_be_thread(thread, function, from);
   const Target target = target_of(segment, from);
@@ -53,6 +64,7 @@ void read(const Thread& thread, const char* function, void* to, upc_shared from,
 
 void write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes) {
   const Segment& segment = *thread.segment;
+  must_be_memory(thread, function, to, bytes);
   if (segment.is_here(to.thread)) return kernels::copy(segment.here(to), from, bytes);
   must_be_thread(thread, function, to);
   const Target target = target_of(segment, to);
@@ -63,8 +75,9 @@ namespace {
 
 // Starts a transfer with another node. start(network, target, ticket) asks the network for it.
 template <class Start>
-upc_handle_t started(const Thread& thread, const char* function, upc_shared there, const Start& start) {
+upc_handle_t started(const Thread& thread, const char* function, upc_shared there, std::size_t bytes, const Start& start) {
   must_be_thread(thread, function, there);
+  must_be_memory(thread, function, there, bytes);
   std::uint64_t ticket = 0;
   must_work(start(*thread.segment->network(), target_of(*thread.segment, there), ticket), thread, function, there.thread);
   return static_cast<upc_handle_t>(ticket + 1);
@@ -74,7 +87,7 @@ upc_handle_t started(const Thread& thread, const char* function, upc_shared ther
 
 upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes) {
   if (bytes > 0 && !thread.segment->is_here(from.thread))
-    return started(thread, function, from, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
+    return started(thread, function, from, bytes, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
       return network.start_get(to, target.process, target.at, bytes, ticket);
     });
   read(thread, function, to, from, bytes);
@@ -83,7 +96,7 @@ upc_handle_t start_read(const Thread& thread, const char* function, void* to, up
 
 upc_handle_t start_write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes) {
   if (bytes > 0 && !thread.segment->is_here(to.thread))
-    return started(thread, function, to, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
+    return started(thread, function, to, bytes, [&](communicator::Network& network, Target target, std::uint64_t& ticket) {
       return network.start_put(from, target.process, target.at, bytes, ticket);
     });
   write(thread, function, to, from, bytes);
@@ -182,7 +195,6 @@ upc_shared allocate_here(const Thread& thread, std::size_t bytes) {
 }
 
 int fresh_stream(const Thread& thread, const char* function) {
-  if (thread.segment->network() == nullptr) return 0;
   return kFirstOfTeams + static_cast<int>(Word(thread, function, desk_of(0, offsetof(Desk, streams))).fetch_add(1));
 }
 

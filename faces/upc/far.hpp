@@ -13,6 +13,9 @@ struct Thread;
 // Fails unless the pointer names a UPC thread.
 void must_be_thread(const Thread& thread, const char* function, upc_shared p);
 
+// Fails unless these bytes lie in memory of the thread that the pointer names.
+void must_be_memory(const Thread& thread, const char* function, upc_shared p, std::size_t bytes);
+
 // These copy between memory of the caller and shared memory of one thread, for `function`. If that fails, the program ends.
 void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
 void write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes);

@@ -78,8 +78,17 @@ int say(const std::string& why) {
 void run_threads(const Segment& segment, const Settings& settings, const Program& program, Places::Run run) {
   const auto one = [&](int thread) { segment.status_of(thread).store(run_thread(segment, settings, program, thread)); };
   std::vector<std::thread> others;
-  for (int thread = run.first + 1; thread < run.end; ++thread) others.emplace_back(one, thread);
+  try {
+    for (int thread = run.first + 1; thread < run.end; ++thread) others.emplace_back(one, thread);
+  } catch (const std::exception& error) {  // those that were made wait for the others, and cannot be joined
+    say("UPC thread " + std::to_string(run.first + 1 + static_cast<int>(others.size())) + " cannot be made: " + error.what() +
+        "; set COPSE_UPC_THREADS to less, or raise the limit on processes (ulimit -u)");
+    end_program(segment, 1);
+  }
+  cpu_set_t usable;
+  const bool known = pthread_getaffinity_np(pthread_self(), sizeof usable, &usable) == 0;
   one(run.first);
+  if (known) pthread_setaffinity_np(pthread_self(), sizeof usable, &usable);  // what the program does next may use them all
   for (std::thread& other : others) other.join();
 }
 
@@ -91,14 +100,44 @@ int result_of(const Segment& segment, Places::Run run) {
 
 namespace {
 
+// Sent to a process that must end, so that what it has printed is not lost.
+const int kWriteOut = SIGRTMAX - 2;
+void write_out_and_end(int) {
+  std::fflush(nullptr);
+  _exit(0);
+}
+
+// The program may ignore SIGCHLD. Then the system would tell nobody how a process ended.
+class HearOfChildren {
+ public:
+  HearOfChildren() {
+    struct sigaction usual{};
+    usual.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &usual, &before_);
+  }
+  ~HearOfChildren() { restore(); }
+  HearOfChildren(const HearOfChildren&) = delete;
+  HearOfChildren& operator=(const HearOfChildren&) = delete;
+  void restore() const { sigaction(SIGCHLD, &before_, nullptr); }
+
+ private:
+  struct sigaction before_{};
+};
+
 // The processes of a program, as the process that has forked them sees them.
 class Processes {
  public:
   explicit Processes(const Segment& segment) : segment_(segment) {}
   void add(pid_t pid, int first_thread) { running_.push_back({pid, first_thread}); }
 
-  // Ends the rest. None of them may be left to wait for one that has ended.
+  // Ends the rest. None of them may be left to wait for one that has ended. They have a second to write out their streams.
   void kill_all() {
+    for (const Running& one : running_) kill(one.pid, kWriteOut);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (!running_.empty() && std::chrono::steady_clock::now() < end) {
+      std::erase_if(running_, [](const Running& one) { return waitpid(one.pid, nullptr, WNOHANG) != 0; });
+      if (!running_.empty()) std::this_thread::sleep_for(kNap);
+    }
     for (const Running& one : running_) kill(one.pid, SIGKILL);
     for (const Running& one : running_) waitpid(one.pid, nullptr, 0);
     running_.clear();
@@ -106,10 +145,8 @@ class Processes {
 
   // Waits until all have returned from the program. If one ends otherwise, as by exit(), the program ends.
   void wait_all() {
-    constexpr std::chrono::milliseconds kNap{2};
     while (!running_.empty()) {
-      const auto ended = std::find_if(running_.begin(), running_.end(),
-                                      [this](const Running& one) { return waitpid(one.pid, &status_, WNOHANG) != 0; });
+      const auto ended = std::find_if(running_.begin(), running_.end(), [this](const Running& one) { return has_ended(one); });
       if (ended == running_.end()) {
         std::this_thread::sleep_for(kNap);
         continue;
@@ -125,6 +162,19 @@ class Processes {
     pid_t pid;
     int first_thread;
   };
+  static constexpr std::chrono::milliseconds kNap{2};
+
+  bool has_ended(const Running& one) {
+    const pid_t ended = waitpid(one.pid, &status_, WNOHANG);
+    if (ended < 0) {  // something else in this process has taken its status
+      status_ = 0;
+      if (segment_.status_of(one.first_thread).load() != Segment::kRunning) return true;
+      say("process " + std::to_string(one.pid) +
+          " of the UPC threads has ended, and nobody knows how; the others are ended as well");
+      status_ = W_EXITCODE(1, 0);
+    }
+    return ended != 0;
+  }
   [[noreturn]] void end(pid_t pid) {
     const int status = status_;
     int result = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), expected = Ending::kNot;
@@ -145,6 +195,7 @@ class Processes {
 // Runs each process of the program in a fork of this one, which only waits for them.
 int run_processes(Segment& segment, const Settings& settings, const Program& program) {
   Processes processes(segment);
+  const HearOfChildren hear;
   std::fflush(nullptr);  // what is buffered now would be written by each of them
   const pid_t parent = getpid();
   const auto first_of = [&](int process) { return first_thread_of(settings.upc_threads, settings.upc_processes, process); };
@@ -162,6 +213,10 @@ int run_processes(Segment& segment, const Settings& settings, const Program& pro
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    hear.restore();
+    struct sigaction write_out{};
+    write_out.sa_handler = write_out_and_end;
+    sigaction(kWriteOut, &write_out, nullptr);
     if (!segment.map())
       _exit(say("a process of the UPC threads cannot map their shared memory: " + std::string(engine::memory_trouble(errno))));
     run_threads(segment, settings, program, {first_of(process), first_of(process + 1)});

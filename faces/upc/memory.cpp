@@ -129,6 +129,8 @@ int copse_upc_castable(size_t thread) {
 void upc_memcpy(upc_shared dst, upc_shared src, size_t bytes) {
   const Thread& thread = here("upc_memcpy");
   const Segment& segment = *thread.segment;
+  must_be_memory(thread, "upc_memcpy", src, bytes);
+  must_be_memory(thread, "upc_memcpy", dst, bytes);
   if (segment.is_here(src.thread)) return write(thread, "upc_memcpy", dst, segment.here(src), bytes);
   if (segment.is_here(dst.thread)) return read(thread, "upc_memcpy", segment.here(dst), src, bytes);
   copy_far(thread, "upc_memcpy", dst, src, bytes);
@@ -140,6 +142,7 @@ void upc_memput(upc_shared dst, const void* src, size_t bytes) { write(here("upc
 
 void upc_memset(upc_shared dst, int byte, size_t bytes) {
   const Thread& thread = here("upc_memset");
+  must_be_memory(thread, "upc_memset", dst, bytes);
   if (!thread.segment->is_here(dst.thread)) return set_far(thread, "upc_memset", dst, byte, bytes);
   std::memset(thread.segment->here(dst), byte, bytes);
 }

@@ -52,6 +52,15 @@ struct Made {
   int stream = 0;
 };
 
+// The network has few streams, so the first member of a team keeps that of a team that has ended for its next one.
+int stream_for_team(const char* function) {
+  Thread& thread = here(function);
+  if (thread.kept.streams.empty()) return fresh_stream(thread, function);
+  const int stream = thread.kept.streams.back();
+  thread.kept.streams.pop_back();
+  return stream;
+}
+
 bupc_team* split(Thread& parent, const char* function, int color, int order) {
   const std::vector<int> places = members_of(gathered(parent, function, Wish{color, order}), color);
   auto made = std::make_unique<bupc_team>();
@@ -69,20 +78,21 @@ bupc_team* split(Thread& parent, const char* function, int color, int order) {
   const std::vector<int> here = members_here(team);
   Made own;
   if (team.me == here.front()) own.base = make_base(team, function, here.size());
-  if (team.me == 0) own.stream = fresh_stream(team, function);
+  if (team.me == 0 && here.size() < places.size()) own.stream = stream_for_team(function);
   const std::vector<Made> all = gathered(parent, function, own);
   made->base = all[static_cast<std::size_t>(places[static_cast<std::size_t>(here.front())])].base;
-  const int stream = all[static_cast<std::size_t>(places.front())].stream;
+  made->stream = all[static_cast<std::size_t>(places.front())].stream;
   choose::Settings settings = *team.settings;
   if (parent.data->capabilities().oversubscribed) settings.waiting = choose::Waiting::yielding;
   std::string why_not;
-  team.data = meet(team, {team.segment->here(made->base) + Base::kBoards, stream}, settings, why_not);
+  team.data = meet(team, {team.segment->here(made->base) + Base::kBoards, made->stream}, settings, why_not);
   if (!team.data) fail(team, function, why_not);
   return made.release();
 }
 
 void free_team(bupc_team* team) {
   const std::unique_ptr<bupc_team> ended(team);
+  if (team->thread.me == 0 && team->stream != 0) here("bupc_team_free").kept.streams.push_back(team->stream);
   const Segment& segment = *team->thread.segment;
   auto& base = *reinterpret_cast<Base*>(segment.here(team->base));
   team->thread.data.reset();

@@ -8,6 +8,7 @@
 struct bupc_team {
   copse::upc::Thread thread;
   upc_shared base = upc_null();  // where the members on this node have met
+  int stream = 0;                // of the network, if the team sits on several nodes
 };
 
 namespace copse::upc {

@@ -37,8 +37,11 @@ struct Thread {
   std::optional<std::ptrdiff_t> stride;  // see stride_of
   std::unique_ptr<Communicator> data;    // of the collectives
   Barrier barrier;
-  std::vector<std::byte> value;  // the result of the last collective of values
-  std::vector<std::size_t> implicit;  // transfers under way that upc_synci waits for
+  struct {
+    std::vector<std::byte> value;       // the result of the last collective of values
+    std::vector<std::size_t> implicit;  // transfers under way that upc_synci waits for
+    std::vector<int> streams;           // of teams that have ended, whose first member this thread was
+  } kept;
 
   // The number of a member among all UPC threads, and that of the calling thread.
   [[nodiscard]] int number_of(int member) const { return members.empty() ? member : members[static_cast<std::size_t>(member)]; }
@@ -66,7 +69,7 @@ void must_be_done(const Thread& thread, const char* function, const Communicator
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread& thread, const char* function, const Arguments& arguments);
-// Does the same for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
+// This call is for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
 void meet_all(Thread& thread, const char* function);  // a barrier
 // Gathers a value of each thread.

@@ -12,6 +12,7 @@ namespace {
 // What has neither side on this node, or is set, blocks: the caller must do its part.
 upc_handle_t start_copy(const Thread& thread, const char* function, upc_shared dst, upc_shared src, std::size_t bytes) {
   const Segment& segment = *thread.segment;
+  must_be_memory(thread, function, src, bytes);
   if (segment.is_here(src.thread)) return start_write(thread, function, dst, segment.here(src), bytes);
   if (segment.is_here(dst.thread)) return start_read(thread, function, segment.here(dst), src, bytes);
   upc_memcpy(dst, src, bytes);
@@ -19,7 +20,7 @@ upc_handle_t start_copy(const Thread& thread, const char* function, upc_shared d
 }
 
 void keep(Thread& thread, upc_handle_t handle) {
-  if (handle != UPC_COMPLETE_HANDLE) thread.implicit.push_back(handle);
+  if (handle != UPC_COMPLETE_HANDLE) thread.kept.implicit.push_back(handle);
 }
 
 void wait_for(const Thread& thread, const char* function, upc_handle_t handle) {
@@ -73,14 +74,14 @@ int upc_sync_attempt(upc_handle_t handle) { return has_ended(here("upc_sync_atte
 
 void upc_synci(void) {
   Thread& thread = here("upc_synci");
-  for (const upc_handle_t handle : thread.implicit) wait_for(thread, "upc_synci", handle);
-  thread.implicit.clear();
+  for (const upc_handle_t handle : thread.kept.implicit) wait_for(thread, "upc_synci", handle);
+  thread.kept.implicit.clear();
 }
 
 int upc_synci_attempt(void) {
   Thread& thread = here("upc_synci_attempt");
-  std::erase_if(thread.implicit, [&](upc_handle_t handle) { return has_ended(thread, "upc_synci_attempt", handle); });
-  return thread.implicit.empty() ? 1 : 0;
+  std::erase_if(thread.kept.implicit, [&](upc_handle_t handle) { return has_ended(thread, "upc_synci_attempt", handle); });
+  return thread.kept.implicit.empty() ? 1 : 0;
 }
 
 }  // extern "C"

@@ -15,8 +15,8 @@ constexpr int kAll = -1;  // as a root
 
 // Where a thread's result stays until its next call.
 void* place_for(Thread& thread, std::size_t bytes) {
-  if (thread.value.size() < bytes) thread.value.resize(bytes);
-  return thread.value.data();
+  if (thread.kept.value.size() < bytes) thread.kept.value.resize(bytes);
+  return thread.kept.value.data();
 }
 
 // What must be the same on all threads, and is compared under COPSE_CHECK.

@@ -213,19 +213,25 @@ enum { COPSE_UPC_TYPES(COPSE_ALLV_NUMBER) };
       long long: COPSE_ALLV_L,                                                            \
       unsigned long long: COPSE_ALLV_UL)
 #define COPSE_ALLV_VALUE(TYPE, value) ((const void*)(TYPE[1]){(value)})
+/* The next such call overwrites the result, and both may be arguments of one function. So it is copied at once. */
+#define COPSE_ALLV_COPY(TYPE, result)                    \
+  (__extension__({                                       \
+    const TYPE copse_allv_copy = *(const TYPE*)(result); \
+    copse_allv_copy;                                     \
+  }))
 
 #define bupc_allv_reduce(TYPE, value, root, op) \
-  (*(const TYPE*)copse_allv_reduce(COPSE_ALLV_TYPE(TYPE), COPSE_ALLV_VALUE(TYPE, value), (root), (op)))
+  COPSE_ALLV_COPY(TYPE, copse_allv_reduce(COPSE_ALLV_TYPE(TYPE), COPSE_ALLV_VALUE(TYPE, value), (root), (op)))
 #define bupc_allv_prefix_reduce(TYPE, value, op) \
-  (*(const TYPE*)copse_allv_prefix_reduce(COPSE_ALLV_TYPE(TYPE), COPSE_ALLV_VALUE(TYPE, value), (op)))
+  COPSE_ALLV_COPY(TYPE, copse_allv_prefix_reduce(COPSE_ALLV_TYPE(TYPE), COPSE_ALLV_VALUE(TYPE, value), (op)))
 #define bupc_allv_broadcast(TYPE, value, root) \
-  (*(const TYPE*)copse_allv_broadcast(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (root)))
-#define bupc_allv_scatter(TYPE, root, values) (*(const TYPE*)copse_allv_scatter(sizeof(TYPE), (root), (values)))
+  COPSE_ALLV_COPY(TYPE, copse_allv_broadcast(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (root)))
+#define bupc_allv_scatter(TYPE, root, values) COPSE_ALLV_COPY(TYPE, copse_allv_scatter(sizeof(TYPE), (root), (values)))
 #define bupc_allv_gather(TYPE, value, root, to) \
   ((TYPE*)copse_allv_gather(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (root), (to)))
 #define bupc_allv_gather_all(TYPE, value, to) ((TYPE*)copse_allv_gather_all(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (to)))
 #define bupc_allv_permute(TYPE, value, thread) \
-  (*(const TYPE*)copse_allv_permute(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (thread)))
+  COPSE_ALLV_COPY(TYPE, copse_allv_permute(sizeof(TYPE), COPSE_ALLV_VALUE(TYPE, value), (thread)))
 
 #endif
 #define bupc_allv_reduce_all(TYPE, value, op) bupc_allv_reduce(TYPE, value, -1, op)

@@ -42,7 +42,8 @@ COPSE_API int copse_upc_mythread(void);
 #define THREADS copse_upc_threads()
 #define MYTHREAD copse_upc_mythread()
 
-/* Writes out all streams and ends all threads (7.2.1). The program's exit status is `status`. */
+/* Writes out all streams and ends all threads (7.2.1). The program's exit status is `status`. Under an MPI's launcher, what other
+ * processes have not written out may be lost. */
 COPSE_API void upc_global_exit(int status);
 
 /* --- Pointers to shared memory (6.4.2, 7.2.3) --------------------------------------------------------------------- *

@@ -37,7 +37,7 @@ struct Moment {
   Ticket ticket = 0;  // of the fragment
 };
 
-// What a rank among the leaders has delegated. The number is its alone.
+// What a rank among the leaders has delegated. No other member has this number.
 struct Member {
   Moment begun;
   std::size_t number = 0;
@@ -63,7 +63,7 @@ struct Quiet {
   static void goes_back(const Moment&, Ticket) {}                 // a done that goes below the rank's progress
   // Messages have numbers, which are used again once a message is drained. `sent` says when and what was sent.
   static bool sends(const Moment&, std::size_t /*message*/) { return true; }  // false: the message does not count
-  // What a rank expects has a number, too, which is used again once it has come.
+  // Expected messages have numbers, too. A number is used again once its message has come.
   static void expects(const Moment&, std::size_t /*expected*/) {}
   template <class AnyMark>
   static void receives(const Moment&, std::size_t /*expected*/, std::size_t /*message*/, const Moment& /*sent*/, const AnyMark&) {}

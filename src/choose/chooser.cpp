@@ -227,7 +227,7 @@ std::vector<Decision> candidates(const Situation& situation, Collective collecti
 
 namespace {
 
-// The most bytes of a fragment.
+// The most bytes of a fragment, unless messages are cut into halves.
 std::size_t longest_fragment(const Decision& decision) {
   const std::size_t most = decision.footprint.slots ? kLargestSlot / decision.footprint.pack : Bounds{}.to;
   return decision.fragment_bytes == 0 ? most : std::min(most, decision.fragment_bytes);
@@ -236,6 +236,7 @@ std::size_t longest_fragment(const Decision& decision) {
 // Tells whether both cut all messages of their sizes into the same fragments.
 bool are_cut_alike(const Decision& a, const Decision& b) {
   const std::size_t of_a = longest_fragment(a), of_b = longest_fragment(b);
+  if (a.halves || b.halves) return a.halves == b.halves && a.footprint.slots == b.footprint.slots && of_a == of_b;
   return of_a == of_b || std::min(of_a, of_b) >= a.to;
 }
 
@@ -261,7 +262,8 @@ std::vector<Decision> by_size_class(const Settings& settings, const Situation& s
   }
 }
 
-std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits) {
+std::vector<Decision> ways(const Settings& settings, const Situation& situation, const Decision& chosen, Needs needs,
+                           bool same_bits) {
   constexpr std::size_t kMost = 8;
   std::vector<Decision> result{chosen};
   if (chosen.forced || chosen.outside || !is_of_ours(*chosen.rule)) return result;
@@ -281,6 +283,7 @@ std::vector<Decision> ways(const Situation& situation, const Decision& chosen, N
     way.from = chosen.from;
     way.to = chosen.to;
     if (!settle(way, situation, chosen.from, needs) || way.from != chosen.from || way.to != chosen.to) return;
+    fragment(way, settings.fragment);
     if (!way.algorithm->refusal(request_for(situation, way)).empty()) return;
     if (same_bits && !in_order && !are_cut_alike(way, chosen)) return;
     result.push_back(way);

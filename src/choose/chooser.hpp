@@ -60,9 +60,10 @@ inline constexpr int kSizeClasses = 10;
 
 // Returns what may be tried instead of `chosen`, which is the first one: what the rules would choose for other sizes or situations,
 // its own algorithm by other carriers, and, where it can be asked and ranks do not take turns, the MPI's own collective. Each can
-// run all sizes of `chosen`. `same_bits` leaves out what could combine numbers in another order. If the user or a table has chosen,
-// there is nothing else.
-[[nodiscard]] std::vector<Decision> ways(const Situation& situation, const Decision& chosen, Needs needs, bool same_bits);
+// run all sizes of `chosen`, and cuts messages as the user wants. `same_bits` leaves out what could combine numbers in another
+// order. If the user or a table has chosen, there is nothing else.
+[[nodiscard]] std::vector<Decision> ways(const Settings& settings, const Situation& situation, const Decision& chosen, Needs needs,
+                                         bool same_bits);
 
 // Tells whether some call could use the MPI's own collectives among leaders, if there were any.
 [[nodiscard]] bool may_delegate(const Settings& settings);

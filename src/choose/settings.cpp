@@ -2,6 +2,7 @@
 #include "choose/settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 #include "choose/table.hpp"
@@ -69,7 +70,18 @@ struct Reader {
     boolean(name, value, huge);
   }
   void job(std::string_view, std::string_view) {}  // communicator/handshake.cpp reads it, before the settings are needed
-  void topology(std::string_view, std::string_view value) { settings.topology = value; }
+  // Most values name a file. Ranks whose files differ would place one another differently, so the text is in the fingerprint. What
+  // is wrong with a file is said where it is used.
+  void topology(std::string_view, std::string_view value) {
+    settings.topology = value;
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(value, none)) return;
+    try {
+      settings.fingerprint += std::hash<std::string>{}(text::read_file(settings.topology));
+    } catch (const text::FileError&) {
+      return;
+    }
+  }
 
   // Returns the index of the value among the known words, or 0 if it is not one of them.
   std::size_t one_of(std::string_view name, std::string_view value, std::string_view what, const std::vector<std::string>& known) {
@@ -169,6 +181,9 @@ struct Reader {
 
   void tuning(std::string_view name, std::string_view value) {
     const std::string file(value);
+    std::error_code none;
+    if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none))
+      return mistake(name, value, "this is not a file that all ranks can read");
     try {
       const std::string text = text::read_file(file);
       auto table = std::make_shared<Table>();

@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/pricing.hpp"
 #include "cli/scene.hpp"
+#include "communicator/card.hpp"
 #include "topology/layout.hpp"
 #include "topology/machine.hpp"
 
@@ -292,6 +293,8 @@ int explain(Arguments arguments) {
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
   query.settings = *settings;
+  if (query.machine.empty()) mistake = communicator::table_mistake(query.settings);
+  if (!mistake.empty()) throw std::runtime_error(mistake);
   if (query.machine.empty()) {
     if (!query.json) query.scene = usual_scene(query.situation);  // programs ask often, and seldom for prices
     query.places = placement_of(query.situation);

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -263,7 +264,7 @@ void print_rows(const RowsQuery& query) {
   tasks.count = all.size();
   tasks.where = [&](std::size_t number) { return sections[all[order[number]].section].machine->name; };
   tasks.run = [&](std::size_t number) { return carry_out(all[order[number]], sections[all[order[number]].section]); };
-  run(tasks);
+  if (const std::string failed = run(tasks); !failed.empty()) throw std::runtime_error(failed);
   for (std::size_t section = 0; section < sections.size(); ++section) {
     std::fputs(head_of(sections[section]).c_str(), stdout);
     for (const Task& task : all)

@@ -26,6 +26,7 @@ namespace {
 using algorithms::Algorithm;
 using analysis::Effort;
 
+constexpr int kMostRanks = 1 << 20;
 constexpr int kMostScaled = 65536;  // the most ranks of --scale by default
 constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are mutated
 
@@ -118,6 +119,7 @@ std::vector<int> ranks_in(std::string_view text) {
     const auto dash = item.find('-');
     const int first = number("--ranks", item.substr(0, dash), 1);
     const int last = dash == std::string_view::npos ? first : number("--ranks", item.substr(dash + 1), 1);
+    if (last > kMostRanks) refuse("--ranks: " + std::to_string(last) + " is more than " + std::to_string(kMostRanks));
     if (last < first) refuse("--ranks: '" + std::string(item) + "' goes down; write the smaller number first, as in 2,4,6-9");
     for (int ranks = first; ranks <= last; ++ranks) result.push_back(ranks);
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);

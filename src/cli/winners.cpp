@@ -91,7 +91,6 @@ void print_winners(const WinnersQuery& query) {
   Tasks tasks;
   tasks.count = order.size();
   tasks.where = [&](std::size_t task) { return machines[order[task] / calls].name; };
-  std::string failed;
   tasks.run = [&](std::size_t task) -> std::string {
     const std::size_t number = order[task];
     const price::Parameters& machine = machines[number / calls];
@@ -107,10 +106,11 @@ void print_winners(const WinnersQuery& query) {
       return error.what();
     }
   };
-  run(tasks);
-  if (const auto lacking = std::find(objects.begin(), objects.end(), std::string()); lacking != objects.end())
-    throw std::invalid_argument("some machine has no price for these calls; try copse price for it alone: " +
-                                machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name);
+  if (const std::string failed = run(tasks); !failed.empty()) {
+    const auto lacking = std::find(objects.begin(), objects.end(), std::string());
+    throw std::invalid_argument(machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name +
+                                " has no price for these calls: " + failed);
+  }
   std::printf("%s\n", json_list(objects).c_str());
 }
 

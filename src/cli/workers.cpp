@@ -25,12 +25,13 @@ class Runner {
  public:
   explicit Runner(const Tasks& tasks) : tasks_(tasks) {}
 
-  void run() {
+  std::string run() {
     const int count = tasks_.threads > 0 ? tasks_.threads : processors();
     std::vector<std::thread> threads;
     for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
     watch();
     for (auto& thread : threads) thread.join();
+    return failed_;
   }
 
  private:
@@ -71,11 +72,11 @@ class Runner {
 
 }  // namespace
 
-void run(const Tasks& tasks) {
+std::string run(const Tasks& tasks) {
   // Tasks allocate and free much memory. It need not go back to the system each time.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  Runner(tasks).run();
+  return Runner(tasks).run();
 }
 
 }  // namespace copse::cli

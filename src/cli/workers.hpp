@@ -13,7 +13,7 @@ struct Tasks {
   std::function<std::string(std::size_t)> run;     // returns what failed, or an empty text
   std::function<std::string(std::size_t)> where;   // what the task is about, for the progress line
 };
-// Starts the tasks in order, so the long ones should come first.
-void run(const Tasks& tasks);
+// Starts the tasks in order, so the long ones should come first. Returns what failed first, or an empty text.
+std::string run(const Tasks& tasks);
 
 }  // namespace copse::cli

@@ -63,6 +63,12 @@ engine::Descriptor open_desk(DeskName& name) {
   return desk;
 }
 
+bool is_open(const DeskName& desk) {
+  const Address address(desk);
+  const engine::Descriptor line = make_socket();
+  return line && connect(line.get(), address.generic(), address.length) == 0;
+}
+
 bool invite(const DeskName& desk, const Invitation& invitation) {
   const Address address(desk);
   const engine::Descriptor line = make_socket();

@@ -25,6 +25,8 @@ struct Invitation {
 
 // Opens a desk under a new name. If that fails, the result is empty, and errno is set.
 [[nodiscard]] engine::Descriptor open_desk(DeskName& name);
+// Tells whether somebody owns this desk, which may be stopped.
+[[nodiscard]] bool is_open(const DeskName& desk);
 // Sends an invitation. Returns false, with errno, if nobody is there.
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation);
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.

@@ -60,8 +60,8 @@ class Early {
 // this process. Any thread may use it.
 class StartCost {
  public:
-  // `among` says that the communicator would be made among kin. For the first communicator: `crowding` is the number of ranks for
-  // each processor, 1 or more.
+  // `among` says that the communicator would be made among kin. `crowding`, the number of ranks for each processor (1 or more),
+  // matters only for the first communicator.
   [[nodiscard]] double expected(double crowding, bool among = false) const;
   void add(double seconds, bool among = false);
 

@@ -60,8 +60,8 @@ struct Tried {
   engine::Costs costs;
 };
 
-// Returns what a trial says about this rank and the rank half the node away. There is one trial among the same processes.
-// Without a trial, all costs are 0.
+// Returns what a trial says about this rank and the rank half the node away. The same processes run the trial
+// only once. Without a trial, all costs are 0.
 engine::Costs costs_between(const engine::Segment& segment, const Census& census, const std::vector<engine::Peer>& peers,
                             bool kernel) {
   const std::vector<int>& here = census.here;
@@ -176,7 +176,7 @@ void settle(Group& group, std::unique_ptr<Bootstrap> bootstrap) {
 
 // Returns kin that go by what was found and agreed on.
 std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settings, Progress& progress, Reach reach,
-                            const Agreed& agreed) {
+                            const Agreed& agreed, bool has_region) {
   auto result = std::make_shared<Kin>();
   Kin& kin = *result;
   kin.id = {census.cards.front().process, census.cards.front().founded};
@@ -214,7 +214,10 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   Tuning& tuning = kin.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = progress.cancellable();
-  tuning.heap_only = !agreed.kernel && agreed.heap && !reach.threads;
+  // A shared heap has the program's buffers, or what it allocates in their stead. A region has only the windows.
+  const bool region_alone = !agreed.kernel && agreed.heap && !reach.threads;
+  tuning.heap_only = region_alone && !has_region;
+  kin.terms.windows_alone = region_alone && has_region;
   if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
   const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
   tuning.slots = {streamed, measured ? slow : 0};
@@ -309,7 +312,7 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   const Agreed agreed = agree(all, reach);
   if (std::string why = why_no_memory(memory, all, agreed, census->rank); !why.empty()) return refuse(std::move(why));
 
-  auto kin = kin_of(*census, settings, *progress, std::move(reach), agreed);
+  auto kin = kin_of(*census, settings, *progress, std::move(reach), agreed, bootstrap->region() != nullptr);
   kin->plots.begin(memory.mapping(), geometry, settings.first_ticket);
   auto group = group_of(std::move(kin), settings, std::move(progress), census->rank);
   group->plot = {0, memory.mapping(), segment};

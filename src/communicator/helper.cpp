@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -89,10 +90,13 @@ void Meeting::attend(const Invitation& invitation, choose::Settings settings, co
                      Arrivals& arrivals) {
   settings.helpers = invitation.helpers;
   std::string why;
-  auto bootstrap =
-      meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
-  if (!bootstrap) return;
-  if (auto comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress)) arrivals.add({std::move(comm)});
+  try {
+    auto bootstrap =
+        meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
+    if (!bootstrap) return;
+    if (auto comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress)) arrivals.add({std::move(comm)});
+  } catch (const std::exception&) {  // the ranks notice that this helper does not come, and do without
+  }
 }
 
 // How a helper passes the time. Its processor is its own, so it looks again at once. If processors are short it lets others have
@@ -180,7 +184,12 @@ void help(int desk, int lifeline, int starter, const choose::Settings& settings)
     if (poll(watched, alone ? 1 : 3, alone ? kAfterwards : -1) < 0) continue;
     alone = alone || watched[1].revents != 0 || watched[2].revents != 0;
     std::erase_if(meetings, [](const Meeting& meeting) { return meeting.over(); });
-    while (const auto invitation = next_invitation(desk)) meetings.emplace_back(*invitation, settings, progress, arrivals);
+    while (const auto invitation = next_invitation(desk)) {
+      try {
+        meetings.emplace_back(*invitation, settings, progress, arrivals);
+      } catch (const std::exception&) {  // no thread or memory: the ranks notice that this helper does not come, and do without
+      }
+    }
   }
   meetings.clear();
   over.store(true, std::memory_order_release);

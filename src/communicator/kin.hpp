@@ -42,6 +42,8 @@ struct Tuning {
 
 // What calls go by.
 struct Terms {
+  // Ranks reach one another's windows (Relaxation), but no other buffers.
+  bool windows_alone = false;
   Capabilities capabilities;
   choose::Situation situation;
   topology::Placement places;

@@ -18,7 +18,7 @@ constexpr double kTimingNs = 100;    // to time a call
 constexpr double kMostOfOne = 20;    // a call of a way costs at most so many times the current way: it may have lost a turn
 constexpr double kFar = 2;      // a way that is slower by this is no rival
 constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 64;
-constexpr double kForget = 1.1;  // the least that an agreement took is forgotten so fast: a share of each agreement
+constexpr double kForget = 1.1;  // by which the least time that an agreement took grows with each agreement
 constexpr double kRarely = 1e5;  // calls between agreements, at most
 constexpr double kChanged = 1.3;  // a current way that has become so much slower or faster: the machine is another
 
@@ -75,8 +75,8 @@ void Learner::took(std::uint64_t number, Kind kind, int way, double ns) {
   if (warm && trial_->ns[side].size() < kMost) trial_->ns[side].push_back(ns);
 }
 
-// What was spent, and an agreement, are told as the rank measures them that waits least. Waiting for a late rank costs the others
-// nothing.
+// Of the time that was spent, and of that of an agreement, the ranks use what the rank measured that waited least. Waiting for a
+// late rank costs the others nothing.
 Learner::Words Learner::words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const {
   Words words;
   words.fill(std::numeric_limits<std::int64_t>::min());
@@ -210,8 +210,8 @@ int Learner::next_to_try(const Subject& subject, std::uint64_t number) const {
   return next;
 }
 
-// How much a trial of calls of this kind would be worth, where that much time has gone on them: the more, the less is known of the
-// way to try, and the nearer it came. Where there is nothing to try now, a look is worth a little.
+// Returns how much a trial of calls of this kind would be worth, if they have taken that much time. It is worth more if little is
+// known of the way to try, or if that way nearly won before. If there is nothing to try now, a look is worth a little.
 double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   const auto known = subjects_.find(kind);
   if (known == subjects_.end()) return spent_ns;

@@ -37,11 +37,11 @@ class Learner {
   static constexpr std::size_t kOfCaller = kWords - 1;  // a word that the learner does not use
   using Words = std::array<std::int64_t, kWords>;
 
-  // `ways` returns how many ways a kind of call has. Way 0 is the one that the rules choose. So many calls were made before.
+  // `ways` returns how many ways a kind of call has. Way 0 is the one that the rules choose. `calls` were made before the learner.
   Learner(Pace pace, std::function<int(Kind)> ways, std::uint64_t calls = 0)
       : pace_(pace), ways_(std::move(ways)), agree_at_(calls + pace.first), agreed_at_(calls) {}
 
-  // Nothing needs to be asked for calls before this one.
+  // Returns the first call before which the learner must be asked.
   [[nodiscard]] std::uint64_t look_at() const { return trial_ ? trial_->begin : agree_at_; }
   // Tells whether the ranks must agree before they make this call. They may agree later, if this call must not wait.
   [[nodiscard]] bool must_agree(std::uint64_t number) const { return number >= agree_at_; }
@@ -61,7 +61,7 @@ class Learner {
   void took(std::uint64_t number, Kind kind, int way, double ns);
 
   // What this rank says in the agreement before call `number`: how much time it has spent on each kind of call since the last
-  // agreement, and how long that one took, with all that was made for what it planned.
+  // agreement, and how long that one took, including the programs that were made for the trial that it planned.
   [[nodiscard]] Words words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const;
 
   struct Change {
@@ -75,7 +75,7 @@ class Learner {
   // What is known of a kind of call.
   struct Way {
     double ns = 0;  // of a call on the slowest rank, when it was tried last; 0: never
-    int tries = 0, wins = 0;  // wins: one after the other, up to now
+    int tries = 0, wins = 0;  // wins: without a defeat in between, up to now
     std::uint64_t not_before = 0;  // the number of a call
   };
   struct Subject {

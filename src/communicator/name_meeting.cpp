@@ -121,6 +121,12 @@ class Host {
     return {};
   }
 
+  // Notes on the boards which processes come. A rank that has been admitted waits for the others, and one of these may end first.
+  void note_callers(void* boards) const {
+    for (const Caller& caller : callers_)
+      if (caller.come) expect_on_board(boards, caller.hello.rank, engine::process_of(caller.process.pid));
+  }
+
   // Gives every rank the memory. Returns false if one has just left.
   bool admit(int memory) {
     const Answer welcome = make_answer({});
@@ -295,41 +301,62 @@ std::string owner_of(const Address& address) {
   return owner ? " by " + text(*owner) : "";
 }
 
-// Makes the memory and gives it to all ranks that come. If that fails, the result is empty, and `why` is the reason.
-Descriptor invite(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
-  Descriptor memory = engine::make_shared_memory("copse-meeting", bytes);
+using Boards = std::shared_ptr<engine::Mapping>;
+
+// Maps the memory. If that fails, the result is null, and `why` is the reason.
+Boards map(const Descriptor& memory, std::size_t bytes, std::string& why) {
+  auto boards = std::make_shared<engine::Mapping>(memory.get(), bytes);
+  if (*boards) return boards;
+  why = std::string("cannot map the common memory: ") + std::strerror(errno);
+  return nullptr;
+}
+
+// Makes the memory and gives it to all ranks that come. If that fails, the result is null, and `why` is the reason.
+Boards invite(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
+  const Descriptor memory = engine::make_shared_memory("copse-meeting", bytes);
   if (!memory) {
     why = std::string("cannot make common memory (memfd_create): ") + std::strerror(errno);
-    return Descriptor{};
+    return nullptr;
   }
+  Boards boards = map(memory, bytes, why);
+  if (!boards) return nullptr;
   Descriptor listener = make_socket();
   if (!listener) {
     why = std::string("cannot make a socket: ") + std::strerror(errno);
-    return Descriptor{};
+    return nullptr;
   }
   if (bind(listener.get(), address.generic(), address.length) != 0 || listen(listener.get(), mine.ranks) != 0) {
     why = errno == EADDRINUSE ? "the name is in use" + owner_of(address) + "; choose another" : std::strerror(errno);
-    return Descriptor{};
+    return nullptr;
   }
   Host host(std::move(listener), mine);
   why = host.gather(deadline);
-  if (!why.empty()) return Descriptor{};
-  if (!host.admit(memory.get())) why = "a rank left while it was let in";
-  return why.empty() ? std::move(memory) : Descriptor{};
+  if (!why.empty()) return nullptr;
+  expect_on_board(boards->base(), 0, engine::this_process());
+  host.note_callers(boards->base());
+  if (host.admit(memory.get())) return boards;
+  leave_board(boards->base(), 0);  // for those that were let in
+  why = "a rank left while it was let in";
+  return nullptr;
 }
 
-// Calls until rank 0 answers. If that fails, the result is empty, and `why` is the reason.
-Descriptor call(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
+// Calls until rank 0 answers. If that fails, the result is null, and `why` is the reason.
+Boards call(const Address& address, const Hello& mine, std::size_t bytes, const Deadline& deadline, std::string& why) {
   Attempt attempt(address, mine, bytes);
   while (true) {
-    switch (attempt.make(deadline)) {
-      case Attempt::End::joined: return std::move(attempt.memory);
-      case Attempt::End::refused: why = attempt.trouble; return Descriptor{};
-      case Attempt::End::in_vain: break;
+    const Attempt::End end = attempt.make(deadline);
+    if (end == Attempt::End::joined) {
+      Boards boards = map(attempt.memory, bytes, why);
+      if (!boards) leave_board_of(attempt.memory.get(), mine.rank);
+      return boards;
+    }
+    if (end == Attempt::End::refused) {
+      why = attempt.trouble;
+      return nullptr;
     }
     if (deadline.passed()) {
       why = "rank 0 did not come in time" + (attempt.trouble.empty() ? "" : "; " + attempt.trouble);
-      return Descriptor{};
+      return nullptr;
     }
     const timespec pause{0, 2'000'000};
     nanosleep(&pause, nullptr);
@@ -347,12 +374,10 @@ std::unique_ptr<Bootstrap> meet_by_name(const std::string& name, int rank, int r
   const Hello mine = make_hello(rank, ranks);
   const std::size_t bytes = board_bytes(ranks);
   std::string why;
-  const Descriptor memory = rank == 0 ? invite(address, mine, bytes, deadline, why) : call(address, mine, bytes, deadline, why);
-  if (!memory) return failed(why);
-  auto mapping = std::make_shared<engine::Mapping>(memory.get(), bytes);
-  if (!*mapping) return failed(std::string("cannot map the common memory: ") + std::strerror(errno));
-  void* base = mapping->base();
-  auto bootstrap = meet_in_memory(base, rank, ranks, deadline, std::move(mapping));
+  Boards boards = rank == 0 ? invite(address, mine, bytes, deadline, why) : call(address, mine, bytes, deadline, why);
+  if (!boards) return failed(why);
+  void* base = boards->base();
+  auto bootstrap = meet_in_memory(base, rank, ranks, deadline, std::move(boards));
   // A rank that fails from here on shows it on its board, where the others find it.
   const std::uint8_t here = 1;
   std::vector<std::uint8_t> all(static_cast<std::size_t>(ranks));

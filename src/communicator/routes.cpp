@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kPermutedKept = 64;
 
 // A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class. A long table makes
-// more decisions than there are places: those behind share the last place, for which nothing is learned.
+// more decisions than there are places: those beyond them share the last place, for which nothing is learned.
 constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
 static_assert(algorithms::kCollectives * 16U << kClassBits <= 1U << 16, "every kind needs a number");
 unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 16 + variant; }
@@ -42,6 +42,7 @@ void count(Recent& recent) {
 void Routes::begin(const Group& group, const engine::Executor& executor, Trace& trace, bool in_lane) {
   group_ = &group;
   situation_ = group.kin->terms.situation;
+  if (group.kin->terms.windows_alone) situation_.addressable = situation_.anywhere = situation_.direct = false;
   situation_.delegates = situation_.delegates && !in_lane;
   executor_ = &executor;
   trace_ = &trace;
@@ -116,7 +117,9 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
   auto at = first_up_to(routes, bytes);
   if (at == routes.end() || (*at)->decision.from > bytes) {
     auto route = std::make_unique<Route>();
-    route->decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs_of(arguments), modes);
+    choose::Situation situation = group_->kin->terms.situation;  // windows can be reached, even where nothing else can
+    situation.delegates = situation_.delegates;
+    route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs_of(arguments), modes);
     open(*route, arguments.collective);
     at = routes.insert(at, std::move(route));
   }
@@ -162,24 +165,35 @@ const std::vector<choose::Decision>& Routes::classes_of(Collective collective, u
   });
 }
 
+std::vector<choose::Decision> Routes::decisions_of(Kind kind, bool same_bits) {
+  const unsigned place = kind >> kClassBits, variant = place % kVariants, number = kind & kLastClass;
+  const auto& classes = classes_of(static_cast<Collective>(place / kVariants), variant);
+  const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
+  if (number == kLastClass) return {chosen};
+  choose::Situation situation = situation_;
+  situation.mpi = learning_.asks_mpi;
+  return choose::ways(group_->settings, situation, chosen, needs_in(variant), same_bits || (variant & kInexactly) != 0);
+}
+
 std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
   std::vector<std::unique_ptr<Route>>& ways = learning_.ways[kind];
   if (!ways.empty()) return ways;
-  const unsigned place = kind >> kClassBits, variant = place % kVariants;
-  const auto collective = static_cast<Collective>(place / kVariants);
-  const auto& classes = classes_of(collective, variant);
-  const unsigned number = kind & kLastClass;
-  const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
-  choose::Situation situation = situation_;
-  situation.mpi = learning_.asks_mpi;
-  const auto decisions = choose::ways(situation, chosen, needs_in(variant), (variant & 4U) != 0);
-  for (const choose::Decision& decision : std::span(decisions).first(number == kLastClass ? 1 : decisions.size())) {
+  for (const choose::Decision& decision : decisions_of(kind, false)) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;
     ways.back()->kind = kind;
-    open(*ways.back(), collective);
+    open(*ways.back(), static_cast<Collective>((kind >> kClassBits) / kVariants));
   }
   return ways;
+}
+
+bool Routes::keeps_bits(Kind kind, const choose::Decision& decision) {
+  if (!algorithms::traits_of(decision.algorithm->collective).reduces) return true;
+  const auto safe = decisions_of(kind, true);
+  return std::any_of(safe.begin(), safe.end(), [&](const choose::Decision& way) {
+    return way.algorithm == decision.algorithm && way.carrier == decision.carrier && way.radix == decision.radix &&
+           way.outside == decision.outside;
+  });
 }
 
 Route& Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
@@ -203,7 +217,10 @@ void Routes::save_lessons(const std::string& file, const std::string& machine) {
   std::vector<std::string> reasons;
   for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
     if (subject.current == 0) continue;
-    rules.push_back(choose::rule_for(way(kind, subject.current).decision, situation_));
+    // A row holds for all types and operators. So what gives other bits is not saved, although it was right for integers.
+    const choose::Decision& learned = way(kind, subject.current).decision;
+    if (!keeps_bits(kind, learned)) continue;
+    rules.push_back(choose::rule_for(learned, situation_));
     char reason[96];
     std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",
                   subject.ways[static_cast<std::size_t>(subject.current)].ns / 1e3, subject.ways.front().ns / 1e3);

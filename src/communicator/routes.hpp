@@ -1,5 +1,5 @@
 // Routes say what runs which call of a communicator. A route has a decision and the programs that it needs. Both are made when
-// they are first needed. They are kept; of programs for permutations, only the last ones are.
+// they are first needed, and are kept. Of programs for permutations, only the most recent are kept.
 #pragma once
 
 #include <array>
@@ -124,8 +124,9 @@ class Routes {
   // The routes of one collective, by variant_of, and in the order of their sizes.
   static constexpr unsigned kVariants = 16;
   using OfCollective = std::array<std::vector<std::unique_ptr<Route>>, kVariants>;
+  static constexpr unsigned kInexactly = 4;
   [[nodiscard]] static unsigned variant_of(choose::Needs needs, bool inexact) {
-    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? 4U : 0U) + (needs.alien ? 8U : 0U);
+    return (needs.strict ? 1U : 0U) + (needs.wide ? 2U : 0U) + (inexact ? kInexactly : 0U) + (needs.alien ? 8U : 0U);
   }
   // What is known of kinds of calls. A kind is made of a collective, a variant, and the place in the decisions by size class.
   struct Learning {
@@ -152,6 +153,10 @@ class Routes {
   [[nodiscard]] bool is_inexact(const Arguments& arguments) const;
   Route& make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
   const std::vector<choose::Decision>& classes_of(algorithms::Collective collective, unsigned variant);
+  // Returns what may run calls of a kind. `same_bits` leaves out what could sum in another order.
+  std::vector<choose::Decision> decisions_of(Kind kind, bool same_bits);
+  // Tells whether a way of a kind of call sums as the way that the rules choose.
+  bool keeps_bits(Kind kind, const choose::Decision& decision);
   std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
   void open(Route& route, algorithms::Collective collective);
   [[nodiscard]] engine::Program prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,

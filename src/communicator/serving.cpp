@@ -1,4 +1,6 @@
 // Communicators with helpers (docs/decisions/helpers.md): what callers tell their helpers, and what helpers do.
+#include <unistd.h>
+
 #include "communicator/state.hpp"
 
 namespace copse::communicator {
@@ -32,7 +34,14 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
   const Outcome last = poll(*job);  // the last call's, or that of a new job
   if (last == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
   if (!engine::is_over(last)) return Served::ended;
+  // The first caller may have refused its last calls, and ended. What it ordered before that is there now. Others may still make
+  // the calls that it refused; they need not wait for this helper.
+  const bool last_orders = executor.refuses_all(0);
   const std::optional<engine::Order> order = executor.next_order();
+  if (!order && last_orders) {
+    executor.refuse_all();
+    return Served::ended;
+  }
   if (!order) return Served::nothing;
   if (order->end) return Served::ended;
   engine::Combine combine;
@@ -46,12 +55,19 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
   return Served::moved;
 }
 
-bool Communicator::is_forsaken() const { return !under_way() && state_->group->has_ended(0); }
+bool Communicator::is_forsaken() const {
+  const Group& group = *state_->group;
+  const int first = group.kin->reached.peers.front().local;
+  return !under_way() && (group.has_ended(0) || group.plot.segment.given_up(first).load() != 0);
+}
 
-// The first caller tells the helpers that no more calls will come.
+// The first caller tells the helpers that no more calls will come. It has no ticket for that if it has refused its last calls. A
+// forked child is no caller, and does not have the memory.
 void Communicator::State::send_helpers_home() {
   if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
-  seat.executor->give({.end = true});
+  if (group->kin->reached.pids.front() != getpid()) return;
+  if (seat.executor->is_in_step()) seat.executor->give({.end = true});
+  else seat.executor->refuse_all();
 }
 
 }  // namespace copse::communicator

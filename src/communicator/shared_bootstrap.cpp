@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -114,6 +115,21 @@ bool waits_for_others(const Board* boards, int rank, int ranks) {
 }
 
 }  // namespace
+
+void expect_on_board(void* memory, int rank, engine::ProcessId process) {
+  static_cast<Board*>(memory)[rank].process.store(word_of(process), std::memory_order_relaxed);
+}
+
+void leave_board(void* memory, int rank) {
+  static_cast<Board*>(memory)[rank].left.store(true, std::memory_order_release);  // partner: gone
+}
+
+void leave_board_of(int descriptor, int rank) {
+  const std::uint8_t yes = 1;
+  const std::size_t at = static_cast<std::size_t>(rank) * sizeof(Board) + offsetof(Board, left);
+  // If this fails, the others wait until their deadline.
+  [[maybe_unused]] const ssize_t written = pwrite(descriptor, &yes, sizeof yes, static_cast<off_t>(at));
+}
 
 std::unique_ptr<Bootstrap> meet_in_memory(void* memory, int rank, int ranks, Deadline deadline, std::shared_ptr<void> keep) {
   return std::make_unique<MemoryBootstrap>(static_cast<Board*>(memory), rank, ranks, deadline, std::move(keep));

@@ -8,12 +8,20 @@
 
 #include "communicator/bootstrap.hpp"
 #include "communicator/deadline.hpp"
+#include "engine/reach/process.hpp"
 
 namespace copse::communicator {
 
 // A board is where a rank pins what it has to say. It is zero when new.
 struct Board;
 [[nodiscard]] std::size_t board_bytes(int ranks);
+
+// For the rank that has made the memory: notes which process comes as `rank`. If that process ends before it has come, the others
+// notice.
+void expect_on_board(void* memory, int rank, engine::ProcessId process);
+// Says that `rank` takes part in nothing. The second form is for a rank that could not map the memory of this descriptor.
+void leave_board(void* memory, int rank);
+void leave_board_of(int descriptor, int rank);
 
 // `memory` holds board_bytes(ranks) and must outlive the bootstrap. `keep`, if there is one, is kept alive with the bootstrap.
 // Until the bootstrap is settled, no round goes on beyond the deadline.

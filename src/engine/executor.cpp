@@ -291,7 +291,7 @@ Outcome Executor::advance(const Program& program, const Call& call, bool polling
   if (outcome == Outcome::pending) return outcome;
   moved_ = true;
   if (stand_ins_ && outcome == Outcome::done) stand_ins_->deliver();
-  stand_ins_.reset();
+  if (is_over(outcome)) stand_ins_.reset();  // otherwise a rank that has not noticed yet may still write there
   return end(outcome);
 }
 

@@ -65,6 +65,8 @@ class Executor {
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
   // Refuses all numbers: this rank makes no call here at all.
   void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
+  // Tells whether a rank of this node makes no call here any more.
+  [[nodiscard]] bool refuses_all(int rank) { return signals_.refusals().refuses_all(here_.peer(rank).local); }
   // Tells whether this rank's tickets are those of the others: it has refused no call since it last made one.
   [[nodiscard]] bool is_in_step() { return !signals_.refusals().aside(); }
   // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an

@@ -7,6 +7,13 @@
 
 namespace copse::engine {
 
+// In 32 bits, a ticket of long ago looks like one to come.
+void Refusals::begin_at(std::uint64_t ticket) {
+  first_ = ticket;
+  if (here_.own_progress().word.load(std::memory_order_relaxed) == 0) return;  // the memory is new, and stays untouched
+  for (std::uint64_t i = 0; i <= journal_mask_; ++i) journal_[i].store(0, std::memory_order_relaxed);  // partner: ticket_of
+}
+
 void Refusals::refuse(std::uint64_t number, std::uint64_t ticket) {
   Refusal& mine = own();
   if (!aside_) {
@@ -50,6 +57,7 @@ Outcome Refusals::leave(Signals& signals, std::uint64_t last) {
 // call may have been noted for each of its parts; the first note counts. The rank may note calls while this one reads. But a
 // reader that has seen a word sees all words that were noted before it at the next reading.
 std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number, std::uint64_t near) const {
+  if (!here_.segment.progress(local).passed(first_ - 1)) return std::nullopt;  // it has not come to its first call
   const std::atomic<std::uint64_t>* const journal = here_.segment.journal(local);
   std::optional<std::int64_t> ahead, before;
   do {

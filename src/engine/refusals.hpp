@@ -17,6 +17,10 @@ class Refusals {
   explicit Refusals(const Neighbours& here)
       : here_(here), journal_(here.segment.journal(here.me_here)), journal_mask_(here.segment.geometry().journal_depth() - 1) {}
 
+  // Forgets what was noted in this memory before `ticket`, where the calls of this rank begin. Afterwards the caller says that this
+  // rank has passed all earlier tickets: until then, the other ranks believe nothing that they read here.
+  void begin_at(std::uint64_t ticket);
+
   // Notes that this rank begins the call with this number at this ticket.
   void note_begun(std::uint64_t number, std::uint64_t ticket) {
     number_ = number;
@@ -27,6 +31,10 @@ class Refusals {
   // that this rank makes no call at all.
   void refuse(std::uint64_t number, std::uint64_t ticket);
   void refuse_all(std::uint64_t ticket);
+  // Tells whether a rank of this node has said that it makes no call any more.
+  [[nodiscard]] bool refuses_all(int local) const {
+    return here_.segment.refusal(local).last.load(std::memory_order_acquire) == UINT64_MAX;
+  }
   // Tells whether this rank has refused its last calls.
   [[nodiscard]] bool aside() const { return aside_; }
   // Tells whether this rank is leaving a call that another rank has refused.
@@ -50,6 +58,7 @@ class Refusals {
   std::atomic<std::uint64_t>* journal_;  // this rank's
   std::uint64_t journal_mask_, begun_ = 0;
   std::uint64_t number_ = 0;  // of the current call
+  std::uint64_t first_ = 0;  // ticket of the first call
   bool aside_ = false, leaving_ = false;
 };
 

@@ -33,6 +33,7 @@ class Signals {
   // Numbers calls from this ticket on (see Executor::begin_at).
   void begin_at(std::uint64_t ticket) {
     passed_ = ticket;
+    refusals_.begin_at(ticket);
     go_to(ticket);
   }
   // Gives this ticket to the next call. This rank reads nothing of earlier tickets.

@@ -136,7 +136,7 @@ class Builder {
   // Waits before the return until nobody reads this rank's buffers any more. It is needed where takers are not known to be
   // done in another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
   void reclaim(std::span<const std::int32_t> readers);
-  // Does the same for a shared input, which put reads in place, too.
+  // Like reclaim(), but for a shared input, which put also reads in place.
   void reclaim_input(std::span<const std::int32_t> readers);
 
   // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. A value that does not
@@ -226,11 +226,11 @@ class Builder {
   bool publishing_ = false;  // steps on the area of publications are the builder's own now
   std::vector<Step> if_all_ride_;  // copies that come behind all awaits
   struct InPlace {  // what ranks do in each other's buffers
-    bool published = false;  // somebody touches mine
-    RankList touched;  // whose I touch
-    RankList reclaim_from;  // who is waited for at the end,
-    std::vector<std::int32_t> reclaim_unless_ride;  // or only if what I give does not ride
-    std::vector<Operand> read;  // of my output, by others
+    bool published = false;  // somebody touches this rank's buffers
+    RankList touched;  // ranks whose buffers this rank touches
+    RankList reclaim_from;  // ranks that are awaited at the end
+    std::vector<std::int32_t> reclaim_unless_ride;  // ranks that are awaited at the end if this rank's value does not ride
+    std::vector<Operand> read;  // parts of this rank's output that others read
   } in_place_;
 };
 

@@ -37,7 +37,7 @@ class Machine {
   // Returns this machine, without the processors that cgroups or the like deny to this process. Throws Error if hwloc
   // finds nothing.
   static Machine discover();
-  // Does the same, and finds out which processors are next to the network cards. That takes about ten milliseconds more.
+  // Like discover(), but also finds out which processors are next to the network cards. That takes about ten milliseconds more.
   static Machine discover_with_network();
 
   // Makes a machine from a description: the name of a recorded machine, an hwloc synthetic string ("package:2 core:4

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <string>
 
 #include "analysis/cases.hpp"
@@ -84,6 +87,7 @@ TEST(Modes, WeakerModesHaveFewerSteps) {
   constexpr int kRanks = 4;
   const auto strict = relaxed_rows(kRanks, kMysync), in = relaxed_rows(kRanks, kInNosync), out = relaxed_rows(kRanks, kOutNosync),
              none = relaxed_rows(kRanks, kNosync);
+  ASSERT_FALSE(strict.empty());
   for (std::size_t i = 0; i < strict.size(); ++i) {
     EXPECT_LT(synchronisation_steps(in[i]), synchronisation_steps(strict[i])) << strict[i].name();
     EXPECT_LT(synchronisation_steps(out[i]), synchronisation_steps(strict[i])) << strict[i].name();
@@ -96,6 +100,7 @@ TEST(Modes, MutantsOfRelaxedPlansAreCaughtOrExplained) {
   for (const Modes modes : {kInNosync, kOutNosync, kNosync}) {
     for (const Variant& variant : relaxed_rows(3, modes)) {
       const MutationTally tally = challenge(variant);
+      EXPECT_GT(std::accumulate(std::begin(tally.made), std::end(tally.made), std::uint64_t{0}), 0U) << variant.name();
       for (const Survivor& survivor : tally.survivors)
         EXPECT_NE(survivor.excuse, Excuse::none) << survivor.variant << ": " << survivor.what;
     }

@@ -68,6 +68,7 @@ class Scale : public RowTest {
   // Bounds for the whole: microseconds and bytes for each step. They are many times the real values, so only what grows
   // faster than the steps can exceed them.
   static void expect_light(const Algorithm& row, int ranks, double microseconds) {
+    int tried = 0;
     for (int number = 0; number < plan::kCarriers; ++number) {
       const auto carrier = static_cast<Carrier>(number);
       if (!row.carries(carrier) || !is_light(row, carrier)) continue;
@@ -77,6 +78,7 @@ class Scale : public RowTest {
       request.carrier = carrier;
       request.places = variant.places.get();
       if (!row.refusal(request).empty()) continue;  // allreduce dissemination: every round needs an area
+      ++tried;
       const Price price = price_of(row, carrier, ranks);
       const auto steps = static_cast<double>(price.outline.steps);
       const std::string what = std::string(row.name) + " by " + plan::name_of(carrier) + ", " + std::to_string(ranks);
@@ -84,6 +86,7 @@ class Scale : public RowTest {
       EXPECT_LT(price.walk * 1e6, microseconds * steps) << what;
       EXPECT_LT(static_cast<double>(price.bytes), 1000 * steps + 1e6) << what;
     }
+    if (tried == 0) GTEST_SKIP() << "no plan for " << ranks << " ranks";
   }
 };
 

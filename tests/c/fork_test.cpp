@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../engine/ranks.hpp"
@@ -50,6 +51,26 @@ std::string fork_with_a_communicator(const std::string& name, int rank) {
 TEST(AForkedChild, FreesWhatItInherited) {
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(2, [&](int rank) { return fork_with_a_communicator(name, rank); })), "");
+}
+
+// The threads of the helpers are not in the child, nor is the memory in which they get orders.
+TEST(AForkedChild, FreesACommunicatorWithHelpers) {
+  copse_meeting* meeting = nullptr;
+  ASSERT_EQ(copse_meeting_create_with_helpers(1, 1, &meeting), COPSE_OK);
+  std::thread helper([&] { copse_help_threads(meeting, 0); });
+  copse_comm* comm = nullptr;
+  ASSERT_EQ(copse_comm_create_threads(meeting, 0, &comm), COPSE_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    copse_comm_free(comm);
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  copse_comm_free(comm);
+  helper.join();
+  copse_meeting_free(meeting);
 }
 
 }  // namespace

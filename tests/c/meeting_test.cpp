@@ -7,11 +7,13 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -23,6 +25,7 @@
 #include <new>
 #include <thread>
 
+#include "../communicator/refusal.hpp"
 #include "c_ranks.hpp"
 
 namespace copse::test {
@@ -306,6 +309,30 @@ TEST(Ranks, OneDiesBeforeAllHaveComeAndIsStartedAgain) {
                                     }
                                     if (rank == 2) sleep_ms(800);
                                     return join_and_add(name, rank, 3);
+                                  })),
+            "");
+}
+
+constexpr double kForEver = std::numeric_limits<double>::infinity();
+
+// The ranks that wait for it have no deadline.
+TEST(Ranks, OneDiesAsSoonAsItIsLetIn) {
+  const std::string name = fresh_name();
+  const std::vector<std::string> said = in_processes(3, [&](int rank) -> std::string {
+    if (rank == 2 && !die_at(SYS_mmap)) return "seccomp is not allowed";
+    return rank == 2 ? join_and_add(name, 2, 3) : join_and_be_refused(name, rank, 3, kForEver, {"not all ranks mapped"});
+  });
+  EXPECT_EQ(said[0] + said[1], "");
+  EXPECT_EQ(said[2], "signal " + std::to_string(SIGSYS));
+}
+
+TEST(Ranks, OneCannotMapTheMemory) {
+  const std::string name = fresh_name();
+  EXPECT_EQ(all_well(in_processes(3,
+                                  [&](int rank) -> std::string {
+                                    if (rank == 2 && !refuse(SYS_mmap, ENOMEM)) return "seccomp is not allowed";
+                                    return join_and_be_refused(name, rank, 3, kForEver,
+                                                               {rank == 2 ? "cannot map" : "not all ranks mapped"});
                                   })),
             "");
 }

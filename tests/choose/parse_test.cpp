@@ -1,7 +1,10 @@
 // Whatever a COPSE_ variable holds, reading it gives settings or one good error line.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -72,6 +75,16 @@ TEST(Parse, SettingsThatDifferHaveOtherFingerprints) {
   EXPECT_EQ(fingerprint({"COPSE_FRAGMENT=4K", "COPSE_CHECK=1"}), fingerprint({"COPSE_CHECK=1", "COPSE_FRAGMENT=4K"}));
   EXPECT_EQ(fingerprint({"COPSE_TRACE=1"}), fingerprint({"PATH=/bin"}));  // one rank alone may trace
   EXPECT_EQ(fingerprint({"COPSE_QUIET=1"}), fingerprint({"PATH=/bin"}));
+
+  // Ranks on different nodes may read different files of one name.
+  const std::string file = testing::TempDir() + "copse-parse-" + std::to_string(getpid()) + ".xml",
+                    entry = "COPSE_TOPOLOGY=" + file;
+  std::ofstream(file) << "one machine";
+  const auto one = fingerprint({entry.c_str()});
+  EXPECT_EQ(fingerprint({entry.c_str()}), one);
+  std::ofstream(file) << "another machine";
+  EXPECT_NE(fingerprint({entry.c_str()}), one);
+  std::remove(file.c_str());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(Table, WhatWasLearnedIsAddedToAFile) {
   const Settings none;
   Situation situation = two_ranks();
   const auto learned = [&](Collective collective, std::size_t bytes, int way) {
-    const auto all = ways(situation, choose(none, situation, collective, bytes, {}), {}, false);
+    const auto all = ways(none, situation, choose(none, situation, collective, bytes, {}), {}, false);
     return all[static_cast<std::size_t>(way)];
   };
   const Decision broadcast = learned(Collective::broadcast, 100'000, 1), allreduce = learned(Collective::allreduce, 100'000, 1);
@@ -192,6 +192,9 @@ TEST(Table, TheVariableNamesTheFile) {
   EXPECT_FALSE(read_settings(environment, error));
   EXPECT_EQ(error,
             "COPSE_TUNING=/nowhere/t.json: /nowhere/t.json: the file cannot be read; is the name right, and may you read it?");
+  const char* const null[] = {"COPSE_TUNING=/dev/null", nullptr};  // a pipe would be read by one rank alone
+  EXPECT_FALSE(read_settings(null, error));
+  EXPECT_EQ(error, "COPSE_TUNING=/dev/null: this is not a file that all ranks can read");
 }
 
 // A table of garbled rows is refused with a line, or it can be used.
@@ -238,6 +241,34 @@ TEST(Table, GarbledTablesDoNoHarm) {
   EXPECT_GT(used, 50);
 }
 
+TEST(Ways, CutMessagesAsTheUserWants) {
+  using Mode = Fragmentation::Mode;
+  int several = 0;
+  for (const Fragmentation wanted :
+       {Fragmentation{Mode::none, 0}, Fragmentation{Mode::fixed, 16384}, Fragmentation{Mode::halves, 0}})
+    for (const int ranks : {2, 4, 8})
+      for (const Collective collective : {Collective::broadcast, Collective::allreduce, Collective::reduce})
+        for (const bool same_bits : {false, true}) {
+          Settings settings;
+          settings.fragment = wanted;
+          Situation situation = two_ranks();
+          situation.ranks = ranks;
+          for (const Decision& chosen : by_size_class(settings, situation, collective, {})) {
+            const auto all = ways(settings, situation, chosen, {}, same_bits);
+            several += all.size() > 1 ? 1 : 0;
+            for (const Decision& way : all) {
+              if (way.outside || !way.algorithm->fragments || way.carrier == plan::Carrier::line) continue;
+              EXPECT_EQ(way.halves, wanted.mode == Mode::halves);
+              EXPECT_TRUE(way.halves || way.fragment_bytes == wanted.bytes);
+              // In halves, a slot that is too small for one would put the cut elsewhere.
+              const bool in_order = ranks == 2 && way.algorithm->strict() && chosen.algorithm->strict();
+              EXPECT_TRUE(!same_bits || in_order || !way.halves || way.footprint.slots == chosen.footprint.slots);
+            }
+          }
+        }
+  EXPECT_GT(several, 20);
+}
+
 TEST(Ways, CanAllRunTheSameSizes) {
   int several = 0;
   for (const int ranks : {2, 3, 8, 17})
@@ -250,7 +281,7 @@ TEST(Ways, CanAllRunTheSameSizes) {
         for (const Decision& chosen : by_size_class({}, situation, static_cast<Collective>(c), {})) {
           EXPECT_EQ(chosen.from, next);
           next = chosen.to + 1;
-          const auto all = ways(situation, chosen, {}, same_bits);
+          const auto all = ways({}, situation, chosen, {}, same_bits);
           ASSERT_FALSE(all.empty());
           several += all.size() > 1 ? 1 : 0;
           for (const Decision& way : all) {

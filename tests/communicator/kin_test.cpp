@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <chrono>
 #include <deque>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "../engine/ranks.hpp"
 
@@ -156,6 +158,41 @@ TEST(Kin, APlotWhereARankGaveUpIsNotTakenAgain) {
                           if (!made.comm) return made.why;
                           if (std::string wrong = sums_are_right(*made.comm, 300, turn); !wrong.empty()) return wrong;
                         }
+                        return {};
+                      }),
+            "");
+}
+
+// What a rank noted 2^31 tickets ago in the same memory looks like a note of a call to come. Whoever has refused a call looks for
+// such notes.
+TEST(Kin, NotesOfLongAgoAreForgotten) {
+  EXPECT_EQ(run_ranks(Kind::processes, 2, unmeasured(),
+                      [](Communicator& first) -> std::string {
+                        Made made = make_among(first, first.kin());
+                        if (!made.comm) return made.why;
+                        for (int call = 0; call < 4; ++call)
+                          if (std::string wrong = sums_are_right(*made.comm, 1, call); !wrong.empty()) return wrong;
+                        made.comm.reset();
+                        if (first.broadcast(nullptr, 0, 0) != Outcome::done || first.barrier() != Outcome::done)
+                          return "no barrier";
+                        // As if others had made that many calls meanwhile.
+                        communicator::Plots& plots = first.kin()->plots;
+                        std::uint64_t ticket = 0;
+                        const auto free = plots.free_ones(ticket);
+                        const int number = std::countr_zero(free[0]);
+                        static_cast<void>(plots.take(number));
+                        plots.give_back(number, ticket + (std::uint64_t{1} << 31) + 8);
+                        made = make_among(first, first.kin());
+                        if (!made.comm) return made.why;
+                        Communicator& comm = *made.comm;
+                        if (first.rank() == 0) {
+                          comm.refuse(comm.pass(true));
+                        } else {
+                          if (comm.barrier() != Outcome::refused) return "a barrier without the other rank is over";
+                          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                        }
+                        for (int call = 0; call < 3; ++call)
+                          if (std::string wrong = sums_are_right(comm, 1, call); !wrong.empty()) return wrong;
                         return {};
                       }),
             "");

@@ -11,14 +11,17 @@
 
 namespace copse::test {
 
-// From now on system call `number` fails with `error` in this thread and in those that it starts. Returns false if the
-// system does not allow that.
-inline bool refuse(unsigned number, unsigned error = EPERM) {
+// From now on the system answers call `number` so in this thread and in those that it starts. Returns false if the system does not
+// allow that.
+inline bool answer(unsigned number, unsigned action) {
   sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, action),
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const sock_fprog program{sizeof filter / sizeof filter[0], filter};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
+// The call fails with `error`, or ends the process.
+inline bool refuse(unsigned number, unsigned error = EPERM) { return answer(number, SECCOMP_RET_ERRNO | error); }
+inline bool die_at(unsigned number) { return answer(number, SECCOMP_RET_KILL_PROCESS); }
 
 }  // namespace copse::test

@@ -1,6 +1,8 @@
 // Communicators of which the last ranks are helpers.
 #include "serving.hpp"
 
+#include <chrono>
+
 #include "../engine/ranks.hpp"
 
 namespace copse::test {
@@ -21,6 +23,35 @@ TEST(Serving, CallsAtRandom) {
         });
         EXPECT_EQ(wrong, "") << name_of(kind) << ", " << callers << " callers, " << helpers << " helpers";
       }
+    }
+  }
+}
+
+std::string end_a_barrier(Communicator& comm, Outcome expected) {
+  const auto job = Communicator::make_job();
+  comm.start(job, {.collective = Collective::barrier, .element_bytes = 0});
+  const Outcome outcome = comm.wait(*job);
+  return outcome == expected ? "" : "a call ends as " + comm.explain(outcome, job.get());
+}
+
+// The helper must leave, and must not be waited for.
+TEST(Serving, TheFirstCallerRefusesItsLastCallsAndLeaves) {
+  for (const Kind kind : kKinds) {
+    for (const int late : {0, 1}) {
+      choose::Settings settings;
+      settings.helpers = 1;
+      settings.slots = choose::Stores::cached;
+      const auto body = [late](Communicator& comm) -> std::string {
+        if (comm.rank() == 2) return help(comm);
+        std::string wrong = end_a_barrier(comm, Outcome::done);
+        if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        for (int call = 0; call < 2 && wrong.empty(); ++call) {
+          if (comm.rank() == 0) comm.refuse(comm.pass(false));
+          else wrong = end_a_barrier(comm, Outcome::refused);
+        }
+        return wrong;
+      };
+      EXPECT_EQ(run_ranks(kind, 3, settings, body), "") << name_of(kind) << ", rank " << late << " is late";
     }
   }
 }

@@ -223,5 +223,30 @@ TEST(Death, IsNoticedAtEveryStep) {
   }
 }
 
+// A batch system may stop and continue all processes of a job. Then nobody looks meanwhile, and nobody is to be killed.
+TEST(Stopped, OnlyTimeInWhichSomebodyLooksCounts) {
+  const pid_t child = fork();
+  if (child == 0)
+    while (true) pause();
+  engine::Process process(engine::process_of(child));
+  constexpr std::chrono::milliseconds kMost{300};
+  const auto look = [&] {
+    process.end_if_stopped(kMost);
+    usleep(20'000);
+    return process.ended();
+  };
+  kill(child, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  EXPECT_FALSE(look());
+  usleep(1'500'000);
+  EXPECT_FALSE(look()) << "killed after time in which nobody looked";
+  bool ended = false;
+  for (int i = 0; i < 500 && !ended; ++i) ended = look();
+  EXPECT_TRUE(ended);
+  kill(child, SIGKILL);
+  waitpid(child, &status, 0);
+}
+
 }  // namespace
 }  // namespace copse::test

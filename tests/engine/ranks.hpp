@@ -36,7 +36,7 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
 
 extern std::atomic<std::uint64_t> messages_sent, delegated;
 
-// Does the same with one communicator.
+// Like run_ranks() above, with one communicator.
 std::string run_ranks(Kind kind, int ranks, const choose::Settings& settings,
                       const std::function<std::string(communicator::Communicator&)>& body);
 

@@ -283,6 +283,22 @@ static void start_some(int kind, int* in, int* out, int count, MPI_Comm comm, MP
   if (kind == 2) MPI_Ibarrier(comm, request);
 }
 
+/* Messages to itself: an empty one, and one at an absolute address. */
+static void replace_by_itself(int* token, MPI_Comm comm) {
+  const int before = *token, one = 1;
+  MPI_Aint at;
+  MPI_Datatype absolute;
+  MPI_Sendrecv_replace(token, 0, MPI_INT, rank, 8, rank, 8, comm, MPI_STATUS_IGNORE);
+  if (!bare) { /* MPICH 4.0 refuses it */
+    MPI_Get_address(token, &at);
+    MPI_Type_create_hindexed(1, &one, &at, MPI_INT, &absolute);
+    MPI_Type_commit(&absolute);
+    MPI_Sendrecv_replace(MPI_BOTTOM, 1, absolute, rank, 8, rank, 8, comm, MPI_STATUS_IGNORE);
+    MPI_Type_free(&absolute);
+  }
+  EXPECT(*token == before, "a message to itself: %d, not %d", *token, before);
+}
+
 /* Rank r reaches its own wait when rank r + 1 has finished its wait. Until then it sits in another call. */
 static void sit(int how, int from, MPI_Comm comm) {
   int token = -1, mine = rank;
@@ -304,6 +320,7 @@ static void sit(int how, int from, MPI_Comm comm) {
       break;
     case 4:
       token = rank;
+      replace_by_itself(&token, comm);
       MPI_Sendrecv_replace(&token, 1, MPI_INT, MPI_PROC_NULL, 8, from, 9, comm, &status);
       break;
   }

@@ -687,15 +687,25 @@ void part_session_last(void) {
   MPI_Session session;
   MPI_Group group;
   MPI_Comm comm;
-  MPI_Request request;
-  int one = 1, sum = 0;
+  MPI_Request request, spread;
+  MPI_Datatype gaps;
+  int one = 1, sum = 0, three[3] = {0, 0, 0};
   MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
   MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
   MPI_Comm_create_from_group(group, "copse.test.last", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
   MPI_Group_free(&group);
   MPI_Barrier(comm);
   MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+  MPI_Type_vector(2, 1, 2, MPI_INT, &gaps); /* its data must be packed */
+  MPI_Type_commit(&gaps);
+  MPI_Bcast_init(three, 1, gaps, 0, comm, MPI_INFO_NULL, &spread);
+  MPI_Type_free(&gaps);
   for (int turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < 3; ++i) three[i] = rank == 0 ? turn + i + 1 : 0;
+    MPI_Start(&spread);
+    MPI_Wait(&spread, MPI_STATUS_IGNORE);
+    EXPECT(three[0] == turn + 1 && three[2] == turn + 3 && three[1] == (rank == 0 ? turn + 2 : 0), "turn %d: %d %d %d", turn,
+           three[0], three[1], three[2]);
     sum = 0;
     MPI_Start(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -705,6 +715,7 @@ void part_session_last(void) {
     EXPECT(sum == ranks, "turn %d: %d", turn, sum);
     if (turn == 0) MPI_Finalize();
   }
+  MPI_Request_free(&spread);
   MPI_Request_free(&request);
   MPI_Comm_free(&comm);
   MPI_Session_finalize(&session);

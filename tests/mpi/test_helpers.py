@@ -82,8 +82,9 @@ def test_ranks_that_do_not_agree_have_none(run, programs):
     ours = ["env", f"LD_PRELOAD={flavour.preload}"]
     [launcher, *_] = flavour.command(1, program)
     done = run([launcher, "-n", "1", *ours, "COPSE_COLLECTIVE_PROCESSORS=1", *program, ":", "-n", "1", *ours, *program],
-               env={**flavour.environment(), "COLLECTIVES_BARE": "1"}, timeout=100)  # fmt: skip
+               env={**flavour.environment(), "COLLECTIVES_BARE": "1", "COPSE_TRACE": "1"}, timeout=100)  # fmt: skip
     assert passed(done, "random"), done.stdout + done.stderr
+    assert "has other COPSE_ variables than rank 0" in done.stderr and "served" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("victim", ["helper", pytest.param("stopped helper", marks=pytest.mark.full), pytest.param("rank", marks=pytest.mark.full), pytest.param("launcher", marks=pytest.mark.full)])
@@ -109,6 +110,45 @@ def test_killed(endless, flavour, victim):
             except OSError:
                 pass
         process.wait()
+
+
+MANY_COMMUNICATORS = """
+import os, sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank == 0:
+    print("ready", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+begin = time.monotonic()
+for _ in range(4):
+    one = world.Dup()
+    one.Barrier()
+    request = one.Ibarrier()
+    request.Wait()
+    one.Free()
+print(f"took {time.monotonic() - begin:.1f}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.full)])
+def test_communicators_do_not_wait_for_a_helper_that_is_gone(tmp_path, how):
+    """Of a helper that stands still, one communicator finds that out."""
+    flavour, go = flavours.find("mpich"), tmp_path / "go"
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"}
+    command = flavour.command(2, [flavour.python, "-c", MANY_COMMUNICATORS, go], variables=variables)
+    process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout.readline() == "ready\n"
+    [helper] = helpers()
+    os.kill(helper, how)
+    go.touch()
+    said, _ = process.communicate(timeout=100)
+    if how == signal.SIGSTOP:
+        os.kill(helper, signal.SIGKILL)
+    assert process.returncode == 0, said
+    most = 5 if how == signal.SIGKILL else 25
+    assert [float(took) < most for took in re.findall(r"took ([\d.]+)", said)] == [True, True], said
 
 
 def test_the_papers_interface(run, tmp_path):

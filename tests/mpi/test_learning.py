@@ -81,6 +81,27 @@ def test_what_was_learned_is_written_for_the_next_run(launch, compiled, name, tm
     assert re.search(rf"broadcast +{row['run'].split(':')[0]} {row['run'].split(':')[1]} ", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("ranks", [3, pytest.param(5, marks=pytest.mark.full)])
+def test_what_integers_let_it_learn_changes_no_other_sums(launch, compiled, tmp_path, ranks):
+    """A table's row holds for all types."""
+    flavour, table = flavours.find("mpich"), tmp_path / "learned.json"
+    program = [compiled(flavour, "integer_sums")]
+    before = launch(flavour, ranks, "0", program=program, COPSE_LEARN="0")
+    assert before.returncode == 0, before.stderr
+    learned = False
+    for _ in range(2 * TRIES):
+        done = launch(flavour, ranks, "20000", program=program, COPSE_LEARN="eagerly", COPSE_LEARNED=str(table), COPSE_TRACE="1")
+        assert done.returncode == 0, done.stderr
+        learned = learned or "copse: learned: allreduce" in done.stderr  # another way than that of the rules
+        if table.exists():
+            after = launch(flavour, ranks, "0", program=program, COPSE_TUNING=str(table), COPSE_LEARN="0")
+            assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr + table.read_text()
+        if learned:
+            break
+    if not learned:
+        pytest.skip("no way is faster than that of the rules here")
+
+
 def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path):
     flavour, table = flavours.find("mpich"), tmp_path / "learned.json"
     table.write_text("notes")

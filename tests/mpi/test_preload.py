@@ -12,12 +12,19 @@ IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
 PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
          "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",
          "session-last"]  # fmt: skip
+OF_MPI_4 = {"orders", "order-threads", "session-last"}  # Open MPI 4.1 has neither persistent collectives nor sessions
 MATRIX_OF = {"matrix": ["world"]}  # parts for which one kind of communicator is enough
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
 
 
+def skip_what_is_new(flavour, part):
+    if flavour.name == "openmpi-debian" and part in OF_MPI_4:
+        pytest.skip("Open MPI 4.1 is of MPI 3")
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_part(launch, flavour, part):
+    skip_what_is_new(flavour, part)
     few = MATRIX_OF.get(part, []) if flavour.name == "mpich-debian" else []  # its waiting ranks keep their processors
     done = launch(flavour, 3, part, *few)
     assert passed(done, part), done.stdout + done.stderr
@@ -25,6 +32,7 @@ def test_part(launch, flavour, part):
 
 @pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "orders", "progress", "rare"])
 def test_over_two_nodes(launch, flavour, part):
+    skip_what_is_new(flavour, part)
     done = launch(flavour, 4, part, *MATRIX_OF.get(part, []), COPSE_NODES="2")
     assert passed(done, part), done.stdout + done.stderr
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from copse import bench, bench_report, flavours, ft, paths, quiet, readme, upc_bench, upc_suite
+from copse import bench, bench_report, flavours, ft, native, paths, quiet, readme, upc_bench, upc_suite
 from copse.errors import CopseError
 
 GRID = bench.Grid(operations=("barrier", "bcast"), sizes=(8, 4096), modes=("warm",), batches=1, launches=1)
@@ -68,6 +68,17 @@ def test_ratios_are_of_the_best_peer():
     assert (copse.min_us, copse.median_us) == (2, 3)
     assert (copse.ratio_min, copse.ratio_median) == (4 / 2, 6 / 3)  # mpich is best by minimum, openmpi by median
     assert rows["mpich"].ratio_min is None and rows["openmpi"].peer
+
+
+def test_a_side_that_was_measured_more_often_has_no_more_luck():
+    samples = samples_of("mpich", 4, 8) + samples_of("mpich+copse", 3, 5, 1)
+    rows = {row.side: row for row in bench_report.summarise(samples, sides())}
+    assert (rows["mpich+copse"].min_us, rows["mpich+copse"].batches, rows["mpich"].batches) == (3, 2, 2)
+
+
+def test_cold_calls_must_miss_all_caches():
+    counts, sizes = (native.query("info")["machine"][name] for name in ("counts", "cache_bytes"))
+    assert bench.caches() == counts["l2"] * sizes.get("l2", 0) + counts["l3"] * sizes.get("l3", 0) or bench.caches() == 32 << 20
 
 
 def test_batches_of_another_state_of_the_machine_do_not_count():
@@ -214,6 +225,14 @@ def test_sizes_and_times_read_well():
         (["--against", "lam"], ["lam", "openmpi"]),
         (["--imb", "--against", "openmpi"], ["MPICH", "--against"]),
         (["--imb", "--against", "mpich", "--operations", "gather,scan"], ["scan", "--own"]),
+        (["--table", "tuning.json"], ["--table", "--regret"]),
+        (["--suite"], ["--suite", "--upc"]),
+        (["--overlap", "--batches", "2"], ["--batches", "--overlap"]),
+        (["--upc", "--quick"], ["--quick", "--upc"]),
+        (["--regret", "--launches", "2"], ["--launches", "--regret"]),
+        (["--regret", "--against", "mpich,impi"], ["one MPI", "--against mpich"]),
+        (["--output", "/dev/null"], ["/dev/null", "--output"]),
+        (["--own", "--readme", "absent.md"], ["absent.md", "README.md"]),
     ],
 )
 def test_mistakes_are_named_with_their_remedy(copse, arguments, words):

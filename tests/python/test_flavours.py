@@ -1,5 +1,7 @@
 """Every MPI flavour starts ranks in its own environment, pinned as requested, and is what it says it is."""
 
+import os
+
 import pytest
 
 from copse import flavours
@@ -35,6 +37,21 @@ def test_mpi4py_runs_pinned_on_its_own_library(flavour, run):
     assert all(core.endswith("] hello") and "," not in core for core in cores)
     assert VERSION_SAID[flavour.family.name] in lines[2]
     assert flavour.version in lines[2]
+
+
+def test_ranks_are_pinned_to_cores_before_their_second_processors(monkeypatch):
+    siblings = {0: {0, 1}, 1: {0, 1}, 2: {2, 3}, 3: {2, 3}, 4: {4}}
+    monkeypatch.setattr(flavours, "siblings_of", siblings.get)
+    monkeypatch.setattr(flavours.os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 4})
+    assert flavours.processors_by_core() == [0, 2, 4, 1, 3]
+    monkeypatch.setattr(flavours.os, "sched_getaffinity", lambda _: {1, 2, 3})
+    assert flavours.processors_by_core() == [1, 2, 3]
+
+
+def test_the_processors_of_a_core_are_read():
+    processor = min(os.sched_getaffinity(0))
+    assert processor in flavours.siblings_of(processor)
+    assert flavours.siblings_of(123456) == {123456}
 
 
 def test_compiled_program_runs_oversubscribed(flavour, run, compile_mpi):

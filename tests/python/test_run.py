@@ -228,6 +228,16 @@ def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, proces
     assert (done.returncode, done.stdout, done.stderr) == (3, "3 threads, sum 6, argument --word\n", "")
 
 
+def test_what_the_system_cannot_start_is_explained(copse, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("true\n")  # no line that names an interpreter
+    script.chmod(0o755)
+    for arguments in (["--upc-threads", "2", script], ["--flavour", "mpich", script, "-n", "2", "a"]):
+        done = copse("run", *arguments)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert f"{script} cannot be started: Exec format error" in done.stderr
+
+
 def test_wrong_upc_commands_are_explained(copse, upc_program):
     mpiexec = flavours.find("mpich").mpiexec
     for options, message in (

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import signal
 import subprocess
 import time
@@ -82,6 +83,42 @@ def test_an_interrupted_contest_goes_on_where_it_was(tmp_path):
     assert not path.exists()
 
 
+def test_the_journal_knows_which_ways_were_measured(monkeypatch):
+    race, measured = a_contest(), []
+
+    def measure(self, ways, *_):
+        measured.append(dict(ways))
+        return [["bcast", 4096, "warm", 1.0]]
+
+    monkeypatch.setattr(contest.Contest, "_measure", measure)
+    for way in (FAST, SLOW, FAST):
+        race.launch("round 0.0.1", {BCAST: way}, 1, 0.001)
+    assert measured == [{BCAST: FAST}, {BCAST: SLOW}]
+
+
+def test_what_depends_on_where_ranks_sit_is_not_left_out(monkeypatch):
+    monkeypatch.setattr(contest, "numa_regions", lambda: 1)
+    assert contest.chosen(BCAST, 2, "direct") is not None
+    monkeypatch.setattr(contest, "numa_regions", lambda: 2)
+    assert contest.chosen(BCAST, 2, "direct") is None
+
+
+def test_cells_learn_for_as_long_as_was_asked(monkeypatch):
+    asked = []
+
+    def measure(self, ways, batches, seconds, ours):
+        asked.append((batches * seconds, seconds, ours["COPSE_LEARN"]))
+        return [["bcast", 4096, "warm", float(us)] for us in range(batches)]
+
+    monkeypatch.setattr(contest.Contest, "_measure", measure)
+    for seconds in (1, 30):
+        times = regret._learned(a_contest(), seconds)
+        whole, batch, learns = asked.pop()
+        assert whole == pytest.approx(seconds) and batch <= regret.LEARN_SECONDS and learns == "1"
+        last = times.us[BCAST, WARM][contest.DEFAULT]
+        assert min(last) > 0 and len(last) == math.ceil(seconds / batch / 4)
+
+
 def test_a_table_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "table.json"
     contest.write_table(path, [{"collective": "barrier", "run": "mpi"}], machine="here")
@@ -111,7 +148,7 @@ def copse(*arguments, **options):
 
 def test_a_real_table_can_be_used(tmp_path, native):
     table = tmp_path / "table.json"
-    done = copse("tune", "--quick", "--ranks", "2", "--calls", "bcast,barrier", "--sizes", "4K,64K", "--output", table)
+    done = copse("tune", "--quick", "--ranks", "2", "--calls", "bcast,barrier", "--sizes", "4K,64K", "--busy", "--output", table)
     assert done.returncode == 0, done.stderr
     made = json.loads(table.read_text())
     assert made["schema"] == contest.SCHEMA and made["mpi"] == "mpich"
@@ -124,7 +161,7 @@ def test_a_real_table_can_be_used(tmp_path, native):
 
 def test_a_tuning_that_is_stopped_leaves_no_table(tmp_path):
     table = tmp_path / "table.json"
-    command = [paths.ROOT / "build/bin/copse", "tune", "--ranks", "2", "--calls", "bcast", "--sizes", "4K", "--output", table]
+    command = [paths.ROOT / "build/bin/copse", "tune", "--ranks", "2", "--calls", "bcast", "--sizes", "4K", "--busy", "--output", table]
     job = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     unfinished = tmp_path / "table.json.unfinished"
     end = time.monotonic() + 120
@@ -139,10 +176,20 @@ def test_wrong_words_are_told(tmp_path):
     assert "there is no call 'alltoallw'" in copse("tune", "--calls", "alltoallw").stderr
     assert "one rank has nothing to choose" in copse("tune", "--ranks", "1").stderr
     assert "run: copse tune" in copse("bench", "--regret", "--table", tmp_path / "none.json").stderr
+    assert f"{tmp_path} is a folder" in copse("tune", "--output", tmp_path).stderr
+    assert "unset COPSE_ALGORITHM" in copse("tune", env={**os.environ, "COPSE_ALGORITHM": "bcast=flat"}).stderr
+
+
+def test_a_table_that_ranks_would_refuse_is_not_compared(tmp_path):
+    notes, foreign = tmp_path / "notes.txt", tmp_path / "foreign.json"
+    notes.write_text("buy milk")
+    contest.write_table(foreign, [{"collective": "barrier", "run": "tree:line"}], machine="a machine of dreams")
+    assert "this is not JSON" in copse("bench", "--regret", "--table", notes).stderr
+    assert "made for another machine" in copse("bench", "--regret", "--table", foreign).stderr
 
 
 def test_a_real_regret(tmp_path):
-    arguments = ["--regret", "--quick", "--operations", "bcast", "--sizes", "4K", "--ranks", "2", "--mode", "warm", "--against", "mpich", "--output", tmp_path]
+    arguments = ["--regret", "--quick", "--operations", "bcast", "--sizes", "4K", "--ranks", "2", "--mode", "warm", "--against", "mpich", "--busy", "--output", tmp_path]
     done = copse("bench", *arguments)
     assert done.returncode == 0, done.stderr
     cells = json.loads((tmp_path / "regret.json").read_text())

@@ -60,8 +60,8 @@ TEST(Calls, OfTwoCommunicatorsEndRightAtRandom) {
   }
 }
 
-// Callers start calls of all kinds, and helpers find their orders. (Who only polls looks for refusals by the clock, which stands
-// still here.)
+// Callers start calls of all kinds, and helpers find their orders. (A rank that only polls looks for refusals at intervals of time,
+// and the clock stands still here.)
 TEST(Calls, OfHelpersEndRightAtRandom) {
   for (const auto& [callers, helpers] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}, std::pair{3, 1}}) {
     for (unsigned seed = 0; seed < 4; ++seed) {

@@ -7,6 +7,8 @@ struct pair {
   double value;
 };
 
+static int differ(struct pair one, struct pair other) { return one.thread != other.thread; }
+
 static int program(int argc, char** argv) {
   struct pair mine, got;
   int all[64], last, wrong;
@@ -17,6 +19,8 @@ static int program(int argc, char** argv) {
   mine.value = 0.5;
   got = bupc_allv_broadcast(struct pair, mine, THREADS - 1);
   wrong = got.thread != THREADS - 1 || got.value != 0.5;
+  /* Two results of one expression. */
+  wrong += differ(bupc_allv_broadcast(struct pair, mine, 0), bupc_allv_broadcast(struct pair, mine, THREADS - 1)) != (THREADS > 1);
   wrong += bupc_allv_reduce_all(double, MYTHREAD, UPC_ADD) != THREADS * (THREADS - 1) / 2.0;
   wrong += bupc_allv_prefix_reduce(unsigned char, 1, UPC_ADD) != MYTHREAD + 1;
   last = MYTHREAD;

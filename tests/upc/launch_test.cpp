@@ -1,8 +1,17 @@
 // How programs start and end.
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "../communicator/refusal.hpp"
 #include "upc_threads.hpp"
 
 namespace copse::test {
@@ -91,6 +100,67 @@ TEST_P(LaunchDeathTest, ACrashEndsAllThreads) {
   else
     EXPECT_EXIT(exit(run(GetParam(), 4, program)), testing::ExitedWithCode(128 + SIGKILL),
                 "was ended by signal 9 .Killed.; the others are ended as well");
+}
+
+// A program that ignores SIGCHLD, or whose parent did, hears nothing of how its children end.
+TEST_P(LaunchDeathTest, ACrashIsNoticedWhateverHappensToSignalsOfChildren) {
+  if (GetParam() == Kind::threads) return;
+  const auto program = [](int, char**) {
+    if (MYTHREAD == 1) raise(SIGKILL);
+    upc_barrier();
+    return 0;
+  };
+  const auto ignoring = [&] {
+    signal(SIGCHLD, SIG_IGN);
+    exit(run(GetParam(), 4, program));
+  };
+  EXPECT_EXIT(ignoring(), testing::ExitedWithCode(128 + SIGKILL), "was ended by signal 9");
+}
+
+// What the other threads have printed is not lost (7.2.1).
+TEST_P(LaunchDeathTest, TheStreamsOfAllThreadsAreWrittenOut) {
+  const auto program = [](int, char**) {
+    std::fprintf(stdout, "thread %d;", MYTHREAD);
+    upc_barrier();
+    if (MYTHREAD == 1) upc_global_exit(3);
+    while (true) pause();
+    return 0;
+  };
+  const auto counted = [&] {
+    int ends[2];
+    if (pipe(ends) != 0) _exit(100);
+    if (fork() == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      exit(run(GetParam(), 4, program));
+    }
+    close(ends[1]);
+    std::string printed;
+    char part[256];
+    for (ssize_t got; (got = read(ends[0], part, sizeof part)) > 0;) printed.append(part, static_cast<std::size_t>(got));
+    _exit(static_cast<int>(std::count(printed.begin(), printed.end(), ';')));
+  };
+  EXPECT_EXIT(counted(), testing::ExitedWithCode(4), "");
+}
+
+TEST(LaunchAlone, LeavesTheCallerWhereItWas) {
+  cpu_set_t before, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const Variable bind("COPSE_BIND", "core");
+  EXPECT_EQ(run(2, 1, [](int, char**) { return 0; }), 0);
+  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(LaunchAloneDeathTest, TooFewThreadsAreExplained) {
+  const auto starved = [] {
+    if (!refuse(SYS_clone, EAGAIN)) exit(1);
+    // glibc makes threads by clone3, or by clone where there is none.
+    if (!refuse(SYS_clone3, EAGAIN)) exit(1);
+    exit(run(4, 1, [](int, char**) { return 0; }));
+  };
+  EXPECT_EXIT(starved(), testing::ExitedWithCode(1), "copse: UPC thread 1 cannot be made: .*; set COPSE_UPC_THREADS to less");
 }
 
 TEST(LaunchAlone, RefusesWhatCannotBe) {

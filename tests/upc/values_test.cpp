@@ -1,6 +1,9 @@
 // Collectives of values, reductions whose result all threads get, and the distance of threads (<copse/bupc.h>).
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
+
 #include <cstdint>
 #include <vector>
 
@@ -63,6 +66,30 @@ std::string movements() {
   const int from = bupc_allv_permute(int, 10 * MYTHREAD, after(MYTHREAD, 2));
   if (from != 10 * after(MYTHREAD, 2 * THREADS - 2)) return "permute gave " + std::to_string(from);
   return "";
+}
+
+// A value that is too long to be staged where it can be read in place.
+struct Long {
+  int thread;
+  std::array<char, 20000> rest;
+};
+
+std::string long_movements() {
+  const auto mine = std::make_unique<Long>();
+  mine->thread = MYTHREAD;
+  mine->rest.fill(static_cast<char>(MYTHREAD));
+  std::vector<Long> all(static_cast<std::size_t>(THREADS));
+  bupc_allv_gather_all(Long, *mine, all.data());
+  for (int i = 0; i < THREADS; ++i)
+    if (const Long& one = all[static_cast<std::size_t>(i)]; one.thread != i || one.rest.back() != i) return "gather_all is wrong";
+  const Long from = bupc_allv_permute(Long, *mine, after(MYTHREAD));
+  if (from.thread != after(MYTHREAD, THREADS - 1) || from.rest.back() != from.thread) return "permute is wrong";
+  const Long first = bupc_allv_broadcast(Long, *mine, THREADS - 1);
+  return first.thread == THREADS - 1 && first.rest.back() == THREADS - 1 ? "" : "broadcast is wrong";
+}
+
+TEST_P(Values, OfManyBytesAreMoved) {
+  for (const int threads : {1, 2, 5}) EXPECT_EQ(run_upc(GetParam(), threads, long_movements), 0) << threads;
 }
 
 TEST_P(Values, AreReduced) {

@@ -24,13 +24,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from . import flavours, paths, plots, quiet, readme, run
+from . import files, flavours, native, paths, plots, quiet, readme, run, variables
 from .bench_report import (
     PROGRAM_TITLES,
     Sample,
@@ -137,16 +138,17 @@ def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
     program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(grid.cache)]
+    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(grid.cache or caches() >> 20)]
     printed = side.start(ranks, [str(program), *arguments])
     for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
 
 
-def last_level_cache() -> int:
-    """Returns the size in bytes, or 32 MiB if the kernel does not know it."""
-    text = subprocess.run(["getconf", "LEVEL3_CACHE_SIZE"], capture_output=True, text=True).stdout.strip()
-    return int(text) if text.isdigit() and int(text) else 32 << 20
+@cache
+def caches() -> int:
+    """Returns the bytes of all second and third caches of the processors that may be used, or 32 MiB if they are not known."""
+    machine = native.query("info", environment=variables.without())["machine"]
+    return sum(machine["counts"][level] * machine["cache_bytes"].get(level, 0) for level in ("l2", "l3")) or 32 << 20
 
 
 def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
@@ -155,7 +157,7 @@ def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
     IMB has no batches, so a launch counts as one. It gives up on a cell after two seconds ("time-out"); the side then has no
     figure for that cell.
     """
-    off_cache = max(1, 2 * (grid.cache << 20 or last_level_cache()) // ranks >> 20)
+    off_cache = max(1, 2 * (grid.cache << 20 or caches()) // ranks >> 20)
     for mode in grid.modes:
         calls = [call for call in grid.operations if call != "barrier" or mode == grid.modes[0]]
         command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]
@@ -266,7 +268,38 @@ def chosen_numbers(text: str, what: str, multiple: int, suffixes: bool = False) 
     return tuple(numbers)
 
 
+# What is measured instead if one of these options is given, and which other options that has.
+INSTEAD = {
+    "regret": {"operations", "sizes", "ranks", "mode", "cache", "against", "heap", "nodes", "rate", "patience", "busy", "quick", "table", "learning", "into"},
+    "overlap": {"sizes", "ranks", "against", "launches", "quick", "compute"},
+    "ft": {"ranks", "against", "heap", "launches", "patience", "busy", "quick"},
+    "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
+    "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy"},
+}
+ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc"}
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Tells whether the user has given an option."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_idle_options(context: typer.Context) -> None:
+    """Refuses options that would change nothing."""
+    given = {name for name in context.params if is_given(context, name)}
+    for name in given & set(ONLY_WITH):
+        if ONLY_WITH[name] not in given:
+            raise CopseError(f"--{name} is only for --{ONLY_WITH[name]}", f"add --{ONLY_WITH[name]}, or leave out --{name}")
+    instead = next((name for name in INSTEAD if name in given), None)
+    for name in sorted(given - {"output", instead}) if instead else ():
+        if name not in INSTEAD[instead]:
+            option = next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
+            raise CopseError(f"{option} changes nothing with --{instead}", f"leave out {option}")
+
+
 def bench_command(
+    context: typer.Context,
     operations: Annotated[
         str, typer.Option(help=f"separated by commas, from {', '.join(OPERATIONS)}; or all")
     ] = ",".join(QUICK_OPERATIONS),
@@ -310,6 +343,10 @@ def bench_command(
     ] = None,
 ) -> None:
     """Measure MPIs side by side, bare and with Copse. Writes a table, results.json, CSV files and plots."""
+    refuse_idle_options(context)
+    files.require_folder(output)
+    if into is not None and not into.is_file():
+        raise CopseError(f"there is no {into}", "give the README.md of a checkout")
     progress = Console(stderr=True)
     # The programs on emulated nodes are no children of this one, so they would count as others.
     patient = quiet.Patience(0 if busy else patience, progress.print, limit=1 if busy or nodes > 1 else quiet.LIMIT)
@@ -321,8 +358,12 @@ def bench_command(
     if regret:
         from .regret import regret_command  # which needs this module
 
+        if is_given(context, "against") and "," in against:
+            raise CopseError("the regret is measured with one MPI at a time", f"use: --against {against.split(',')[0]}")
         with emulated(nodes, rate) as cluster:
-            return regret_command(operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, cluster)
+            return regret_command(
+                operations, sizes, ranks, mode, against, heap, quick, table, learning, output, into, cluster, cache, None if busy or nodes > 1 else patient
+            )
     if overlap:
         from .overlap import overlap_command
 
@@ -390,9 +431,9 @@ def bench_command(
         raise CopseError("nothing was measured, because this machine was busy all the time", "end what runs beside, or add: --patience 600, or --busy")
     rows = summarise(samples, all_sides)
     show(console, rows)
-    files = write(output, grid, all_sides, samples, rows)
+    written = write(output, grid, all_sides, samples, rows)
     if plots.can_draw():
-        files += draw(rows, output)
+        written += draw(rows, output)
     else:
         progress.print(f"[yellow]no plots: {plots.WITHOUT}; {plots.REMEDY}[/]", soft_wrap=True)
     if into is not None:
@@ -401,7 +442,7 @@ def bench_command(
         command = "build/bin/copse bench " + " ".join(words)
         readme.write(into, readme.glance(rows, result, command))
         readme.write(into.parent / readme.CELLS, readme.section(rows, result, command))
-    console.print("written: " + ", ".join(str(file) for file in files), soft_wrap=True)
+    console.print("written: " + ", ".join(str(file) for file in written), soft_wrap=True)
     if (others := max(s.others for s in samples)) > quiet.LIMIT:
         console.print(f"[yellow]taken on a busy machine: others had up to {others:.0%} of the processors[/]", soft_wrap=True)
     if line := spread(rows):

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import plots, quiet
+from . import files, plots, quiet
 
 SCHEMA = 4  # of results.json, samples.csv and summary.csv
 PROGRAM_TITLES = {"own": "mpi_collectives", "imb": "IMB-MPI1"}
@@ -81,7 +81,8 @@ def of_one_state(samples: list[Sample], flag_ns: float, limit: float = quiet.LIM
 
 
 def summarise(samples: list[Sample], sides: list) -> list[Row]:
-    """Returns a row for each cell and side. Operations and modes keep the order in which they were measured."""
+    """Returns a row for each cell and side. Operations and modes keep the order in which they were measured. Of each side of a cell as many
+    batches count, because the least of many is less."""
     cells: dict[tuple, dict[str, list[float]]] = {}
     order = {name: place for place, name in enumerate(dict.fromkeys(word for s in samples for word in (s.call, s.mode)))}
     for s in sorted(samples, key=lambda s: (s.program, s.ranks, order[s.call], s.bytes, order[s.mode])):
@@ -89,12 +90,13 @@ def summarise(samples: list[Sample], sides: list) -> list[Row]:
     peers = {side.name for side in sides if side.peer}
     rows = []
     for cell, by_side in cells.items():
-        figures = {name: (min(times), statistics.median(times)) for name, times in by_side.items()}
+        fewest = min(map(len, by_side.values()))
+        figures = {name: (min(times[:fewest]), statistics.median(times[:fewest])) for name, times in by_side.items()}
         theirs = [figure for name, figure in figures.items() if name in peers]  # empty if IMB gave up on all of them
         for name, own in figures.items():
             compared = theirs and name not in peers
             ratios = [min(their[i] for their in theirs) / own[i] if compared else None for i in (0, 1)]
-            rows.append(Row(*cell, name, name in peers, *own, len(by_side[name]), *ratios))
+            rows.append(Row(*cell, name, name in peers, *own, fewest, *ratios))
     return rows
 
 
@@ -342,13 +344,13 @@ def write(folder: Path, grid, sides: list, samples: list[Sample], rows: list[Row
         "summary": [asdict(r) for r in rows],
         "geometric_means": geometric_means(rows),
     }
-    files = [folder / "results.json", folder / "samples.csv", folder / "summary.csv"]
-    files[0].write_text(json.dumps(result, indent=1) + "\n")
-    for file, records in zip(files[1:], (result["samples"], result["summary"]), strict=True):
-        with file.open("w", newline="") as out:
+    written = [folder / "results.json", folder / "samples.csv", folder / "summary.csv"]
+    files.write(written[0], json.dumps(result, indent=1) + "\n")
+    for file, records in zip(written[1:], (result["samples"], result["summary"]), strict=True):
+        with files.replaced(file) as new, new.open("w", newline="") as out:
             writer = csv.DictWriter(out, records[0].keys())
             writer.writeheader()
             writer.writerows(records)
-    return files
+    return written
 
 

@@ -2,7 +2,6 @@
 that file with calls that run here. The native helper measures."""
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -24,10 +23,7 @@ AIMS = {False: 0.15, True: 0.25}  # of the median error
 
 def require_place(path: Path) -> None:
     """Refuses a place before anything is measured for it."""
-    if path.is_dir():
-        raise CopseError(f"{path} is a folder", "name a file: --output machine.json")
-    if not os.access(path.parent, os.W_OK):
-        raise CopseError(f"{path.parent} is not a folder that can be written to", "choose another: --output FILE")
+    files.require_place(path)
     if path.exists() and SCHEMA not in path.read_bytes()[:4096].decode(errors="replace"):
         raise CopseError(f"{path} is there, and is not a machine's file", "choose another: --output FILE")
 

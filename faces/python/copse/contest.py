@@ -7,6 +7,7 @@ has ways race the ways of all calls and sizes at once.
 """
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from . import bench, files, flavours, native, paths, run, variables
+from . import bench, files, flavours, native, paths, quiet, run, variables
 from .cluster import Cluster
 from .errors import CopseError
 
@@ -30,6 +31,8 @@ MPI = "mpi"  # the MPI's own collective
 FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
 MOST_WAYS = 14  # of a call and size
 PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
+# The races set these themselves, or they change nothing that is measured.
+HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "QUIET", "TRACE")}
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,18 @@ def kernel_reaches() -> bool:
     return any(way["reach"] == "kernel" and way["works"] for way in native.query("info")["reaches"])
 
 
+@cache
+def numa_regions() -> int:
+    return native.query("info")["machine"]["counts"]["numa"]
+
+
+def refuse_variables() -> None:
+    """Refuses variables of the user that would decide what is raced."""
+    for name in sorted(os.environ):
+        if name.startswith(variables.PREFIX) and name not in HARMLESS:
+            raise CopseError(f"{name} is set, which changes what all ways do", f"unset {name} and try again")
+
+
 def question(spot: Spot) -> list[str]:
     return [COLLECTIVES[spot.call], *([] if spot.call == "barrier" else [str(spot.bytes)])]
 
@@ -119,9 +134,11 @@ def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> list[Way]:
 
 
 def chosen(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> Way | None:
-    """Returns what Copse chooses by itself, or None if that depends on what it measures when a communicator is made. Ranks of emulated
-    nodes take turns (cluster.py)."""
+    """Returns what Copse chooses by itself, or None if that depends on where the ranks sit or on what they measure when a communicator is
+    made. Ranks of emulated nodes take turns (cluster.py)."""
     turns = ["--turns"] if nodes > 1 or ranks > len(os.sched_getaffinity(0)) else []
+    if numa_regions() > 1 or (ranks > 2 and not turns):  # rows by price are for ranks that do not take turns
+        return None
     plain = variables.without()
     ways = set()
     for more in ([], ["--dear-kernel"]):
@@ -157,10 +174,8 @@ class Journal:
         entries = [entry for entry in map(_parsed, lines) if entry is not None]
         if entries and entries[0] == self.head:
             self.known = {entry["launch"]: entry["readings"] for entry in entries[1:]}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("w") as file:
-            for entry in (self.head, *({"launch": name, "readings": readings} for name, readings in self.known.items())):
-                file.write(json.dumps(entry) + "\n")
+        known = ({"launch": name, "readings": readings} for name, readings in self.known.items())
+        files.write(self.path, "".join(json.dumps(entry) + "\n" for entry in (self.head, *known)))
 
     def launch(self, name: str, measure: Callable[[], list]) -> list:
         if name not in self.known:
@@ -193,6 +208,8 @@ class Contest:
     journal: Journal
     say: Callable[[str], None]
     times: Times = field(default_factory=Times)
+    cache: int = 0  # MiB that the rings of cold calls must exceed; 0 is what the machine says
+    patience: quiet.Patience | None = None  # None: measure on a busy machine, too
 
     @property
     def heap(self) -> bool:
@@ -213,8 +230,10 @@ class Contest:
         return f"{self.side.name}, {self.ranks} ranks{over}"
 
     def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
-        """Runs the benchmark once, each spot by its way, or by default."""
-        readings = self.journal.launch(f"{self.name}: {name}", lambda: self._measure(ways, batches, seconds, ours))
+        """Runs the benchmark once, each spot by its way, or by default. The journal knows a launch by its name and all that it measures."""
+        question = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
+        digest = hashlib.sha256(question.encode()).hexdigest()[:12]
+        readings = self.journal.launch(f"{self.name}: {name}: {digest}", lambda: self._measure(ways, batches, seconds, ours))
         times = Times()
         for call, size, mode, us in readings:
             spot = Spot(call, size)
@@ -225,10 +244,14 @@ class Contest:
         calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
         program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
         program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
+        program += ["--cache", str(self.cache or bench.caches() >> 20)]
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "contest.json"
             write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])
-            printed = self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **ours})
+            def run() -> str:
+                return self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **ours})
+
+            printed = self.patience.undisturbed(run)[0] if self.patience else run()
         rows = csv.DictReader(line for line in printed.splitlines() if not line.startswith("#"))
         return [(row["call"], int(row["bytes"]), row["mode"], float(row["us"])) for row in rows]
 
@@ -268,7 +291,6 @@ class Contest:
             return DEFAULT
         known = set.intersection(*(set(self.times.us[cell]) for cell in cells))
         return min(known, key=lambda way: math.prod(self.times.of(cell, way) for cell in cells), default=DEFAULT)
-
 
     def confirm(self, winners: Ways, launches: int, batches: int, seconds: float) -> None:
         """Measures the winners and the default anew, side by side, so that luck in the race does not count. Afterwards `times` holds

@@ -25,6 +25,22 @@ from . import files, paths
 from .errors import CopseError
 
 
+def siblings_of(processor: int) -> set[int]:
+    """Returns the processors of its core."""
+    try:
+        listed = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list").read_text()
+    except OSError:
+        return {processor}
+    ends = [list(map(int, part.split("-"))) for part in listed.strip().split(",")]
+    return {number for part in ends for number in range(part[0], part[-1] + 1)}
+
+
+def processors_by_core() -> list[int]:
+    """Returns the processors that may be used: first one of each core, then the second ones, and so on."""
+    usable = os.sched_getaffinity(0)
+    return sorted(usable, key=lambda processor: (sum(other < processor for other in siblings_of(processor) & usable), processor))
+
+
 @dataclass(frozen=True)
 class Family:
     """What all MPIs with the same ABI and launcher share."""
@@ -44,7 +60,7 @@ class Family:
 
     def pinning(self, ranks: int) -> list[str]:
         """Returns launcher options that put rank r on core r."""
-        cores = sorted(os.sched_getaffinity(0))[:ranks]
+        cores = processors_by_core()[:ranks]
         if len(cores) < ranks:
             raise CopseError(f"cannot pin {ranks} ranks to {len(cores)} usable cores", "use fewer ranks or do not pin")
         listed = ",".join(map(str, cores))

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import flavours, paths
+from . import files, flavours, paths
 from .bench_report import processor_name, size_text
 from .errors import CopseError
 
@@ -52,7 +52,7 @@ def launch(way: Way, ranks: int, mode: str, size: int, compute: float, calls: in
     processors = sorted(os.sched_getaffinity(0))
     variables = {**way.variables, **({"LD_PRELOAD": str(way.flavour.preload), "COPSE_JOIN": "1"} if way.preload else {})}
     program = [str(way.flavour.program(SOURCE)), mode, str(size), str(compute), str(calls)]
-    command = ["taskset", "-c", ",".join(map(str, processors[:-1])), *way.flavour.command(ranks, program, variables=variables)]
+    command = ["taskset", "-c", ",".join(map(str, processors[:-1])), *way.flavour.command(ranks, program, crowded=ranks >= len(processors), variables=variables)]
     done = subprocess.run(command, env=way.flavour.environment(), capture_output=True, text=True, timeout=TIMEOUT)
     found = re.search(r": ([\d.]+) us, ([\d.]+) us of the processor", done.stdout)
     if done.returncode or not found:
@@ -91,7 +91,7 @@ def overlap_command(found: list[flavours.Flavour], ranks: int, sizes: tuple[int,
         raise CopseError("there is only one processor here", "helpers need one of their own")
     progress, console = Console(stderr=True), Console(width=None if sys.stdout.isatty() else 200)
     ways = [way for flavour in found for way in ways_of(flavour)]
-    output.mkdir(parents=True, exist_ok=True)
+    files.require_folder(output)
     results = {}
     for size in sizes:
         results[size] = measure(ways, ranks, size, compute, 1000, launches, progress.print)
@@ -103,5 +103,5 @@ def overlap_command(found: list[flavours.Flavour], ranks: int, sizes: tuple[int,
             over = row["overhead_us"]
             table.add_row(title, f"{row['latency_us']:.2f} us", *(f"{over[mode]:.2f} us" for mode in MODES[1:]), f"{row['processor_us']['wait']:.2f} us", f"{row['hidden']:.0%}")
         console.print(table)
-    (output / "overlap.json").write_text(json.dumps({"ranks": ranks, "compute_us": compute, "results": results}, indent=1) + "\n")
+    files.write(output / "overlap.json", json.dumps({"ranks": ranks, "compute_us": compute, "results": results}, indent=1) + "\n")
     console.print(f"{output / 'overlap.json'}")

@@ -5,7 +5,7 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import quiet
+from . import files, quiet
 from .bench_report import size_text, time_text
 from .errors import CopseError
 
@@ -130,4 +130,4 @@ def write(document: Path, text: str, name: str = "peers") -> None:
     old = document.read_text()
     if begin not in old or end not in old:
         raise CopseError(f"{document} has no place for the table", f"put back the lines {begin} and {end}")
-    document.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", old, flags=re.DOTALL))
+    files.write(document, re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{text}\n{end}", old, flags=re.DOTALL))

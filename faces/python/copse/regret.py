@@ -12,19 +12,19 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from . import bench, contest, flavours, readme
+from . import bench, contest, files, native, quiet, readme, variables
 from .bench_report import processor_name, size_text
 from .cluster import Cluster
 from .errors import CopseError
 
 FINAL = contest.Round(5, 4, 0.006, 1, 1)
-LEARN_BATCHES = 40
+LEARN_BATCHES, LEARN_SECONDS = 40, 0.25  # of a cell that learns: at least so many batches, of so many seconds at most
 SIZES = (4096, 65536, 1048576)
 
 
@@ -50,16 +50,19 @@ CHOICES = {"default": lambda r: r.of(r.default_us), "tuned": lambda r: r.of(r.tu
 
 
 def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tuple[str, ...], quick: bool, table: Path | None,
-            learning: float, say: Callable[[str], None]) -> list[Regret]:  # fmt: skip
+            learning: float, say: Callable[[str], None], cache: int = 0, patience: quiet.Patience | None = None) -> list[Regret]:  # fmt: skip
     """Finds the regret of all cells. `table`: a tuning table to compare, too. `learning`: seconds that learning gets for each cell; 0: it
     is not compared."""
-    contests = contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say)
+    def contest_of(modes: tuple[str, ...]) -> contest.Contest:
+        return contest.Contest(side, ranks, spots, modes, contest.Journal(None, {}), say, cache=cache, patience=patience)
+
+    contests = contest_of(modes)
     contests.race(contest.QUICK if quick else contest.WHOLE, with_mpi=side.cluster is not None)
     final, tuned, learned = contest.Times(), contest.Times(), contest.Times()
     winners = {mode: {spot: contests.winner([(spot, mode)]) for spot in spots} for mode in modes}
     for _ in range(2 if quick else FINAL.launches):
         for mode in modes:
-            only = contest.Contest(side, ranks, spots, (mode,), contest.Journal(None, {}), say)
+            only = contest_of((mode,))
             only.confirm(winners[mode], 1, FINAL.batches, FINAL.seconds)
             final.merge(only.times)
             if table is not None:
@@ -81,12 +84,18 @@ def measure(side: bench.Side, ranks: int, spots: list[contest.Spot], modes: tupl
 
 
 def _learned(contests: contest.Contest, seconds: float) -> contest.Times:
-    """Returns the last batches of cells that have run for so long."""
-    times = contests.launch("learning", {}, LEARN_BATCHES, seconds / LEARN_BATCHES, COPSE_LEARN="1")
+    """Returns the last quarter of the batches of cells that have run for so long. Each mode of a call has a launch of its own, which must
+    end in time (bench.LAUNCH_TIMEOUT)."""
+    batches = max(LEARN_BATCHES, math.ceil(seconds / LEARN_SECONDS))
+    times = contest.Times()
+    for spot in contests.spots:
+        for mode in contests.modes:
+            alone = replace(contests, spots=[spot], modes=(mode,), times=contest.Times())
+            times.merge(alone.launch(f"learning {spot.call} {spot.bytes} {mode}", {}, batches, seconds / batches, COPSE_LEARN="1"))
     last = contest.Times()
     for cell, ways in times.us.items():
         for way, us in ways.items():
-            for each in us[-LEARN_BATCHES // 4 :]:
+            for each in us[-batches // 4 :]:
                 last.add(way, cell, each)
     return last
 
@@ -120,26 +129,35 @@ def section(regrets: list[Regret], command: str, mpi: str) -> str:
     return "\n".join(lines)
 
 
+def require_table(table: Path) -> None:
+    """Refuses a tuning table that ranks would refuse: they would pass every call on, and the bare MPI would be measured."""
+    if not table.exists():
+        raise CopseError(f"there is no {table}", "run: copse tune")
+    native.query("explain", "broadcast", "8", "-n", "2", environment={**variables.without(), "COPSE_TUNING": str(table.absolute())})
+
+
 def regret_command(operations: str, sizes: str, ranks: str, mode: str, against: str, heap: bool, quick: bool, table: Path | None,
-                   learning: float, output: Path, into: Path | None, cluster: Cluster | None) -> None:  # fmt: skip
+                   learning: float, output: Path, into: Path | None, cluster: Cluster | None, cache: int,
+                   patience: quiet.Patience | None) -> None:  # fmt: skip
     """The options are those of `copse bench`."""
+    files.require_folder(output)
+    contest.refuse_variables()
     flavour = bench.chosen_flavours(against)[0]
     sides = contest.sides_of(flavour, heap, cluster)
     calls = tuple(contest.COLLECTIVES) if operations in ("all", ",".join(bench.QUICK_OPERATIONS)) else bench.chosen_words(operations, bench.OPERATIONS, "operation")
     lengths = SIZES if sizes == ",".join(map(str, bench.SIZES)) else bench.chosen_numbers(sizes, "size", 8, suffixes=True)
     spots = contest.spots_of(calls, lengths)
     modes = bench.chosen_words(mode, bench.MODES, "mode")
-    if table is not None and not table.exists():
-        raise CopseError(f"there is no {table}", "run: copse tune")
+    if table is not None:
+        require_table(table)
     regrets: list[Regret] = []
     progress = Console(stderr=True)
     with progress.status("") as status:
         for side in sides:
             for count in bench.chosen_numbers(ranks, "number of ranks", cluster.nodes if cluster else 1):
-                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update)
+                regrets += measure(side, count, spots, modes, quick, table and table.absolute(), learning, status.update, cache, patience)
     show(Console(width=None if sys.stdout.isatty() else 200), regrets)
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "regret.json").write_text(json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
+    files.write(output / "regret.json", json.dumps([asdict(r) for r in regrets], indent=1) + "\n")
     if into is not None:
         words = (into.name if word == str(into) else word for word in sys.argv[2:])
         text = section(regrets, f"build/bin/copse bench {' '.join(words)}", flavour.title)

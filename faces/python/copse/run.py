@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -247,6 +247,13 @@ def chosen_variables(options: Options) -> dict[str, str]:
     return chosen
 
 
+def become(program: str, command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    try:
+        os.execve(program, command, environment)
+    except OSError as refused:
+        raise CopseError(f"{program} cannot be started: {refused.strerror}", "is it a program for this machine, or a script whose first line names its interpreter?") from None
+
+
 def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     """Becomes a program that calls copse_upc_run, which reads how many threads it has from the environment."""
     if options.upc_threads is None:
@@ -258,7 +265,7 @@ def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     program = shutil.which(command[0])
     if program is None:
         raise CopseError(f"program {command[0]!r} was not found", f"give its path: {UPC_EXAMPLE}")
-    os.execve(program, command, environment)
+    become(program, command, environment)
 
 
 def start(command: Sequence[str], options: Options) -> NoReturn:
@@ -282,7 +289,7 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
     names += [library_of(launcher, named)] if upc else []
     preload = preload_value(names, environment.get("LD_PRELOAD"))
     final, environment = launch_command(launcher, command[1:], preload, environment)
-    os.execve(final[0], final, environment)
+    become(final[0], final, environment)
 
 
 def named_family(launcher_name: str, flavour: str) -> tuple[flavours.Family, Launcher]:

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import bench, contest, flavours, native, paths
+from . import bench, contest, files, flavours, native, paths, quiet
 from .bench_report import size_text
 from .errors import CopseError
 
@@ -85,10 +85,14 @@ def tune_command(
     sizes: Annotated[str, typer.Option(help=f"bytes of a message, or of a block (K and M allowed); by default {SIZES}")] = "",
     heap: Annotated[bool, typer.Option(help="tune for the shared heap, too")] = True,
     quick: Annotated[bool, typer.Option("--quick", help="in under half a minute: fewer sizes and ways, and no more ranks than processors")] = False,
+    patience: Annotated[float, typer.Option(min=0, help="seconds to wait, in all, while others use the processors")] = 60,
+    busy: Annotated[bool, typer.Option("--busy", help="race although others use the processors")] = False,
     output: Annotated[Path, typer.Option(help="the table; use it by COPSE_TUNING=FILE")] = paths.RESULTS / "tuning.json",
 ) -> None:
     """Race all algorithms on this machine, and write a tuning table. If interrupted, the same command goes on where it was."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    files.require_place(output)
+    contest.refuse_variables()
     flavour = flavours.find(mpi)
     sides = contest.sides_of(flavour, heap)
     processors = len(os.sched_getaffinity(0))
@@ -97,17 +101,20 @@ def tune_command(
         raise CopseError("one rank has nothing to choose", "use e.g. --ranks 2,8")
     lengths = sorted(set(bench.chosen_numbers(sizes or (QUICK_SIZES if quick else SIZES), "size", 8, suffixes=True)))
     spots = contest.spots_of(contest.COLLECTIVES if calls == "all" else bench.chosen_words(calls, tuple(contest.COLLECTIVES), "call"), lengths)
-    kind = native.query("info")["kind"]
-    head = {"machine": kind, "mpi": flavour.title, "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick}
+    about = native.query("info")
+    kind = about["kind"]
+    head = {"copse": about["version"], "machine": kind, "processors": sorted(os.sched_getaffinity(0)), "mpi": flavour.title,
+            "ranks": counts, "calls": calls, "sizes": lengths, "quick": quick}  # fmt: skip
     journal = contest.Journal(output.with_name(output.name + ".unfinished"), head)
     progress = Console(stderr=True)
+    waiting = None if busy else quiet.Patience(patience, progress.print)
     begin = time.monotonic()
     rows: list[dict] = []
     with progress.status("") as status:
         for side in sides:
             for count in counts:
                 alike = sorted(n for n in counts if (n > processors) == (count > processors))
-                race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update)
+                race = contest.Contest(side, count, spots, ("warm", "cold"), journal, status.update, patience=waiting)
                 race.race(contest.QUICK if quick else contest.WHOLE, with_mpi=True, most_ways=QUICK_WAYS if quick else contest.MOST_WAYS)
                 race.confirm({spot: race.winner(race.cells(spot)) for spot in spots}, *CONFIRMING[quick])
                 rows += rows_of(race, lengths, ranges(alike, max(2, alike[0] // 2), 2 * alike[-1])[count], count > processors)

@@ -62,14 +62,14 @@ def run(
     operations: tuple[str, ...], sizes: tuple[int, ...], threads: tuple[int, ...], batches: int, patience: quiet.Patience, output: Path
 ) -> None:
     """Measures, prints the table, and writes the batches to upc-modes.csv."""
+    files.require_folder(output)
     lines, most = [], 0.0
     for count in threads:
         found, others = patience.undisturbed(lambda count=count: measure(operations, sizes, count, batches))
         lines += found
         most = max(most, others)
-    output.mkdir(parents=True, exist_ok=True)
     written = output / "upc-modes.csv"
-    with written.open("w", newline="") as file:
+    with files.replaced(written) as new, new.open("w", newline="") as file:
         writer = csv.DictWriter(file, lines[0].keys())
         writer.writeheader()
         writer.writerows(lines)

@@ -409,7 +409,7 @@ void reduce_scatter_in(Builder& builder, const Request& request, int area, const
   builder.pack(whole(0).count);
   if (home == plan::Space::slot) builder.keep_in_slots();
 
-  const Parcel* last = nullptr;  // the last one, counted backwards, with something for this rank's own block
+  const Parcel* last = nullptr;  // of the parcels for this rank's own block, the one that comes last (rounds run backwards)
   for (std::size_t i = rounds.size(); i-- > 0;) {
     for (const Parcel& parcel : rounds[i].given) {
       Blocks blocks(request.ranks);

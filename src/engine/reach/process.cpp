@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -88,6 +89,8 @@ ProcessId this_process() {
   return {pid, mine.pid == pid ? mine.started : 0};  // otherwise /proc belongs to another PID namespace
 }
 
+ProcessId process_of(pid_t pid) { return {pid, this_process().started != 0 ? stat_of(std::to_string(pid)).started : 0}; }
+
 std::shared_ptr<Process> Process::find(ProcessId id) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
@@ -102,8 +105,12 @@ std::shared_ptr<Process> Process::find(ProcessId id) {
 Process::Process(ProcessId id) : id_(id) { open(); }
 
 Process::~Process() {
-  if (fd_ >= 0 && holds_descriptor()) close(fd_);
-  if (fd_ >= 0) held.fetch_sub(1);
+  if (fd_ < 0) return;
+  held.fetch_sub(1);
+  try {
+    if (holds_descriptor()) close(fd_);
+  } catch (const std::bad_alloc&) {  // it stays open, because it may be the program's
+  }
 }
 
 // The id may already belong to another process, but then the start time differs.
@@ -154,17 +161,18 @@ bool Process::ended() {
 
 bool Process::ended_lately() { return coarse_now() - seen_.load() > kStandsFor && ended(); }
 
-void Process::end_if_stopped(std::chrono::seconds longest) {
+void Process::end_if_stopped(std::chrono::milliseconds longest) {
   const std::lock_guard lock(mutex_);
+  constexpr std::int64_t kSecond = 1'000'000'000;
   const Stat now = stat_of(std::to_string(id_.pid));
-  if (fd_ < 0 || now.pid == 0 || std::strchr("Tt", now.state) == nullptr) {
-    stopped_since_.store(0);
-    return;
-  }
-  std::int64_t never = 0;
-  stopped_since_.compare_exchange_strong(never, coarse_now());
-  if (coarse_now() - stopped_since_.load() < std::chrono::nanoseconds(longest).count()) return;
-  syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
+  const std::int64_t time = coarse_now();
+  const bool watched = time - std::exchange(looked_, time) < kSecond;
+  const bool stopped = now.pid != 0 && now.started == id_.started && std::strchr("Tt", now.state) != nullptr;
+  if (!stopped) stopped_since_ = 0;
+  else if (stopped_since_ == 0 || !watched) stopped_since_ = time;
+  if (!stopped || time - stopped_since_ < std::chrono::nanoseconds(longest).count()) return;
+  if (fd_ >= 0) syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
+  else kill(id_.pid, SIGKILL);  // its start time was the right one a moment ago
 }
 
 bool Process::ended_by_number() const {

@@ -20,6 +20,7 @@ struct ProcessId {
   std::uint64_t started = 0;  // clock ticks after the boot; 0: /proc does not tell
 };
 [[nodiscard]] ProcessId this_process();
+[[nodiscard]] ProcessId process_of(pid_t pid);
 
 class Process {
  public:
@@ -39,8 +40,9 @@ class Process {
   [[nodiscard]] bool ended();
 
   // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody
-  // waits for it for ever.
-  void end_if_stopped(std::chrono::seconds longest);
+  // waits for it for ever. Only time in which somebody looked at least once a second counts, because the caller may have been
+  // stopped as well.
+  void end_if_stopped(std::chrono::milliseconds longest);
 
   // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a
   // few milliseconds old: the system gives out all other numbers before it gives out one again.
@@ -52,11 +54,11 @@ class Process {
   [[nodiscard]] bool ended_by_number() const;
 
   const ProcessId id_;
-  std::mutex mutex_;  // protects the descriptor
+  std::mutex mutex_;  // protects all that is not atomic
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  std::atomic<std::int64_t> stopped_since_{0};  // in ns of the coarse clock; 0: it is not stopped
+  std::int64_t stopped_since_ = 0, looked_ = 0;  // in ns of the coarse clock; stopped since 0: it is not stopped
   std::atomic<std::int64_t> seen_{0};  // when it was last alive, in ns of the coarse clock
 };
 

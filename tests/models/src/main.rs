@@ -36,6 +36,8 @@ const MODELS: &[Model] = &[
     Model { name: "refusals", family: "refusals", run: refusals::refused_and_back, preemptions: Some(2), looks: 1 },
     Model { name: "other calls", family: "refusals", run: refusals::other_calls, preemptions: None, looks: 0 },
     Model { name: "journal", family: "refusals", run: refusals::call_of_two_parts, preemptions: None, looks: 0 },
+    Model { name: "journal used again", family: "refusals", run: refusals::journal_used_again, preemptions: None, looks: 0 },
+    Model { name: "last orders", family: "refusals", run: refusals::last_orders, preemptions: None, looks: 0 },
     Model { name: "boards", family: "boards", run: boards::two_ranks, preemptions: None, looks: 1 },
     Model { name: "boards of three", family: "boards", run: boards::three_ranks, preemptions: Some(2), looks: 1 },
     Model { name: "boards, one leaves", family: "boards", run: boards::one_leaves, preemptions: Some(3), looks: 0 },

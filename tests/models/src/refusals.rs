@@ -72,6 +72,43 @@ pub fn journal_read_once() {
     parts(true);
 }
 
+/// A rank begins in memory where an earlier call 2 was noted, and makes call 2.
+pub fn journal_used_again() {
+    let rank = Arc::new(Rank::new());
+    rank.note(1, 2, 90);
+    let progress = Arc::new(AtomicU64::new(1));
+    let (writer, passes) = (rank.clone(), progress.clone());
+    let other = thread::spawn(move || {
+        for word in &writer.journal {
+            word.store(0, order(Site::JournalForget));
+        }
+        passes.store(5, order(Site::ProgressPost));
+        writer.note(0, 2, 20);
+    });
+    if progress.load(order(Site::ProgressReached)) == 5 {
+        let ticket = rank.ticket_of(2, false);
+        assert!(ticket.is_none() || ticket == Some(20), "the ticket of an earlier communicator's call");
+    }
+    other.join().unwrap();
+    wait::complete(true);
+}
+
+/// The first caller gives an order, and then refuses all calls. Its helper may leave if it finds that, and no order.
+pub fn last_orders() {
+    let rank = Arc::new(Rank::new());
+    let (writer, given) = (rank.clone(), Arc::new(AtomicU64::new(0)));
+    let gives = given.clone();
+    let other = thread::spawn(move || {
+        gives.store(1, order(Site::LinePost));
+        writer.last.store(u64::MAX, order(Site::RefusalOfAll));
+    });
+    if rank.last.load(order(Site::RefusesAll)) == u64::MAX {
+        assert_eq!(given.load(order(Site::LineReached)), 1, "a helper leaves before its last order");
+    }
+    other.join().unwrap();
+    wait::complete(true);
+}
+
 /// A rank refuses call 2, does not make call 3 (which has nothing to do), makes call 4, and refuses call 5. Another
 /// rank, which has refused the same calls, asks for the ticket of call 4.
 pub fn refused_and_back() {
