@@ -1,5 +1,5 @@
-/* Sums integers, and then real numbers. Prints a hash of the real sums' bits, which must not depend on what Copse has learned from the
- * integers. Argument: how many integer sums. */
+/* Sums integers, and then real numbers. Prints a hash of the real sums' bits, which must not depend on what Copse has learned from
+ * the integers. Argument: how many integer sums. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
