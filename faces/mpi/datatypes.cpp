@@ -267,44 +267,46 @@ int unpack_large(const void* from, const Datatype& type, void* to) {
 
 }  // namespace
 
-int pack(const Datatype& type, const void* buffer, std::size_t count, void* packed) {
+namespace {
+
+// These move some elements between a buffer and their packed form. A single element may be larger than MPI_Pack can say.
+using Move = int (*)(const Datatype& type, char* buffer, char* packed, std::size_t count);
+int pack_some(const Datatype& type, char* buffer, char* packed, std::size_t count) {
+  int position = 0;
+  return type.size > kPackedMost ? pack_large(buffer, type, packed)
+                                 : real().Pack_(buffer, static_cast<int>(count), type.handle, packed,
+                                                static_cast<int>(count * type.size), &position, quiet);
+}
+int unpack_some(const Datatype& type, char* buffer, char* packed, std::size_t count) {
+  int position = 0;
+  return type.size > kPackedMost ? unpack_large(packed, type, buffer)
+                                 : real().Unpack_(packed, static_cast<int>(count * type.size), &position, buffer,
+                                                  static_cast<int>(count), type.handle, quiet);
+}
+
+int move_all(const Datatype& type, void* buffer, void* packed, std::size_t count, Move move) {
   if (buffer == nullptr) {
     const Absolute absolute(type);
-    return absolute.error() != MPI_SUCCESS ? absolute.error() : pack(absolute.type(), Absolute::base(), count, packed);
+    return absolute.error() != MPI_SUCCESS ? absolute.error() : move_all(absolute.type(), Absolute::base(), packed, count, move);
   }
   const std::size_t most = elements_at_once(type);
   for (std::size_t done = 0; done < count;) {
     const std::size_t now = std::min(most, count - done);
-    const auto* from = static_cast<const char*>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
-    auto* to = static_cast<char*>(packed) + done * type.size;
-    int position = 0;
-    const int error = type.size > kPackedMost ? pack_large(from, type, to)
-                                              : real().Pack_(from, static_cast<int>(now), type.handle, to,
-                                                             static_cast<int>(now * type.size), &position, quiet);
-    if (error != MPI_SUCCESS) return error;
+    char* const at = static_cast<char*>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
+    if (const int error = move(type, at, static_cast<char*>(packed) + done * type.size, now); error != MPI_SUCCESS) return error;
     done += now;
   }
   return MPI_SUCCESS;
 }
 
+}  // namespace
+
+int pack(const Datatype& type, const void* buffer, std::size_t count, void* packed) {
+  return move_all(type, const_cast<void*>(buffer), packed, count, pack_some);
+}
+
 int unpack(const Datatype& type, const void* packed, void* buffer, std::size_t count) {
-  if (buffer == nullptr) {
-    const Absolute absolute(type);
-    return absolute.error() != MPI_SUCCESS ? absolute.error() : unpack(absolute.type(), packed, Absolute::base(), count);
-  }
-  const std::size_t most = elements_at_once(type);
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t now = std::min(most, count - done);
-    auto* to = static_cast<char*>(buffer) + static_cast<std::ptrdiff_t>(done) * type.extent;
-    const auto* from = static_cast<const char*>(packed) + done * type.size;
-    int position = 0;
-    const int error = type.size > kPackedMost ? unpack_large(from, type, to)
-                                              : real().Unpack_(from, static_cast<int>(now * type.size), &position, to,
-                                                               static_cast<int>(now), type.handle, quiet);
-    if (error != MPI_SUCCESS) return error;
-    done += now;
-  }
-  return MPI_SUCCESS;
+  return move_all(type, buffer, const_cast<void*>(packed), count, unpack_some);
 }
 
 }  // namespace copse::mpi

@@ -155,6 +155,7 @@ void remember(const CommState& state) {
   if (capabilities.nodes > 1)
     note("wire", "a communicator over " + std::to_string(capabilities.nodes) + " nodes, joined by the MPI's own messages");
   remember(state.copse->trace());
+  if (state.strict_lane) remember(state.strict_lane->trace());
   if (state.served) remember(state.served->trace());
 }
 

@@ -106,7 +106,7 @@ void remember_requests() {
 void MpiRequest::remember_calls(std::set<const CommState*>& states) const {
   if (!persistent_) return;
   if (states.insert(stream_.state.get()).second) remember(*stream_.state);
-  if (stream_.lane) remember(stream_.lane->trace());
+  if (stream_.lane && stream_.lane != stream_.state->strict_lane) remember(stream_.lane->trace());
 }
 
 // Handles -----------------------------------------------------------------------------------------------------------

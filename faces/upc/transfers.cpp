@@ -13,6 +13,7 @@ namespace {
 upc_handle_t start_copy(const Thread& thread, const char* function, upc_shared dst, upc_shared src, std::size_t bytes) {
   const Segment& segment = *thread.segment;
   must_be_memory(thread, function, src, bytes);
+  must_be_memory(thread, function, dst, bytes);
   if (segment.is_here(src.thread)) return start_write(thread, function, dst, segment.here(src), bytes);
   if (segment.is_here(dst.thread)) return start_read(thread, function, segment.here(dst), src, bytes);
   upc_memcpy(dst, src, bytes);

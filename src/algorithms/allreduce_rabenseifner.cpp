@@ -14,8 +14,8 @@ plan::Plan allreduce_rabenseifner(const Request& request) {
   Held held;
   for (int rank = 0; rank < request.ranks; ++rank) held.push_back(tile_of(request, rank));
   builder.loop();
-  reduce_scatter_halving(builder, request, 0, plan::Space::output, Builder::output(tile_of(request, request.rank)));
-  allgather_doubling(builder, request, 1, held);
+  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::output, Builder::output(tile_of(request, request.rank)));
+  allgather_tiles_doubling(builder, request, 1, held);
   builder.reclaim(request.others());
   return builder.finish();
 }

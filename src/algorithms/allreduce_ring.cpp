@@ -20,9 +20,9 @@ plan::Plan allreduce_ring(const Request& request) {
     return builder.finish();
   }
   const plan::Operand given = builder.open(1, next, mine);
-  reduce_scatter_ring(builder, request, 0, plan::Space::output, given);
+  reduce_scatter_tiles_ring(builder, request, 0, plan::Space::output, given);
   builder.copy(mine, given);
-  allgather_ring(builder, request, 1, given);
+  allgather_tiles_ring(builder, request, 1, given);
   builder.reclaim(next);
   return builder.finish();
 }

@@ -13,7 +13,7 @@ plan::Plan broadcast_scatter_doubling(const Request& request) {
   builder.loop();
   const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::k_nomial);
   const Held held = scatter_tiles(builder, tree, request.rank, 0, Builder::input());
-  allgather_doubling(builder, request, 1, held);
+  allgather_tiles_doubling(builder, request, 1, held);
   return builder.finish();
 }
 

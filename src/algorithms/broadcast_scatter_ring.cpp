@@ -12,7 +12,7 @@ plan::Plan broadcast_scatter_ring(const Request& request) {
   builder.loop();
   const shape::SurveyedTree& tree = request.ranks_tree(shape::Form::k_nomial);
   const Held held = scatter_tiles(builder, tree, request.rank, 0, Builder::input());
-  allgather_ring(builder, request, 1, {}, held);
+  allgather_tiles_ring(builder, request, 1, {}, held);
   return builder.finish();
 }
 

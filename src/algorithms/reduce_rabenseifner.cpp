@@ -19,7 +19,7 @@ plan::Plan reduce_rabenseifner(const Request& request) {
   plan::Operand mine = plan::Builder::output(tile);
   if (!is_root)
     mine = builder.open(1, std::vector{tree.parent[static_cast<std::size_t>(request.rank)]}, {plan::Space::slot, 0, -1, tile});
-  reduce_scatter_halving(builder, request, 0, plan::Space::slot, mine);
+  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::slot, mine);
   gather_tiles_up(builder, tree, request.rank, 1, mine);
   builder.reclaim(request.others());
   return builder.finish();

@@ -42,8 +42,6 @@ struct Query {
   bool json = false, progress = false;
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
 std::vector<std::string_view> parts_of(std::string_view option, std::string_view list) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= list.size();) {
@@ -62,12 +60,9 @@ Query parse(Arguments arguments) {
                          Collective::alltoall};
   inquiry.sizes = {8, 64, 512, 4096, 32768, 262144, 1048576, 4194304};
   inquiry.ranks = {2, 8};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view option = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
-      return arguments[++i];
-    };
+  for (Words given(arguments); given.next();) {
+    const std::string_view option = given.word();
+    const auto value = [&] { return given.value(); };
     if (option == "--seconds") {
       query.seconds = static_cast<double>(number_in(option, value(), 1, 600));
     } else if (option == "--check") {

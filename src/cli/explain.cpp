@@ -56,20 +56,15 @@ struct Query {
   std::optional<Scene> scene;  // for prices
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
 Query parse(Arguments arguments) {
   Query query;
   choose::Situation& situation = query.situation;
   situation.ranks = 8;
   set_reach(situation, "kernel");
   std::vector<std::string_view> words;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view option = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
-      return arguments[++i];
-    };
+  for (Words given(arguments); given.next();) {
+    const std::string_view option = given.word();
+    const auto value = [&] { return given.value(); };
     if (option == "-n" || option == "--ranks") situation.ranks = static_cast<int>(number_in(option, value(), 2, kRanksMost));
     else if (option == "--nodes") situation.nodes = static_cast<int>(number_in(option, value(), 1, kRanksMost));
     else if (option == "--reach") set_reach(situation, value());

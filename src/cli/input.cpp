@@ -7,11 +7,22 @@
 #include "text/words.hpp"
 
 namespace copse::cli {
-namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
-}  // namespace
+bool Words::next() {
+  if (left_.empty()) return false;
+  word_ = left_.front();
+  left_ = left_.subspan(1);
+  return true;
+}
+
+std::string_view Words::value() {
+  if (left_.empty()) refuse(std::string(word_) + " needs a value");
+  const std::string_view value = left_.front();
+  left_ = left_.subspan(1);
+  return value;
+}
 
 std::size_t number_in(std::string_view option, std::string_view text, std::size_t least, std::size_t most) {
   const std::string_view written = text;

@@ -53,8 +53,6 @@ struct Query {
   std::vector<Collective> collectives;  // for --winners
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
 bool set_switch(Query& query, std::string_view option) {
   const std::pair<std::string_view, bool*> kSwitches[] = {
       {"--strict", &query.strict},   {"--cold", &query.cold}, {"--path", &query.path}, {"--machines", &query.machines},
@@ -68,12 +66,9 @@ Query parse(Arguments arguments) {
   Query query;
   set_reach(query.situation, "direct");
   std::vector<std::string_view> words;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view option = arguments[i];
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) refuse(std::string(option) + " needs a value");
-      return arguments[++i];
-    };
+  for (Words given(arguments); given.next();) {
+    const std::string_view option = given.word();
+    const auto value = [&] { return given.value(); };
     if (set_switch(query, option)) continue;
     if (option == "-n" || option == "--ranks") query.ranks = number_in(option, value(), 2, kRanksMost);
     else if (option == "--nodes") query.nodes = number_in(option, value(), 1, kRanksMost);

@@ -77,8 +77,6 @@ struct Options {
   [[nodiscard]] bool prints_plans() const { return task == Task::text || task == Task::program; }
 };
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
-
 void set_task(Options& options, Task task) {
   if (options.task != Task::prove && options.task != task)
     refuse("choose one of --text, --program, --traffic, --mutants and --scale");
@@ -140,30 +138,28 @@ std::vector<int> default_ranks(const Options& options) {
 
 Options parse(Arguments arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto value = [&] {
-      if (i + 1 == arguments.size()) refuse(std::string(arguments[i]) + " needs a value");
-      return arguments[++i];
-    };
-    if (arguments[i] == "--collective") options.collective = algorithms::name_of(collective_in(value()));
-    else if (arguments[i] == "--algorithm") options.algorithm = value();
-    else if (arguments[i] == "--ranks") options.ranks = ranks_in(value());
-    else if (arguments[i] == "--all") options.effort = Effort::full;
-    else if (arguments[i] == "--text") set_task(options, Task::text);
-    else if (arguments[i] == "--program") set_task(options, Task::program);
-    else if (arguments[i] == "--traffic") set_task(options, Task::traffic);
-    else if (arguments[i] == "--scale") set_task(options, Task::scale);
-    else if (arguments[i] == "--nodes") options.nodes = number("--nodes", value(), 1);
-    else if (arguments[i] == "--helpers") options.plans.helpers = number("--helpers", value(), 1);
-    else if (arguments[i] == "--mutants") set_task(options, Task::mutants);
-    else if (arguments[i] == "--json") options.json = true;
-    else if (arguments[i] == "--root") options.plans.root = number("--root", value(), 0);
-    else if (arguments[i] == "--radix") options.plans.radix = number("--radix", value(), 2);
-    else if (arguments[i] == "--machine") options.machine = value();
-    else if (arguments[i] == "--threads") options.threads = number("--threads", value(), 1);
-    else if (arguments[i] == "--carrier") options.plans.carrier = carrier_in(value());
-    else if (arguments[i] == "--nosync") options.plans.modes = modes_in(value());
-    else refuse("unknown option '" + std::string(arguments[i]) + "'; see --help");
+  for (Words given(arguments); given.next();) {
+    const std::string_view option = given.word();
+    const auto value = [&] { return given.value(); };
+    if (option == "--collective") options.collective = algorithms::name_of(collective_in(value()));
+    else if (option == "--algorithm") options.algorithm = value();
+    else if (option == "--ranks") options.ranks = ranks_in(value());
+    else if (option == "--all") options.effort = Effort::full;
+    else if (option == "--text") set_task(options, Task::text);
+    else if (option == "--program") set_task(options, Task::program);
+    else if (option == "--traffic") set_task(options, Task::traffic);
+    else if (option == "--scale") set_task(options, Task::scale);
+    else if (option == "--nodes") options.nodes = number("--nodes", value(), 1);
+    else if (option == "--helpers") options.plans.helpers = number("--helpers", value(), 1);
+    else if (option == "--mutants") set_task(options, Task::mutants);
+    else if (option == "--json") options.json = true;
+    else if (option == "--root") options.plans.root = number("--root", value(), 0);
+    else if (option == "--radix") options.plans.radix = number("--radix", value(), 2);
+    else if (option == "--machine") options.machine = value();
+    else if (option == "--threads") options.threads = number("--threads", value(), 1);
+    else if (option == "--carrier") options.plans.carrier = carrier_in(value());
+    else if (option == "--nosync") options.plans.modes = modes_in(value());
+    else refuse("unknown option '" + std::string(option) + "'; see --help");
   }
   if (options.ranks.empty() && options.task != Task::traffic) options.ranks = default_ranks(options);
   if (options.plans.carrier && (options.task == Task::prove || options.task == Task::mutants))

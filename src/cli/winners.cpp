@@ -103,14 +103,10 @@ void print_winners(const WinnersQuery& query) {
       objects[number] = json_of(machine, ranks, collective, winners_of(pricer, collective, query.cold));
       return {};
     } catch (const std::exception& error) {
-      return error.what();
+      return machine.name + " has no price for these calls: " + error.what();
     }
   };
-  if (const std::string failed = run(tasks); !failed.empty()) {
-    const auto lacking = std::find(objects.begin(), objects.end(), std::string());
-    throw std::invalid_argument(machines[static_cast<std::size_t>(lacking - objects.begin()) / calls].name +
-                                " has no price for these calls: " + failed);
-  }
+  if (const std::string failed = run(tasks); !failed.empty()) throw std::invalid_argument(failed);
   std::printf("%s\n", json_list(objects).c_str());
 }
 

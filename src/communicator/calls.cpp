@@ -23,6 +23,14 @@ namespace {
   for (std::size_t at = 0; output != nullptr && at < bytes; at += kLine) __builtin_prefetch(output + at, 1);
 }
 
+// Gives a known call what may differ from one time to the next.
+inline void fill(engine::Call& call, const Recent& known, const Arguments& arguments, std::uint64_t number) {
+  call.input = known.gives ? arguments.input : nullptr;
+  call.output = known.takes ? arguments.output : nullptr;
+  call.combine = arguments.combine;
+  call.number = number;
+}
+
 }  // namespace
 
 // Runs a program of a blocking call from beginning to end.
@@ -52,10 +60,7 @@ inline Outcome Communicator::State::run(const Arguments& arguments) {
   if (known.outside || routes.is_on_trial(calls, known.route->kind)) [[unlikely]]
     return run_specially(arguments, known);
   engine::Call& call = known.call;
-  call.input = known.gives ? arguments.input : nullptr;
-  call.output = known.takes ? arguments.output : nullptr;
-  call.combine = arguments.combine;
-  call.number = calls;
+  fill(call, known, arguments, calls);
   fetch_ahead(call);
   return run_now(arguments.collective, *known.route, *known.program, call);
 }
@@ -71,10 +76,7 @@ Outcome Communicator::State::run_specially(const Arguments& arguments, const Rec
   }
   if (route->decision.outside) return Outcome::outside;  // outside_is_over() takes the time
   engine::Call call = known.call;
-  call.input = known.gives ? arguments.input : nullptr;
-  call.output = known.takes ? arguments.output : nullptr;
-  call.combine = arguments.combine;
-  call.number = calls;
+  fill(call, known, arguments, calls);
   routes.set_cut(call, *route);
   const Outcome outcome = run_now(arguments.collective, *route, routes.program(*route, arguments, true), call);
   if (timed) routes.lessons().end(calls);
@@ -213,13 +215,18 @@ void Communicator::State::finish_started() {
   });
 }
 
+// Counts a blocking call. It comes after all that was started before.
+inline void Communicator::State::count_blocking_call() {
+  if (calls + 1 >= routes.look_at()) [[unlikely]]
+    agree();
+  ++calls;
+  if (under_way()) [[unlikely]]
+    finish_started();
+}
+
 Outcome Communicator::run(const Arguments& arguments) {
   State& state = *state_;
-  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]]
-    state.agree();
-  ++state.calls;
-  if (state.under_way()) [[unlikely]]
-    state.finish_started();
+  state.count_blocking_call();
   return state.attempt([&] {
     if (!arguments.ragged && state.ranks > 1 && !displaced(arguments)) [[likely]] {
       if (arguments.count == 0 && algorithms::has<&algorithms::Traits::moves_data>(arguments.collective)) return Outcome::done;
@@ -239,17 +246,11 @@ Outcome Communicator::run(const Arguments& arguments) {
 Outcome Communicator::run(const Arguments& arguments, const Relaxation& relaxation) {
   State& state = *state_;
   if (state.ranks == 1 || arguments.count == 0 || relaxation.modes == plan::Modes{}) return run(arguments);
-  if (state.calls + 1 >= state.routes.look_at()) [[unlikely]]
-    state.agree();
-  ++state.calls;
-  if (state.under_way()) [[unlikely]]
-    state.finish_started();
+  state.count_blocking_call();
   return state.attempt([&] {
     Recent& known = state.routes.relaxed(arguments, relaxation.modes);
     engine::Call& call = known.call;
-    call.input = known.gives ? arguments.input : nullptr;
-    call.output = known.takes ? arguments.output : nullptr;
-    call.number = state.calls;
+    fill(call, known, arguments, state.calls);
     call.window = relaxation.modes.in == plan::Sync::none ? &relaxation.window : nullptr;
     return state.run_now(arguments.collective, *known.route, *known.program, call);
   });
@@ -314,7 +315,7 @@ void Communicator::refuse(std::uint64_t number) {
 }
 
 void Communicator::refuse_all() {
-  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->seat.executor->refuse_all();
+  if (state_->ranks > 1 && state_->group->wire == nullptr) state_->seat.executor->refuse_from(1);
   state_->seat.keeps_memory = true;
 }
 

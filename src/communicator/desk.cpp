@@ -66,7 +66,7 @@ engine::Descriptor open_desk(DeskName& name) {
 bool is_open(const DeskName& desk) {
   const Address address(desk);
   const engine::Descriptor line = make_socket();
-  return line && connect(line.get(), address.generic(), address.length) == 0;
+  return !line || connect(line.get(), address.generic(), address.length) == 0 || errno != ECONNREFUSED;
 }
 
 bool invite(const DeskName& desk, const Invitation& invitation) {

@@ -25,7 +25,7 @@ struct Invitation {
 
 // Opens a desk under a new name. If that fails, the result is empty, and errno is set.
 [[nodiscard]] engine::Descriptor open_desk(DeskName& name);
-// Tells whether somebody owns this desk, which may be stopped.
+// Tells whether somebody owns this desk, as far as the system says. The owner may be stopped.
 [[nodiscard]] bool is_open(const DeskName& desk);
 // Sends an invitation. Returns false, with errno, if nobody is there.
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation);

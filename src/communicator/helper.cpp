@@ -32,8 +32,10 @@ struct Client {
 // invited to several at a time may come to them in different orders.
 class Arrivals {
  public:
-  void add(Client client) {
+  // Leaves the client as it is if there is no memory.
+  void add(Client&& client) {
     const std::lock_guard lock(mutex_);
+    clients_.reserve(clients_.size() + 1);
     clients_.push_back(std::move(client));
     present_.fetch_add(1, std::memory_order_relaxed);
     any_.store(true, std::memory_order_release);
@@ -91,10 +93,17 @@ void Meeting::attend(const Invitation& invitation, choose::Settings settings, co
   settings.helpers = invitation.helpers;
   std::string why;
   try {
+    Client client;
     auto bootstrap =
         meet_by_name(invitation.meeting.data(), invitation.rank, invitation.ranks, Deadline::after(kMeetingSeconds), why);
     if (!bootstrap) return;
-    if (auto comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress)) arrivals.add({std::move(comm)});
+    client.comm = Communicator::create(std::move(bootstrap), nullptr, settings, why, progress);
+    if (!client.comm) return;
+    try {
+      arrivals.add(std::move(client));
+    } catch (const std::exception&) {
+      client.comm->give_up();  // the ranks rely on it by now
+    }
   } catch (const std::exception&) {  // the ranks notice that this helper does not come, and do without
   }
 }

@@ -192,7 +192,7 @@ bool Routes::keeps_bits(Kind kind, const choose::Decision& decision) {
   const auto safe = decisions_of(kind, true);
   return std::any_of(safe.begin(), safe.end(), [&](const choose::Decision& way) {
     return way.algorithm == decision.algorithm && way.carrier == decision.carrier && way.radix == decision.radix &&
-           way.outside == decision.outside;
+           way.fragment_bytes == decision.fragment_bytes && way.halves == decision.halves && way.outside == decision.outside;
   });
 }
 

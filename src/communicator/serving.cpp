@@ -37,9 +37,9 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
   // The first caller may have refused its last calls, and ended. What it ordered before that is there now. Others may still make
   // the calls that it refused; they need not wait for this helper.
   const bool last_orders = executor.refuses_all(0);
-  const std::optional<engine::Order> order = executor.next_order();
+  const std::optional<engine::Order> order = executor.next_order(last_orders);
   if (!order && last_orders) {
-    executor.refuse_all();
+    executor.refuse_from(state.calls + 1);
     return Served::ended;
   }
   if (!order) return Served::nothing;
@@ -67,7 +67,7 @@ void Communicator::State::send_helpers_home() {
   if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
   if (group->kin->reached.pids.front() != getpid()) return;
   if (seat.executor->is_in_step()) seat.executor->give({.end = true});
-  else seat.executor->refuse_all();
+  else seat.executor->refuse_from(calls + 1);
 }
 
 }  // namespace copse::communicator

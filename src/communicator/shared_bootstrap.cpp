@@ -24,7 +24,7 @@ constexpr std::size_t kPinnedBytes = 440;
 // waits until all have posted n, (4) reads their bytes and says that it has.
 struct alignas(64) Board {
   std::atomic<std::uint64_t> posted, read;
-  std::atomic<std::uint64_t> process;  // 0 until the rank has come
+  std::atomic<std::uint64_t> process;  // 0 until it is known which process is the rank, or whether it has come
   std::atomic<bool> left;      // the rank takes part in no further round
   std::byte pinned[kPinnedBytes];
 };

@@ -65,6 +65,7 @@ struct Communicator::State final : Progress::Task {
   Progress::Went go_on(bool helper) override;
   [[nodiscard]] bool is_for_helper(const Job& job) const;
   bool has_ended(const Job& job);
+  void count_blocking_call();
   void finish_started();
   Outcome enqueue(const std::shared_ptr<Job>& job);
   // Runs `body`, which returns an Outcome. After an outcome that breaks the communicator, every later call gets the same one.

@@ -34,11 +34,11 @@ void Executor::give(const Order& order) {
   line.post(signals_.ticket());  // partner: next_order
 }
 
-std::optional<Order> Executor::next_order() {
-  constexpr int kAtOnce = 8;  // so that a helper of many ranks does not look at all of them each time
+std::optional<Order> Executor::next_order(bool of_all) {
+  constexpr int kAtOnce = 8;
   const int callers = here_.callers();
   const std::uint64_t ticket = signals_.ticket();
-  for (int i = 0; i < std::min(callers, kAtOnce); ++i) {
+  for (int i = 0; i < (of_all ? callers : std::min(callers, kAtOnce)); ++i) {
     const Peer& caller = here_.peer(ordered_by_);
     if (caller.local >= 0) {
       const Line& line = here_.segment.order(caller.local, ticket);

@@ -63,8 +63,8 @@ class Executor {
   // Says that this rank does not make the call with this number, which the others may make. Ranks whose part depends on this
   // one end the call as `refused`. This works only without a wire.
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
-  // Refuses all numbers: this rank makes no call here at all.
-  void refuse_all() { signals_.refusals().refuse_all(signals_.ticket()); }
+  // Refuses all calls from this number on: this rank makes none of them, nor any after those that it has refused already.
+  void refuse_from(std::uint64_t number) { signals_.refusals().refuse_from(number, signals_.ticket()); }
   // Tells whether a rank of this node makes no call here any more.
   [[nodiscard]] bool refuses_all(int rank) { return signals_.refusals().refuses_all(here_.peer(rank).local); }
   // Tells whether this rank's tickets are those of the others: it has refused no call since it last made one.
@@ -72,8 +72,9 @@ class Executor {
   // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an
   // order.
   void give(const Order& order);
-  // For a helper: returns the order of the call that comes next, if a caller has given it.
-  [[nodiscard]] std::optional<Order> next_order();
+  // For a helper: returns the order of the call that comes next, if a caller has given it. Of many callers, the helper looks at
+  // some at a time, unless it must know.
+  [[nodiscard]] std::optional<Order> next_order(bool of_all);
   // Gives back the memory of this rank's lines and slots. It is charged again when it is used. Does nothing and returns false while
   // another rank may read there. No call may be under way on this rank.
   bool give_memory_back();

@@ -24,8 +24,8 @@ void Refusals::refuse(std::uint64_t number, std::uint64_t ticket) {
   mine.last.store(number, std::memory_order_release);
 }
 
-void Refusals::refuse_all(std::uint64_t ticket) {
-  refuse(1, ticket);
+void Refusals::refuse_from(std::uint64_t number, std::uint64_t ticket) {
+  refuse(number, ticket);
   own().last.store(UINT64_MAX, std::memory_order_release);
 }
 
@@ -74,7 +74,8 @@ std::optional<std::uint64_t> Refusals::ticket_of(int local, std::uint64_t number
 
 // A rank that has begun the call knows its ticket. If all ranks have refused what came before, the last one to do so knows
 // it. By then every other rank is out of the calls that this one has refused, and they can be forgotten. A helper begins only calls
-// that a caller has begun, and refuses none. So it is out once it has passed all tickets before.
+// that a caller has begun. It refuses calls only when it leaves for good. Otherwise it is out once it has passed all tickets
+// before.
 Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
   Refusal& mine = own();
   const std::uint64_t near = signals.ticket(), refused = mine.last.load(std::memory_order_relaxed);
@@ -106,8 +107,8 @@ Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
     if (rank < here_.callers()) continue;
-    if (const Outcome outcome = signals.await_passed(here_.segment.progress(local), ticket - 1, rank); outcome != Outcome::done)
-      return outcome;
+    const auto out = [&] { return here_.segment.progress(local).passed(ticket - 1) || refuses_all(local); };
+    if (const Outcome outcome = signals.wait_for(std::ref(out), rank); outcome != Outcome::done) return outcome;
   }
   signals.go_to(ticket);
   return Outcome::done;

@@ -27,10 +27,10 @@ class Refusals {
     journal_[begun_++ & journal_mask_].store(begun_word(number, ticket), std::memory_order_release);
   }
 
-  // Says that this rank does not make the call with this number, which would have begun at this ticket. refuse_all() says
-  // that this rank makes no call at all.
+  // Says that this rank does not make the call with this number, which would have begun at this ticket. refuse_from() says
+  // that it makes no call from that number on.
   void refuse(std::uint64_t number, std::uint64_t ticket);
-  void refuse_all(std::uint64_t ticket);
+  void refuse_from(std::uint64_t number, std::uint64_t ticket);
   // Tells whether a rank of this node has said that it makes no call any more.
   [[nodiscard]] bool refuses_all(int local) const {
     return here_.segment.refusal(local).last.load(std::memory_order_acquire) == UINT64_MAX;

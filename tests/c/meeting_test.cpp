@@ -317,6 +317,7 @@ constexpr double kForEver = std::numeric_limits<double>::infinity();
 
 // The ranks that wait for it have no deadline.
 TEST(Ranks, OneDiesAsSoonAsItIsLetIn) {
+  if (!can_refuse()) GTEST_SKIP() << "needs seccomp, and no sanitizer";
   const std::string name = fresh_name();
   const std::vector<std::string> said = in_processes(3, [&](int rank) -> std::string {
     if (rank == 2 && !die_at(SYS_mmap)) return "seccomp is not allowed";
@@ -327,6 +328,7 @@ TEST(Ranks, OneDiesAsSoonAsItIsLetIn) {
 }
 
 TEST(Ranks, OneCannotMapTheMemory) {
+  if (!can_refuse()) GTEST_SKIP() << "needs seccomp, and no sanitizer";
   const std::string name = fresh_name();
   EXPECT_EQ(all_well(in_processes(3,
                                   [&](int rank) -> std::string {

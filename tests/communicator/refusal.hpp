@@ -5,6 +5,8 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -23,5 +25,19 @@ inline bool answer(unsigned number, unsigned action) {
 // The call fails with `error`, or ends the process.
 inline bool refuse(unsigned number, unsigned error = EPERM) { return answer(number, SECCOMP_RET_ERRNO | error); }
 inline bool die_at(unsigned number) { return answer(number, SECCOMP_RET_KILL_PROCESS); }
+
+// Tells whether the system allows that, and whether this program makes only the calls that its source says: the sanitizers make
+// others.
+inline bool can_refuse() {
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+  return false;
+#else
+  const pid_t child = fork();
+  if (child == 0) _exit(refuse(SYS_getppid) ? 0 : 1);
+  int status = 1;
+  waitpid(child, &status, 0);
+  return status == 0;
+#endif
+}
 
 }  // namespace copse::test

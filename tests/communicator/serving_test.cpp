@@ -56,5 +56,53 @@ TEST(Serving, TheFirstCallerRefusesItsLastCallsAndLeaves) {
   }
 }
 
+// Rank 1 refuses only the first of two calls that rank 0 refuses, and comes back for the second one. Rank 2 comes last.
+TEST(Serving, ACallerComesBackWhenTheHelperHasLeft) {
+  for (const Kind kind : kKinds) {
+    choose::Settings settings;
+    settings.helpers = 1;
+    settings.slots = choose::Stores::cached;
+    const auto body = [](Communicator& comm) -> std::string {
+      if (comm.rank() == 3) return help(comm);
+      std::string wrong = end_a_barrier(comm, Outcome::done);
+      if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      for (int call = 0; call < 2 && wrong.empty(); ++call) {
+        if (comm.rank() == 0 || (comm.rank() == 1 && call == 0)) comm.refuse(comm.pass(false));
+        else wrong = end_a_barrier(comm, Outcome::refused);
+      }
+      return wrong;
+    };
+    EXPECT_EQ(run_ranks(kind, 4, settings, body), "") << name_of(kind);
+  }
+}
+
+// The first caller's broadcast needs no answer. It is the last thing that this caller does, before a call that it refuses.
+TEST(Serving, AHelperOfManyDoesWhatTheFirstCallerOrderedLast) {
+  constexpr int kCallers = 13;
+  for (const int helpers : {1, 3}) {
+    choose::Settings settings;
+    settings.helpers = helpers;
+    settings.reach = choose::ReachLimit::staged;
+    settings.slots = choose::Stores::cached;
+    const auto body = [](Communicator& comm) -> std::string {
+      if (comm.rank() >= kCallers) return help(comm);
+      std::string wrong = end_a_barrier(comm, Outcome::done);
+      if (comm.rank() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::vector<int> values(500, comm.rank() == 0 ? 7 : 0);
+      const auto job = Communicator::make_job();
+      comm.start(job, {.collective = Collective::broadcast,
+                       .input = values.data(),
+                       .output = values.data(),
+                       .count = values.size() * sizeof values[0]});
+      if (const Outcome outcome = comm.wait(*job); outcome != Outcome::done) return comm.explain(outcome, job.get());
+      if (values.back() != 7) return "a wrong value";
+      if (comm.rank() == 0) comm.refuse(comm.pass(false));
+      else wrong = end_a_barrier(comm, Outcome::refused);
+      return wrong;
+    };
+    for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_ranks(Kind::threads, kCallers + helpers, settings, body), "");
+  }
+}
+
 }  // namespace
 }  // namespace copse::test

@@ -229,7 +229,7 @@ TEST(Stopped, OnlyTimeInWhichSomebodyLooksCounts) {
   if (child == 0)
     while (true) pause();
   engine::Process process(engine::process_of(child));
-  constexpr std::chrono::milliseconds kMost{300};
+  constexpr std::chrono::milliseconds kMost{1500};
   const auto look = [&] {
     process.end_if_stopped(kMost);
     usleep(20'000);
@@ -239,7 +239,7 @@ TEST(Stopped, OnlyTimeInWhichSomebodyLooksCounts) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
   EXPECT_FALSE(look());
-  usleep(1'500'000);
+  usleep(3'000'000);
   EXPECT_FALSE(look()) << "killed after time in which nobody looked";
   bool ended = false;
   for (int i = 0; i < 500 && !ended; ++i) ended = look();

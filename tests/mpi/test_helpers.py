@@ -139,13 +139,16 @@ def test_communicators_do_not_wait_for_a_helper_that_is_gone(tmp_path, how):
     variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1"}
     command = flavour.command(2, [flavour.python, "-c", MANY_COMMUNICATORS, go], variables=variables)
     process = subprocess.Popen(command, env=flavour.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout.readline() == "ready\n"
-    [helper] = helpers()
-    os.kill(helper, how)
-    go.touch()
-    said, _ = process.communicate(timeout=100)
-    if how == signal.SIGSTOP:
-        os.kill(helper, signal.SIGKILL)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        [helper] = helpers()
+        os.kill(helper, how)
+        go.touch()
+        said, _ = process.communicate(timeout=100)
+    finally:
+        process.kill()
+        for each in helpers():
+            os.kill(each, signal.SIGKILL)
     assert process.returncode == 0, said
     most = 5 if how == signal.SIGKILL else 25
     assert [float(took) < most for took in re.findall(r"took ([\d.]+)", said)] == [True, True], said

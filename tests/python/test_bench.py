@@ -435,7 +435,7 @@ class Moments:
 def test_a_disturbed_call_is_made_again(monkeypatch):
     monkeypatch.setattr(quiet.time, "sleep", lambda _: None)
     calls = []
-    patience = quiet.Patience(3, lambda _: None, now=Moments(0, 0, 0, 1))  # a glance is two looks, and so is a call
+    patience = quiet.Patience(3, lambda _: None, now=Moments(0, 1))  # a call is two looks, and so is a glance
     assert patience.undisturbed(lambda: calls.append(len(calls)) or len(calls)) == (2, 0)
     impatient = quiet.Patience(0, lambda _: None, now=Moments(0, 1))
     assert impatient.undisturbed(lambda: "done") == ("done", 0.5)

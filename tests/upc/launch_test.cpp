@@ -154,6 +154,7 @@ TEST(LaunchAlone, LeavesTheCallerWhereItWas) {
 }
 
 TEST(LaunchAloneDeathTest, TooFewThreadsAreExplained) {
+  if (!can_refuse()) GTEST_SKIP() << "needs seccomp, and no sanitizer";
   const auto starved = [] {
     if (!refuse(SYS_clone, EAGAIN)) exit(1);
     // glibc makes threads by clone3, or by clone where there is none.

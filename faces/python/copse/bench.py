@@ -294,7 +294,8 @@ def refuse_idle_options(context: typer.Context) -> None:
     instead = next((name for name in INSTEAD if name in given), None)
     for name in sorted(given - {"output", instead}) if instead else ():
         if name not in INSTEAD[instead]:
-            option = next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
+            parameter = next(parameter for parameter in context.command.params if parameter.name == name)
+            option = (parameter.opts if context.params[name] is not False else parameter.secondary_opts)[0]
             raise CopseError(f"{option} changes nothing with --{instead}", f"leave out {option}")
 
 

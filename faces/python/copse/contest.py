@@ -32,7 +32,7 @@ FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
 MOST_WAYS = 14  # of a call and size
 PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
 # The races set these themselves, or they change nothing that is measured.
-HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "QUIET", "TRACE")}
+HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "QUIET")}
 
 
 @dataclass(frozen=True)

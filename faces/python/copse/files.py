@@ -11,15 +11,15 @@ from .errors import CopseError
 
 def require_place(file: Path) -> None:
     """Refuses a file that cannot be written, before anything is measured for it."""
-    if file.is_dir():
+    if os.path.isdir(file):
         raise CopseError(f"{file} is a folder", "name a file")
     require_folder(file.parent)
 
 
 def require_folder(folder: Path) -> None:
     """Refuses a folder in which no file can be made. A folder that is not there is fine if it can be made."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.exists(place))
+    if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
         raise CopseError(f"{there} is not a folder that can be written to", "choose another: --output")
 
 

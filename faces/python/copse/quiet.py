@@ -68,19 +68,22 @@ class Patience:
         return False
 
     def undisturbed(self, run: Callable[[], Result]) -> tuple[Result, float]:
-        """Calls `run` on a quiet machine, again and again while others disturb it and there is patience left.
+        """Calls `run`. While others disturb it and there is patience left, waits for a quiet machine and calls it again.
 
-        Returns the result of the call that was disturbed least, and the others' share of the processors meanwhile.
+        Returns the result of the call that was disturbed least, and the others' share of the processors meanwhile. Says so if that was
+        disturbed, too.
         """
         calmest: tuple[Result, float] | None = None
         while True:
-            self.wait()
             before = self.now()
             result = run()
             after = self.now()
             others = after.share_of_others_since(before)
             if calmest is None or others < calmest[1]:
                 calmest = result, others
-            if calmest[1] <= self.limit or self.left <= 0:
+            if calmest[1] <= self.limit:
                 return calmest
             self.left -= after.clock - before.clock
+            if not self.wait():
+                self.say(f"[yellow]measured while others took {calmest[1]:.0%} of the processors[/]")
+                return calmest

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import paths, quiet
+from . import files, paths, quiet
 from .errors import CopseError
 
 PROGRAM = paths.BUILD / "release" / "bin" / "copse-upc-modes"

@@ -54,18 +54,10 @@ Rounds ring_rounds(int ranks, int rank) {
 
 Rounds doubling_rounds(int ranks, int rank) {
   Rounds rounds;
-  for (int begin = 0, end = ranks; end - begin > 1;) {
-    const int middle = begin + (end - begin + 1) / 2;
-    const bool low = rank < middle;
-    const int here = low ? begin : middle, here_end = low ? middle : end;
-    const int there = low ? middle : begin, there_end = low ? end : middle;
-    Round round;
-    for (int reader = there + (rank - here); reader < there_end; reader += here_end - here)
-      round.given.push_back({reader, {range(here, here_end - here, ranks)}});
-    round.taken.push_back({there + (rank - here) % (there_end - there), {range(there, there_end - there, ranks)}});
-    rounds.push_back(std::move(round));
-    begin = here;
-    end = here_end;
+  for (const Halving& half : halvings(ranks, rank)) {
+    Round& round = rounds.emplace_back();
+    for (const int reader : half.sources) round.given.push_back({reader, {half.kept}});
+    round.taken.push_back({half.reader, {half.given}});
   }
   rounds.resize(std::bit_width(static_cast<unsigned>(ranks - 1)));  // a rank that is alone sooner than others gets empty rounds
   std::reverse(rounds.begin(), rounds.end());
@@ -250,17 +242,6 @@ Rounds prop_rounds(const Request& request) {
   if (!leads) last.taken.push_back({leader, rest});
   for (std::size_t ahead = 1; leads && ahead < here.size(); ++ahead) last.given.push_back({other(ahead), rest});
   return rounds;
-}
-
-shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level) {
-  if (request.places == nullptr) return tree;
-  const auto group = [&](int rank) { return (*request.places)[static_cast<std::size_t>(rank)].at(level); };
-  for (int rank = 0; rank < tree.size(); ++rank) {
-    std::erase_if(tree.children[static_cast<std::size_t>(rank)], [&](int child) { return group(child) != group(rank); });
-    int& parent = tree.parent[static_cast<std::size_t>(rank)];
-    if (parent != shape::kNoParent && group(parent) != group(rank)) parent = shape::kNoParent;
-  }
-  return tree;
 }
 
 // Code that runs schedules ------------------------------------------------------------------------------------

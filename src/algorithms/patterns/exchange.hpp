@@ -46,8 +46,6 @@ using Rounds = std::vector<Round>;
 [[nodiscard]] Rounds forest_rounds(const shape::Tree& forest, int rank);
 // Flat inside each node, k-nomial between the nodes' leaders (UPC PROP).
 [[nodiscard]] Rounds prop_rounds(const Request& request);
-// Returns the tree without its edges between different groups of the level.
-[[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level);
 
 // The block with which a rank's packed blocks begin: block 0 or, for schedules whose ranges wrap around, its own block.
 enum class From : bool { zero, own };

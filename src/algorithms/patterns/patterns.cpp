@@ -25,18 +25,21 @@ void send_down(Builder& builder, const shape::SurveyedTree& tree, int rank, int 
   builder.reclaim(children);
 }
 
+shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level) {
+  if (request.places == nullptr) return tree;
+  const auto group = [&](int rank) { return (*request.places)[static_cast<std::size_t>(rank)].at(level); };
+  for (int rank = 0; rank < tree.size(); ++rank) {
+    std::erase_if(tree.children[static_cast<std::size_t>(rank)], [&](int child) { return group(child) != group(rank); });
+    int& parent = tree.parent[static_cast<std::size_t>(rank)];
+    if (parent != shape::kNoParent && group(parent) != group(rank)) parent = shape::kNoParent;
+  }
+  return tree;
+}
+
 const shape::SurveyedTree& node_trees(Request request, int root) {
   request.root = root;
   return request.shared->tree({"machine, each node by itself", {request.radix, request.root}}, [&] {
-    const Groups& nodes = request.shared->groups(topology::Level::node);
-    shape::Tree tree = request.machine_tree(shape::Form::k_nomial);
-    for (int rank = 0; rank < request.ranks; ++rank) {
-      const auto elsewhere = [&](int other) { return nodes.index_of(other) != nodes.index_of(rank); };
-      int& parent = tree.parent[static_cast<std::size_t>(rank)];
-      if (parent != shape::kNoParent && elsewhere(parent)) parent = shape::kNoParent;
-      std::erase_if(tree.children[static_cast<std::size_t>(rank)], elsewhere);
-    }
-    return shape::SurveyedTree(std::move(tree));
+    return shape::SurveyedTree(cut_between(request.machine_tree(shape::Form::k_nomial), request, topology::Level::node));
   });
 }
 
@@ -276,7 +279,7 @@ Held scatter_tiles(Builder& builder, const shape::SurveyedTree& tree, int rank, 
   return held;
 }
 
-void reduce_scatter_ring(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
+void reduce_scatter_tiles_ring(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
   const int rank = request.rank, ranks = request.ranks;
   const std::vector<int> next{(rank + 1) % ranks};
   const int previous = (rank + ranks - 1) % ranks;
@@ -296,14 +299,6 @@ void reduce_scatter_ring(Builder& builder, const Request& request, int area, pla
     builder.post(area, next, place);
   }
 }
-
-namespace {
-
-struct Halving {  // one round of one rank
-  int reader;
-  std::vector<int> sources;
-  plan::Range given, kept;
-};
 
 std::vector<Halving> halvings(int ranks, int rank) {
   std::vector<Halving> rounds;
@@ -325,9 +320,7 @@ std::vector<Halving> halvings(int ranks, int rank) {
   return rounds;
 }
 
-}  // namespace
-
-void reduce_scatter_halving(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
+void reduce_scatter_tiles_halving(Builder& builder, const Request& request, int area, plan::Space home, Operand result) {
   const auto rounds = halvings(request.ranks, request.rank);
   Operand partial = Builder::input();
   for (std::size_t i = 0; i < rounds.size(); ++i) {
@@ -363,7 +356,7 @@ void gather_tiles_up(Builder& builder, const shape::SurveyedTree& tree, int rank
   builder.post(area, parent, part_of(mine, below[static_cast<std::size_t>(rank)]));
 }
 
-void allgather_ring(Builder& builder, const Request& request, int area, Operand given, const Held& held) {
+void allgather_tiles_ring(Builder& builder, const Request& request, int area, Operand given, const Held& held) {
   const int rank = request.rank, ranks = request.ranks;
   if (ranks == 1) return;
   const std::vector<int> next{(rank + 1) % ranks};
@@ -401,7 +394,7 @@ void allgather_ring(Builder& builder, const Request& request, int area, Operand 
   builder.reclaim(next);
 }
 
-void allgather_doubling(Builder& builder, const Request& request, int area, const Held& held) {
+void allgather_tiles_doubling(Builder& builder, const Request& request, int area, const Held& held) {
   int rounds = 0;
   while ((1 << rounds) < request.ranks) ++rounds;
   const auto halves = halvings(request.ranks, request.rank);

@@ -22,13 +22,15 @@ void send_down(plan::Builder& builder, const shape::SurveyedTree& tree, int rank
 // root or gets the result from it (NUMACol 3). On the way, partial results lie in lines or slots, because other ranks have no
 // output to spare. Uses area `area` and, for the last step from the tree's root, `area` + 1.
 void combine_up(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, int to);
-// Does the same, but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
+// Like combine_up(), but the result stays where the tree's root has opened it for `readers`, on area `area` + 1, to be posted.
 // Returns what this rank then has of `range`.
 plan::Operand combine_in_root(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area,
                               std::span<const int> readers, plan::Range range);
 
-// Return trees inside each node, without links between nodes. Those of node_trees() go over the machine's levels. They begin at
-// `root` in its node, and at the leader in any other. Those of below_leaders() are flat and begin at the leaders.
+// Returns the tree without its edges between different groups of the level.
+[[nodiscard]] shape::Tree cut_between(shape::Tree tree, const Request& request, topology::Level level);
+// These return trees inside each node, without links between nodes. Those of node_trees() go over the machine's levels. They
+// begin at `root` in its node, and at the leader in any other. Those of below_leaders() are flat and begin at the leaders.
 [[nodiscard]] const shape::SurveyedTree& node_trees(Request request, int root);
 [[nodiscard]] const shape::SurveyedTree& below_leaders(const Request& request);
 
@@ -43,7 +45,7 @@ void fold(plan::Builder& builder, plan::Operand dst, std::span<const Fetch> item
 // Inside a loop, at the end: every rank folds `items`, the parts of its tile, and gives the result to all others. Uses area
 // 1.
 void finish_tiles(plan::Builder& builder, const Request& request, std::span<const Fetch> items, std::size_t own);
-// Does the same if `result` has been opened for all others, and lies there.
+// Like finish_tiles(), where the folded tile lies in `result` already, which has been opened for all others.
 void give_tile(plan::Builder& builder, const Request& request, plan::Operand result);
 
 // Inside a loop, in a message made of blocks: the blocks of all ranks go up the tree to the output of its root, or down it
@@ -126,25 +128,33 @@ using Held = std::vector<plan::Range>;
 // interval of ranks and gets the tiles of its ranks. Uses area `area`. Returns the tiles that every rank then has.
 [[nodiscard]] Held scatter_tiles(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, plan::Operand source);
 
+// The ranks are halved again and again. Halves may differ by one rank. This is what one rank does in one round: it has an image in
+// the other half, and is the image of one rank there, or of two or none.
+struct Halving {
+  int reader;  // its image
+  std::vector<int> sources;  // ranks whose image it is
+  plan::Range given, kept;  // the tiles of the other half, and of its own
+};
+[[nodiscard]] std::vector<Halving> halvings(int ranks, int rank);
+
 // These work on tiles, inside a loop. Tile i of the fragment belongs to rank i.
 //
 // Reduce-scatter: partial results go round the ranks, and each rank adds its input, until they reach their owners. This
 // rank's tile is stored in `result`. `home`, an output or a slot, is where partial results lie if neither line nor slot
 // carries them. Every tile is combined in an order of its own, not in that of the ranks.
-void reduce_scatter_ring(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
-// Does the same by halving, for any number of ranks (after Rabenseifner 2004). The ranks are halved again and again. In each
-// round every rank gives its image in the other half the tiles of that half. Halves may differ by one rank; then one rank has
-// two images there. Rank order is not kept.
-void reduce_scatter_halving(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
+void reduce_scatter_tiles_ring(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
+// Reduce-scatter by halving, for any number of ranks (after Rabenseifner 2004). In each round every rank gives its image the
+// tiles of the other half. Rank order is not kept.
+void reduce_scatter_tiles_halving(plan::Builder& builder, const Request& request, int area, plan::Space home, plan::Operand result);
 // Gather: finished tiles go up a tree whose subtrees are intervals of ranks. This rank's tile lies in `mine`: at the root in
 // its output, elsewhere in a slot opened for the parent.
 void gather_tiles_up(plan::Builder& builder, const shape::SurveyedTree& tree, int rank, int area, plan::Operand mine);
 // Allgather: finished tiles go round the ranks. If `given` is not Space::none, this rank's tile lies there, and the next rank
 // takes it from there. The tiles of `held` have reached their ranks already.
-void allgather_ring(plan::Builder& builder, const Request& request, int area, plan::Operand given, const Held& held = {});
-// Does the same by doubling, in ceil(log2 P) rounds. The rounds are the halvings above, backwards: each rank takes what its
-// image in the other half has. If the number of ranks is a power of two, this is recursive doubling (Thakur et al. 2005).
-// Every rank has its tiles of `held` in its output.
-void allgather_doubling(plan::Builder& builder, const Request& request, int area, const Held& held);
+void allgather_tiles_ring(plan::Builder& builder, const Request& request, int area, plan::Operand given, const Held& held = {});
+// Allgather by doubling, in ceil(log2 P) rounds. The rounds are the halvings backwards: each rank takes what its image has. If
+// the number of ranks is a power of two, this is recursive doubling (Thakur et al. 2005). Every rank has its tiles of `held` in
+// its output.
+void allgather_tiles_doubling(plan::Builder& builder, const Request& request, int area, const Held& held);
 
 }  // namespace copse::algorithms

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -166,11 +167,10 @@ void Process::end_if_stopped(std::chrono::milliseconds longest) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   const Stat now = stat_of(std::to_string(id_.pid));
   const std::int64_t time = coarse_now();
-  const bool watched = time - std::exchange(looked_, time) < kSecond;
+  const std::int64_t since = std::min(kSecond, time - std::exchange(looked_, time));
   const bool stopped = now.pid != 0 && now.started == id_.started && std::strchr("Tt", now.state) != nullptr;
-  if (!stopped) stopped_since_ = 0;
-  else if (stopped_since_ == 0 || !watched) stopped_since_ = time;
-  if (!stopped || time - stopped_since_ < std::chrono::nanoseconds(longest).count()) return;
+  stopped_for_ = !stopped ? -1 : stopped_for_ < 0 ? 0 : stopped_for_ + since;
+  if (!stopped || stopped_for_ < std::chrono::nanoseconds(longest).count()) return;
   if (fd_ >= 0) syscall(SYS_pidfd_send_signal, fd_, SIGKILL, nullptr, 0);
   else kill(id_.pid, SIGKILL);  // its start time was the right one a moment ago
 }

@@ -40,8 +40,7 @@ class Process {
   [[nodiscard]] bool ended();
 
   // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody
-  // waits for it for ever. Only time in which somebody looked at least once a second counts, because the caller may have been
-  // stopped as well.
+  // waits for it for ever. Between two looks at most a second counts, because the caller may have been stopped as well.
   void end_if_stopped(std::chrono::milliseconds longest);
 
   // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a
@@ -58,7 +57,7 @@ class Process {
   int fd_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  std::int64_t stopped_since_ = 0, looked_ = 0;  // in ns of the coarse clock; stopped since 0: it is not stopped
+  std::int64_t looked_ = 0, stopped_for_ = -1;  // in ns of the coarse clock; -1: it was not stopped at the last look
   std::atomic<std::int64_t> seen_{0};  // when it was last alive, in ns of the coarse clock
 };
 
