@@ -1,5 +1,5 @@
-// allgather, flat: every rank takes every block from the rank that has it, beginning with the next rank's (KNEM IV.D, without
-// a root). There is one round, whatever the number of ranks.
+// allgather, flat: every rank takes every block from the rank that has it, beginning with the next rank's (as KNEM IV.C does in its
+// alltoall). There is one round, whatever the number of ranks.
 // Cost: a + (P-1) n b.
 // Wins: on few ranks, on ranks that take turns on few processors, and for large blocks with get.
 #include "algorithms/registry.hpp"

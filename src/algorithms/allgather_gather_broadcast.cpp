@@ -1,5 +1,5 @@
-// allgather, gather and broadcast: rank 0 takes every block, and then every rank takes all of them from rank 0. In KNEM IV.D,
-// this is the form that flat should beat, because flat has no root to wait for.
+// allgather, gather and broadcast: rank 0 takes every block, and then every rank takes all of them from rank 0 (KNEM IV.C, which
+// notes that the memory of rank 0 is under pressure).
 // Cost: 2 a + 2 (P-1) n b at the root.
 // Wins: nowhere; it is the baseline for the others.
 #include "algorithms/patterns/exchange.hpp"

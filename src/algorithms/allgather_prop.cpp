@@ -1,4 +1,4 @@
-// allgather, prop: flat inside each node, k-nomial between nodes (UPC 4.5, PROP, for its gather_all). The ranks of a node
+// allgather, prop: flat inside each node, k-nomial between nodes (UPC 4.5, PROP, for its exchange). The ranks of a node
 // take each other's blocks. Then the leader of each node sends the node's blocks down a k-nomial tree over all leaders, of
 // which it is the root. All these trees together are the rounds of bruck. At the end, each leader gives its node the blocks
 // of the other nodes. On a single node it is flat.

@@ -4,7 +4,7 @@
 // node. In each exchange, both partners combine in the same order, so all ranks get the same bits. They would not if a rank
 // combined with the rank 2^i ahead, as in plain dissemination.
 // Cost: (log2 Q + log2 R + log2 N) (a + n (b + c)) for Q ranks in a region, R regions in a node, N nodes
-// Wins: short messages over several equal regions: far exchanges only in the last rounds, and no way back down
+// Wins: short messages over several equal regions: far exchanges only in the last rounds, and on one node no way back down
 #include <algorithm>
 
 #include "algorithms/patterns/patterns.hpp"

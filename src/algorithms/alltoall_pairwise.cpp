@@ -1,6 +1,6 @@
 // alltoall, pairwise exchange: in round k every rank gives a block to the rank k ahead and takes one from the rank k behind.
 // If P is a power of two, it exchanges with rank XOR k instead (Thakur et al. 2005). A slot holds only one block. Under put,
-// every rank pushes its blocks in this rotated order (KNEM IV.C).
+// every rank pushes its blocks in this order.
 // Cost: (P-1) (a + n b); twice the copies if staged.
 // Wins: large blocks between nodes, where all links are busy in every round; put, where writing is cheaper than reading.
 #include <bit>

@@ -1,5 +1,5 @@
 // barrier, delegated: arrivals go up a tree inside each node. The leaders of the nodes meet in the wire's own barrier, an MPI's,
-// and the release comes down the trees (HMPI 2.5).
+// and the release comes down the trees (HMPI 2.6).
 // Cost: 2 ceil(log_k Q) (k-1) a inside a node of Q ranks, and what the MPI takes among the nodes
 // Wins: many nodes whose network has a barrier of its own
 #include "algorithms/patterns/patterns.hpp"

@@ -1,5 +1,5 @@
 // broadcast, served: the root gives to its helper, and helpers pass the message on to one another and to their callers
-// (CDCP IV.A).
+// (as CDCP IV.A does for allreduces).
 // Cost: one post of the root, one await of each other caller. ceil(log_k H) (k-1) (a + n b) among helpers
 // Wins: calls that are hidden behind computation, where some processors are free
 #include "algorithms/patterns/serving.hpp"

@@ -1,5 +1,5 @@
-// gather, prop: flat inside each node, k-nomial between nodes (UPC PROP, Section 5). So the blocks of a node cross the wire
-// together. On a single node it is flat.
+// gather, prop: flat inside each node, k-nomial between nodes (UPC 4.5, PROP, for its exchange). So the blocks of a node cross the
+// wire together. On a single node it is flat.
 // Cost: ceil(log_k N) (k-1) a + (P-r) n b over N nodes of r ranks, and a + (r-1) n b inside them
 // Wins: clusters of nodes with one memory each, and blocks too small to fill the network one by one
 #include "algorithms/patterns/patterns.hpp"

@@ -1,5 +1,5 @@
 // reduce, served: the callers' values are combined by helpers, which have no part of the message. The root takes the result from
-// its helper (CDCP IV.A).
+// its helper (as CDCP IV.A does for allreduces).
 // Cost: one post of a caller, and one await of the root. A helper combines P / H values; then ceil(log_k H) (k-1) (a + n b)
 // Wins: calls that are hidden behind computation, where some processors are free
 #include "algorithms/patterns/serving.hpp"

@@ -356,7 +356,7 @@ Cut cut(const plan::SlotClasses& slots, const Decision& decision, std::size_t co
   const algorithms::Footprint& footprint = decision.footprint;
   const std::size_t bytes = count * element_bytes;
   std::size_t fragment_bytes = decision.fragment_bytes;
-  if (decision.halves && bytes >= kHalvesFrom) fragment_bytes = (bytes + 1) / 2;
+  if (decision.halves && bytes > kHalvesAbove) fragment_bytes = (bytes + 1) / 2;
   if (decision.carrier != Carrier::line) {
     const std::size_t most = slots.back().bytes / footprint.pack;
     if (footprint.slots && (fragment_bytes == 0 || fragment_bytes > most)) fragment_bytes = most;

@@ -24,7 +24,7 @@ struct Decision {
   int radix = 2;
   std::size_t fragment_bytes = 0;  // 0: one fragment, unless it must fit in a slot
   std::size_t ride_bytes = 0;      // values of up to so many bytes ride, if the algorithm allows it
-  bool halves = false;             // two fragments from kHalvesFrom on (NUMACol 3, dynamic)
+  bool halves = false;             // two fragments above kHalvesAbove (NUMACol 3, dynamic)
   bool outside = false;            // blocking calls go to the MPI's own collective; the rest runs as said here
   algorithms::Footprint footprint;
   // The reasons: the rule for this size, and whether the user's choice has replaced its algorithm.
@@ -33,7 +33,7 @@ struct Decision {
   // The decision is the same for all sizes of a message, or of a block, from `from` to `to`.
   std::size_t from = 0, to = std::numeric_limits<std::size_t>::max();
 };
-inline constexpr std::size_t kHalvesFrom = 8192;
+inline constexpr std::size_t kHalvesAbove = 8192;  // bytes
 
 // Decides for a message, or blocks, of `bytes` bytes.
 [[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,

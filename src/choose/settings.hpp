@@ -26,7 +26,7 @@ struct Forced {
 
 struct Table;
 
-// How messages are cut (NUMACol 3): not at all, in pieces of a size, or in halves from 8 KiB on.
+// How messages are cut (NUMACol 3): not at all, in pieces of a size, or in halves above 8 KiB.
 struct Fragmentation {
   enum class Mode : unsigned char { chosen, none, fixed, halves } mode = Mode::chosen;
   std::size_t bytes = 0;  // for Mode::fixed

@@ -125,7 +125,7 @@ struct Answer {
   [[nodiscard]] std::string algorithm() const { return decision.outside ? "mpi" : name_of(decision); }
   [[nodiscard]] bool ends() const { return decision.to < choose::Bounds{}.to; }
   [[nodiscard]] std::string fragments() const {
-    if (decision.halves) return "halves, from " + std::to_string(choose::kHalvesFrom) + " on";
+    if (decision.halves) return "halves, above " + std::to_string(choose::kHalvesAbove);
     return decision.fragment_bytes == 0 ? "-" : std::to_string(decision.fragment_bytes);
   }
   // Names the rule, and what overrides it: the user's choice, or a line that is too small.

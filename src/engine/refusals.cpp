@@ -107,8 +107,8 @@ Outcome Refusals::rejoin(Signals& signals, std::uint64_t number) {
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);
     if (rank < here_.callers()) continue;
-    const auto out = [&] { return here_.segment.progress(local).passed(ticket - 1) || refuses_all(local); };
-    if (const Outcome outcome = signals.wait_for(std::ref(out), rank); outcome != Outcome::done) return outcome;
+    const auto gone = [&] { return here_.segment.progress(local).passed(ticket - 1) || refuses_all(local); };
+    if (const Outcome outcome = signals.wait_for(std::ref(gone), rank); outcome != Outcome::done) return outcome;
   }
   signals.go_to(ticket);
   return Outcome::done;

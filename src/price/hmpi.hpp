@@ -16,7 +16,8 @@ struct Hmpi {
   // reads a line of its own and writes one besides the one that it reads (3.4), which the latencies include.
   static Hmpi of(const Parameters& machine, int q, int s);
 
-  // Equation 1: how many threads are left when reductions no longer congest the socket's cache.
+  // Equation 1, in its first form: how many threads are left when reductions no longer congest the socket's cache. HMPI unfolds
+  // equation 5 with d = 4, where this gives 3 on both machines.
   [[nodiscard]] int uncongested() const;
   // The reduction inside a socket, from q to d threads under congestion and from there without (d: uncongested(), or as given).
   [[nodiscard]] double intra_reduction(double m, int d) const;

@@ -24,8 +24,8 @@ struct Hierarchy {
   Arrangement inside;
 };
 
-// Returns the trees of NUMACol 3. They are binomial between nodes, boards, packages and NUMA regions. Within a region
-// `inside` is binomial or flat.
+// Returns the trees of NUMACol 3. They are binomial between nodes and between NUMA regions. Within a region `inside` is binomial
+// or flat. The paper has no boards and packages between these; here they are levels, too.
 [[nodiscard]] Hierarchy numacol(Arrangement inside);
 
 // Returns a hierarchy of every level that Copse knows, caches and cores included, all joined in the same way.

@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   double mine = 1, sum = 0;
   MPI_Request request;
-  DCP_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+  DCP_IAllreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
   DCP_Wait(&request, MPI_STATUS_IGNORE);
   printf("sum %g\\n", sum);
   return MPI_Finalize();

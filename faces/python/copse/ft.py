@@ -1,6 +1,6 @@
 """`copse bench --ft`: the NAS kernel FT, whose time goes into transforms and into one exchange after each of them.
 
-The exchange is what differs (UPC evaluation 5, Figure 5): UPC's by several algorithms, MPI_Alltoall of several MPIs, and OpenMP's
+The exchange is what differs (UPC evaluation 4.5, Figure 5): UPC's by several algorithms, MPI_Alltoall of several MPIs, and OpenMP's
 threads, which share the array and exchange nothing. bench/ft/ has the programs. Launches alternate between the ways. The figures
 are the least and the median over the runs of all launches; operations are counted as the NAS benchmarks do.
 """
@@ -27,7 +27,7 @@ PROGRAMS = paths.BUILD / "release" / "bin"
 CLASSES = ("S", "W", "A")
 # By the registry's names. The papers' libraries push by puts and pull by gets; Berkeley's exchange is Bruck's.
 UPC_WAYS = {
-    "UPC, NUMACol": "",
+    "UPC, Copse's choice": "",
     "UPC, REF pull": "alltoall=flat:get",
     "UPC, REF push": "alltoall=pairwise:put",
     "UPC, BCOL": "alltoall=bruck",
@@ -70,7 +70,7 @@ def ways_of(threads: int, found: list[flavours.Flavour], heap: bool) -> list[Way
     clean = variables.without()
     of_upc = clean | {"COPSE_UPC_THREADS": str(threads)}
     ways = [Way(title, (upc,), of_upc | ({"COPSE_ALGORITHM": forced} if forced else {})) for title, forced in UPC_WAYS.items()]
-    ways.insert(1, Way("UPC, NUMACol, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
+    ways.insert(1, Way("UPC, Copse's choice, processes", (upc,), of_upc | {"COPSE_UPC_PROCESSES": str(threads)}))
     ways.append(Way("OpenMP", (built("copse-ft-openmp"),), clean | {"OMP_NUM_THREADS": str(threads)}))
     for side in bench.make_sides(found, heap):
         program = side.flavour.program(SOURCE, "-lfftw3", "-lm")
