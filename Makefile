@@ -21,7 +21,8 @@ test-full:
 
 # Installs what has been built, for everybody to read. DESTDIR (empty, or a folder) goes before PREFIX, for packages.
 install:
-	@umask 022 && cmake --install build/release --prefix "$(PREFIX)" --strip
+	@umask 022 && env -u PYTHONPATH -u PYTHONHOME cmake --install build/release --prefix "$(PREFIX)" --strip
+	@rm -rf build/release/install/gathered build/release/install_manifest.txt  # they may be root's now
 
 uninstall:
 	@cmake -P "$(DESTDIR)$(PREFIX)/share/copse/uninstall.cmake"

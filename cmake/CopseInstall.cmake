@@ -70,12 +70,18 @@ install(EXPORT CopseTargets NAMESPACE Copse:: DESTINATION ${CMAKE_INSTALL_LIBDIR
 file(RELATIVE_PATH COPSE_HOME_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${COPSE_HOME})
 set(gathered ${made}/gathered)
 install(CODE "
-  execute_process(COMMAND \"${COPSE_PYTHON}\" \"${PROJECT_SOURCE_DIR}/packaging/gather.py\" --native \"$<TARGET_FILE:copse-native>\"
+  execute_process(COMMAND \"${COPSE_PYTHON}\" -B \"${PROJECT_SOURCE_DIR}/packaging/gather.py\" --native \"$<TARGET_FILE:copse-native>\"
                           --home \"${COPSE_HOME}\" --share \"${CMAKE_INSTALL_DATADIR}\" --bin \"${CMAKE_INSTALL_BINDIR}\"
                           --home-from-bin \"${COPSE_HOME_FROM_BIN}\" --version ${PROJECT_VERSION} \"${gathered}\"
                   RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR \"gather.py failed (\${result}) with the Python ${COPSE_PYTHON}, which needs the packages of tools/requirements/copse.txt; run: make setup, or configure with -DCOPSE_PYTHON=...\")
   endif()")
-install(DIRECTORY ${gathered}/ DESTINATION . USE_SOURCE_PERMISSIONS)
+# File by file: to install a folder would change the permissions of folders that are there, the prefix among them.
+install(CODE "
+  file(GLOB_RECURSE files RELATIVE \"${gathered}\" \"${gathered}/*\")
+  foreach(file IN LISTS files)
+    get_filename_component(folder \"\${file}\" DIRECTORY)
+    file(INSTALL \"${gathered}/\${file}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/\${folder}\" USE_SOURCE_PERMISSIONS)
+  endforeach()")
 install(SCRIPT cmake/manifest.cmake)

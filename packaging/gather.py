@@ -119,7 +119,12 @@ def main() -> None:
     options = parser.parse_args()
     if not options.native.exists():
         raise SystemExit(f"gather.py: {options.native} has not been built; build first")
-    shutil.rmtree(options.folder, ignore_errors=True)
+    try:
+        shutil.rmtree(options.folder)
+    except FileNotFoundError:
+        pass
+    except OSError as refused:
+        raise SystemExit(f"gather.py: {options.folder} cannot be replaced ({refused.strerror}); did another user install? remove it") from None
     share, home = options.folder / options.share, options.folder / options.home
     copy_python(home / "python")
     with as_installed(home, options.native) as copse:
@@ -131,7 +136,8 @@ def main() -> None:
     script.parent.mkdir(parents=True)
     text = (HERE / "copse.in").read_text().replace("@HOME_FROM_BIN@", options.home_from_bin).replace("@PYTHON@", PYTHON)
     script.write_text(text)
-    script.chmod(0o755)
+    for path in options.folder.rglob("*"):  # the checkout may be for its owner alone
+        path.chmod(0o755 if path.is_dir() or path == script else 0o644)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from copse import __main__, flavours, paths
 
 FORMER_PLACE = "a_place_that_copse_has_left"
+PREFIX_MODE = 0o2775  # as that of /usr/local
 
 
 def make(goal: str, prefix: Path, destdir: str = "") -> None:
@@ -27,6 +29,8 @@ def files_in(folder: Path) -> set[str]:
 def installed(built, tmp_path_factory) -> Path:
     """Returns a prefix in which Copse was installed, and which was moved afterwards."""
     folder = tmp_path_factory.mktemp("installed")
+    (folder / FORMER_PLACE).mkdir()
+    (folder / FORMER_PLACE).chmod(PREFIX_MODE)
     habit = os.umask(0o077)
     make("install", folder / FORMER_PLACE)
     os.umask(habit)
@@ -67,6 +71,10 @@ def test_no_file_names_the_checkout_or_the_former_place(installed):
     named = {path for path in installed.rglob("*") if path.is_file() and any(word in path.read_bytes() for word in forbidden)}
     assert named == set()
     assert all(not path.is_symlink() or not path.readlink().is_absolute() for path in installed.rglob("*"))
+
+
+def test_the_prefix_keeps_its_permissions(installed):
+    assert stat.S_IMODE(installed.stat().st_mode) == PREFIX_MODE
 
 
 def test_everybody_may_read_it(installed):
