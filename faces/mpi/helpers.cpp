@@ -133,6 +133,12 @@ bool all_desks_are_open() {
   return std::all_of(helpers.desks.begin(), end, [](const DeskName& desk) { return communicator::is_open(desk); });
 }
 
+// One that does not come would hold up every communicator.
+void do_without_helpers(int rank, const std::string& why) {
+  if (are_gone.exchange(true) || rank != 0) return;
+  note(kKind, "they serve no communicator from now on: " + why);
+}
+
 }  // namespace
 
 bool have_helpers() { return helpers.count > 0; }
@@ -155,7 +161,7 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
     std::int32_t count = 0, met = 0;
     DeskName first{}, meeting{};
   };
-  if (callers.rank() == 0 && !all_desks_are_open()) are_gone = true;
+  if (callers.rank() == 0 && !all_desks_are_open()) do_without_helpers(0, "one of them has ended");
   Word mine{are_gone ? 0 : helpers.count, 0, helpers.desks[0], {}};
   const auto size = static_cast<std::size_t>(callers.ranks());
   std::vector<Word> all(size);
@@ -185,10 +191,7 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   mine.met = met ? 1 : 0;
   if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
   if (std::all_of(all.begin(), all.end(), [](const Word& word) { return word.met != 0; })) return met;
-  are_gone = true;  // one that does not come would hold up every communicator
-  if (callers.rank() == 0)
-    note(kKind, "they serve no communicator from now on: they did not come to one of " + std::to_string(callers.ranks()) +
-                    " ranks: " + why);
+  do_without_helpers(callers.rank(), "they did not come to one of " + std::to_string(callers.ranks()) + " ranks: " + why);
   return nullptr;
 }
 

@@ -120,7 +120,7 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
     choose::Situation situation = group_->kin->terms.situation;  // windows can be reached, even where nothing else can
     situation.delegates = situation_.delegates;
     route->decision = choose::choose(group_->settings, situation, arguments.collective, bytes, needs_of(arguments), modes);
-    open(*route, arguments.collective);
+    open(*route);
     at = routes.insert(at, std::move(route));
   }
   Route& route = **at;
@@ -154,7 +154,7 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
   } else {
     route->decision = choose::choose(group_->settings, situation_, collective, bytes, needs_in(variant));
   }
-  open(*route, collective);
+  open(*route);
   auto& known = (*of_collective)[variant];
   return **known.insert(first_up_to(known, bytes), std::move(route));
 }
@@ -182,7 +182,7 @@ std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;
     ways.back()->kind = kind;
-    open(*ways.back(), static_cast<Collective>((kind >> kClassBits) / kVariants));
+    open(*ways.back());
   }
   return ways;
 }
@@ -256,9 +256,9 @@ void Routes::count_recent() {
   }
 }
 
-void Routes::open(Route& route, Collective collective) {
+void Routes::open(Route& route) {
   route.by_root.resize(static_cast<std::size_t>(group_->ranks));
-  route.tally = &trace_->ran[{std::string(algorithms::name_of(collective)),
+  route.tally = &trace_->ran[{std::string(algorithms::name_of(route.decision.algorithm->collective)),
                               std::string(route.decision.algorithm->name) + " " + plan::name_of(route.decision.carrier)}];
 }
 
@@ -269,7 +269,7 @@ Untold* Routes::without_sizes(Collective collective) {
     if (!decision) return nullptr;
     auto untold = std::make_unique<Untold>();
     untold->route.decision = *decision;
-    open(untold->route, collective);
+    open(untold->route);
     untold->call.ragged = untold->call.one_way = true;
     untold->call.ride_bytes = decision->ride_bytes;
     known = std::move(untold);

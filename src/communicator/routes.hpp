@@ -158,7 +158,7 @@ class Routes {
   // Tells whether a way of a kind of call sums as the way that the rules choose.
   bool keeps_bits(Kind kind, const choose::Decision& decision);
   std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
-  void open(Route& route, algorithms::Collective collective);
+  void open(Route& route);
   [[nodiscard]] engine::Program prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,
                                         plan::Modes modes) const;
   const engine::Program& permuted(const choose::Decision& decision, const int* permutation, bool settled, plan::Modes modes = {});

@@ -38,16 +38,28 @@ constexpr unsigned kPidBits = 22;
 std::uint64_t word_of(engine::ProcessId process) { return process.started << kPidBits | static_cast<std::uint32_t>(process.pid); }
 engine::ProcessId process_in(std::uint64_t word) { return {static_cast<pid_t>(word & ((1U << kPidBits) - 1)), word >> kPidBits}; }
 
+}  // namespace
+
+void expect_on_board(void* memory, int rank, engine::ProcessId process) {
+  static_cast<Board*>(memory)[rank].process.store(word_of(process), std::memory_order_relaxed);
+}
+
+void leave_board(void* memory, int rank) {
+  static_cast<Board*>(memory)[rank].left.store(true, std::memory_order_release);  // partner: gone
+}
+
+namespace {
+
 class MemoryBootstrap final : public Bootstrap {
  public:
   MemoryBootstrap(Board* boards, int rank, int ranks, Deadline deadline, std::shared_ptr<void> keep)
       : boards_(boards), rank_(rank), ranks_(ranks), deadline_(deadline), keep_(std::move(keep)),
         processes_(static_cast<std::size_t>(ranks)) {
-    boards_[rank_].process.store(word_of(engine::this_process()), std::memory_order_relaxed);
+    expect_on_board(boards_, rank_, engine::this_process());
   }
   ~MemoryBootstrap() override {
     // A forked child that frees what it inherited is not this rank, and does not have the boards.
-    if (process_ == getpid()) boards_[rank_].left.store(true, std::memory_order_release);  // partner: gone
+    if (process_ == getpid()) leave_board(boards_, rank_);
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -115,14 +127,6 @@ bool waits_for_others(const Board* boards, int rank, int ranks) {
 }
 
 }  // namespace
-
-void expect_on_board(void* memory, int rank, engine::ProcessId process) {
-  static_cast<Board*>(memory)[rank].process.store(word_of(process), std::memory_order_relaxed);
-}
-
-void leave_board(void* memory, int rank) {
-  static_cast<Board*>(memory)[rank].left.store(true, std::memory_order_release);  // partner: gone
-}
 
 void leave_board_of(int descriptor, int rank) {
   const std::uint8_t yes = 1;

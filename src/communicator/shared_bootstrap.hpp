@@ -16,8 +16,8 @@ namespace copse::communicator {
 struct Board;
 [[nodiscard]] std::size_t board_bytes(int ranks);
 
-// For the rank that has made the memory: notes which process comes as `rank`. If that process ends before it has come, the others
-// notice.
+// Notes which process is `rank`, so that the others notice if it ends. Each rank does so when it comes, and the rank that has made
+// the memory may do so before.
 void expect_on_board(void* memory, int rank, engine::ProcessId process);
 // Says that `rank` takes part in nothing. The second form is for a rank that could not map the memory of this descriptor.
 void leave_board(void* memory, int rank);

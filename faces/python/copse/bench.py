@@ -138,7 +138,7 @@ def measure_own(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Itera
     program = side.flavour.program(SOURCE)
     sizes = ",".join(map(str, grid.sizes))
     arguments = ["--operations", ",".join(grid.operations), "--sizes", sizes, "--modes", ",".join(grid.modes)]
-    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(grid.cache or caches() >> 20)]
+    arguments += ["--batches", str(grid.batches), "--flag-ns", str(flag_ns), "--cache", str(cache_to_miss(grid.cache))]
     printed = side.start(ranks, [str(program), *arguments])
     for row in csv.DictReader(line for line in printed.splitlines() if not line.startswith("#")):
         yield row["call"], int(row["bytes"]), row["mode"], int(row["batch"]), float(row["us"]), float(row["flag_ns"])
@@ -151,13 +151,18 @@ def caches() -> int:
     return sum(machine["counts"][level] * machine["cache_bytes"].get(level, 0) for level in ("l2", "l3")) or 32 << 20
 
 
+def cache_to_miss(asked: int) -> int:
+    """Returns the MiB of cache that cold calls must miss: as many as were asked for, or all if that is 0."""
+    return asked or caches() >> 20
+
+
 def measure_imb(side: Side, ranks: int, grid: Grid, flag_ns: float = 0) -> Iterator[Reading]:
     """Runs IMB-MPI1 as its makers built it, once for each mode, and takes the time of the slowest rank (t_max).
 
     IMB has no batches, so a launch counts as one. It gives up on a cell after two seconds ("time-out"); the side then has no
     figure for that cell.
     """
-    off_cache = max(1, 2 * (grid.cache << 20 or caches()) // ranks >> 20)
+    off_cache = max(1, 2 * cache_to_miss(grid.cache) // ranks)
     for mode in grid.modes:
         calls = [call for call in grid.operations if call != "barrier" or mode == grid.modes[0]]
         command = [str(flavours.imb()), *map(str.capitalize, calls), "-npmin", str(ranks), "-zero_size", "off"]

@@ -231,8 +231,8 @@ class Contest:
 
     def launch(self, name: str, ways: Ways, batches: int, seconds: float, **ours: str) -> Times:
         """Runs the benchmark once, each spot by its way, or by default. The journal knows a launch by its name and all that it measures."""
-        question = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
-        digest = hashlib.sha256(question.encode()).hexdigest()[:12]
+        measured = repr((sorted(map(str, ways.items())), batches, seconds, sorted(ours.items())))
+        digest = hashlib.sha256(measured.encode()).hexdigest()[:12]
         readings = self.journal.launch(f"{self.name}: {name}: {digest}", lambda: self._measure(ways, batches, seconds, ours))
         times = Times()
         for call, size, mode, us in readings:
@@ -244,14 +244,14 @@ class Contest:
         calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
         program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
         program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
-        program += ["--cache", str(self.cache or bench.caches() >> 20)]
+        program += ["--cache", str(bench.cache_to_miss(self.cache))]
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "contest.json"
             write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])
-            def run() -> str:
+            def start() -> str:
                 return self.side.start(self.ranks, program, **{"COPSE_TUNING": str(table), "COPSE_LEARN": "0", **ours})
 
-            printed = self.patience.undisturbed(run)[0] if self.patience else run()
+            printed = self.patience.undisturbed(start)[0] if self.patience else start()
         rows = csv.DictReader(line for line in printed.splitlines() if not line.startswith("#"))
         return [(row["call"], int(row["bytes"]), row["mode"], float(row["us"])) for row in rows]
 
