@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -239,10 +240,17 @@ def test_replaced_under_a_running_program_then_removed(built, source, run, tmp_p
     os.utime(library, (0, 0))  # so that it is not taken for up to date
     name = f"replaced-{os.getpid()}"
     first = subprocess.Popen([tmp_path / "sum", name, "0", "2"], stdout=subprocess.PIPE, text=True)
-    make("install", prefix)
-    assert library.stat().st_ino != inode and not stale.exists()
-    second = subprocess.run([tmp_path / "sum", name, "1", "2"], capture_output=True, text=True, timeout=60)
-    assert [first.communicate(timeout=60)[0], second.stdout] == SUMS
+    try:
+        maps = Path(f"/proc/{first.pid}/maps")
+        while not re.search(rf" {inode} +/.*libcopse", maps.read_text()):
+            assert first.poll() is None
+            time.sleep(0.01)
+        make("install", prefix)
+        assert library.stat().st_ino != inode and not stale.exists()
+        second = subprocess.run([tmp_path / "sum", name, "1", "2"], capture_output=True, text=True, timeout=60)
+        assert [first.communicate(timeout=60)[0], second.stdout] == SUMS
+    finally:
+        first.kill()
     make("uninstall", prefix)
     assert [str(path.relative_to(prefix)) for path in prefix.rglob("*")] == ["bin", "bin/other"]
 

@@ -6,6 +6,7 @@ The other version is this one with a new number, a function more in the C librar
 import os
 import re
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,15 @@ class Running:
         ]
         assert self.processes[0].stdout.readline() == "under way\n"
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Ends programs that still run because the test has failed."""
+        self.stop.unlink(missing_ok=True)
+        for process in self.processes:
+            process.kill()
+
     def end(self) -> None:
         self.stop.unlink()
         said = [process.communicate(timeout=120)[0] for process in self.processes]
@@ -145,16 +155,17 @@ def test_versions_change_under_running_programs(built, later, run, tmp_path):
         assert done.returncode == 0, done.stderr
 
     before = version()
-    programs = Running(prefix, tmp_path, "upgraded")
-    install(later, prefix)
-    assert version() == LATER and has("later.py") and not has("kmeans.py")
-    programs_of_the_later_one = Running(prefix, tmp_path, "of-the-later-one")
-    programs.end()
-    install(release, prefix)
-    assert version() == before and has("kmeans.py") and not has("later.py")
-    programs_of_the_first_again = Running(prefix, tmp_path, "again")
-    programs_of_the_later_one.end()
-    programs_of_the_first_again.end()
+    with ExitStack() as running:
+        programs = running.enter_context(Running(prefix, tmp_path, "upgraded"))
+        install(later, prefix)
+        assert version() == LATER and has("later.py") and not has("kmeans.py")
+        programs_of_the_later_one = running.enter_context(Running(prefix, tmp_path, "of-the-later-one"))
+        programs.end()
+        install(release, prefix)
+        assert version() == before and has("kmeans.py") and not has("later.py")
+        programs_of_the_first_again = running.enter_context(Running(prefix, tmp_path, "again"))
+        programs_of_the_later_one.end()
+        programs_of_the_first_again.end()
 
 
 def test_a_program_of_the_later_version_says_what_it_lacks_in_the_earlier_one(built, later, run, tmp_path):

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "versions.h"
+
 enum { kRanksMax = 64 };
 
 extern int rank, ranks; /* of the world */
@@ -37,12 +39,10 @@ extern _Thread_local MPI_Request* slot;
   (form == kBlocking  ? MPI_##name##C(__VA_ARGS__)        \
    : form == kStarted ? MPI_I##stem##C(__VA_ARGS__, slot) \
                       : PERSISTENT(MPI_##name##_init##C, __VA_ARGS__))
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-#define HAS_PERSISTENT 1
+#if HAS_PERSISTENT
 #define HAS_SESSIONS 1
 #define PERSISTENT(name, ...) name(__VA_ARGS__, MPI_INFO_NULL, slot)
 #else
-#define HAS_PERSISTENT 0
 #define HAS_SESSIONS 0
 #define PERSISTENT(...) MPI_ERR_OTHER
 #endif

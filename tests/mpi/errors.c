@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "versions.h"
+
 static int rank, ranks, handled;
 static MPI_Errhandler counting;
 
@@ -120,7 +122,7 @@ static int reduce(int form, MPI_Datatype type, MPI_Op op) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     handler_counts = !handler_counts;
   }
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#if HAS_PERSISTENT
   if (form == 2) {
     MPI_Allreduce_init(in, out, kElements, type, op, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
     MPI_Start(&request);
@@ -151,8 +153,7 @@ static void part_faults(const char* thrower) {
   MPI_Op_create(add_and_throw, 1, &throwing);
   throw_it = (void (*)(void))dlsym(dlopen(thrower, RTLD_NOW), "throw_it");
   check(MPI_COMM_WORLD);
-  const int forms = MPI_VERSION >= 4 ? 3 : 2;
-  for (int form = 0; form < forms; ++form) {
+  for (int form = 0; form < 2 + HAS_PERSISTENT; ++form) {
     EXPECT(reduce(form, pair, sum) == 0, "form %d: an error without a fault", form);
     *fault("fail_reduce_local") = 1;
     EXPECT(reduce(form, MPI_INT, sum_of_ints) > 0, "form %d: MPI_Reduce_local failed, and no rank was told", form);
@@ -207,7 +208,7 @@ static int overlap(int which, int wrong, int started, int* out) {
   for (int r = 0; r < ranks; ++r) counts[r] = kInts, places[r] = kInts * r;
   for (int i = 0; i < 2 * kMany; ++i) in[i] = 0;
   for (int i = 0; i < kInts * ranks; ++i) in[i] = 100 * rank + i;
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#if HAS_PERSISTENT
 #define PERSISTENT(name, ...) name##_init(__VA_ARGS__, MPI_INFO_NULL, &request)
 #else
 #define PERSISTENT(...) MPI_ERR_OTHER
@@ -251,7 +252,7 @@ static int overlap(int which, int wrong, int started, int* out) {
 static void part_overlap(void) {
   static int want[kMany], got[kMany];
   for (int which = 0; which < kOverlapping; ++which)
-    for (int started = 0; started < (MPI_VERSION >= 4 ? 3 : 2); ++started)
+    for (int started = 0; started < 2 + HAS_PERSISTENT; ++started)
       for (int some = 1; some < 4; ++some) {
         const int rooted = which == 3 || which == 6 || which == 7,
                   gets = rooted ? rank == 1 : which != 2 || rank > 0; /* and gives */

@@ -9,11 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-#define HAS_PERSISTENT 1
-#else
-#define HAS_PERSISTENT 0
-#endif
+#include "versions.h"
 
 enum { kMostRanks = 16, kMostInts = 30000, kPending = 4 };
 enum {

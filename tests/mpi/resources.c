@@ -17,6 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "versions.h"
+
 enum { kBufferBytes = 1 << 16, kArena = 1 << 28, kKept = 16, kEvery = 100 };
 
 static int rank, ranks;
@@ -117,7 +119,7 @@ static void report(const char* what, long n) {
     printf("%s,%ld,%.3f,%ld,%ld\n", what, n, MPI_Wtime() - start, kilobytes() - kilobytes_before, files() - files_before);
 }
 
-#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#if HAS_PERSISTENT
 static void renewed(long n) {
   for (long i = 0; i < n; ++i) {
     const int root = (int)(i % ranks);

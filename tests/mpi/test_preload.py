@@ -119,6 +119,7 @@ def test_more_with_a_thread_of_copses_own(launch, flavour, part):
 @pytest.mark.parametrize("part", [*PARTS, "started-threads"])
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_part_with_other_ranks(launch, flavour, part, ranks):
+    skip_what_is_new(flavour, part)
     done = launch(flavour, ranks, part, timeout=600)
     assert passed(done, part), done.stdout + done.stderr
 

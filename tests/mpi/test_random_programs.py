@@ -9,14 +9,15 @@ import random_programs
 from copse import flavours
 
 
-def check(tally: random_programs.Tally, least: int) -> None:
+def check(tally: random_programs.Tally) -> None:
+    """Asks for the programs of one launch. How many more there are is a matter of the machine's speed."""
     assert tally.failures == [], "\n\n".join(tally.failures)
-    assert tally.programs >= least, tally.not_compared
+    assert tally.programs >= random_programs.PROGRAMS, tally.not_compared
 
 
 def test_random_programs():
     """Uses MPIs whose own calls, which the programs also make, have not been seen to fail."""
-    check(random_programs.run_for(120, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False), random_programs.PROGRAMS)
+    check(random_programs.run_for(120, ["mpich", "openmpi"], [2, 3, 4], list(random_programs.MODES), 20261122, False))
 
 
 def test_a_program_is_made_by_its_seed_alone(programs):
@@ -31,4 +32,4 @@ def test_a_program_is_made_by_its_seed_alone(programs):
 @pytest.mark.full
 def test_random_programs_for_long(every):
     seed = 1 if every else random.randrange(1 << 20)  # a failure names the seeds of its programs
-    check(random_programs.run_for(1800 if every else 600, list(flavours.NAMES), [2, 3, 4, 5], list(random_programs.MODES), seed), 500 if every else 150)
+    check(random_programs.run_for(1800 if every else 600, list(flavours.NAMES), [2, 3, 4, 5], list(random_programs.MODES), seed))

@@ -76,9 +76,12 @@ def test_a_side_that_was_measured_more_often_has_no_more_luck():
     assert (rows["mpich+copse"].min_us, rows["mpich+copse"].batches, rows["mpich"].batches) == (3, 2, 2)
 
 
-def test_cold_calls_must_miss_all_caches():
-    counts, sizes = (native.query("info")["machine"][name] for name in ("counts", "cache_bytes"))
-    assert bench.caches() == counts["l2"] * sizes.get("l2", 0) + counts["l3"] * sizes.get("l3", 0) or bench.caches() == 32 << 20
+@pytest.mark.parametrize(("sizes", "mebibytes"), [({"l2": 1 << 20, "l3": 8 << 20}, 20), ({"l2": 1 << 20}, 4), ({}, 32)])
+def test_cold_calls_must_miss_all_caches(monkeypatch, sizes, mebibytes):
+    machine = {"counts": {"l2": 4, "l3": 2}, "cache_bytes": sizes}
+    monkeypatch.setattr(bench.native, "query", lambda *_, **__: {"machine": machine})
+    assert bench.caches() == mebibytes << 20
+    assert bench.cache_to_miss(0) == mebibytes and bench.cache_to_miss(7) == 7
 
 
 def test_batches_of_another_state_of_the_machine_do_not_count():

@@ -10,6 +10,11 @@ from copse import flavours, paths
 EXAMPLES = paths.ROOT / "examples"
 
 
+def ran(trace: str, call: str) -> int:
+    """Returns how many calls Copse has made itself. Those that it passed on have no carrier in the trace."""
+    return sum(map(int, re.findall(rf"^copse: {call} +\w+ (?:line|slot|get|put) +(\d+)", trace, re.MULTILINE)))
+
+
 @pytest.fixture
 def both_ways(run, copse):
     """Runs a program of 2 ranks, bare and with Copse. Returns both outputs and the trace."""
@@ -30,8 +35,7 @@ def test_hello(compile_mpi, both_ways):
     program = compile_mpi(flavour, (EXAMPLES / "hello_allreduce.c").read_text())
     bare, ours, trace = both_ways(flavour, program)
     assert bare.startswith("2 ranks: sum 1, ") and ours.startswith("2 ranks: sum 1, ")
-    calls = re.findall(r"^copse: allreduce .+?  +(\d+) +\d+ +[\d.]+ +[\d.]+$", trace, re.MULTILINE)
-    assert sum(map(int, calls)) == 20000, trace
+    assert ran(trace, "allreduce") == 20000, trace
 
 
 def test_gradient_descent(compile_mpi, both_ways):
@@ -39,7 +43,7 @@ def test_gradient_descent(compile_mpi, both_ways):
     program = compile_mpi(flavour, (EXAMPLES / "gradient_descent.c").read_text())
     bare, ours, trace = both_ways(flavour, program)
     assert re.match(r"2 ranks: 20000 steps, mean square error \de-1\d, ", bare) and ours.split(", ")[:2] == bare.split(", ")[:2]
-    assert "copse: allreduce" in trace
+    assert ran(trace, "allreduce") > 0, trace
 
 
 @pytest.mark.parametrize("name", ["mpich", "impi", "openmpi"])
@@ -47,7 +51,7 @@ def test_kmeans(both_ways, name):
     flavour = flavours.find(name)
     bare, ours, trace = both_ways(flavour, flavour.python, EXAMPLES / "kmeans.py")
     assert bare == ours and "2 ranks: centres within 0.0" in bare and "sums of the centres: " in bare
-    assert "copse: broadcast" in trace and "copse: allreduce" in trace
+    assert ran(trace, "broadcast") > 0 and ran(trace, "allreduce") > 0, trace
 
 
 def test_share_of_the_time(run):
