@@ -77,6 +77,9 @@ class Segment {
   [[nodiscard]] void* boards(int number) const {
     return mapping_->base() + boards_ + static_cast<std::size_t>(number) * board_bytes_;
   }
+  ~Segment() {  // the program may have closed the descriptor, and opened a file under its number
+    if (mapping_ && engine::file_id(memory_.get()) != region_.file) static_cast<void>(memory_.release());
+  }
   [[nodiscard]] const communicator::Region& region() const { return region_; }
 
   // Tells whether this process can load and store what has affinity to the thread. Only then there is a part of it, and here().

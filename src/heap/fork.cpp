@@ -19,6 +19,7 @@ namespace {
 pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 int done_pipe[2];
 sigset_t signals_before;
+int cancelling_before;
 pid_t (*glibc_fork)();
 
 [[noreturn]] void give_up(const char* what, const char* why) {
@@ -37,6 +38,9 @@ void before_fork() {
     give_up("fork on a stack that lies in the shared heap, which cannot work; ",
             "allocate the stack by mmap, or run without --shared-heap");
   }
+  // fork is no cancellation point, but the calls here are. A thread that ended here would keep the turn.
+  int cancelling = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
   // No signal handler may run while the child's heap is half copied.
   sigset_t all;
   sigset_t before;
@@ -44,13 +48,16 @@ void before_fork() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_mutex_lock(&turn);
   signals_before = before;
+  cancelling_before = cancelling;
   if (pipe2(done_pipe, O_CLOEXEC) != 0) done_pipe[0] = done_pipe[1] = -1;
 }
 
 void leave() {
   const sigset_t before = signals_before;
+  const int cancelling = cancelling_before;
   pthread_mutex_unlock(&turn);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setcancelstate(cancelling, nullptr);
 }
 
 void in_parent() {

@@ -1,5 +1,5 @@
-// mlockall that leaves the peers' heaps alone. mlockall allocates every page that is mapped and accessible, and a
-// peer's heap is mapped as a whole. So a program that locks its memory would use up the node's memory.
+// mlockall that leaves sparse memory alone. mlockall allocates every page that is mapped and accessible. Peers' heaps, the common
+// memory of the ranks and UPC's are mapped as a whole. So a program that locks its memory would use up the node's memory.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@ void lock_mapping(const char* line) {
   char* rest = nullptr;
   const unsigned long start = strtoul(line, &rest, 16);
   const unsigned long end = strtoul(rest + 1, nullptr, 16);
-  const bool heap = strstr(line, "/memfd:copse-heap") != nullptr;
-  if (!heap || state.region.contains(reinterpret_cast<const void*>(start))) {
+  const bool sparse = strstr(line, "/memfd:copse") != nullptr;
+  if (!sparse || state.region.contains(reinterpret_cast<const void*>(start))) {
     syscall(SYS_mlock, start, end - start);  // mlockall too skips mappings that cannot be locked
   }
 }

@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 namespace copse::heap {
 namespace {
 
@@ -45,6 +47,19 @@ size_t parse_size(const char* text) {
   return static_cast<size_t>(number) << shift;
 }
 
+// A rank maps the heaps of all ranks of its node. Together they get half of the addresses of a process.
+constexpr size_t kAddresses = size_t{1} << 46;
+
+size_t ranks_of_node() {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+    const char* const told = getenv(name);
+    const long ranks = told == nullptr ? 0 : strtol(told, nullptr, 10);
+    if (ranks > 0) return static_cast<size_t>(ranks);
+  }
+  const long processors = sysconf(_SC_NPROCESSORS_CONF);
+  return processors > 0 ? static_cast<size_t>(processors) : 1;
+}
+
 const char* choose_size(size_t* bytes) {
   if (const char* wish = getenv("COPSE_HEAP_BYTES")) {
     *bytes = parse_size(wish);
@@ -53,6 +68,8 @@ const char* choose_size(size_t* bytes) {
     }
   } else {
     *bytes = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t room = kAddresses / ranks_of_node();
+    if (*bytes > room) *bytes = room;
   }
   *bytes = (*bytes + kSegment - 1) / kSegment * kSegment;
   // A file that grows past this limit raises SIGXFSZ instead of merely failing. So check first.
@@ -73,12 +90,9 @@ int out_of_the_way(int fd) {
 }
 
 const char* make_file(size_t bytes, int* out) {
-#ifdef MFD_NOEXEC_SEAL
-  int fd = memfd_create("copse-heap", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL: Linux before 6.3 does not know it, and some systems demand it
+  int fd = memfd_create("copse-heap", MFD_CLOEXEC | kNoExecSeal);
   if (fd < 0) fd = memfd_create("copse-heap", MFD_CLOEXEC);
-#else
-  int fd = memfd_create("copse-heap", MFD_CLOEXEC);
-#endif
   if (fd < 0) return because("memfd_create failed: %s", strerror(errno));
   fd = out_of_the_way(fd);
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
@@ -129,40 +143,49 @@ char* map_aligned(size_t bytes, int protection, int flags, int fd) {
   return base;
 }
 
-// Reads [from, to) of the region to the same offsets of `copy`. The region begins at offset `begin` of the file.
-bool read_range(int fd, off_t begin, char* copy, off_t from, off_t to) {
-  while (from < to) {
-    const ssize_t got = pread(fd, copy + from, static_cast<size_t>(to - from), begin + from);
+bool read_at(int fd, off_t from, char* to, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = pread(fd, to, bytes, from);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     from += got;
+    to += got;
+    bytes -= static_cast<size_t>(got);
   }
   return true;
 }
 
-const char* copy_extents(const Region& region, char* copy) {
-  off_t data = 0;
-  while ((data = lseek(region.fd, data, SEEK_DATA)) >= 0) {
-    const off_t hole = lseek(region.fd, data, SEEK_HOLE);
-    if (hole < 0 || !read_range(region.fd, 0, copy, data, hole)) return "the heap cannot be read";
-    data = hole;
+// Copies `bytes` of the region from offset `from` on, without the holes, which read as zeros in the copy anyway.
+const char* copy_extents(const Region& region, char* copy, size_t from, size_t bytes) {
+  const auto begin = static_cast<off_t>(from), end = static_cast<off_t>(from + bytes);
+  for (off_t data = begin, hole = begin; (data = lseek(region.fd, hole, SEEK_DATA)) < end;) {
+    if (data < 0) return errno == ENXIO ? nullptr : "the heap's extents cannot be found";
+    hole = lseek(region.fd, data, SEEK_HOLE);
+    if (hole > end) hole = end;
+    if (hole < 0 || !read_at(region.fd, data, copy + (data - begin), static_cast<size_t>(hole - data)))
+      return "the heap cannot be read";
+    if (hole == end) return nullptr;
   }
-  return errno == ENXIO ? nullptr : "the heap's extents cannot be found";
+  return nullptr;
 }
 
 // Reads through the process's memory file, because the program may have made a page inaccessible.
-const char* copy_open_grains(const Region& region, char* copy) {
+const char* copy_mapped(const Region& region, char* copy, size_t from, size_t bytes) {
   const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
   if (memory < 0) return "the program has closed the heap's descriptor, and /proc/self/mem does not open";
-  const char* trouble = nullptr;
-  for (size_t at = 0; at < region.bytes && trouble == nullptr; at += kGrain) {
-    if (region.open[at / kGrain] == 0) continue;
-    const auto from = static_cast<off_t>(at);
-    if (!read_range(memory, reinterpret_cast<off_t>(region.base), copy, from, from + static_cast<off_t>(kGrain)))
-      trouble = "the heap cannot be read";
-  }
+  const bool done = read_at(memory, reinterpret_cast<off_t>(region.base + from), copy, bytes);
   close(memory);
-  return trouble;
+  return done ? nullptr : "the heap cannot be read";
+}
+
+// Puts a private copy of [from, from + bytes), which is open, in its place.
+const char* copy_open(const Region& region, bool intact, size_t from, size_t bytes) {
+  char* const copy = map_aligned(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (copy == nullptr) return "no memory for a private copy of the heap (vm.overcommit_memory, ulimit -d or -v)";
+  if (const char* why = intact ? copy_extents(region, copy, from, bytes) : copy_mapped(region, copy, from, bytes)) return why;
+  if (syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region.base + from) == -1)
+    return "the private copy cannot take the heap's place";
+  return nullptr;
 }
 
 // Makes grains [from, to) accessible and part of core dumps, or makes them neither.
@@ -232,13 +255,19 @@ void close_grains(const Region& region, const void* start, size_t bytes) {
 }
 
 const char* make_private(Region* region) {
-  char* const copy = map_aligned(region->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-  if (copy == nullptr) return "no address space for a private copy of the heap";
   const bool intact = descriptor_intact(*region);
-  if (const char* why = intact ? copy_extents(*region, copy) : copy_open_grains(*region, copy)) return why;
-  // This replaces the shared mapping in one step, so the heap is there at every moment.
-  if (syscall(SYS_mremap, copy, region->bytes, region->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, region->base) == -1) {
-    return "the private copy cannot take the heap's place";
+  const size_t grains = region->bytes / kGrain;
+  for (size_t from = 0, to = 0; from < grains; from = to) {
+    while (to < grains && region->open[to] == region->open[from]) ++to;
+    const size_t bytes = (to - from) * kGrain;
+    const char* why = nullptr;
+    if (region->open[from] != 0) {
+      why = copy_open(*region, intact, from * kGrain, bytes);
+    } else if (map(region->base + from * kGrain, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1) ==
+               MAP_FAILED) {
+      why = "no private address space can take the heap's place";
+    }
+    if (why != nullptr) return why;
   }
   if (intact) close(region->fd);
   region->fd = -1;

@@ -32,10 +32,10 @@ struct State {
   Backend backend{};
   bool frozen = false;
 
-  // The code whose allocations glibc serves: [lo, lo + bytes). While the heap is active, that is glibc itself. Its own
-  // data (its FILEs and their locks, its loader's lists) must not be shared even between fork and the private copy,
-  // because glibc resets locks in the child before any fork handler runs. In the other states the range covers all
-  // code, so one comparison answers both questions.
+  // The code whose allocations glibc serves: [lo, lo + bytes). While the heap is active, that is libc.so itself. Its own
+  // data (its FILEs and their locks) must not be shared even between fork and the private copy, because glibc resets
+  // locks in the child before any fork handler runs. In the other states the range covers all code, so one comparison
+  // answers both questions.
   std::atomic<uintptr_t> excluded_lo{0};
   std::atomic<uintptr_t> excluded_bytes{UINTPTR_MAX};
 

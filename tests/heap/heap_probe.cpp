@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -285,7 +286,7 @@ void errno_after_free() {
     return blocks;
   };
   const auto mine = some(), inherited = some();
-  if (!copse::test::refuse(SYS_madvise)) return;  // no seccomp on this system
+  if (!copse::test::refuse(SYS_madvise)) _exit(77);  // no seccomp on this system
   EXPECT(in_fork([&] { keeps(inherited); }) == 0);
   keeps(mine);
 }
@@ -503,7 +504,9 @@ void fork_without_room() {
   struct rlimit tight;
   EXPECT(getrlimit(RLIMIT_AS, &before) == 0);
   tight = before;
-  tight.rlim_cur = region().bytes + (size_t{32} << 20);
+  unsigned long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  tight.rlim_cur = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   EXPECT(setrlimit(RLIMIT_AS, &tight) == 0);
   EXPECT(fails());
   EXPECT(setrlimit(RLIMIT_AS, &before) == 0);
@@ -518,6 +521,31 @@ void fork_without_room() {
   for (int each : opened) close(each);
   EXPECT(setrlimit(RLIMIT_NOFILE, &before) == 0);
   EXPECT(in_fork([] {}) == 0);
+}
+
+// A limit on writable memory bounds what a child copies, and not the whole region.
+void fork_under_a_data_limit() {
+  constexpr size_t kMiB = size_t{1} << 20;
+  char* const p = opaque(static_cast<char*>(malloc(8 * kMiB)));
+  fill(p, 8 * kMiB, 1);
+  struct rlimit few;
+  EXPECT(getrlimit(RLIMIT_DATA, &few) == 0);
+  few.rlim_cur = 512 * kMiB;
+  EXPECT(region().bytes > 2 * few.rlim_cur && setrlimit(RLIMIT_DATA, &few) == 0);
+  EXPECT(in_fork([&] { EXPECT(holds(p, 8 * kMiB, 1) && opaque(malloc(kMiB)) != nullptr); }) == 0);
+}
+
+// A thread that is cancelled while it waits in fork ends behind it, and others can fork.
+void fork_and_cancel() {
+  for (int turn = 0; turn < 20; ++turn) {
+    std::thread([&] {
+      pthread_cancel(pthread_self());
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      waitpid(child, nullptr, 0);  // ends here, or before
+    }).join();
+    EXPECT(in_fork([] {}) == 0);
+  }
 }
 
 // Without the descriptor the copy is made from the mapping, even if the program has made a page inaccessible.
@@ -598,6 +626,8 @@ const std::map<std::string, void (*)()> kCases = {
     {"fork_with_threads", fork_with_threads},
     {"fork_without_room", fork_without_room},
     {"fork_without_descriptor", fork_without_descriptor},
+    {"fork_under_a_data_limit", fork_under_a_data_limit},
+    {"fork_and_cancel", fork_and_cancel},
     {"stays_out_of_the_way", stays_out_of_the_way},
     {"locked", locked},
     {"crash", crash},

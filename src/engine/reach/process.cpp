@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "engine/reach/shared_memory.hpp"
+#include "engine/signal/cancel.hpp"
 
 namespace copse::engine {
 namespace {
@@ -107,6 +108,7 @@ Process::Process(ProcessId id) : id_(id) { open(); }
 
 Process::~Process() {
   if (fd_ < 0) return;
+  const CancelDeferred deferred;
   held.fetch_sub(1);
   try {
     if (holds_descriptor()) close(fd_);
@@ -141,13 +143,16 @@ bool Process::holds_descriptor() const {
   constexpr long kPidfs = 0x50494446;
   if (fstatfs(fd_, &system) == 0 && static_cast<long>(system.f_type) == kPidfs) return true;
   const std::string info = text_of("/proc/self/fdinfo/" + std::to_string(fd_));
+  if (info.empty())  // no /proc, or no descriptor to look with; then it is at least some pidfd
+    return syscall(SYS_pidfd_send_signal, fd_, 0, nullptr, 0) == 0 || errno != EBADF;
   const std::size_t at = info.find("\nPid:\t");
-  if (at == std::string::npos) return info.empty() && errno == EMFILE;  // no descriptor is left to check with
+  if (at == std::string::npos) return false;
   const long pid = std::strtol(info.c_str() + at + 6, nullptr, 10);
   return pid == id_.pid || pid == -1;  // -1: it has ended
 }
 
 bool Process::ended() {
+  const CancelDeferred deferred;  // callers are in the middle of a copy
   const std::lock_guard lock(mutex_);
   if (fd_ >= 0 && !holds_descriptor()) {
     fd_ = -1;

@@ -15,6 +15,8 @@ namespace copse::engine {
 namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr unsigned kNoExecSeal =
+    8;  // MFD_NOEXEC_SEAL: Linux before 6.3 does not know it, and some systems (vm.memfd_noexec) demand it
 
 }  // namespace
 
@@ -45,7 +47,12 @@ void forget_pages(std::span<std::byte> part) {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + part.size()) / page * page;
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_REMOVE);
+  if (first >= end) return;
+  void* const at = reinterpret_cast<void*>(first);
+  if (madvise(at, end - first, MADV_REMOVE) == 0 || errno != EINVAL) return;
+  munlock(at, end - first);  // the process has called mlockall
+  madvise(at, end - first, MADV_REMOVE);
+  mlock2(at, end - first, MLOCK_ONFAULT);
 }
 
 Descriptor make_shared_memory(const char* name, std::size_t bytes) {
@@ -54,7 +61,8 @@ Descriptor make_shared_memory(const char* name, std::size_t bytes) {
     errno = EFBIG;
     return Descriptor{};
   }
-  Descriptor memory(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Descriptor memory(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | kNoExecSeal));
+  if (!memory) memory = Descriptor(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
       fcntl(memory.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0)
     return Descriptor{};
