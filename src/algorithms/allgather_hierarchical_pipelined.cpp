@@ -19,7 +19,7 @@ plan::Plan allgather_hierarchical_pipelined(const Request& request) {
     if (other + 1 < request.ranks) result.push_back(request.block(other + 1, request.ranks - 1 - other));
     return result;
   };
-  const shape::SurveyedTree& down = request.machine_tree(shape::Form::flat, shape::Form::flat);
+  const shape::SurveyedTree& down = request.flat_levels_tree();
   const auto& children = down.children[static_cast<std::size_t>(rank)];
   builder.pack(all.count);
 

@@ -12,7 +12,7 @@ namespace copse::algorithms {
 plan::Plan allreduce_movement_avoiding(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  const plan::Operand result = builder.open(1, request.others(), plan::Builder::output(tile_of(request, request.rank)));
+  const plan::Operand result = builder.open(1, request.others(), plan::Builder::output(request.block(request.rank)));
   reduce_scatter_sockets(builder, request, plan::Space::output, result);
   give_tile(builder, request, result);
   return builder.finish();

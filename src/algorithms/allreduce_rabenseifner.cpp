@@ -12,9 +12,9 @@ plan::Plan allreduce_rabenseifner(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   Held held;
-  for (int rank = 0; rank < request.ranks; ++rank) held.push_back(tile_of(request, rank));
+  for (int rank = 0; rank < request.ranks; ++rank) held.push_back(request.block(rank));
   builder.loop();
-  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::output, Builder::output(tile_of(request, request.rank)));
+  reduce_scatter_tiles_halving(builder, request, 0, plan::Space::output, Builder::output(request.block(request.rank)));
   allgather_tiles_doubling(builder, request, 1, held);
   builder.reclaim(request.others());
   return builder.finish();

@@ -13,7 +13,7 @@ plan::Plan allreduce_ring(const Request& request) {
   using plan::Builder;
   Builder builder = request.builder();
   const std::vector<int> next{(request.rank + 1) % request.ranks};
-  const plan::Operand mine = Builder::output(tile_of(request, request.rank));
+  const plan::Operand mine = Builder::output(request.block(request.rank));
   builder.loop();
   if (request.ranks == 1) {
     builder.copy(mine, Builder::input());

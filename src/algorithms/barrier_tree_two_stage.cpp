@@ -9,7 +9,7 @@ namespace copse::algorithms {
 
 plan::Plan barrier_tree_two_stage(const Request& request) {
   plan::Builder builder = request.builder();
-  const shape::SurveyedTree& down = request.machine_tree(shape::Form::flat, shape::Form::flat);
+  const shape::SurveyedTree& down = request.two_stage_tree();
   meet(builder, request.machine_tree(shape::Form::k_nomial), down, request.rank);
   return builder.finish();
 }

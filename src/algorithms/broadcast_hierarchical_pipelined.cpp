@@ -12,7 +12,7 @@ namespace copse::algorithms {
 plan::Plan broadcast_hierarchical_pipelined(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  send_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 0, plan::Builder::input());
+  send_down(builder, request.flat_levels_tree(), request.rank, 0, plan::Builder::input());
   return builder.finish();
 }
 

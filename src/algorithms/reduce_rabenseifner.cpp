@@ -14,7 +14,7 @@ plan::Plan reduce_rabenseifner(const Request& request) {
   binomial.radix = 2;
   const shape::SurveyedTree& tree = binomial.ranks_tree(shape::Form::k_nomial);
   const bool is_root = request.rank == request.root;
-  const plan::Range tile = tile_of(request, request.rank);
+  const plan::Range tile = request.block(request.rank);
   builder.loop();
   plan::Operand mine = plan::Builder::output(tile);
   if (!is_root)

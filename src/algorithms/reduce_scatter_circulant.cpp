@@ -11,7 +11,7 @@ plan::Plan reduce_scatter_circulant(const Request& request) {
   builder.loop();
   reduce_scatter_in(
       builder, request, 0, [&](int rank) { return circulant_rounds(request.ranks, rank); }, From::own, plan::Space::slot,
-      plan::Builder::output(tile_of(request, request.rank)));
+      plan::Builder::output(request.block(request.rank)));
   builder.reclaim(request.others());
   return builder.finish();
 }

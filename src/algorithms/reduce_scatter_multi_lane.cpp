@@ -12,7 +12,7 @@ plan::Plan reduce_scatter_multi_lane(const Request& request) {
   builder.loop();
   reduce_scatter_in(
       builder, request, 0, [&](int rank) { return column_rounds(request, rank); }, From::zero, plan::Space::slot,
-      plan::Builder::output(tile_of(request, request.rank)));
+      plan::Builder::output(request.block(request.rank)));
   builder.reclaim(request.others());
   return builder.finish();
 }

@@ -11,7 +11,7 @@ plan::Plan reduce_scatter_tiled(const Request& request) {
   Builder builder = request.builder();
   builder.loop();
   const auto items = share_tiles(builder, request, 0, 0);
-  fold(builder, Builder::output(tile_of(request, request.rank)), items, 0);
+  fold(builder, Builder::output(request.block(request.rank)), items, 0);
   builder.reclaim_input(request.others());
   return builder.finish();
 }

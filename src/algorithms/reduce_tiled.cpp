@@ -14,7 +14,7 @@ plan::Plan reduce_tiled(const Request& request) {
   builder.keep_in_slots();
   const auto others = request.others();
   const std::vector<int> to{request.root};
-  const plan::Range mine = tile_of(request, request.rank);
+  const plan::Range mine = request.block(request.rank);
   const bool is_root = request.rank == request.root;
 
   builder.loop();
@@ -30,7 +30,7 @@ plan::Plan reduce_tiled(const Request& request) {
   if (is_root) {
     builder.lag(1);
     for (int other : others) {
-      const Operand home = Builder::output(tile_of(request, other));
+      const Operand home = Builder::output(request.block(other));
       builder.copy(home, builder.take(1, other, home, home));
     }
   } else {

@@ -116,9 +116,7 @@ plan::Builder Request::builder() const {
   return result;
 }
 
-plan::Range Request::block(int first, int count) const {
-  return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(ranks)};
-}
+plan::Range Request::block(int first, int count) const { return plan::chunks_from(first, count, ranks); }
 
 plan::Range Request::pair(int from, int to) const {
   const auto all = static_cast<std::uint32_t>(ranks);
@@ -133,9 +131,9 @@ shape::Tree over_machine(const Request& request, const shape::Hierarchy& hierarc
   return shape::make_tree(hierarchy, topology::Placement(static_cast<std::size_t>(request.ranks)), root);
 }
 
-shape::Hierarchy levels_of(shape::Form inside, shape::Form across, int radix) {
+shape::Hierarchy levels_of(shape::Form inside, int radix) {
   shape::Hierarchy hierarchy = shape::numacol({inside, radix});
-  for (auto& layer : hierarchy.layers) layer.across = {across, radix};
+  for (auto& layer : hierarchy.layers) layer.across = {shape::Form::k_nomial, radix};
   return hierarchy;
 }
 
@@ -153,14 +151,29 @@ const shape::SurveyedTree& Request::prop_tree() const {
   });
 }
 
-const shape::SurveyedTree& Request::machine_tree(shape::Form inside, shape::Form across) const {
-  return shared->tree({"machine", {static_cast<int>(inside), static_cast<int>(across), radix, root}},
-                      [&] { return shape::SurveyedTree(over_machine(*this, levels_of(inside, across, radix), root)); });
+const shape::SurveyedTree& Request::machine_tree(shape::Form inside) const {
+  return shared->tree({"machine", {static_cast<int>(inside), radix, root}},
+                      [&] { return shape::SurveyedTree(over_machine(*this, levels_of(inside, radix), root)); });
+}
+
+const shape::SurveyedTree& Request::flat_levels_tree() const {
+  return shared->tree({"flat levels", {root}}, [&] {
+    shape::Hierarchy hierarchy = shape::numacol({shape::Form::flat});
+    for (auto& layer : hierarchy.layers) layer.across = {shape::Form::flat};
+    return shape::SurveyedTree(over_machine(*this, hierarchy, root));
+  });
+}
+
+const shape::SurveyedTree& Request::two_stage_tree() const {
+  return shared->tree({"two stages", {root}}, [&] {
+    const shape::Arrangement flat{shape::Form::flat};
+    return shape::SurveyedTree(over_machine(*this, {{{topology::Level::node, flat}, {topology::Level::numa, flat}}, flat}, root));
+  });
 }
 
 const shape::SurveyedTree& Request::node_chain_tree(shape::Form inside) const {
   return shared->tree({"chain of nodes", {static_cast<int>(inside), radix, root}}, [&] {
-    shape::Hierarchy hierarchy = levels_of(inside, shape::Form::k_nomial, radix);
+    shape::Hierarchy hierarchy = levels_of(inside, radix);
     for (auto& layer : hierarchy.layers)
       if (layer.level == topology::Level::node) layer.across = {shape::Form::chain, radix};
     return shape::SurveyedTree(over_machine(*this, hierarchy, root));
@@ -169,7 +182,7 @@ const shape::SurveyedTree& Request::node_chain_tree(shape::Form inside) const {
 
 const shape::SurveyedTree& Request::fixed_tree() const {
   return shared->tree({"fixed", {radix, root}}, [&] {
-    shape::Tree tree = over_machine(*this, levels_of(shape::Form::k_nomial, shape::Form::k_nomial, radix), 0);
+    shape::Tree tree = over_machine(*this, levels_of(shape::Form::k_nomial, radix), 0);
     if (root != 0) {
       const auto top = static_cast<std::size_t>(root);
       auto& siblings = tree.children[static_cast<std::size_t>(tree.parent[top])];

@@ -41,9 +41,13 @@ struct Request {
   // Trees are shared, and stay as long as `shared` does.
   [[nodiscard]] const shape::SurveyedTree& ranks_tree(shape::Form form) const;  // over the ranks in order, with root `root`
   [[nodiscard]] const shape::SurveyedTree& prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
-  // Returns a tree over the machine's levels (NUMACol 3). `across` joins the leaders, and `inside` the ranks of a NUMA
-  // region.
-  [[nodiscard]] const shape::SurveyedTree& machine_tree(shape::Form inside, shape::Form across = shape::Form::k_nomial) const;
+  // Returns a tree over the machine's levels (NUMACol 3), k-nomial between leaders. `inside` joins the ranks of a NUMA region.
+  [[nodiscard]] const shape::SurveyedTree& machine_tree(shape::Form inside) const;
+  // Returns the same with flat trees everywhere. On a machine of one level it has two levels (KNEM V).
+  [[nodiscard]] const shape::SurveyedTree& flat_levels_tree() const;
+  // Returns a flat tree over one rank of each node, below which are flat trees over one rank of each NUMA region, and below these
+  // the ranks of the regions (the two stages of HMPI 2.2).
+  [[nodiscard]] const shape::SurveyedTree& two_stage_tree() const;
   // Returns the same with a chain over nodes.
   [[nodiscard]] const shape::SurveyedTree& node_chain_tree(shape::Form inside) const;
   // Returns one hierarchical tree for every root (NUMACol 3, persistent fixed trees). It is the tree to rank 0. If the root
@@ -52,8 +56,8 @@ struct Request {
   [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
   [[nodiscard]] std::vector<Graph::Giver> givers() const;  // returns who gives to this rank by the graph, the next one first
 
-  // Ranges in a message made of blocks: the blocks of `count` ranks from `first` on, wrapping around at the last rank, and
-  // the block that goes from one rank to another.
+  // Ranges in a message made of blocks, or in a fragment made of one tile for each rank (HMPI 2.4): those of `count` ranks from
+  // `first` on, wrapping around at the last rank. pair() is the block that goes from one rank to another.
   [[nodiscard]] plan::Range block(int first, int count = 1) const;
   [[nodiscard]] plan::Range pair(int from, int to) const;
 };
@@ -84,7 +88,7 @@ enum Carriers : std::uint16_t {
 // radix.
 struct Footprint {
   std::uint32_t pack = 1;  // Plan::pack: blocks that a line or slot must hold
-  bool slots = false;      // Plan::slots: a fragment must fit in a slot
+  bool slots = false;  // Plan::slots: a fragment must fit in a slot
 };
 
 // Thrown for a plan that the language cannot express, for instance because there are too many ranks. It says why, and what to
@@ -97,11 +101,11 @@ struct Algorithm {
   Collective collective;
   std::string_view name;
   plan::Plan (*build)(const Request&);
-  std::uint16_t carriers;      // set of Carriers and their flags
-  bool keeps_order;            // right for a non-commutative operator, on every placement and for every root
-  bool fragments;              // more than one fragment allowed (line never)
-  std::string_view source;     // paper and section
-  std::string_view summary;    // one sentence for people
+  std::uint16_t carriers;  // set of Carriers and their flags
+  bool keeps_order;  // right for a non-commutative operator, on every placement and for every root
+  bool fragments;  // more than one fragment allowed (line never)
+  std::string_view source;  // paper and section
+  std::string_view summary;  // one sentence for people
 
   // Throws Unbuildable, for all ranks or for none.
   [[nodiscard]] plan::Plan plan(Request request) const;

@@ -11,7 +11,7 @@ namespace copse::algorithms {
 plan::Plan scatter_two_stage(const Request& request) {
   plan::Builder builder = request.builder();
   builder.loop();
-  scatter_down(builder, request.machine_tree(shape::Form::flat, shape::Form::flat), request.rank, 0);
+  scatter_down(builder, request.two_stage_tree(), request.rank, 0);
   return builder.finish();
 }
 

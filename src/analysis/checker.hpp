@@ -9,20 +9,22 @@
 //               within a call and across calls. The caller counts, too: it writes the input before the call, reads the
 //               output when the call returns, and then overwrites both.
 //
-// One run is a proof for all schedules. Each wait names one rank and a bound on a word that only grows (the word of a line, a
-// progress, the number of messages in a first-in-first-out channel). Once it may pass, it may always pass, and what a rank
-// does next never depends on which of several events came first. So every schedule executes the same steps (Kahn, 1974). If
-// this one gets stuck, all get stuck at the same steps; if it finishes, all finish.
+// One run is a proof for all schedules. Each wait names one rank and a bound on a word that only grows (a progress, the number of
+// messages in a first-in-first-out channel), or the ticket and portion in the word of a line. That word may take a later ticket,
+// which ends no wait for the earlier one. So no post of a later ticket may come before such a wait, and one without an order
+// against it is a race. Then once a wait may pass, it may always pass, and what a rank does next never depends on which of several
+// events came first. So every schedule executes the same steps (Kahn, 1974). If this one gets stuck, all get stuck at the same
+// steps; if it finishes, all finish.
 //
 // The edges of happens-before do not depend on the schedule either. An await is ordered after the post of exactly its ticket,
 // a wait for progress after the first `done` that reaches the bound, and the k-th receive after the k-th send. So the set of
 // unordered pairs is the same in every schedule. If it is empty, every read sees the one write that is last before it in that
 // order, and computes the same value.
 //
-// Where the real engine may order less or more, the checker assumes the weaker. An await may pass on a later post, but is
-// ordered only after its own. A drain blocks until the message was received (rendezvous, the worst case for deadlock), but
-// gives no order (the message may have been buffered, the worst case for races). The content of a line or slot from an
-// earlier ticket conflicts as a whole, since the calls may differ in size.
+// Where the real engine may order less or more, the checker assumes the weaker. An await may pass on a later portion of its
+// ticket, but is ordered only after its own. A drain blocks until the message was received (rendezvous, the worst case for
+// deadlock), but gives no order (the message may have been buffered, the worst case for races). The content of a line or slot from
+// an earlier ticket conflicts as a whole, since the calls may differ in size.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +36,12 @@
 namespace copse::analysis {
 
 enum class Fault : std::uint8_t {
-  illegal,    // a step that is not allowed: bounds, another rank's line, memory on another node
+  illegal,  // a step that is not allowed: bounds, another rank's line, memory on another node
   unwritten,  // read before anything was written
-  stale,      // read of a line, slot or scratch that holds another fragment or call
-  mismatch,   // parts of a message that are not the same part
-  wrong,      // a wrong result
-  race,       // two accesses without an order
+  stale,  // read of a line, slot or scratch that holds another fragment or call
+  mismatch,  // parts of a message that are not the same part
+  wrong,  // a wrong result
+  race,  // two accesses without an order
   deadlock,
   wire,  // a message that does not match, or is not drained
 };
@@ -60,9 +62,9 @@ using WaitUse = std::vector<std::vector<std::uint8_t>>;  // [rank][step]: 1 pass
 
 struct Verdict {
   std::vector<Finding> findings;
-  std::uint64_t steps = 0;     // executed, all ranks and calls
+  std::uint64_t steps = 0;  // executed, all ranks and calls
   std::uint64_t accesses = 0;  // to atoms
-  std::int32_t depth = 0;      // number of signals on the longest chain that ranks waited for
+  std::int32_t depth = 0;  // number of signals on the longest chain that ranks waited for
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 

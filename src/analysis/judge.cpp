@@ -50,7 +50,8 @@ Verdict Judge::run() {
 
 void Judge::enters(const Moment& now) {
   const ScriptedCall& call = job(now.call);
-  if (!algorithms::traits_of(call.collective).moves_data) {
+  const bool fences = now.call + 1 < calls_.size() && job(now.call + 1).fenced_in;
+  if (fences || !algorithms::traits_of(call.collective).moves_data) {
     auto& entries = calls_[now.call].entries;
     entries.resize(at(script_.ranks()));
     entries[at(now.rank)] = clocks_.now(now.rank);
@@ -198,8 +199,12 @@ void Judge::note(const Moment& now, bool news) {
 void Judge::awaits(const Moment& now, Ticket ticket, bool published) {
   const int peer = now.step->peer, area = now.step->area;
   ++report_.verdict.accesses;
-  if (const auto other = order_.read(now.rank, posts_.lines.of(peer, area, ticket).word))
+  Lines::Line& line = posts_.lines.of(peer, area, ticket);
+  if (const auto other = order_.read(now.rank, line.word)) {
     find_race(now, "line " + std::to_string(peer) + "." + std::to_string(area), false, *other);
+  } else if (line.posted != ticket) {  // in every schedule: otherwise the two would race
+    find(Fault::deadlock, now, "that line holds ticket " + std::to_string(line.posted) + " by then, and not this one");
+  }
   if (area != plan::kPublishArea || ticket < script_.act(now.call).first) return;
   if (published) {
     posts_.addresses.take(now.rank, peer, now.call);
@@ -232,11 +237,6 @@ void Judge::goes_back(const Moment& now, Ticket value) {
 }
 
 // ---- Data ------------------------------------------------------------------------------------------------
-
-// Tells whether the rank of this plan has a value that may ride.
-static bool gives_ride(const plan::Plan& plan) {
-  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
-}
 
 Atoms Judge::locate(const Moment& now, const Operand& operand) {
   static_assert(Space::peer_input < Space::peer_output && Space::peer_output < Space::peer_scratch &&
@@ -372,7 +372,7 @@ bool Judge::take(const Moment& now, Sent& sent) {
 
 void Judge::expects(const Moment& now, std::size_t expected) {
   if (expected >= expected_.size()) expected_.resize(expected + 1);
-  expected_[expected] = {now, clocks_.signal(now.rank)};
+  expected_[expected] = {now, clocks_.signal(now.rank), 0};
 }
 
 // The wire wrote the place at some time after the message was expected and sent. If the place is renewed, all of it goes.
@@ -408,6 +408,9 @@ void Judge::receives(const Moment& now, std::size_t expected, std::size_t number
   const Atoms dst = locate(now, step.dst);
   if (dst.memory == nullptr) return;
   if (dst.part != message.part) return find(Fault::wire, now, "receives another part of the message than " + text());
+  const bool is_whole = ++expected_[expected].parts == 1 && !step.more;  // the wire delivers it to its place, and not to a buffer
+  if (is_whole && place.begun.step->dst.space == Space::none)
+    return find(Fault::wire, now, "comes to its place, which '" + text_of(place.begun) + "' does not name");
   if (place.begun.step->dst.space != Space::none) {
     if (place.begun.step->dst != step.dst)
       return find(Fault::wire, now, "comes to another place than '" + text_of(place.begun) + "' says");
@@ -443,7 +446,7 @@ void Judge::delegates(const Moment& now, std::size_t number) {
   if (number >= delegated_.size()) delegated_.resize(number + 1);
   Delegated& mine = delegated_[number];
   if (!take(now, mine.given)) mine.given.data = false;
-  mine.result = {now, clocks_.signal(now.rank)};
+  mine.result = {now, clocks_.signal(now.rank), 0};
 }
 
 void Judge::disagrees(const Moment& now, const Moment& first) {

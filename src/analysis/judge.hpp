@@ -116,6 +116,7 @@ class Judge : public Quiet {
   struct Expected {  // from when on the wire may write
     Moment begun;
     Signal signal;
+    int parts = 0;  // with data, that have come
   };
   struct Delegated {
     Sent given;
@@ -123,7 +124,7 @@ class Judge : public Quiet {
   };
   struct CallState {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
-    std::vector<Epoch> entries;         // for a barrier
+    std::vector<Epoch> entries;         // for a barrier, or what stands in its place
     std::vector<Epoch> returns;         // if a barrier comes behind
     int entered = 0, returned = 0;      // ranks
   };

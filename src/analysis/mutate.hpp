@@ -84,7 +84,7 @@ struct MutationTally {
   MutationTally& operator+=(const MutationTally& other);
 };
 
-// Checks all mutants of all ranks of the variant, which must itself be right in every case.
+// Checks all mutants of all ranks of the variant. Throws std::logic_error if the variant itself is not right in every case.
 [[nodiscard]] MutationTally challenge(const Variant& variant);
 
 }  // namespace copse::analysis

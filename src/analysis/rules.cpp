@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "plan/rings.hpp"
+
 namespace copse::analysis {
 namespace {
 
@@ -21,6 +23,7 @@ struct Rules {
   const plan::Section* section = nullptr;
   std::set<int> published = {};  // whose publications the rank has awaited so far
   const plan::Step* step = nullptr;
+  std::map<int, std::uint32_t> blocks_of_scratches = {};  // by rank
 
   const ScriptedCall& job() const { return subject.calls[static_cast<std::size_t>(call)]; }
 
@@ -83,8 +86,24 @@ struct Rules {
     if (operand.space == Space::peer_input && !job().has_input_buffer(operand.rank)) illegal("that rank has no input");
     if (operand.space != Space::peer_scratch) return;
     if (!plan.whole_scratch) illegal("a peer's scratch that does not hold whole messages");
-    if (operand.area >= (*job().plans)[static_cast<std::size_t>(operand.rank)].scratches)
-      illegal("scratch beyond those of that rank");
+    const plan::Plan& owner = (*job().plans)[static_cast<std::size_t>(operand.rank)];
+    if (operand.area >= owner.scratches) illegal("scratch beyond those of that rank");
+    if (plan.contents.blocks == 0 || operand.range.of == 0) return;
+    const auto [room, fresh] = blocks_of_scratches.try_emplace(operand.rank, 0);
+    if (fresh) room->second = most_blocks(owner);
+    if (blocks_of_scratch(operand) > room->second) illegal("more blocks than any scratch of that rank holds");
+  }
+
+  // The engine gives scratches room for the blocks that their owner's own steps name.
+  static std::uint32_t blocks_of_scratch(const Operand& operand) {
+    return (operand.range.first + operand.range.of - operand.origin) % operand.range.of + operand.range.count;
+  }
+  static std::uint32_t most_blocks(const plan::Plan& owner) {
+    std::uint32_t most = 0;
+    for (const plan::Step& step : owner.steps)
+      for (const Operand* each : {&step.dst, &step.dst2, &step.a, &step.b})
+        if (each->space == Space::scratch && each->range.of > 0) most = std::max(most, blocks_of_scratch(*each));
+    return most;
   }
 
   void operand(const Operand& operand, bool written) {
@@ -141,7 +160,7 @@ struct Rules {
     if (!is_rank(step->whose)) return illegal("a condition on the value of no rank: " + std::to_string(step->whose));
     if (step->whose != rank && !published.contains(step->whose))
       illegal("whether the value of rank " + std::to_string(step->whose) + " rides is not known before its publication");
-    if (!lets_ride((*job().plans)[static_cast<std::size_t>(step->whose)]))
+    if (!gives_ride((*job().plans)[static_cast<std::size_t>(step->whose)]))
       illegal("a condition on rank " + std::to_string(step->whose) + ", which gives nothing that may ride");
   }
 
@@ -149,14 +168,9 @@ struct Rules {
     for (int giver = 0; giver < subject.ranks; ++giver) {
       if (giver != rank && !published.contains(giver))
         illegal("whether all ride is not known before the publication of rank " + std::to_string(giver));
-      if (!lets_ride((*job().plans)[static_cast<std::size_t>(giver)]))
+      if (!gives_ride((*job().plans)[static_cast<std::size_t>(giver)]))
         illegal("a condition on all ranks, but rank " + std::to_string(giver) + " gives nothing that may ride");
     }
-  }
-
-  // Tells whether the plan's rank may choose to ride.
-  static bool lets_ride(const plan::Plan& plan) {
-    return std::any_of(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return step.dst.space == Space::ride; });
   }
 
   void one_step() {
@@ -207,6 +221,8 @@ struct Rules {
   void whole() {
     if (plan.rank != rank || plan.ranks != subject.ranks) illegal("made for another rank or number of ranks");
     if (plan.one_fragment && job().fragments > 1) illegal("works with one fragment only");
+    if (plan.areas > plan::kAreas) illegal("more areas than the " + std::to_string(plan::kAreas) + " there are");
+    if (plan.whole_scratch && plan.scratch_depth > 1) illegal("scratches that hold whole messages lie in no ring");
     const plan::Plan& first = job().plans->front();
     if (plan.pack != first.pack || plan.slots != first.slots || plan.one_fragment != first.one_fragment ||
         plan.whole_scratch != first.whole_scratch || plan.together != first.together)
@@ -214,6 +230,7 @@ struct Rules {
     for (const plan::Section& each : plan.sections) {
       section = &each;
       if (!each.loop && each.max_lag > 0) illegal("a once-section has no lag");
+      if (each.max_lag >= plan::kLeastDepth) illegal("lag " + std::to_string(each.max_lag) + " needs deeper rings than there are");
       if (each.max_lag >= std::min(subject.slot_depth, subject.line_depth))
         illegal("lag " + std::to_string(each.max_lag) + " needs deeper rings of lines and slots");
       std::uint8_t lag = 0;

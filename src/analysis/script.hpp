@@ -103,6 +103,11 @@ struct Cursor {
   int iteration = 0;
 };
 
+// Tells whether the rank of this plan has a value that may ride.
+[[nodiscard]] inline bool gives_ride(const plan::Plan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(),
+                     [](const plan::Step& step) { return step.dst.space == plan::Space::ride; });
+}
 [[nodiscard]] inline Ride ride_of(const std::vector<Ride>& rides, int rank) {
   return rides.empty() ? Ride::stays : rides[at(rank)];
 }

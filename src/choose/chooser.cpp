@@ -65,15 +65,17 @@ algorithms::Footprint footprint_of(const Situation& situation, const Decision& d
 
 // Returns the size up to which values ride. A value rides as long as rules.def would not have its blocks read or written where
 // they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
-// packed ride together.
-std::size_t longest_ride(const Situation& situation, Collective collective, std::uint32_t pack) {
+// packed ride together. An algorithm that only knows slots does not reach the other values: for these another one begins anew.
+std::size_t longest_ride(const Situation& situation, const Decision& decision) {
+  Needs needs;
+  needs.untold = decision.carrier != Carrier::slot;
   std::size_t bytes = 0;
   while (bytes < kLargestSlot) {
-    const Decision next = by_rule(situation, collective, bytes + 1, {});
+    const Decision next = by_rule(situation, decision.algorithm->collective, bytes + 1, needs);
     if (next.carrier == Carrier::get || next.carrier == Carrier::put) break;
     bytes = std::min(next.to, kLargestSlot);
   }
-  return bytes * pack;
+  return bytes * decision.footprint.pack;
 }
 
 // Returns the size up to which blocks ride for certain. A rank's blocks may ride together, with a table of their ends.
@@ -91,8 +93,7 @@ bool settle(Decision& decision, const Situation& situation, std::size_t bytes, N
   decision.footprint = footprint_of(situation, decision);
   const std::size_t least = needs.wide ? kLargestSlot / static_cast<std::size_t>(situation.ranks) + 1 : 1;  // of an element
   if (decision.footprint.slots && decision.footprint.pack > 1 && decision.footprint.pack * least > kLargestSlot) return false;
-  if (decision.algorithm->rides())
-    decision.ride_bytes = longest_ride(situation, decision.algorithm->collective, decision.footprint.pack);
+  if (decision.algorithm->rides()) decision.ride_bytes = longest_ride(situation, decision);
   if (decision.footprint.slots && decision.algorithm->rides()) return narrows(decision, {0, longest_of_all(decision)}, bytes);
   if (carrier == Carrier::line) return narrows(decision, {0, plan::kLinePayloadBytes / decision.footprint.pack}, bytes);
   return carrier == Carrier::slot || situation.addressable;
@@ -347,7 +348,7 @@ plan::Rings rings_for(bool oversubscribed, int ranks) {
   if (oversubscribed) return {512, {{{256, 1024}, {64, 8192}, {16, kLargestSlot}}}};
   // A slot is filled fastest once the reader's second cache has dropped it, so the rings of few ranks come round only
   // after 2 MiB.
-  const auto large = std::max(8U, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
+  const auto large = std::max(std::uint32_t{plan::kLeastDepth}, std::bit_floor(64U / static_cast<std::uint32_t>(ranks)));
   return {64, {{{32, 1024}, {16, 8192}, {large, kLargestSlot}}}};
 }
 
@@ -388,7 +389,7 @@ std::optional<Decision> without_sizes(const Settings& settings, const Situation&
       if (row.carries(carrier)) decision.carrier = carrier;
     if (decision.carrier != Carrier::slot && !situation.anywhere) continue;
     decision.footprint = footprint_of(situation, decision);
-    decision.ride_bytes = longest_ride(situation, collective, decision.footprint.pack);
+    decision.ride_bytes = longest_ride(situation, decision);
     return decision;
   }
   return std::nullopt;

@@ -81,8 +81,14 @@ float cost_by_slots(const CopyCosts& costs, Collective collective) {
 
 // Costs are measured once, but they change when the host moves its processors. Copse follows such a change in how it
 // writes slots (engine/slot_stores.hpp), but not in the choice of the kernel's copy. So the kernel must be clearly
-// cheaper than slots.
+// cheaper than slots. A giver that alone knows a block's size needs no such margin: no slots are in use that it would give up, and
+// the block is in its slot as a whole before anybody reads it.
 constexpr float kClearlyCheaper = 0.75F;
+
+bool is_kernel_cheap(const CopyCosts& costs, Collective collective, Needs needs) {
+  if (needs.untold) return costs.kernel <= costs.write + costs.read;
+  return costs.kernel <= kClearlyCheaper * cost_by_slots(costs, collective);
+}
 
 }  // namespace
 
@@ -94,7 +100,7 @@ const char* name_of(Fact fact) {
 }
 
 Facts facts_of(const Situation& situation, Collective collective, Needs needs) {
-  const bool cheap = situation.costs.kernel <= kClearlyCheaper * cost_by_slots(situation.costs, collective);
+  const bool cheap = is_kernel_cheap(situation.costs, collective, needs);
   unsigned facts = 0;
   const auto add = [&](bool so, Fact fact) { facts |= so ? unsigned{fact} : 0U; };
   add(situation.nodes > 1, kNodes);

@@ -35,6 +35,7 @@ struct Needs {
   bool strict = false;  // Algorithm::strict: an operator that does not commute, pairs of different sizes
   bool wide = false;    // elements so large that a slot cannot hold one for each rank
   bool alien = false;   // an operator that the MPI cannot apply for Copse (engine::Combine::delegable)
+  bool untold = false;  // only its giver knows a block's size: the block rides, or is reached where it lies
 };
 
 // What a rule may ask about a call besides its size and the number of ranks. A set of these bits.
@@ -45,7 +46,7 @@ enum Fact : Facts {
   kTurns = 1 << 2,    // There are more ranks than processors, so that ranks take turns.
   kDirect = 1 << 3,   // Loads and stores could reach most buffers.
   kLoads = 1 << 4,    // Loads and stores reach most buffers, and are allowed to.
-  kKernel = 1 << 5,   // Only the kernel's copy reaches buffers, and it is clearly cheaper than slots.
+  kKernel = 1 << 5,   // Only the kernel's copy reaches buffers, and it is clearly cheaper than slots (Needs::untold: no dearer).
   kStrict = 1 << 6,   // Needs::strict
   kWide = 1 << 7,     // Needs::wide
   kReach = 1 << 8,    // Buffers can be reached, by loads and stores or by the kernel.

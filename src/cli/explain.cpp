@@ -25,7 +25,7 @@ namespace {
 using algorithms::Collective;
 
 constexpr const char* kHelp =
-    "usage: copse-native explain COLLECTIVE [BYTES[K|M]] [options]\n"
+    "usage: copse explain COLLECTIVE [BYTES[K|M]] [options]\n"
     "Shows what would run for a message, or for blocks, of that many bytes; without a size, for all sizes. The\n"
     "variables COPSE_ALGORITHM, COPSE_FRAGMENT and COPSE_TUNING apply. For one size, it also says what that would cost on\n"
     "a machine, what the three cheapest other ways would (copse price lists all), and whether helpers\n"

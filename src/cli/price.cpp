@@ -20,7 +20,7 @@ using algorithms::Collective;
 constexpr int kHelpedRanks = 512;  // the paper's
 
 constexpr const char* kHelp =
-    "usage: copse-native price COLLECTIVE BYTES[K|M] [options]\n"
+    "usage: copse price COLLECTIVE BYTES[K|M] [options]\n"
     "Prices every algorithm and carrier that could run a message, or blocks, of that many bytes.\n"
     "  --machine M        a recorded machine (default ig; --machines lists them), or a file: machine.json\n"
     "  -n, --ranks N      default: one for each core of each node\n"

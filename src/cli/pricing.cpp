@@ -56,7 +56,10 @@ price::Price Pricer::price(const PricedCall& call, const choose::Decision& way, 
   price::Question question;
   question.variant = variant;
   question.bytes = call.bytes;
-  question.fragment_bytes = choose::cut(rings.slots, way, call.bytes, 1).fragment_count;
+  const choose::Cut cut = choose::cut(rings.slots, way, call.bytes, 1);
+  question.fragment_bytes = cut.fragment_count;
+  question.line_depth = static_cast<int>(rings.line_depth);
+  if (cut.slot_class >= 0) question.slot_depth = static_cast<int>(rings.slots[static_cast<std::size_t>(cut.slot_class)].depth);
   question.cold = call.cold;
   question.calls = call.calls;
   question.most = call.most;

@@ -31,7 +31,7 @@ constexpr int kMostScaled = 65536;  // the most ranks of --scale by default
 constexpr std::uint64_t kChallenged = 8, kAllChallenged = 64;  // combinations whose plans are mutated
 
 constexpr const char* kHelp =
-    "usage: copse-native verify [options]\n"
+    "usage: copse verify [options]\n"
     "  --collective X   only this collective, for example broadcast\n"
     "  --algorithm Y    only this algorithm\n"
     "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
@@ -249,8 +249,14 @@ analysis::MutationTally challenge_all(const std::vector<const Algorithm*>& rows,
                                                             std::vector<analysis::MutationTally>(options.ranks.size()));
   run(each_with_ranks(rows, options.ranks, options.threads, [&](std::size_t row, std::size_t ranks) {
     analysis::MutationTally& tally = tallies[row][ranks];
-    for (const auto& variant : analysis::variants(*rows[row], options.ranks[ranks], combinations))
-      tally += analysis::challenge(variant);
+    for (const auto& variant : analysis::variants(*rows[row], options.ranks[ranks], combinations)) {
+      try {
+        tally += analysis::challenge(variant);
+      } catch (const std::logic_error& broken) {  // the variant itself is not right
+        ++tally.excused[static_cast<int>(analysis::Excuse::none)];
+        tally.survivors.push_back({variant.name(), broken.what(), analysis::Excuse::none});
+      }
+    }
     return tally.excused[static_cast<int>(analysis::Excuse::none)] == 0;
   }));
   analysis::MutationTally total;

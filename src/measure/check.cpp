@@ -75,9 +75,12 @@ double predicted(const Trial& trial, const price::Parameters& machine) {
   variant.ranks = trial.cell.ranks;
   variant.places = std::make_shared<topology::Placement>(topology::place_block(machine.machine, 1, trial.cell.ranks));
   variant.plans = analysis::build_plans(variant);
+  const plan::Rings rings = choose::rings_for(trial.cell.turns, trial.cell.ranks);
+  const choose::Cut& cut = trial.run.cut;
   question.bytes = trial.cell.bytes;
-  question.element_bytes = element_bytes(trial.cell.collective);
-  question.fragment_bytes = trial.run.cut.fragment_count * question.element_bytes;
+  question.fragment_bytes = cut.fragment_count * element_bytes(trial.cell.collective);
+  question.line_depth = static_cast<int>(rings.line_depth);
+  if (cut.slot_class >= 0) question.slot_depth = static_cast<int>(rings.slots[static_cast<std::size_t>(cut.slot_class)].depth);
   question.reach = trial.cell.processes ? price::Reach::kernel : price::Reach::loads;
   question.calls = kCalls;
   question.unchanged = true;

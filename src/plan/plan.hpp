@@ -81,6 +81,10 @@ struct Range {
   std::uint32_t of = 1;
   friend bool operator==(const Range&, const Range&) = default;
 };
+// Returns `count` chunks from chunk `first` on. The chunks stand in a ring, so `first` may be as low as -of.
+[[nodiscard]] inline Range chunks_from(int first, int count, int of) {
+  return {static_cast<std::uint32_t>((first + of) % of), static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(of)};
+}
 
 enum class Space : std::uint8_t {
   none,

@@ -24,6 +24,9 @@ using SlotClasses = std::array<SlotClass, kSlotClasses>;
   return -1;
 }
 
+// No ring that a call uses has fewer places. So a loop may lag by less than this.
+inline constexpr int kLeastDepth = 8;
+
 struct Rings {
   std::uint32_t line_depth = 64;  // power of two
   SlotClasses slots{{{128, 1024}, {32, 8192}, {8, 65536}}};

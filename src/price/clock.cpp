@@ -26,9 +26,11 @@ Clock::Clock(const Question& question, const Parameters& machine)
   }
   processors_.cores.resize(numbers.size());
   processors_.shared = numbers.size() < ranks_.size();
-  departures_.free.resize(at(nodes));
+  wire_.free.resize(at(nodes));
   history_.returned.resize(at(question.calls));
   history_.ending.resize(at(question.calls), -1);
+  // How long several calls may take is known when the first one is over (returns).
+  if (question.calls == 1 || processors_.shared) bound_.ns = question.most * question.calls;
 }
 
 void Clock::spend(const Moment& now, double ns, Part part, Level level) {
@@ -36,12 +38,13 @@ void Clock::spend(const Moment& now, double ns, Part part, Level level) {
   if (ns <= 0 && now.step != nullptr) return;
   note(now, rank.time, rank.time + ns, rank.last, part, level);
   rank.time += ns;
+  if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
 }
 
 void Clock::note(const Moment& now, double from, double to, std::int32_t before, Part part, Level level) {
   history_.events.push_back({now.step, from, to, now.rank, before, static_cast<std::int32_t>(now.call), part, level});
   ranks_[at(now.rank)].last = static_cast<std::int32_t>(history_.events.size()) - 1;
-  is_too_long_ = is_too_long_ || to > question_.most;
+  bound_.exceeded = bound_.exceeded || to > bound_.ns;
 }
 
 // Where several ranks have one processor, only one of them runs at a time.
@@ -68,12 +71,14 @@ void Clock::hears(const Moment& now, const Mark& mark) {
   if (mark.event < 0 || mark.rank == now.rank) return;
   // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
   const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
-  const double begin = fetched ? std::max(rank.time, mark.time) : mark.time;
+  const Wire::Since since = mark.arrival < 0 ? Wire::Since{mark.time, mark.event} : wire_.arrivals[at(mark.arrival)];
+  const double given = since.time;
+  const double begin = fetched ? std::max(rank.time, given) : given;
   const Nearness& nearness = movements_.between(mark.rank, now.rank);
   double flight = mark.by_wire ? 0 : nearness.flag_ns;
   if (fetched) {
     // The lines of a ring follow one another in memory. So those of a peer that stays ahead are fetched as a stream is.
-    const bool early = mark.time + flight <= rank.time;
+    const bool early = given + flight <= rank.time;
     Listening& peer = rank.streams[mark.rank];
     const bool again = now.ticket > peer.ticket;
     peer = {now.ticket, early && (again || peer.early), early && (again ? peer.early : peer.streams)};
@@ -82,7 +87,7 @@ void Clock::hears(const Moment& now, const Mark& mark) {
   const double arrival = begin + flight;
   if (arrival <= rank.arrival) return;
   rank.arrival = arrival;
-  rank.giver = mark.event;
+  rank.giver = since.event;
   rank.by_wire = mark.by_wire;
 }
 
@@ -97,7 +102,9 @@ void Clock::acts(const Moment& now) {
     rank.time = rank.arrival;
   }
   take_turn(now);
-  if (now.step != nullptr) spend(now, machine_.steps.step_ns + machine_.steps.wait_ns * rank.heard, Part::steps, Level::core);
+  const bool goes_on = now.step != nullptr && now.step->kind == plan::Kind::send && now.step->more;  // the last part sends all
+  if (now.step != nullptr && !goes_on)
+    spend(now, machine_.steps.step_ns + machine_.steps.wait_ns * rank.heard, Part::steps, Level::core);
   if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
 }
 
@@ -109,9 +116,12 @@ void Clock::enters(const Moment& now) {
 void Clock::returns(const Moment& now) {
   const Rank& rank = ranks_[at(now.rank)];
   if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
-  if (rank.time < history_.returned[now.call]) return;
-  history_.returned[now.call] = rank.time;
-  history_.ending[now.call] = rank.last;
+  if (rank.time >= history_.returned[now.call]) {
+    history_.returned[now.call] = rank.time;
+    history_.ending[now.call] = rank.last;
+  }
+  if (now.call > 0 || question_.calls == 1 || processors_.shared || ++bound_.out_of_first < ranks_.size()) return;
+  bound_.ns = history_.returned.front() + question_.most * (question_.calls - 1);
 }
 
 void Clock::moves(const Moment& now) {
@@ -136,26 +146,71 @@ const Network& Clock::network() const {
   throw std::invalid_argument(machine_.name + ": the machine's file does not say what its network costs (\"network\")");
 }
 
+namespace {
+
+// Tells whether what `b` names lies right behind what `a` names.
+bool follows(const plan::Operand& a, const plan::Operand& b) {
+  const auto place = [](const plan::Operand& operand) {
+    return (operand.range.first + operand.range.of - operand.origin) % operand.range.of;
+  };
+  return a.space == b.space && a.area == b.area && a.rank == b.rank && a.range.of == b.range.of && a.range.of > 0 &&
+         place(a) + a.range.count == place(b);
+}
+
+}  // namespace
+
+// The parts of a message go as one message with the last of them. They are packed, unless they lie one behind the other.
 bool Clock::sends(const Moment& now, std::size_t) {
   const Network& network = this->network();
+  const plan::Step& step = *now.step;
+  Wire::Unfinished& message = wire_.unfinished[{now.rank, step.peer, step.area}];
+  if (step.a.space != plan::Space::none) {
+    message.bytes += movements_.bytes(now, step.a);
+    message.loose = message.loose || (message.last.space != plan::Space::none && !follows(message.last, step.a));
+    message.last = step.a;
+  }
+  if (step.more && message.arrival < 0) {
+    message.arrival = static_cast<std::int32_t>(wire_.arrivals.size());
+    wire_.arrivals.push_back({kTooLong, -1});
+  }
+  if (step.more) return true;
+  if (message.loose) spend(now, message.bytes / machine_.own.one, Part::copies, Level::core);
   spend(now, network.overhead_ns, Part::wire, Level::node);
-  const Rank& rank = ranks_[at(now.rank)];
-  double& free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
-  const double bytes = now.step->a.space == plan::Space::none ? 0 : movements_.bytes(now, now.step->a);
-  departures_.sent = std::max(rank.time, free) + bytes / network.rate;
-  free = std::max(departures_.sent, std::max(rank.time, free) + network.gap_ns);
+  const double time = ranks_[at(now.rank)].time;
+  double& free = wire_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
+  wire_.sent = std::max(time, free) + message.bytes / network.rate;
+  free = std::max(wire_.sent, std::max(time, free) + network.gap_ns);
+  if (message.arrival >= 0) wire_.arrivals[at(message.arrival)] = {wire_.sent + network.latency_ns, ranks_[at(now.rank)].last};
   return true;
 }
 
-void Clock::receives(const Moment& now, std::size_t, std::size_t, const Moment&, const Mark&) {
-  spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
+void Clock::receives(const Moment& now, std::size_t, std::size_t message, const Moment&, const Mark& mark) {
+  const plan::Step& step = *now.step;
+  const bool is_part = mark.arrival >= 0 && step.dst.space != plan::Space::none;
+  if (is_part) spend(now, movements_.bytes(now, step.dst) / machine_.own.one, Part::copies, Level::core);
+  if (!step.more) spend(now, machine_.network->overhead_ns, Part::wire, Level::node);
+  if (wire_.taken.size() <= message) wire_.taken.resize(message + 1);
+  wire_.taken[message] = {ranks_[at(now.rank)].time, ranks_[at(now.rank)].last};
 }
+
+// Waits, although no signal says so, until something has happened at another rank.
+void Clock::wait_until(const Moment& now, const Wire::Since& since) {
+  Rank& rank = ranks_[at(now.rank)];
+  if (since.time <= rank.time) return;
+  note(now, since.time, since.time, since.event, Part::wire, Level::node);
+  rank.time = since.time;
+}
+
+// The walk goes on when the receiver has taken the message, as under rendezvous.
+void Clock::drains(const Moment& now, std::size_t message, const Moment&) { wait_until(now, wire_.taken[message]); }
 
 // A collective of the wire's own is priced as a good MPI makes it: short ones in rounds of whole messages, long ones by halves and
 // back (Thakur et al. 2005). The members' links are busy with it, each from when its rank has come.
-void Clock::delegates(const Moment& now, std::size_t) {
+void Clock::delegates(const Moment& now, std::size_t number) {
   const Network& network = this->network();
   spend(now, network.overhead_ns, Part::wire, Level::node);
+  if (wire_.delegated.size() <= number) wire_.delegated.resize(number + 1);
+  wire_.delegated[number] = {ranks_[at(now.rank)].time, ranks_[at(now.rank)].last};
   const plan::Step& step = *now.step;
   const plan::Operand& moved = step.a.space != plan::Space::none ? step.a : step.dst;
   const double bytes = moved.space == plan::Space::none ? 0 : movements_.bytes(now, moved);
@@ -168,16 +223,27 @@ void Clock::delegates(const Moment& now, std::size_t) {
   const double whole = rounds * bytes * (1 / network.rate + per_byte);
   const double halved = rounds * round_ns + share * bytes * (2 / network.rate + per_byte);
   const double busy = std::min(whole, halved);
-  double& free = departures_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
+  double& free = wire_.free[at((*question_.variant.places)[at(now.rank)].at(Level::node))];
   free = std::max(ranks_[at(now.rank)].time, free) + busy;
-  departures_.sent = free + rounds * round_ns - network.latency_ns;  // gives() adds one latency
+  wire_.sent = free + rounds * round_ns - network.latency_ns;  // gives() adds one latency
+}
+
+// The walk goes on when all members have come, also those from which this rank gets nothing.
+void Clock::collects(const Moment& now, const analysis::Member&, std::span<const analysis::Member> members) {
+  for (const analysis::Member& member : members) wait_until(now, wire_.delegated[member.number]);
 }
 
 Clock::Mark Clock::gives(const Moment& now) {
   Rank& rank = ranks_[at(now.rank)];
   if (rank.last < 0) spend(now, 0, Part::steps, Level::core);
-  const bool by_wire = now.step->kind == plan::Kind::send || now.step->kind == plan::Kind::delegate;
-  return {by_wire ? departures_.sent + machine_.network->latency_ns : rank.time, now.rank, rank.last, by_wire};
+  const plan::Step& step = *now.step;
+  const bool by_wire = step.kind == plan::Kind::send || step.kind == plan::Kind::delegate;
+  Mark mark{by_wire ? wire_.sent + machine_.network->latency_ns : rank.time, now.rank, rank.last, by_wire, -1};
+  if (step.kind != plan::Kind::send) return mark;
+  const auto message = wire_.unfinished.find({now.rank, step.peer, step.area});
+  mark.arrival = message->second.arrival;
+  if (!step.more) wire_.unfinished.erase(message);
+  return mark;
 }
 
 bool Clock::pauses(const Moment& now) { return ranks_[at(now.rank)].moving; }
@@ -198,7 +264,7 @@ bool Clock::idles() {
     Rank& rank = ranks_[at(number)];
     Event& event = history_.events[at(rank.last)];
     event.to = rank.time = end;
-    is_too_long_ = is_too_long_ || end > question_.most;
+    bound_.exceeded = bound_.exceeded || end > bound_.ns;
     rank.moving = false;
     kernel_copies_ -= event.part == Part::kernel ? 1 : 0;
     walk_->wake(number);
@@ -249,8 +315,12 @@ Price price(const Question& question, const Parameters& machine) {
                              : (question.bytes + question.fragment_bytes - 1) / question.fragment_bytes;
   analysis::ScriptedCall call = analysis::call_of(question.variant, static_cast<int>(fragments), false);
   if (question.variant.plans->front().together) call.rides.assign(at(question.variant.ranks), analysis::Ride::slot);
-  const analysis::Case subject{
-      question.variant.ranks, question.variant.nodes, 64, 8, std::vector(at(question.calls), call), nullptr};
+  const analysis::Case subject{question.variant.ranks,
+                               question.variant.nodes,
+                               question.line_depth,
+                               question.slot_depth,
+                               std::vector(at(question.calls), call),
+                               nullptr};
   const analysis::Script script(subject);
   Clock clock(question, machine);
   analysis::Walk walk(script, clock);

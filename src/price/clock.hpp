@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -82,6 +83,7 @@ class Clock : public analysis::Quiet {
     std::int32_t rank = 0;
     std::int32_t event = -1;
     bool by_wire = false;
+    std::int32_t arrival = -1;  // of a message of several parts: the number of its arrival, which is known when all are given
   };
 
   Clock(const Question& question, const Parameters& machine);
@@ -89,7 +91,7 @@ class Clock : public analysis::Quiet {
   [[nodiscard]] Price result() const;
 
   // Tells whether the calls take longer than anybody wants to know.
-  [[nodiscard]] bool enough() const { return is_too_long_; }
+  [[nodiscard]] bool enough() const { return bound_.exceeded; }
 
   // These are the events of the walk (walk.hpp).
   void begins(const analysis::Moment& now);
@@ -100,7 +102,9 @@ class Clock : public analysis::Quiet {
   bool sends(const analysis::Moment& now, std::size_t message);
   void receives(const analysis::Moment& now, std::size_t expected, std::size_t message, const analysis::Moment& sent,
                 const Mark& mark);
+  void drains(const analysis::Moment& now, std::size_t message, const analysis::Moment& sent);
   void delegates(const analysis::Moment& now, std::size_t number);
+  void collects(const analysis::Moment& now, const analysis::Member& mine, std::span<const analysis::Member> members);
   void returns(const analysis::Moment& now);
   Mark gives(const analysis::Moment& now);
   bool pauses(const analysis::Moment& now);
@@ -143,10 +147,32 @@ class Clock : public analysis::Quiet {
     std::vector<Core> cores;
     bool shared = false;
   };
-  // What goes out of the nodes: when each node's network takes the next message, and when the one leaves that is being sent.
-  struct Departures {
-    std::vector<double> free;
-    double sent = 0;
+  // What goes from node to node.
+  struct Wire {
+    // A point of time, and the event that leads to it.
+    struct Since {
+      double time = 0;
+      std::int32_t event = -1;
+    };
+    // What was given so far of a message that goes on.
+    struct Unfinished {
+      double bytes = 0;
+      std::int32_t arrival = -1;
+      bool loose = false;  // the parts do not lie one behind the other
+      plan::Operand last{};
+    };
+    std::vector<double> free;  // by node: when its network takes the next message
+    double sent = 0;           // when the message leaves that is being sent
+    std::map<std::tuple<std::int32_t, std::int32_t, std::uint16_t>, Unfinished> unfinished;  // by sender, receiver and area
+    std::vector<Since> arrivals;   // of messages of several parts
+    std::vector<Since> taken;      // by message: when its receiver had it
+    std::vector<Since> delegated;  // by number: when the rank had come
+  };
+  // How long the calls may take.
+  struct Bound {
+    double ns = kTooLong;
+    std::size_t out_of_first = 0;  // ranks that have returned from the first call
+    bool exceeded = false;
   };
   // All events, and for each call when the last rank returned, and in which event.
   struct History {
@@ -158,6 +184,7 @@ class Clock : public analysis::Quiet {
   void spend(const analysis::Moment& now, double ns, Part part, topology::Level level);
   void note(const analysis::Moment& now, double from, double to, std::int32_t before, Part part, topology::Level level);
   void take_turn(const analysis::Moment& now);
+  void wait_until(const analysis::Moment& now, const Wire::Since& since);
   [[nodiscard]] const Network& network() const;  // throws if the machine has none
 
   const Question& question_;
@@ -167,11 +194,11 @@ class Clock : public analysis::Quiet {
   analysis::Walk<Clock>* walk_ = nullptr;
   std::vector<Rank> ranks_;
   Processors processors_;
-  Departures departures_;
+  Wire wire_;
   History history_;
   std::priority_queue<Start> starts_;
   int kernel_copies_ = 0;
-  bool is_too_long_ = false;
+  Bound bound_;
 };
 
 }  // namespace copse::price

@@ -2,13 +2,14 @@
 #include "price/flows.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
+#include <stdexcept>
 
 namespace copse::price {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1e-9;  // of a time, as a fraction
 constexpr double kNothing = 1e-6;  // bytes; flows that end at one time differ by rounding
 
 }  // namespace
@@ -43,7 +44,7 @@ int Flows::end_next() {
 }
 
 void Flows::go_to(double now) {
-  assert(now >= now_);
+  if (now < now_ * (1 - kRounding)) throw std::logic_error("the walk goes back in time");
   if (now <= now_) return;
   if (!shared_) share();
   for (Flow& flow : active_) {

@@ -22,7 +22,7 @@ struct Question {
   analysis::Variant variant;  // with its plans. Its places are those of the machine's processors.
   std::size_t bytes = 0;  // of the message, or of each block
   std::size_t fragment_bytes = 0;  // of the fragments into which it is cut; 0: one
-  std::size_t element_bytes = 1;  // fragments hold whole elements
+  int line_depth = 64, slot_depth = 8;  // of the rings of lines and slots that the call uses
   Reach reach = Reach::loads;
   bool cold = false;  // inputs and outputs are in no cache
   // Nobody writes the inputs between the calls. Then a peer's input is in the reader's own caches from the second call on, if it
@@ -30,7 +30,7 @@ struct Question {
   bool unchanged = false;
   int calls = 1;  // so many calls, back to back; the price is that of one after the first
   std::string operation = "sum", type = "double";
-  double most = kTooLong;  // ns: the walk ends as soon as the calls take longer, and the price is then kTooLong
+  double most = kTooLong;  // ns: the walk ends as soon as the price is known to be higher, and it is then kTooLong
 };
 
 // What time is spent on.

@@ -34,7 +34,7 @@ std::string text_of(Modes modes) {
 class Row : public RowTest {};
 
 std::vector<const algorithms::Algorithm*> rows_that_move_data() {
-  std::vector<const algorithms::Algorithm*> result = rows();
+  std::vector<const algorithms::Algorithm*> result = rows(algorithms::all());
   std::erase_if(result, [](const auto* row) { return !algorithms::traits_of(row->collective).moves_data; });
   return result;
 }

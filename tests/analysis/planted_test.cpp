@@ -233,6 +233,33 @@ TEST(Planted, LineReusedTooSoonEvenWithoutData) {
   EXPECT_NE(text(verdict).find("race: rank"), std::string::npos) << text(verdict);
 }
 
+// Rank 1 learns from line 0.1 that rank 0 has gone on, and only then waits for what has long stood on line 0.0.
+TEST(Planted, WaitForALineThatHasGoneOn) {
+  Plans plans;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder(rank, 2, Carrier::slot, {});
+    const std::vector<std::int32_t> zero{0}, one{1};
+    if (rank == 0) {
+      builder.await_signal(2, 1);
+      builder.loop();
+      builder.signal(0, one);
+      builder.lag(1);
+      builder.signal(1, one);
+    } else {
+      builder.signal(2, zero);
+      builder.loop();
+      builder.await_signal(1, 0);
+      builder.lag(1);
+      builder.await_signal(0, 0);
+    }
+    plans.push_back(builder.finish());
+  }
+  const Setting setting{Collective::barrier, 5, 4};
+  erase(plans[0], index_of(plans[0], Kind::acquire));
+  expect_sound(plans, {Collective::barrier, 1, 4});
+  expect_found(plans, setting, Fault::deadlock, {"await 0.0", "that line holds ticket"});
+}
+
 // Rank 0 gives its message to rank 1 in two halves, one after the other.
 Plans halves_plans() {
   Plans plans;
@@ -390,6 +417,10 @@ TEST(Planted, UnmatchedMessage) {
   plans = broadcast_plans(2, Carrier::slot, nodes);
   plans[0].steps[index_of(plans[0], Kind::send)].a = {};
   expect_found(plans, setting, Fault::wire, {"only one of the two has data, or goes on"});
+
+  plans = broadcast_plans(2, Carrier::slot, nodes);
+  plans[1].steps[index_of(plans[1], Kind::expect)].dst = {};
+  expect_found(plans, setting, Fault::wire, {"rank 1", "does not name"});
 
   // Two parts form one message.
   const auto in_parts = [&] {
@@ -613,6 +644,16 @@ TEST(Rules, WhatNoPlanMayContain) {
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a = {Space::output, 0, -1, {}}; }, {Collective::reduce},
                  "this rank has no output");
   expect_illegal([&](Plans& plans) { plans[1].sections[0].max_lag = 2; }, {}, "deeper rings");
+  Setting deep;
+  deep.depth = 20;
+  expect_illegal([&](Plans& plans) { plans[1].sections[0].max_lag = 8; }, deep, "deeper rings than there are");
+  expect_illegal([&](Plans& plans) { plans[1].areas = 17; }, {}, "more areas than");
+  expect_illegal(
+      [&](Plans& plans) {
+        for (Plan& plan : plans) plan.whole_scratch = true;
+        plans[1].scratch_depth = 2;
+      },
+      {}, "lie in no ring");
   const Setting split{Collective::broadcast, 1, 4, false, {0, 0, 1}};
   expect_illegal([&](Plans& plans) { copy_of(plans, 1).a.rank = 2; }, split, "on another node");
 }

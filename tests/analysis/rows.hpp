@@ -18,7 +18,7 @@ inline std::string label(const testing::TestParamInfo<const algorithms::Algorith
   return std::string(name_of(info.param->collective)).append("_").append(info.param->name);
 }
 
-inline std::vector<const algorithms::Algorithm*> rows(std::span<const algorithms::Algorithm> among = algorithms::all()) {
+inline std::vector<const algorithms::Algorithm*> rows(std::span<const algorithms::Algorithm> among = algorithms::every()) {
   std::vector<const algorithms::Algorithm*> result;
   for (const auto& row : among) result.push_back(&row);
   return result;

@@ -25,7 +25,7 @@ void expect_proved(const algorithms::Algorithm& row, int ranks) {
 
 TEST_P(FullRow, IsProvedOnAsMuchAsVerifyAll) {
   for (const int ranks : full_ranks())
-    if (!HasFailure()) expect_proved(*GetParam(), ranks);
+    if (ranks >= GetParam()->least_ranks() && !HasFailure()) expect_proved(*GetParam(), ranks);
 }
 
 TEST_P(FullRow, MutantsAreCaughtOrExplained) {

@@ -64,6 +64,10 @@ TEST(Chooser, MessagesOfUnknownSizesTravelWithASignalWhereTheKernelIsDear) {
   situation.addressable = situation.anywhere = true;
   situation.costs = kDearSlots;
   EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 16 * 1024);
+  situation.costs = {1, 1, 1.9F};  // both copies together are slower than the kernel's
+  EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 16 * 1024);
+  EXPECT_EQ(decide(Collective::gather, situation.costs, 2).carrier,
+            Carrier::slot);  // all know the size: one writes while one reads
   situation.costs = kDearKernel;
   EXPECT_EQ(choose::without_sizes({}, situation, Collective::gather)->ride_bytes, 64 * 1024);
   EXPECT_EQ(choose::without_sizes({}, situation, Collective::scatter)->ride_bytes, 2 * 64 * 1024);

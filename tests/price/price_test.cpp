@@ -64,6 +64,35 @@ TEST(Price, EveryAlgorithmHasOne) {
   }
 }
 
+// A rank that drains or collects has waited for ranks of other nodes. What it does next begins behind that.
+TEST(Price, TimeGoesForwardBetweenNodes) {
+  const Parameters machine = parameters_of("westmere");
+  for (const algorithms::Algorithm& row : algorithms::all()) {
+    if (!row.carries(Carrier::slot)) continue;
+    for (const int nodes : {2, 3}) {
+      Question question = question_of(machine, row.collective, row.name, Carrier::slot, 256 * 1024, 6, nodes);
+      if (row.fragments) question.fragment_bytes = 64 * 1024;
+      question.calls = 2;
+      const Price found = price(question, machine);
+      EXPECT_TRUE(std::isfinite(found.ns) && found.ns > 0) << question.variant.name() << ": " << found.ns;
+      for (std::size_t i = 1; i < found.path.size(); ++i)
+        ASSERT_NEAR(found.path[i].from, found.path[i - 1].to, 1e-6 * found.path[i].to) << question.variant.name() << ", " << i;
+    }
+  }
+}
+
+// The parts of a message go as one: what their number adds is packing.
+TEST(Price, PartsOfAMessageAreOneMessage) {
+  Parameters machine = parameters_of("westmere");
+  const auto price_with = [&](double overhead) {
+    machine.network->overhead_ns = overhead;
+    return price(question_of(machine, Collective::alltoall, "hierarchical", Carrier::slot, 64, 16, 2), machine).ns;
+  };
+  const double difference = price_with(1e6) - price_with(0);
+  EXPECT_LT(difference, 4e6) << "one message each way between the leaders, each with an overhead on both sides";
+  EXPECT_GT(difference, 1e6);
+}
+
 TEST(Price, SaysWhatTheMachineLacks) {
   Parameters machine = parameters_of("epyc");
   machine.network.reset();

@@ -1,7 +1,8 @@
 // Blocks that go up and down trees, and blocks that ranks copy one after the other.
 #include <algorithm>
+#include <utility>
 
-#include "algorithms/patterns/patterns.hpp"
+#include "algorithms/patterns/exchange.hpp"
 
 namespace copse::algorithms {
 
@@ -17,7 +18,9 @@ class Branches {
 
   [[nodiscard]] bool is_leaf(int top) const { return extent(top).size == 1; }
   // Returns all blocks from the first to the last of a branch, with those of other branches between them.
-  [[nodiscard]] plan::Range span(int top) const { return blocks(extent(top).low, extent(top).high); }
+  [[nodiscard]] plan::Range span(int top) const {
+    return plan::chunks_from(extent(top).low, extent(top).high - extent(top).low + 1, tree_.size());
+  }
   // Returns the blocks of a branch as runs of neighbours, but not the block of rank `without`.
   [[nodiscard]] std::vector<plan::Range> runs(int top, int without = shape::kNoParent) const {
     std::vector<int> ranks{top};
@@ -26,24 +29,11 @@ class Branches {
       ranks.insert(ranks.end(), children.begin(), children.end());
     }
     std::erase(ranks, without);
-    std::sort(ranks.begin(), ranks.end());
-    std::vector<plan::Range> result;
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (i > 0 && ranks[i] == ranks[i - 1] + 1) {
-        ++result.back().count;
-      } else {
-        result.push_back(blocks(ranks[i], ranks[i]));
-      }
-    }
-    return result;
+    return runs_of(std::move(ranks), tree_.size());
   }
 
  private:
   [[nodiscard]] const shape::RankSpan& extent(int top) const { return tree_.extents[static_cast<std::size_t>(top)]; }
-  [[nodiscard]] plan::Range blocks(int first, int last) const {
-    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first + 1),
-            static_cast<std::uint32_t>(tree_.size())};
-  }
 
   const shape::SurveyedTree& tree_;
 };
@@ -66,7 +56,7 @@ void gather_up(Builder& builder, const shape::SurveyedTree& tree, int rank, int 
     if (up.front() == tree.root) return Builder::output(blocks);
     return Operand{plan::Space::scratch, 0, -1, blocks, branches.span(up.front()).first};
   };
-  const plan::Range mine{static_cast<std::uint32_t>(rank), 1, static_cast<std::uint32_t>(tree.size())};
+  const plan::Range mine = plan::chunks_from(rank, 1, tree.size());
   if (children.empty() && !is_root) {
     builder.give_to(area, up.front(), Builder::input(mine), there(mine));
     return builder.reclaim(up);
@@ -256,6 +246,15 @@ void go_round(Builder& builder, const Request& request) {
     if (local) builder.signal(0, std::vector{other});
     builder.portion(0);
   }
+}
+
+void share_blocks(Builder& builder, const Request& request, int area) {
+  const auto others = request.others();
+  const bool pairs = traits_of(request.collective).input == plan::Extent::row;
+  std::vector<plan::Range> parts;
+  for (int other : others) parts.push_back(pairs ? request.pair(request.rank, other) : request.block(other));
+  builder.share_input(area, others, parts);
+  builder.reclaim_input(others);
 }
 
 }  // namespace copse::algorithms

@@ -69,9 +69,6 @@ void go_round(plan::Builder& builder, const Request& request);
 // Inside a loop: shares this rank's input, so that every other rank can take its block by take_part().
 void share_blocks(plan::Builder& builder, const Request& request, int area);
 
-// Returns tile `rank` of one tile for each rank (HMPI 2.4).
-[[nodiscard]] plan::Range tile_of(const Request& request, int rank);
-
 // Inside a loop: every rank shares its input with all others, tile by tile. Returns every rank's part of this rank's tile, in
 // rank order, for a fold that starts with the part of rank `first`. That part has a scratch of its own, because it waits for
 // the second part, which may also come over the wire.
