@@ -2,12 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "communicator/bootstrap.hpp"
 #include "engine/signal/wait.hpp"
 #include "progress.hpp"
+#include "settings.hpp"
 
 namespace copse::mpi {
 
@@ -16,6 +22,19 @@ inline bool revoked(MPI_Comm comm) {
   int answer = 0;
   if (real().Comm_is_revoked != nullptr) real().Comm_is_revoked(comm, &answer);
   return answer != 0;
+}
+
+// Tells whether the launcher says that all ranks of the world sit on this node, so that no message of Copse's ever leaves it.
+inline bool world_is_here() {
+  static const bool here = [] {
+    const auto told = [](const char* name) { return std::string_view(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
+    if (settings().nodes > 1) return false;
+    for (const auto& [local, all] :
+         {std::pair{"MPI_LOCALNRANKS", "PMI_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"}})
+      if (!told(local).empty() && told(local) == told(all)) return true;
+    return told("SLURM_STEP_NUM_NODES") == "1";
+  }();
+  return here;
 }
 
 class MpiBootstrap final : public communicator::Bootstrap {
@@ -31,8 +50,23 @@ class MpiBootstrap final : public communicator::Bootstrap {
     const int count = static_cast<int>(bytes);
     const Raw byte = raw_of(MPI_BYTE), comm = raw_of(comm_);
     MPI_Request request = MPI_REQUEST_NULL;  // nonblocking, so that this rank's other calls make progress
-    if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
-    return all_live_ ? wait_among_the_living(request) : wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    if (!all_live_) {
+      if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
+      return wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    }
+    // If the wait is given up, the MPI may still write what late ranks send. So it gets memory that stays.
+    const std::size_t in_all = bytes * static_cast<std::size_t>(ranks_);
+    std::unique_ptr<std::byte[]> kept(
+        new std::byte[bytes + in_all]);  // a rank without memory ends the program: the others are in it
+    std::memcpy(kept.get(), mine, bytes);
+    std::byte* const gathered = kept.get() + bytes;
+    if (real().Iallgather(kept.get(), count, byte, gathered, count, byte, comm, &request) != MPI_SUCCESS) return false;
+    if (!wait_among_the_living(request)) {
+      static_cast<void>(kept.release());
+      return false;
+    }
+    std::memcpy(all, gathered, in_all);
+    return true;
   }
   bool errors_are_fatal() const override {
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -41,6 +75,7 @@ class MpiBootstrap final : public communicator::Bootstrap {
     if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
     return false;
   }
+  bool may_wait_in_mpi() const override { return world_is_here() || progress()->any_thread_may_send(); }
   void settle(std::function<void()>, std::function<bool()> all_live) override { all_live_ = std::move(all_live); }
 
  private:

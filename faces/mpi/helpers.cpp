@@ -38,7 +38,12 @@ struct Helpers {
 };
 auto& helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
 std::atomic<bool> are_gone{false};   // this rank knows that one of them will not come any more
-auto& lifelines = *new std::vector<int>;  // of the helpers that this process has started
+// Of the helpers that this process has started. The program may have closed one by its number, and opened a file under it.
+struct Lifeline {
+  int fd;
+  engine::FileId pipe;
+};
+auto& lifelines = *new std::vector<Lifeline>;
 
 // Returns the program that helps, which lies beside this library or in the build's folder of programs. Empty: there is none.
 std::string program() {
@@ -87,7 +92,8 @@ std::string start_one(const std::string& path, int processor, DeskName& desk_nam
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return path + " serve failed";
-  lifelines.push_back(ours.release());
+  const engine::FileId pipe = engine::file_id(ours.get());
+  lifelines.push_back({ours.release(), pipe});
   return {};
 }
 
@@ -196,7 +202,8 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
 }
 
 void dismiss_helpers() {
-  for (const int lifeline : lifelines) close(lifeline);
+  for (const auto& [fd, pipe] : lifelines)
+    if (engine::file_id(fd) == pipe) close(fd);
   lifelines.clear();
   helpers.count = 0;
 }

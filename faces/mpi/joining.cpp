@@ -19,6 +19,7 @@
 #include "devices.hpp"
 #include "helpers.hpp"
 #include "hidden.hpp"
+#include "leaders.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 #include "wire.hpp"
@@ -37,13 +38,14 @@ constexpr const char* kNotMet = "started before any blocking collective call on 
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)
 
-// A hidden communicator costs the MPI a context id. An MPI may have only 2048 of these, and most belong to the program.
-constexpr int kHiddenMax = 128;
+// A hidden communicator costs the MPI a context id, and so does one of leaders. An MPI may have only 2048 of these, and most
+// belong to the program.
+constexpr int kHiddenMax = 128, kLeadersMax = 128;
 
 // The first thing that each rank sends to the others. Its size is the same in every build of Copse.
 struct FirstWord {
   std::uint64_t build, willing, host, driver;
-  std::int64_t hidden;
+  std::int32_t hidden, leaders;
   communicator::KinWord kin;
 };
 static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able to tell one another so");
@@ -105,6 +107,7 @@ bool found(CommState& state) {
                        communicator::host_of(settings(), state.rank, state.ranks),
                        driver_loaded() ? 1u : 0u,
                        Hidden::live(),
+                       Leaders::live(),
                        offer.word()};
   std::vector<FirstWord> all(static_cast<std::size_t>(state.ranks));
   if (!bootstrap->allgather(&mine, all.data(), sizeof mine)) {
@@ -112,7 +115,7 @@ bool found(CommState& state) {
     return false;
   }
   bool one_host = true;
-  std::int64_t hidden = 0;
+  std::int32_t hidden = 0, leaders = 0;
   std::vector<communicator::KinWord> offers;
   for (const FirstWord& word : all) {
     const std::string who = "rank " + std::to_string(&word - all.data());
@@ -121,6 +124,7 @@ bool found(CommState& state) {
     if (!state.why_not.empty()) return false;
     one_host = one_host && word.host == all.front().host;
     hidden = std::max(hidden, word.hidden);
+    leaders = std::max(leaders, word.leaders);
     state.devices = state.devices || word.driver != 0;
     offers.push_back(word.kin);
   }
@@ -140,7 +144,7 @@ bool found(CommState& state) {
   if (!one_host) {
     Stream stream = open_stream(state.comm, *bootstrap, hidden < kHiddenMax, state.why_not);
     if (stream.hidden == nullptr) return false;
-    wire = std::make_unique<MpiWire>(std::move(stream), state.comm);
+    wire = std::make_unique<MpiWire>(std::move(stream), leaders < kLeadersMax ? state.comm : MPI_COMM_NULL);
   }
   state.copse = communicator::Communicator::create(std::move(bootstrap), std::move(wire), settings(), state.why_not, progress());
   connect();

@@ -2,6 +2,7 @@
 #include "leaders.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "datatypes.hpp"
 #include "progress.hpp"
@@ -12,6 +13,8 @@ namespace {
 using engine::LeadersCall;
 using engine::Wired;
 using plan::Delegation;
+
+std::atomic<int> live_ones{0};
 
 Raw op_of(copse_op op) {
   switch (op) {
@@ -26,13 +29,17 @@ Raw op_of(copse_op op) {
 }  // namespace
 
 Leaders::Leaders(MPI_Comm comm, int rank, std::span<const int> leaders) : leaders_(leaders.begin(), leaders.end()) {
+  live_ones.fetch_add(1);
   const bool leads = std::binary_search(leaders_.begin(), leaders_.end(), rank);
   const int made = helped([&] { return real().Comm_split_(comm, leads ? 0 : MPI_UNDEFINED, rank, &comm_); });
   ready_ = made == MPI_SUCCESS && (comm_ != MPI_COMM_NULL) == leads;
   if (comm_ != MPI_COMM_NULL) real().Comm_set_errhandler_(comm_, MPI_ERRORS_RETURN);
 }
 
+int Leaders::live() { return live_ones.load(); }
+
 Leaders::~Leaders() {
+  live_ones.fetch_sub(1);
   if (comm_ != MPI_COMM_NULL && !finishing()) real().Comm_free_(&comm_);
 }
 

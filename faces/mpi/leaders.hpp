@@ -20,6 +20,7 @@ class Leaders {
   Leaders& operator=(const Leaders&) = delete;
 
   [[nodiscard]] bool are_ready() const { return ready_; }
+  [[nodiscard]] static int live();  // how many there are in this process
   // As in engine::Wire.
   bool start(const engine::LeadersCall& what, int tag, std::uint64_t ticket);
   engine::Wired collect(int tag, std::uint64_t ticket);

@@ -5,9 +5,13 @@
 #include "communicator/network.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -106,7 +110,8 @@ class MpiNetwork final : public communicator::Network {
     } else {
       real().Query_thread_(&provided);
     }
-    serves_threads_ = provided >= MPI_THREAD_SERIALIZED;
+    // Calls of a program that has started the MPI itself do not wait for Copse's threads.
+    serves_threads_ = provided >= (initialized == 0 ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     if (mpi_.Comm_dup(MPI_COMM_WORLD, &comm_) != MPI_SUCCESS) return "MPI_Comm_dup failed";
     mpi_.Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     real().Comm_rank_(comm_, &rank_);
@@ -212,7 +217,11 @@ class MpiNetwork final : public communicator::Network {
            mpi_.Win_flush(process, window_) == MPI_SUCCESS;
   }
 
-  [[noreturn]] void abort(int status) override { abort_all(status); }
+  // A thread that is in the MPI gets a second to come out. It may wait for a process that has died.
+  [[noreturn]] void abort(int status) override {
+    for (int tries = 0; tries < 1000 && !in_mpi.try_lock(); ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    abort_all(status);
+  }
 
  private:
   template <class Move>
@@ -254,10 +263,25 @@ class MpiNetwork final : public communicator::Network {
     }
   }
 
-  // At the end of the process, whose status this is.
+  // Writes what the program has printed: the C library would do that too late. Another thread may sit in a read, with the lock of
+  // its stream.
+  static void flush() {
+    const auto done = std::make_shared<std::atomic<bool>>(false);
+    std::thread([done] {
+      std::fflush(nullptr);
+      done->store(true);
+    }).detach();
+    for (int i = 0; i < 1000 && !done->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  // At the end of the process, whose status this is. A forked child is no process of the MPI's.
   static void finalize(int status, void* self) {
     auto& network = *static_cast<MpiNetwork*>(self);
-    if (network.busy_) network.abort(status);
+    if (network.process_ != getpid()) return;
+    if (network.busy_) {
+      flush();
+      network.abort(status);
+    }
     int done = 0;
     if (network.mpi_.Finalized(&done) == MPI_SUCCESS && done == 0) network.mpi_.Finalize();
   }
@@ -267,6 +291,7 @@ class MpiNetwork final : public communicator::Network {
   MPI_Win window_ = MPI_WIN_NULL;
   int rank_ = 0, ranks_ = 1, tags_ = 0;
   bool serves_threads_ = false, busy_ = false;
+  pid_t process_ = getpid();
   std::jthread asking_;  // while memory is exposed
   std::vector<Access> started_;  // by ticket
   std::vector<std::uint64_t> free_;  // tickets
@@ -288,9 +313,9 @@ communicator::Network* make_network(int version, std::string& why_not) {
   }
   why_not = wrong_mpi();
   if (!why_not.empty()) return nullptr;
-  auto network = std::make_unique<MpiNetwork>();
+  auto* const network = new MpiNetwork;  // never destroyed: threads that end late may use it
   why_not = network->start();
-  return why_not.empty() ? network.release() : nullptr;  // never destroyed: threads that end late may use it
+  return why_not.empty() ? network : nullptr;
 }
 
 }  // namespace

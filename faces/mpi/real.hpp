@@ -21,7 +21,7 @@ namespace copse::mpi {
   X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_create_keyval) X(Type_get_attr) X(Type_set_attr)  \
   X(Op_commutative) X(Reduce_local) X(Type_create_hindexed) X(Type_get_envelope) X(Type_get_contents) X(Type_commit)     \
   X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
-  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init) X(Pack_size)                          \
+  X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init)                                       \
   X(Topo_test) X(Cartdim_get) X(Cart_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)                      \
   X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Graphdims_get)
 

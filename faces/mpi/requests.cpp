@@ -154,7 +154,7 @@ int MpiRequest::make_handle(MPI_Request* handle) {
   return result;
 }
 
-bool MpiRequest::Stream::take_lane(const char* name, std::string& why_not) {
+bool MpiRequest::Stream::take_lane(const char* name, bool refused, std::string& why_not) {
   if (without_lane) return false;
   // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
   // program must end.
@@ -165,11 +165,13 @@ bool MpiRequest::Stream::take_lane(const char* name, std::string& why_not) {
     state->strict_order = state->copse->all_say(asserts_strict_order(state->comm));
     if (!*state->strict_order) end_if_a_rank_has_ended();
   }
-  // The order that the program asserts is that among persistent calls. Other calls may stand elsewhere in it on each rank.
-  lane = state->strict_lane;
+  // The order that the program asserts is that among persistent calls. Other calls may stand elsewhere in it on each rank. A
+  // request that some rank has refused gets a lane of its own, in which all its calls are refused.
+  const bool shares = *state->strict_order && state->copse->all_say(!refused);
+  if (shares) lane = state->strict_lane;
   if (lane == nullptr) lane = state->copse->lane(why_not);
   if (lane == nullptr) end_if_a_rank_has_ended();
-  if (*state->strict_order) state->strict_lane = lane;
+  if (shares) state->strict_lane = lane;
   without_lane = lane == nullptr;
   return !without_lane;
 }
@@ -224,10 +226,15 @@ bool MpiRequest::is_under_way() const { return job_ && stream_.copse().poll(*job
 // Several threads may look at one request (MPI_Request_get_status). The one that ends it waits until no other looks.
 bool MpiRequest::is_seen_under_way() {
   if (!several_threads) return is_under_way();
-  lookers_.fetch_add(1);
-  const bool under_way = stage_.load() == Stage::pending && is_under_way();
-  lookers_.fetch_sub(1);
-  return under_way;
+  struct Look {  // is taken back even where the thread is cancelled
+    std::atomic<int>& lookers;
+    explicit Look(std::atomic<int>& all) : lookers(all) { lookers.fetch_add(1); }
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+    ~Look() { lookers.fetch_sub(1); }
+  };
+  const Look look(lookers_);
+  return stage_.load() == Stage::pending && is_under_way();
 }
 
 bool MpiRequest::settle() {

@@ -43,7 +43,7 @@ class MpiRequest final : public GivenAway {
   // For a persistent call, before open. Finds a stream for the call alone, unless the program asserts that all ranks
   // start persistent calls in the same order. Collective. If no stream is left, returns false on all ranks and gives
   // the reason.
-  bool take_lane(std::string& why_not) { return stream_.take_lane(name_, why_not); }
+  bool take_lane(bool refused, std::string& why_not) { return stream_.take_lane(name_, refused, why_not); }
   // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks
   // may.
   void refuse_lane();
@@ -94,7 +94,7 @@ class MpiRequest final : public GivenAway {
     bool served = false;                                 // helpers make the call
 
     [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
-    bool take_lane(const char* name, std::string& why_not);
+    bool take_lane(const char* name, bool refused, std::string& why_not);
   };
   // What the call does. It does nothing if `load` is empty.
   struct Work {

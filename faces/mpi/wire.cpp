@@ -71,6 +71,7 @@ std::unique_ptr<engine::Wire> MpiWire::lane(int number) {
 }
 
 bool MpiWire::gather_leaders(std::span<const int> leaders) {
+  if (program_ == MPI_COMM_NULL) return false;  // on all ranks
   int rank = 0;
   real().Comm_rank_(program_, &rank);
   leaders_ = std::make_unique<Leaders>(program_, rank, leaders);

@@ -49,7 +49,7 @@ class MessageWire : public engine::Wire {
 
 class MpiWire final : public MessageWire {
  public:
-  // `program` is the program's communicator, over whose ranks the stream goes.
+  // `program` is the program's communicator, over whose ranks the stream goes. Null: its leaders cannot have one of their own.
   MpiWire(Stream stream, MPI_Comm program)
       : MessageWire(stream.hidden->comm()), stream_(std::move(stream)), first_tag_(stream_.hidden->first_tag(stream_.number)),
         program_(program) {}

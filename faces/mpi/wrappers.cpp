@@ -41,7 +41,7 @@ int Site::pass_on_early(std::string_view why, std::size_t bytes) const {
 // Takes part in the call's lane, because other ranks take one.
 void Site::take_or_refuse_lane(bool refused) const {
   std::string no_lane;
-  if (request_->take_lane(no_lane) && refused) request_->refuse_lane();
+  if (request_->take_lane(refused, no_lane) && refused) request_->refuse_lane();
 }
 
 // The MPI does not check every argument of every call, and might make the call without the other ranks. So the call

@@ -97,7 +97,7 @@ class Site {
         return MPI_SUCCESS;
       return end_badly(outcome, error != MPI_SUCCESS ? error : error_behind);
     }
-    if (std::string why_not; persistent() && !request_->take_lane(why_not)) return pass_on(why_not);
+    if (std::string why_not; persistent() && !request_->take_lane(false, why_not)) return pass_on(why_not);
     const auto kept = work.kept();
     return MpiRequest::open(
         std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome& outcome) { return kept->store(outcome); },

@@ -85,6 +85,11 @@ std::optional<int> run_under_mpi(const Settings& settings, const Program& progra
   // Nodes that are pretended share memory, whatever the MPI does between others.
   if (const std::string_view lack = mpi->why_not_between_nodes(); !lack.empty() && places.on_several_nodes() && settings.nodes == 1)
     return mpi->rank() == 0 ? say("UPC threads on several nodes: " + std::string(lack)) : 1;
+  if (places.on_several_nodes() && settings.nodes == 1 && !mpi->serves_threads())
+    return mpi->rank() == 0
+               ? say("UPC threads on several nodes need an MPI that serves a thread of Copse's beside the program's; required: "
+                     "MPI_THREAD_SERIALIZED, or MPI_THREAD_MULTIPLE if the program itself has started the MPI")
+               : 1;
   const std::unique_ptr<Segment> segment = share_segment(*mpi, places, settings);
   if (!segment) return 1;
   const bool begun = mpi->begin(segment->network() == nullptr ? std::span<std::byte>() : segment->of_this_process());

@@ -32,6 +32,8 @@ class Bootstrap {
   // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was
   // refused.
   [[nodiscard]] virtual bool errors_are_fatal() const { return true; }
+  // Tells whether this rank may wait in the MPI's own collective. It may not if other calls need it meanwhile to pass messages on.
+  [[nodiscard]] virtual bool may_wait_in_mpi() const { return true; }
   // Returns the memory in which other ranks may reach this rank's buffers directly. It takes the place of the shared heap.
   // Null: there is none.
   [[nodiscard]] virtual const Region* region() const { return nullptr; }

@@ -102,7 +102,7 @@ void Communicator::State::agree() {
   const Outcome outcome = attempt([&] {
     routes.count_recent();
     mine = lessons.words(calls + 1);
-    mine[Learner::kOfCaller] = group->bootstrap->errors_are_fatal() ? 0 : 1;
+    mine[Learner::kOfCaller] = group->bootstrap->errors_are_fatal() && group->bootstrap->may_wait_in_mpi() ? 0 : 1;
     Route& route = routes.find(Collective::allreduce, {}, sizeof mine);
     routes.set_cut(call, route);
     const Outcome made = seat.executor->run(routes.program(route, 0), call);

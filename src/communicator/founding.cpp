@@ -81,7 +81,9 @@ engine::Costs costs_between(const engine::Segment& segment, const Census& census
   }
   const auto costs = engine::measure_costs(segment, static_cast<int>(mine), static_cast<int>(partner), kernel ? &peer : nullptr);
   const std::lock_guard lock(mutex);
-  return known[key] = costs.value_or(engine::Costs{});
+  engine::Costs& entry = known[key];  // of another thread's trial, if this one was in vain
+  if (costs) entry = *costs;
+  return entry;
 }
 
 // Returns the costs that all ranks go by: the stores that the majority found faster, and the median of each cost.
@@ -123,8 +125,10 @@ Agreed agree(const std::vector<Tried>& all, Reach& reach) {
     agreed.kernel = agreed.kernel && all[other].kernel != 0;
   }
   agreed.costs = common(found);
-  if (!agreed.heap)
+  if (!agreed.heap) {
     for (engine::Peer& peer : reach.peers) peer.heap_bytes = 0;
+    reach.heaps.clear();  // they take addresses that the program may need
+  }
   return agreed;
 }
 
@@ -214,10 +218,11 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   Tuning& tuning = kin.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = progress.cancellable();
-  // A shared heap has the program's buffers, or what it allocates in their stead. A region has only the windows.
-  const bool region_alone = !agreed.kernel && agreed.heap && !reach.threads;
-  tuning.heap_only = region_alone && !has_region;
-  kin.terms.windows_alone = region_alone && has_region;
+  // A shared heap has the program's buffers, or what a rank allocates in their stead. A region has only the windows, by which the
+  // choice goes, so all ranks must say the same of it.
+  const bool maps_alone = !agreed.kernel && agreed.heap;
+  tuning.heap_only = maps_alone && !reach.threads && !has_region;
+  kin.terms.windows_alone = maps_alone && !agreed.threads && has_region;
   if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
   const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
   tuning.slots = {streamed, measured ? slow : 0};

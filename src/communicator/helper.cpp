@@ -164,7 +164,7 @@ void serve(const std::atomic<bool>& over, Arrivals& arrivals) {
 
 }  // namespace
 
-void help(Communicator& comm) {
+void help(Communicator& comm) try {
   const auto job = Communicator::make_job();
   Patience patience;
   for (unsigned turn = 0;; ++turn) {
@@ -178,6 +178,9 @@ void help(Communicator& comm) {
     if (forsaken) return comm.give_up();
     patience.nothing(comm.capabilities().oversubscribed);
   }
+} catch (...) {  // no memory, or the thread is cancelled
+  comm.give_up();
+  throw;
 }
 
 void help(int desk, int lifeline, int starter, const choose::Settings& settings) {

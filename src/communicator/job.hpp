@@ -15,7 +15,7 @@ namespace copse::communicator {
 // What a rank tells all others before a call if not all ranks know its sizes.
 struct Size {
   std::size_t elements : 48 = 0;  // of its block or, for pairs of ranks, of the largest one; an address has as many bits
-  std::size_t check : 16 = 0;     // for pairs of ranks: see sizes.cpp
+  std::size_t check : 16 = 0;     // whether two ranks mean the same: see sizes.cpp
 };
 // What a rank tells another rank in an alltoall if some ranks mean different sizes: the elements that it gives to that rank,
 // and those that it takes from it at most.
@@ -43,6 +43,7 @@ struct Job {
     Size mine;
     std::vector<Size> told;          // what all ranks tell
     std::vector<Pair> pairs;         // what all ranks tell this one, then what it tells them
+    std::vector<std::uint64_t> of_root;  // elements of every rank's block, as the root means them
   } sizes;
   struct Aside {  // memory for a call in place: instead of its input or, in a reduction, instead of its output
     std::vector<std::byte> memory;

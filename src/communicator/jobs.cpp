@@ -96,8 +96,8 @@ void Communicator::State::begin(Job& job, const Arguments& arguments) {
 }
 
 // Makes the job run a collective of its own, in which the ranks tell one another what it needs before the call can run.
-void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective, const void* input, void* output,
-                              std::size_t bytes) {
+void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective, const void* input, void* output, std::size_t bytes,
+                              int root) {
   job.stage = stage;
   job.now.call = {};
   job.now.call.input = input;
@@ -106,7 +106,7 @@ void Communicator::State::ask(Job& job, Job::Stage stage, Collective collective,
   job.now.call.number = job.number;
   Route& route = routes.find(collective, {}, bytes);
   job.now.route = &route;
-  job.now.program = &routes.program(route, 0);
+  job.now.program = &routes.program(route, root);
   routes.set_cut(job.now.call, route);
 }
 
@@ -231,7 +231,8 @@ Outcome Communicator::State::advance_untold(Job& job, bool polling) {
   if (job.stage == Job::Stage::comparing) {
     const Outcome outcome = seat.executor->advance(*job.now.program, job.now.call, polling);
     if (outcome != Outcome::done) return outcome;
-    clip_pairs(job);
+    if (algorithms::traits_of(arguments.collective).rooted()) clip_to_root(job);
+    else clip_pairs(job);
     bind(job);
   }
   if (job.stage == Job::Stage::running) {
@@ -258,6 +259,7 @@ Outcome Communicator::State::verdict(Job& job) const {
   const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
   if (traits.pairs()) return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   const bool gathers = traits.output_at_root;
+  if (job.cut_off.from >= 0) return Outcome::truncated;
   if (!arguments.ragged || arguments.root != rank || !traits.rooted()) return Outcome::done;
   for (int other = 0; other < ranks; ++other) {
     const auto i = static_cast<std::size_t>(other);

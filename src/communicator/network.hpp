@@ -59,8 +59,9 @@ class Network {
   [[noreturn]] virtual void abort(int status) = 0;
 };
 
-// Counts the changes of this interface: the two libraries that meet here may be of different installations.
-inline constexpr int kNetworkVersion = 2;
+// Counts the changes of this interface, and of engine::Wire, which it hands out: the two libraries that meet here may be of
+// different installations.
+inline constexpr int kNetworkVersion = 3;
 
 // Returns the network of this process, which is made once and never destroyed. Null, with the reason, if there is none. Collective.
 // `version` is the caller's kNetworkVersion.

@@ -124,9 +124,20 @@ Recent& Routes::relaxed(const Arguments& arguments, plan::Modes modes) {
     at = routes.insert(at, std::move(route));
   }
   Route& route = **at;
-  known = recall(arguments, route,
-                 arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
-                                                  : program(route.decision, arguments.root, modes));
+  const auto made = [&]() -> const engine::Program& {
+    return arguments.permutation != nullptr ? permuted(route.decision, arguments.permutation, true, modes)
+                                            : program(route.decision, arguments.root, modes);
+  };
+  const engine::Program* chosen = &made();
+  if (group_->kin->terms.windows_alone && chosen->scratch_shared) {  // peers would reach into scratches, which lie in no window
+    const choose::Decision before = route.decision;
+    route.decision = choose::choose(group_->settings, situation_, arguments.collective, bytes, needs_of(arguments), modes);
+    route.decision.from = std::max(route.decision.from, before.from);
+    route.decision.to = std::min(route.decision.to, before.to);
+    open(route);
+    chosen = &made();
+  }
+  known = recall(arguments, route, *chosen);
   return known;
 }
 

@@ -1,6 +1,6 @@
-// Sizes of blocks that not all ranks know. Where a call cannot go one way, every rank tells its size to all others. In an
-// alltoall, each size is known to two ranks, which must mean the same. If some do not, all ranks find out. They tell one
-// another what they mean, and move as much as both sides allow.
+// Sizes of blocks that not all ranks know. Where a call cannot go one way, every rank tells its size to all others. Each size is
+// known to two ranks, which must mean the same: in a gather or scatter, one of them is the root. If some do not, all ranks find
+// out. They tell one another what they mean, and move as much as both sides allow.
 #include <algorithm>
 #include <bit>
 
@@ -31,10 +31,26 @@ std::uint16_t check_of(const Arguments& arguments, int rank, int ranks) {
   return static_cast<std::uint16_t>(sum);
 }
 
+// The table in which the root of a gather has its room for each block, and that of a scatter what it gives.
+const Block* table_of_root(const Arguments& arguments) {
+  return algorithms::traits_of(arguments.collective).output_at_root ? arguments.output_blocks : arguments.input_blocks;
+}
+
+// The same for a gather or scatter, in which the root and each other rank must mean the same.
+std::uint16_t check_with_root(const Arguments& arguments, int rank, int ranks) {
+  if (rank != arguments.root) return static_cast<std::uint16_t>(0U - mixed(rank, 0, arguments.count));
+  unsigned sum = 0;
+  for (int other = 0; other < ranks; ++other)
+    if (other != rank) sum += mixed(other, 0, table_of_root(arguments)[other].count);
+  return static_cast<std::uint16_t>(sum);
+}
+
 }  // namespace
 
 Size Communicator::State::size_of(const Arguments& arguments) const {
-  if (!algorithms::traits_of(arguments.collective).pairs()) return {arguments.count & kMostElements, 0};
+  const algorithms::Traits& traits = algorithms::traits_of(arguments.collective);
+  if (traits.rooted()) return {arguments.count & kMostElements, check_with_root(arguments, rank, ranks)};
+  if (!traits.pairs()) return {arguments.count & kMostElements, 0};
   const std::size_t most = std::max(largest(arguments.input_blocks, ranks), largest(arguments.output_blocks, ranks));
   return {most & kMostElements, check_of(arguments, rank, ranks)};
 }
@@ -56,17 +72,39 @@ void Communicator::State::read_letters(Job& job) {
 void Communicator::State::take_sizes(Job& job) {
   job.sizes.known.clear();
   for (const Size& size : job.sizes.told) job.sizes.known.push_back(size.elements);
-  if (pairs_differ(job)) [[unlikely]] {
-    compare_pairs(job);
-  } else {
-    bind(job);
-  }
+  if (!sizes_differ(job)) [[likely]]
+    return bind(job);
+  if (algorithms::traits_of(job.arguments->collective).rooted()) compare_with_root(job);
+  else compare_pairs(job);
 }
 
-bool Communicator::State::pairs_differ(const Job& job) const {
+bool Communicator::State::sizes_differ(const Job& job) const {
   unsigned sum = 0;
   for (const Size& size : job.sizes.told) sum += size.check;
   return static_cast<std::uint16_t>(sum) != 0;
+}
+
+void Communicator::State::compare_with_root(Job& job) {
+  const Arguments& arguments = *job.arguments;
+  std::vector<std::uint64_t>& table = job.sizes.of_root;
+  table.resize(static_cast<std::size_t>(ranks));
+  if (arguments.root == rank)
+    for (std::size_t i = 0; i < table.size(); ++i) table[i] = table_of_root(arguments)[i].count;
+  ask(job, Job::Stage::comparing, Collective::broadcast, table.data(), table.data(), table.size() * sizeof table[0],
+      arguments.root);
+}
+
+// Messages between nodes carry blocks of several ranks, so all ranks must cut them in the same way.
+void Communicator::State::clip_to_root(Job& job) const {
+  const bool gathers = algorithms::traits_of(job.arguments->collective).output_at_root;
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    std::size_t& known = job.sizes.known[i];
+    const std::size_t of_root = job.sizes.of_root[i], given = gathers ? known : of_root, room = gathers ? of_root : known;
+    if (given > room && job.arguments->root == rank && job.cut_off.from < 0)
+      job.cut_off = {gathers ? other : rank, gathers ? rank : other, given, room};
+    known = std::min(known, of_root);
+  }
 }
 
 void Communicator::State::compare_pairs(Job& job) {

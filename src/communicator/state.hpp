@@ -75,7 +75,8 @@ struct Communicator::State final : Progress::Task {
 
   // jobs.cpp
   void begin(Job& job, const Arguments& arguments);
-  void ask(Job& job, Job::Stage stage, algorithms::Collective collective, const void* input, void* output, std::size_t bytes);
+  void ask(Job& job, Job::Stage stage, algorithms::Collective collective, const void* input, void* output, std::size_t bytes,
+           int root = 0);
   void describe_without_sizes(engine::Call& call, const Arguments& arguments) const;
   [[nodiscard]] bool runs_as_blocking(const Job& job) const;
   [[nodiscard]] Route& route_of(const Job& job);
@@ -93,9 +94,11 @@ struct Communicator::State final : Progress::Task {
   void tell_size(Job& job);
   void take_sizes(Job& job);
   void read_letters(Job& job);
-  [[nodiscard]] bool pairs_differ(const Job& job) const;
+  [[nodiscard]] bool sizes_differ(const Job& job) const;
   void compare_pairs(Job& job);
   void clip_pairs(Job& job) const;
+  void compare_with_root(Job& job);
+  void clip_to_root(Job& job) const;
 };
 
 // Returns what the helpers must know of a call.

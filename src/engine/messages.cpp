@@ -13,10 +13,10 @@ constexpr std::size_t kKept = std::size_t{16} << 20;  // bytes of a message that
 }  // namespace
 
 template <class Ask>
-Outcome Messages::answer_to(Ask&& ask) {
+Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
   Wired answer = Wired::pending;
-  signals_.ask_until([&] { return (answer = ask()) != Wired::pending; });
-  if (answer == Wired::pending) return Outcome::pending;
+  const Outcome news = signals_.ask_until([&] { return answer != Wired::pending || (answer = ask()) != Wired::pending; }, ticket);
+  if (answer == Wired::pending) return news;
   return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
 }
 
@@ -83,7 +83,8 @@ Outcome Messages::expect(const Op& op, const Call& call, const Fragment& fragmen
 
 Outcome Messages::receive(const Op& op, const Call& call, const Fragment& fragment) {
   if (op.begins)
-    if (const Outcome outcome = answer_to([&] { return wire_->receive(op.peer, op.area); }); outcome != Outcome::done)
+    if (const Outcome outcome = answer_to(fragment.ticket, [&] { return wire_->receive(op.peer, op.area); });
+        outcome != Outcome::done)
       return outcome;
   Packed& packed = packed_of(op, fragment);
   if (!packed.comes) return Outcome::done;
@@ -97,7 +98,7 @@ Outcome Messages::receive(const Op& op, const Call& call, const Fragment& fragme
 }
 
 Outcome Messages::drain(int area, std::uint64_t ticket) {
-  return answer_to([&] { return wire_->drain(area, ticket); });
+  return answer_to(ticket, [&] { return wire_->drain(area, ticket); });
 }
 
 Outcome Messages::delegate(const Op& op, const Call& call, const Fragment& fragment) {
@@ -109,7 +110,7 @@ Outcome Messages::delegate(const Op& op, const Call& call, const Fragment& fragm
 }
 
 Outcome Messages::collect(int area, std::uint64_t ticket) {
-  return answer_to([&] { return wire_->collect(area, ticket); });
+  return answer_to(ticket, [&] { return wire_->collect(area, ticket); });
 }
 
 void Messages::abandon() {

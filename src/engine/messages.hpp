@@ -10,6 +10,7 @@
 #include "engine/outcome.hpp"
 #include "engine/signals.hpp"
 #include "engine/wire/wire.hpp"
+#include "plan/rings.hpp"
 
 namespace copse::engine {
 
@@ -49,14 +50,14 @@ class Messages {
   };
   // The fragments of a message that may be under way at a time: as many as a loop has iterations between the step that starts
   // a message and the step that ends it.
-  static constexpr std::size_t kUnderway = 8;
+  static constexpr std::size_t kUnderway = plan::kLeastDepth;
   using Ring = std::array<Packed, kUnderway>;
 
   void add_pieces(const WirePart& part, const Call& call, const Fragment& fragment);
   void find_pieces(const std::vector<WirePart>& parts, const Call& call, const Fragment& fragment);
   [[nodiscard]] Packed& packed_of(const Op& op, const Fragment& fragment);
   template <class Ask>
-  Outcome answer_to(Ask&& ask);
+  Outcome answer_to(std::uint64_t ticket, Ask&& ask);
 
   Wire* wire_;
   Signals& signals_;

@@ -48,7 +48,7 @@ class Compiler {
     program_.ranks = plan_.ranks;
     program_.scratches = plan_.scratches;
     program_.scratch_depth = plan_.scratch_depth;
-    program_.scratch_whole = plan_.whole_scratch;
+    program_.scratch_shared = program_.scratch_whole = plan_.whole_scratch;
     program_.slots = plan_.slots;
     program_.one_fragment = plan_.one_fragment;
     program_.together = plan_.together;
@@ -212,6 +212,7 @@ bool Compiler::add_to_message(const plan::Step& step, Op& op, Underway& underway
 bool posts_too(Op& made, const Op& post) {
   const bool makes = made.kind == plan::Kind::copy || made.kind == plan::Kind::reduce;
   if (!makes || made.dst.space != plan::Space::line || made.dst.ring != post.ring || made.lag != post.lag) return false;
+  if (made.when != post.when || made.whose != post.whose) return false;
   made.ring = post.ring;
   made.posts = true;
   made.portion = post.portion;

@@ -75,6 +75,7 @@ struct Program {
   std::int32_t ranks = 0;
   std::uint16_t scratches = 0;
   std::uint8_t scratch_depth = 1;  // see Plan
+  bool scratch_shared = false;  // ranks reach into one another's scratches; the same on all ranks
   bool scratch_whole = false;  // a scratch must hold the whole message, because a once-section or another rank uses it
   std::uint32_t scratch_blocks = 1;  // blocks that a scratch must hold
   std::uint32_t pack = 1;  // blocks that a slot must hold

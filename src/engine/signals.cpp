@@ -11,13 +11,19 @@ namespace copse::engine {
 Signals::Signals(const Neighbours& here, WaitPolicy policy, std::function<bool(int)> lost)
     : here_(here), mask_(here.segment.geometry().line_depth - 1), policy_(policy), lost_(std::move(lost)), refusals_(here) {}
 
-// The clock decides when to check whether the other rank still lives, as in wait_until: a poll may take a turn of the
+// The clock decides when a rank that polls checks whether others still live, as in wait_until: a poll may take a turn of the
 // processor.
-Outcome Signals::poll_again(const std::function<bool()>& ready, int rank) {
-  if (++polls_.in_vain % 32 != 0) return Outcome::pending;
+bool Signals::look_is_due() { return ++polls_.in_vain % 32 == 0 && clock_is_due(); }
+
+bool Signals::clock_is_due() {
   const auto now = std::chrono::steady_clock::now();
-  if (now < polls_.next_look) return Outcome::pending;
+  if (now < polls_.next_look) return false;
   polls_.next_look = now + kWatchEvery;
+  return true;
+}
+
+Outcome Signals::poll_again(const std::function<bool()>& ready, int rank) {
+  if (!look_is_due()) return Outcome::pending;
   const Outcome news = bad_news(rank);
   if (ready()) return Outcome::done;
   return news == Outcome::done ? Outcome::pending : news;
@@ -84,6 +90,17 @@ Outcome Signals::bad_news(int rank) {
   }
   lost_rank_ = heard_of >= 0 ? heard_of : rank;
   return Outcome::peer_lost;
+}
+
+// A rank that has passed the ticket may end as it likes. What a rank refuses is told where its messages are awaited.
+Outcome Signals::news_of_node(std::uint64_t ticket) {
+  for (int local = 0; local < here_.on_node(); ++local) {
+    const auto has_passed = [&] { return here_.segment.progress(local).passed(ticket); };
+    if (local == here_.me_here || has_passed()) continue;
+    const Outcome news = bad_news(here_.rank_of(local));
+    if (news != Outcome::done && news != Outcome::refused && !has_passed()) return news;
+  }
+  return Outcome::done;
 }
 
 void Signals::give_up_for(int culprit) const {

@@ -94,10 +94,21 @@ class Signals {
     return ready() ? Outcome::done : wait_long(ready, rank, policy_);
   }
 
-  // Asks until there is an answer, or only once when polling. No rank of this node owes the answer.
+  // Asks until there is an answer, or only once when polling. No rank of this node owes the answer. But the rank that does may wait
+  // for one of them, so now and then this rank looks whether one has died in the middle of its work on the ticket.
   template <class Answered>
-  void ask_until(Answered&& answered) {
-    if (!answered() && !polling_) wait_until(policy_, answered, [] { return true; }, idle_);
+  Outcome ask_until(Answered&& answered, std::uint64_t ticket) {
+    if (answered()) return Outcome::done;
+    Outcome news = Outcome::done;
+    const auto look = [&] {
+      news = news_of_node(ticket);
+      return news == Outcome::done || answered();
+    };
+    // The clock is this rank's, and not each wait's: a look asks the system about every rank of the node.
+    if (!polling_) static_cast<void>(wait_until(policy_, answered, [&] { return !clock_is_due() || look(); }, idle_));
+    else if (look_is_due()) static_cast<void>(look());
+    if (answered()) return Outcome::done;
+    return news == Outcome::done ? Outcome::pending : news;
   }
 
   // Tells whether `rank` will never take its part. `done` means that there is no such news.
@@ -127,6 +138,9 @@ class Signals {
   // Waits after spinning was in vain, or would be.
   [[gnu::cold]] Outcome wait_long(const std::function<bool()>& ready, int rank, const WaitPolicy& policy);
   Outcome poll_again(const std::function<bool()>& ready, int rank);
+  [[nodiscard]] bool look_is_due();
+  [[nodiscard]] bool clock_is_due();
+  [[nodiscard]] Outcome news_of_node(std::uint64_t ticket);
   Outcome acquire_long(std::span<const std::int32_t> readers, std::uint64_t ticket, std::uint64_t depth);
   // Tells whether every rank of the node is known to have passed the ticket. If not, all_passed() looks.
   [[nodiscard]] bool known_passed(std::uint64_t ticket) const { return static_cast<std::int64_t>(passed_ - ticket) > 0; }

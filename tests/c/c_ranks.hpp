@@ -1,8 +1,10 @@
 // Runs ranks with handles of the C interface, for tests. The ranks are threads or processes.
 #pragma once
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <initializer_list>
@@ -20,6 +22,33 @@ inline std::string fresh_name() {
   static int number = 0;
   return "test-" + std::to_string(getpid()) + "-" + std::to_string(++number);
 }
+
+// What takes longer than this has hung, or nearly. On a quiet machine nothing takes a tenth of a second.
+inline constexpr double kSoon = 20;  // seconds
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// One process tells another, forked after this object was made, that it may go on.
+class Word {
+ public:
+  Word() {
+    if (pipe(ends_) != 0) std::abort();
+  }
+  Word(const Word&) = delete;
+  Word& operator=(const Word&) = delete;
+  ~Word() {
+    for (const int end : ends_) close(end);
+  }
+  void give() const { static_cast<void>(!write(ends_[1], "", 1)); }
+  void await() const {  // for a minute at most: the other one may have died
+    pollfd given{ends_[0], POLLIN, 0};
+    static_cast<void>(poll(&given, 1, 60000));
+  }
+
+ private:
+  int ends_[2]{};
+};
 
 // Returns an empty text if no rank or process complains.
 inline std::string all_well(const std::vector<std::string>& complaints) {

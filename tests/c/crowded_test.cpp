@@ -3,14 +3,19 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 
 #include "c_ranks.hpp"
 
 namespace copse::test {
 namespace {
 
-using Micros = std::chrono::duration<double, std::micro>;
+// Returns the processor time of this process in microseconds: other programs on the machine add nothing to it, but polls do.
+double used_us() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return 1e6 * static_cast<double>(used.tv_sec) + 1e-3 * static_cast<double>(used.tv_nsec);
+}
 
 // Moves this process to the first processor that it may use.
 bool bind_to_first() {
@@ -35,10 +40,10 @@ TEST(Crowded, RanksOnOneProcessorYieldToOneAnother) {
                              if (!bind_to_first()) return "could not be bound";
                              double least = 1e9;
                              for (int batch = 0; batch < kBatches; ++batch) {
-                               const auto begin = std::chrono::steady_clock::now();
+                               const double begin = used_us();
                                for (int call = 0; call < kCalls; ++call)
                                  if (copse_barrier(comm) != COPSE_OK) return copse_comm_message(comm);
-                               least = std::min(least, Micros(std::chrono::steady_clock::now() - begin).count() / kCalls);
+                               least = std::min(least, (used_us() - begin) / kCalls);
                              }
                              if (least > 100) return "a barrier took " + std::to_string(least) + " us";
                              return {};

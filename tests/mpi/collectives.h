@@ -30,6 +30,9 @@ unsigned next_random(void);
     }                                                                                \
   } while (0)
 
+/* What a call that was left to MPI_Finalize must have put into `paid`: the same as `owed`. */
+extern int owed, paid;
+
 /* CALL(Scan, scan, , arguments) makes the call in the form that `form` says: MPI_Scan, MPI_Iscan or MPI_Scan_init.
  * The request goes to `slot`. The third argument is _c for the large-count form. */
 enum form { kBlocking, kStarted, kPersistent };
@@ -65,7 +68,7 @@ void part_waits(void);
 void part_moved(void);
 void part_request_threads(void);
 /* Completes all requests, in one of MPI's ways. */
-enum { kWays = 9 };
+enum { kWays = 10 };
 void complete(int count, MPI_Request* requests, unsigned way);
 /* For persistent calls: returns a way that works for the MPI's own requests of that kind. */
 int safe_way(unsigned way, int of_the_mpis);

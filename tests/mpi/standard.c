@@ -643,9 +643,10 @@ static void functions_of_attributes(void) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  MPI_Comm_free(&comm);
+  const int code = MPI_Comm_free(&comm);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  EXPECT(comm == MPI_COMM_NULL || code != MPI_SUCCESS, "a communicator was freed, and is still there");
   int kept = comm != MPI_COMM_NULL, kept_by_all; /* MPICH frees it anyway where a message is under way, perhaps on one rank */
   PMPI_Allreduce(&kept, &kept_by_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (kept_by_all) {

@@ -37,6 +37,12 @@ def test_over_two_nodes(launch, flavour, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
+def test_sizes_that_do_not_fit_over_two_nodes(launch, flavour):
+    """Messages between nodes carry blocks of several ranks. Those whose sizes are right get what is theirs."""
+    done = launch(flavour, 4, "truncated", COPSE_NODES="2")
+    assert passed(done, "truncated"), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_rare_where_intel_mpi_sends_messages_for_everything(launch, ranks):
     """MPICH behaves like this by itself on some processors. It then puts off the rest of the work on a freed

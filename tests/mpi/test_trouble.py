@@ -213,6 +213,12 @@ def test_killed_rank_that_the_launcher_sees(launch, flavour):
     assert left_behind() <= before
 
 
+def test_abort(launch, flavour):
+    """MPI_Abort ends the ranks that wait in Copse's calls."""
+    done = launch(flavour, 3, "aborted")
+    assert done.returncode != 0 and "aborted:" not in done.stdout, done.stdout + done.stderr
+
+
 # Signals, and no memory ------------------------------------------------------------------------------------------------
 
 
