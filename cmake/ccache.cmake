@@ -1,6 +1,14 @@
 # Compiles through ccache if it is installed. The presets include this file before the project sets up its languages.
 find_program(COPSE_CCACHE ccache)
-if(COPSE_CCACHE)
+set(COPSE_CCACHE_WORKS FALSE)
+if(COPSE_CCACHE)  # it ends every compilation with an error where it cannot write, as in a container without a home
+  execute_process(COMMAND ${COPSE_CCACHE} --get-config cache_dir OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND sh -c "mkdir -p \"$0\" && test -w \"$0\"" "${folder}" RESULT_VARIABLE result ERROR_QUIET)
+  if(result EQUAL 0)
+    set(COPSE_CCACHE_WORKS TRUE)
+  endif()
+endif()
+if(COPSE_CCACHE_WORKS)
   # Paths count from the checkout, so that the same file in another checkout is known (line numbers may then name that other one).
   # Without the sloppiness, ccache does not keep results of precompiled headers.
   cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH COPSE_CHECKOUT)

@@ -92,7 +92,8 @@ def compile_mpi(run, tmp_path):
         file = tmp_path / f"{name}-{flavour.name}.c"
         file.write_text(source)
         program = file.with_suffix("")
-        done = run([compiler or flavour.mpicc, file, "-o", program], env=flavour.environment())
+        headers = Path(__file__).with_name("mpi")
+        done = run([compiler or flavour.mpicc, f"-I{headers}", file, "-o", program], env=flavour.environment())
         assert done.returncode == 0, done.stderr
         return program
 

@@ -4,8 +4,9 @@
  * its own. Only one thread at a time may use a handle. Making a communicator and calling on it are collective: every
  * rank makes the same calls in the same order, with the same root, count, type and operator.
  *
- * Every function that can fail returns a copse_status. No function throws, aborts or prints. copse_status_text
- * explains a status; copse_comm_message tells in one line what went wrong on this rank.
+ * Every function that can fail returns a copse_status. No function throws or aborts. None prints, except that
+ * copse_comm_free says on stderr if the file of COPSE_LEARNED cannot be written. copse_status_text explains a status;
+ * copse_comm_message tells in one line what went wrong on this rank.
  *
  * If a thread is cancelled (pthread_cancel) during a long wait in a call, it leaves the call, and the other ranks
  * get COPSE_ERROR_LOST. The request that it waited for stays, and another thread may wait for it. While a
@@ -47,7 +48,9 @@ COPSE_API const char* copse_status_text(copse_status status);
 
 typedef struct copse_comm copse_comm;
 
-/* --- Making communicators ------------------------------------------------------------------------------------- */
+/* --- Making communicators ------------------------------------------------------------------------------------- *
+ *
+ * A function that fails here leaves *comm or *meeting as it was. copse_meeting_free ignores null. */
 
 /* A meeting place for `ranks` threads of this process (1 or more). One thread creates it. All ranks use it, for as
  * many communicators as they like. It may be freed as soon as every rank has its communicator. Errors:
@@ -80,8 +83,10 @@ COPSE_API copse_status copse_help_threads(copse_meeting* meeting, int helper);
 COPSE_API copse_status copse_comm_join(const char* name, int rank, int ranks, double timeout_seconds, copse_comm** comm);
 
 /* Makes a communicator whose ranks, all on one machine, can already exchange data (because MPI launched them, for
- * instance). `allgather` must gather `bytes` bytes from every rank into all[rank * bytes] on every rank, and return
- * 0. It is called while the communicator is made, and under COPSE_CHECK before each call. `context` is passed to it.
+ * instance). `allgather` must gather `bytes` bytes from every rank into all[rank * bytes] on every rank, and return 0.
+ * It is called several times while the communicator is made, and under COPSE_CHECK before each call. So `allgather` and
+ * `context`, which is passed to it, must stay valid until copse_comm_free. If it returns something else, the
+ * communicator cannot be made (COPSE_ERROR_UNREACHABLE), or the ranks cannot be compared (COPSE_ERROR_MISMATCH).
  * Errors: those of copse_comm_join. */
 typedef int (*copse_allgather_callback)(void* context, const void* mine, void* all, size_t bytes);
 COPSE_API copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback allgather, void* context, copse_comm** comm);
@@ -95,9 +100,9 @@ COPSE_API int copse_comm_rank(const copse_comm* comm);
 COPSE_API int copse_comm_ranks(const copse_comm* comm);
 
 /* Returns what went wrong in this rank's last failed call on `comm`. If `comm` is null, returns what went wrong in
- * this thread's last failed creation or call without a communicator. The text is one line without a newline; it is
- * empty if nothing went wrong. It is valid until the next call on `comm`, or, if `comm` is null, until this thread's
- * next such call. */
+ * this thread's last failed creation or call without a communicator. The text is one line without a newline. It is
+ * empty if nothing went wrong, and may be after COPSE_ERROR_MEMORY. It is valid until the next call on `comm`, or, if
+ * `comm` is null, until this thread's next such call. */
 COPSE_API const char* copse_comm_message(const copse_comm* comm);
 
 /* --- Collectives ---------------------------------------------------------------------------------------------- *
@@ -113,7 +118,8 @@ COPSE_API const char* copse_comm_message(const copse_comm* comm);
  * difference and tells what two ranks called.) Buffers may have any alignment. A buffer may be null if the rank does not
  * have it or if it has no bytes. Input and output may share memory only where the description says so ("in place").
  *
- * If there is a block for each rank, the blocks follow one another in the order of ranks. The functions whose names end
+ * If there is a block for each rank, `bytes` or `count` is the size of one block. The buffer holds as many blocks as
+ * there are ranks, and they follow one another in the order of ranks. The functions whose names end
  * in v (and reduce_scatter) have blocks of different sizes, and a size may be zero. `sizes[r]` is the size of the block
  * that goes to or comes from rank r. `places[r]` is where the block begins, in bytes from the beginning of the buffer.
  * If `places` is null, the blocks follow one another. Blocks that are written must not overlap. alltoallv is also MPI's

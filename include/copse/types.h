@@ -1,4 +1,5 @@
-/* Datatypes and operators that Copse can reduce.
+/* Datatypes and operators that Copse can reduce. Each name makes a constant with COPSE_ before it: COPSE_INT32,
+ * COPSE_DOUBLE, COPSE_SUM. An element has the size of its C type: 2 bytes for FLOAT16 and BFLOAT16, 1 for BYTE.
  *
  * Both lists are X-macros, so that names, sizes, parsing, kernels and tests come from one place.
  * COPSE_TYPES(X): X(NAME, c_type, class). The classes decide which operators are defined (MPI-4.1 6.9.2):

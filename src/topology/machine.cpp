@@ -275,14 +275,22 @@ class Reader {
     return board;
   }
 
+  static bool is_of(hwloc_obj_t device, hwloc_obj_osdev_type_e type) {
+#if HWLOC_API_VERSION >= 0x00030000  // a device may have several types there
+    return (device->attr->osdev.types & static_cast<hwloc_obj_osdev_types_t>(type)) != 0;
+#else
+    return device->attr->osdev.type == type;
+#endif
+  }
+
   // Returns the processors next to the network cards that hwloc has found. Where there are cards of a fabric, such as InfiniBand,
   // no others count: they serve the administration. Returns none if all processors are as near.
   CpuSet processors_by_network() {
     std::array<CpuSet, 2> next_to;  // to any card, to one of a fabric
     const auto all = static_cast<std::size_t>(hwloc_get_nbobjs_by_type(topology_, HWLOC_OBJ_PU));
     for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_osdev(topology_, device)) != nullptr;) {
-      const bool fabric = device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
-      if (!fabric && device->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK) continue;
+      const bool fabric = is_of(device, HWLOC_OBJ_OSDEV_OPENFABRICS);
+      if (!fabric && !is_of(device, HWLOC_OBJ_OSDEV_NETWORK)) continue;
       CpuSet& cpus = next_to[fabric ? 1 : 0];
       const hwloc_obj_t beside = hwloc_get_non_io_ancestor_obj(topology_, device);
       for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu))

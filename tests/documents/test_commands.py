@@ -28,6 +28,12 @@ TARGETS = ("copse", "copse_heap", "copse_mpi_mpich", "copse_mpi_openmpi", "copse
            "example-threads", "example-processes", "example-overlap",
            *(f"example-upc_{name}" for name in ("pi", "scatter", "multiply", "histogram", "matrix", "heat")))  # fmt: skip
 
+OWN_BUILD = (
+    "cmake -S . -B build/own -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCOPSE_PYTHON=$(command -v python3) "
+    "-DCOPSE_MPICH_HEADERS=/usr/include/x86_64-linux-gnu/mpich",
+    "cmake --build build/own",
+    "cmake --install build/own --prefix $HOME/copse --strip",
+)
 # What is not run here, and why.
 AS_ROOT = "writes below /usr/local; tests/install/test_fresh_root.py does it in a root file system of its own"
 CONTAINER = "takes ten minutes; tests/install/test_container.py does it with buildah"
@@ -50,6 +56,8 @@ EXCUSED = {
     ("docs/first-steps.md", "sudo make uninstall"): AS_ROOT,
     ("docs/first-steps.md", "sudo apt-get install -y make"): "is there; tests/install/walk.py types this page into a system without it",
     ("docs/installing.md", "dpkg-buildpackage -us -uc -b"): "takes minutes; tests/install/test_debian.py does it",
+    **{("docs/installing.md", command): "takes minutes; tests/install/test_debian.py and test_recipes.py configure and build like this"
+       for command in OWN_BUILD},
     ("docs/installing.md", "buildah build --tag copse --file packaging/container/Containerfile ."): CONTAINER,
     ("docs/installing.md", "podman run --rm --shm-size 1g copse copse doctor"): CONTAINER,
     ("docs/installing.md", "spack repo add packaging/spack/spack_repo/copse"): SPACK,
@@ -101,7 +109,6 @@ AROUND = {
     ("docs/flavours.md", "LD_PRELOAD=$PWD/build/lib/libcopse-mpi-openmpi.so"): IN_OPENMPI,
     ("docs/flavours.md", "LD_PRELOAD=$PWD/build/lib/libcopse-mpi-abi.so"): STANDARD,
     ("docs/tuning.md", "COPSE_ALGORITHM='allreduce=recursive_doubling;bcast=knomial:put:4'"): "{} copse run mpirun -n 4 ./app",
-    ("docs/installing.md", "pip wheel --no-deps ."): "/usr/bin/python3 -m venv $HOME/venv && . $HOME/venv/bin/activate && {}",
     ("docs/tuning.md", "COPSE_TUNING=learned.json copse run mpirun -n 8 ./app"):  # this short program may have taught nothing
         "[ -f learned.json ] || cp table.json learned.json; {}",
     ("docs/installing.md", "cmake -P $HOME/copse/share/copse/uninstall.cmake"): "make -s install PREFIX=$HOME/copse && {}",
@@ -181,7 +188,9 @@ class Reader:
         (build / "bin/copse").symlink_to("../../tools/copse")
         (build / "bin/copse-native").symlink_to("../release/bin/copse-native")
         subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", build / "venv"], check=True)
-        shutil.copy2(paths.ROOT / "tools/requirements/copse.txt", build / "venv/requirements.txt")
+        version = subprocess.run(["/usr/bin/python3", "-V"], check=True, capture_output=True, text=True).stdout.strip()
+        wanted = (paths.ROOT / "tools/requirements/copse.txt").read_text()
+        (build / "venv/made-from.txt").write_text(f"# {(build / 'venv').resolve()}, {version}\n{wanted}")  # as tools/setup does
         packages = next((build / "venv/lib").glob("python*/site-packages"))
         (packages / "copse.pth").write_text(f"{self.checkout}/faces/python\n{sysconfig.get_path('purelib')}\n")
 

@@ -316,7 +316,7 @@ def bench_command(
     ranks: Annotated[str, typer.Option(help="numbers of ranks; each is a separate comparison")] = "2,8",
     mode: Annotated[str, typer.Option(help="warm: always the same buffers; cold: each call takes the next buffer of a large ring")] = ",".join(MODES),
     cache: Annotated[
-        int, typer.Option(min=0, help="MiB of last-level cache that cold calls must miss; 0 is what the machine says, which in a virtual one may be far too much")
+        int, typer.Option(min=0, help="MiB of cache that cold calls must miss; 0 is all second and third caches, which in a virtual machine may be far too much")
     ] = 0,
     against: Annotated[str, typer.Option(help="the MPIs to measure, bare and with Copse; all: those that are installed")] = "all" if paths.INSTALLED else ",".join(PEERS),
     imb: Annotated[
@@ -337,9 +337,9 @@ def bench_command(
     quick: Annotated[bool, typer.Option("--quick", help="a quick look: one batch, one launch, and few sizes unless --sizes is given")] = False,
     output: Annotated[Path, typer.Option(help="folder for tables and plots")] = paths.RESULTS / "bench",
     regret: Annotated[bool, typer.Option("--regret", help="measure what Copse's choice costs instead: its time over that of the fastest way that could be forced")] = False,
-    upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads")] = False,
+    upc: Annotated[bool, typer.Option("--upc", help="measure UPC's synchronisation modes instead; --ranks are numbers of UPC threads (in a checkout)")] = False,
     suite: Annotated[bool, typer.Option("--suite", help="with --upc: measure the UPC libraries of the papers and OpenSHMEM side by side")] = False,
-    ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W")] = None,
+    ft: Annotated[str | None, typer.Option("--ft", metavar="CLASSES", help="measure the NAS kernel FT instead, of the classes S, W, A: --ft S,W (in a checkout)")] = None,
     table: Annotated[Path | None, typer.Option(help="with --regret: a tuning table to compare, too")] = None,
     learning: Annotated[float, typer.Option(min=0, help="with --regret: let each cell run for so many seconds with learning, and compare that, too")] = 0,
     overlap: Annotated[bool, typer.Option("--overlap", help="measure instead how much of an allreduce hides behind computation, with helpers and without")] = False,

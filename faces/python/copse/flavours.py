@@ -276,7 +276,7 @@ def _from_debian(name: str, family: Family) -> Flavour | None:
         links = paths.MPI_FOLDER / name / "lib"
         libraries, extra = links if links.exists() else None, {"MPI4PY_MPIABI": "mpich", "UCX_TLS": "self,sm"}
     else:
-        library = next((f / "libmpi.so.40" for f in loader_folders() if (f / "libmpi.so.40").exists()), None)
+        library = library_in(loader_folders(), OPEN_MPI)
         libraries, extra = None, {"MPI4PY_LIBMPI": str(library)}
     python = Path(sys.executable) if paths.INSTALLED else paths.MPI_FOLDER / family.name / "bin" / "python"
     return Flavour(name, family, Path(mpicc), Path(mpiexec), python, libraries, extra)

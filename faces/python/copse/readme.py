@@ -50,7 +50,7 @@ def _compared(rows: list) -> list[Compared]:
     return [*result.values()]
 
 
-def _origin(result: dict, command: str) -> str:
+def _origin(result: dict, command: str, docs: str) -> str:
     mpis = ", ".join(result["mpi"].values())
     flags = [s["flag_ns"] for s in result["samples"] if s["flag_ns"]]
     state = (
@@ -66,13 +66,14 @@ def _origin(result: dict, command: str) -> str:
         f"{result['machine']['usable_cores']} cores, Linux {result['machine']['kernel']}; {mpis}. How many times faster "
         "than the fastest bare MPI, which has its own best settings (pinned; yielding where ranks outnumber cores), is the "
         "fastest of the same MPIs with Copse preloaded: by the minimum of the batches, as geometric mean over the sizes "
-        f"and modes. `warm`: the same buffers in every call; `cold`: always other ones.{state}"
+        "and modes. Copse makes every call from the first one on (`COPSE_JOIN=1`); what its later start by default costs is in "
+        f"[communicators]({docs}communicators.md). `warm`: the same buffers in every call; `cold`: always other ones.{state}"
     )
 
 
 def glance(rows: list, result: dict, command: str) -> str:
     """Returns the README's table: a line for each number of ranks, with and without the shared heap."""
-    lines = [_origin(result, command), "", "| ranks | | geometric mean | cells | slower than 0.95 | worst |"]
+    lines = [_origin(result, command, "docs/"), "", "| ranks | | geometric mean | cells | slower than 0.95 | worst |"]
     lines.append("| ---: | --- | ---: | ---: | ---: | --- |")
     for at in _compared(rows):
         for plus, title in TITLES.items():
@@ -90,7 +91,7 @@ def section(rows: list, result: dict, command: str) -> str:
 
     A cell has the fastest bare MPI, and the fastest of the same MPIs with Copse.
     """
-    lines = [_origin(result, command)]
+    lines = [_origin(result, command, "")]
     for at in _compared(rows):
         ranks, best, ours = at.ranks, at.best, at.ours
         ratios = {plus: at.ratios(plus) for plus in TITLES}

@@ -268,12 +268,22 @@ def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     become(program, command, environment)
 
 
+BATCH_LAUNCHERS = ("srun", "aprun", "jsrun", "ibrun", "flux")  # for any MPI
+
+
+def is_launcher(name: str, flavour: str) -> bool:
+    """Tells whether a command starts processes of an MPI. Others, as numactl or gdb, may stand before a program, too."""
+    if flavour != "auto" or Path(name).name in BATCH_LAUNCHERS:
+        return True
+    return shutil.which(name) is not None and identify_launcher(name).family is not None
+
+
 def start(command: Sequence[str], options: Options) -> NoReturn:
     """Replaces this process by the launcher, whose ranks get Copse preloaded, or by a UPC program.
 
     Raises CopseError if that cannot work.
     """
-    upc = is_upc_program(command[1:])
+    upc = is_upc_program(command[1:]) and is_launcher(command[0], options.flavour)
     if upc and options.upc_processes is not None:
         raise CopseError("--upc-processes divides threads where no launcher does", "copse run --upc-threads 8 mpirun -n 4 ./app")
     if options.upc_processes is not None or (options.upc_threads is not None and not upc):

@@ -52,6 +52,7 @@ class Copse(CMakePackage):
         standard = mpi.satisfies("mpich@5:")  # has the header of the MPI standard's ABI
         return [
             self.define("BUILD_TESTING", False),
+            self.define("CMAKE_COMPILE_WARNING_AS_ERROR", False),
             self.define("COPSE_PYTHON", self.spec["python"].command.path),
             self.define("COPSE_MPICH_HEADERS", "" if openmpi else headers),
             self.define("COPSE_OPENMPI_INCLUDE", headers if openmpi else ""),
