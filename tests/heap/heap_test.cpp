@@ -32,7 +32,7 @@ Outcome shell(const std::string& command) {
 }
 
 std::string preload(const std::string& environment = "") {
-  return "timeout 120 env " + environment + " LD_PRELOAD=" COPSE_HEAP_LIBRARY " ";
+  return "timeout -s KILL 120 env " + environment + " LD_PRELOAD=" COPSE_HEAP_LIBRARY " ";
 }
 
 void expect_silent_success(const std::string& command) {
