@@ -31,7 +31,7 @@ inline bool world_is_here() {
     if (settings().nodes > 1) return false;
     for (const auto& [local, all] :
          {std::pair{"MPI_LOCALNRANKS", "PMI_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"}})
-      if (!told(local).empty() && told(local) == told(all)) return true;
+      if (!told(local).empty() && !told(all).empty()) return told(local) == told(all);  // a step of Slurm's may be another one
     return told("SLURM_STEP_NUM_NODES") == "1";
   }();
   return here;

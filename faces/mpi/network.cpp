@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -266,12 +267,15 @@ class MpiNetwork final : public communicator::Network {
   // Writes what the program has printed: the C library would do that too late. Another thread may sit in a read, with the lock of
   // its stream.
   static void flush() {
-    const auto done = std::make_shared<std::atomic<bool>>(false);
-    std::thread([done] {
-      std::fflush(nullptr);
-      done->store(true);
-    }).detach();
-    for (int i = 0; i < 1000 && !done->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    try {
+      const auto done = std::make_shared<std::atomic<bool>>(false);
+      std::thread([done] {
+        std::fflush(nullptr);
+        done->store(true);
+      }).detach();
+      for (int i = 0; i < 1000 && !done->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } catch (const std::exception&) {  // no thread, or no memory: what was printed may be lost, but not the status
+    }
   }
 
   // At the end of the process, whose status this is. A forked child is no process of the MPI's.

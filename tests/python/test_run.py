@@ -222,9 +222,10 @@ def upc_program(tmp_path_factory):
     return source.with_suffix("")
 
 
+@pytest.mark.parametrize("wrapper", [[], ["nice", "-n", "1"]])
 @pytest.mark.parametrize("processes", [[], ["--upc-processes", "2"], ["--upc-processes", "3", "--check"]])
-def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, processes):
-    done = copse("run", "--upc-threads", "3", *processes, upc_program, "--word")
+def test_upc_programs_run_as_threads_and_as_processes(copse, upc_program, processes, wrapper):
+    done = copse("run", "--upc-threads", "3", *processes, *wrapper, upc_program, "--word")
     assert (done.returncode, done.stdout, done.stderr) == (3, "3 threads, sum 6, argument --word\n", "")
 
 
@@ -242,6 +243,7 @@ def test_wrong_upc_commands_are_explained(copse, upc_program):
     mpiexec = flavours.find("mpich").mpiexec
     for options, message in (
         (["--upc-threads", "4", "--upc-processes", "2", mpiexec, "-n", "2", upc_program], "--upc-processes divides threads where no launcher does"),
+        (["--upc-threads", "4", "nice", mpiexec, "-n", "2", upc_program], "nice is not an MPI launcher that Copse knows"),
         (["--upc-processes", "2", upc_program], "--upc-processes needs --upc-threads"),
         (["--upc-threads", "0", upc_program], "COPSE_UPC_THREADS=0: expected a number of threads, 1 to 4096"),
         (["--upc-threads", "2", "./absent"], "program './absent' was not found"),

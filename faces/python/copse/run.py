@@ -268,14 +268,14 @@ def start_upc(command: Sequence[str], options: Options) -> NoReturn:
     become(program, command, environment)
 
 
-BATCH_LAUNCHERS = ("srun", "aprun", "jsrun", "ibrun", "flux")  # for any MPI
+LAUNCHER = re.compile(r"mpi(run|exec)|orterun|prterun|prun$|hydra|(srun|aprun|jsrun|ibrun|flux)$")
 
 
-def is_launcher(name: str, flavour: str) -> bool:
-    """Tells whether a command starts processes of an MPI. Others, as numactl or gdb, may stand before a program, too."""
-    if flavour != "auto" or Path(name).name in BATCH_LAUNCHERS:
+def starts_ranks(command: Sequence[str], flavour: str) -> bool:
+    """Tells whether a launcher stands before the program. Other commands, such as numactl or gdb, may stand there, too."""
+    if flavour != "auto" or any(LAUNCHER.match(Path(word).name) for word in command[:-1]):
         return True
-    return shutil.which(name) is not None and identify_launcher(name).family is not None
+    return shutil.which(command[0]) is not None and identify_launcher(command[0]).family is not None
 
 
 def start(command: Sequence[str], options: Options) -> NoReturn:
@@ -283,7 +283,7 @@ def start(command: Sequence[str], options: Options) -> NoReturn:
 
     Raises CopseError if that cannot work.
     """
-    upc = is_upc_program(command[1:]) and is_launcher(command[0], options.flavour)
+    upc = is_upc_program(command[1:]) and starts_ranks(command, options.flavour)
     if upc and options.upc_processes is not None:
         raise CopseError("--upc-processes divides threads where no launcher does", "copse run --upc-threads 8 mpirun -n 4 ./app")
     if options.upc_processes is not None or (options.upc_threads is not None and not upc):
