@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "communicator/bootstrap.hpp"
+#include "communicator/card.hpp"
 #include "engine/signal/wait.hpp"
 #include "progress.hpp"
 #include "settings.hpp"
@@ -27,12 +28,11 @@ inline bool revoked(MPI_Comm comm) {
 // Tells whether the launcher says that all ranks of the world sit on this node, so that no message of Copse's ever leaves it.
 inline bool world_is_here() {
   static const bool here = [] {
-    const auto told = [](const char* name) { return std::string_view(std::getenv(name) == nullptr ? "" : std::getenv(name)); };
     if (settings().nodes > 1) return false;
-    for (const auto& [local, all] :
-         {std::pair{"MPI_LOCALNRANKS", "PMI_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"}})
-      if (!told(local).empty() && !told(all).empty()) return told(local) == told(all);  // a step of Slurm's may be another one
-    return told("SLURM_STEP_NUM_NODES") == "1";
+    const communicator::Launched ranks = communicator::by_launcher();
+    if (ranks.here > 0 && ranks.all > 0) return ranks.here == ranks.all;
+    const char* const nodes = std::getenv("SLURM_STEP_NUM_NODES");  // a launcher that says nothing may be Slurm's
+    return nodes != nullptr && std::string_view(nodes) == "1";
   }();
   return here;
 }
@@ -54,10 +54,10 @@ class MpiBootstrap final : public communicator::Bootstrap {
       if (real().Iallgather(mine, count, byte, all, count, byte, comm, &request) != MPI_SUCCESS) return false;
       return wait_for_mpi(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     }
-    // If the wait is given up, the MPI may still write what late ranks send. So it gets memory that stays.
+    // If the wait is given up, the MPI may still write what late ranks send. So it gets memory that stays. A rank that has none
+    // ends the program, because the others are in the call already.
     const std::size_t in_all = bytes * static_cast<std::size_t>(ranks_);
-    std::unique_ptr<std::byte[]> kept(
-        new std::byte[bytes + in_all]);  // a rank without memory ends the program: the others are in it
+    std::unique_ptr<std::byte[]> kept(new std::byte[bytes + in_all]);
     std::memcpy(kept.get(), mine, bytes);
     std::byte* const gathered = kept.get() + bytes;
     if (real().Iallgather(kept.get(), count, byte, gathered, count, byte, comm, &request) != MPI_SUCCESS) return false;

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "choose/table.hpp"
 #include "engine/reach/process.hpp"
@@ -57,13 +58,16 @@ const topology::Machine& this_machine_with_network() {
   return machine;
 }
 
-int ranks_by_launcher() {
-  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 0;
-}
-
 }  // namespace
+
+Launched by_launcher() {
+  const auto number = [](const char* name) { return std::getenv(name) == nullptr ? 0 : std::atoi(std::getenv(name)); };
+  constexpr std::pair<const char*, const char*> kNames[] = {{"MPI_LOCALNRANKS", "PMI_SIZE"},
+                                                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"}};
+  for (const auto& [here, all] : kNames)
+    if (std::getenv(here) != nullptr) return {number(here), number(all)};
+  return {};
+}
 
 std::uint64_t host_id() {
   std::string text;
@@ -89,7 +93,7 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
-  card.neighbours = std::max(ranks_by_launcher(), settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
+  card.neighbours = std::max(by_launcher().here, settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
   // hwloc sees only the processors that the container may use.
   static const auto online = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads files
   card.online = static_cast<std::int32_t>(std::min(online, this_machine().processors().size()));
@@ -158,9 +162,9 @@ topology::Placement placement_of(const std::vector<Card>& cards, const choose::S
 }
 
 double crowding(int ranks) {
-  static const int by_launcher = ranks_by_launcher();
+  static const int told = by_launcher().here;
   static const auto processors = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads a file
-  const int here = by_launcher > 0 ? std::min(ranks, by_launcher) : ranks;
+  const int here = told > 0 ? std::min(ranks, told) : ranks;
   return std::max(1.0, here / processors);
 }
 

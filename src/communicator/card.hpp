@@ -34,6 +34,12 @@ struct Card {
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run
 };
 
+// What the launcher says of the ranks that it has started: on this node, and in all. 0: it does not say.
+struct Launched {
+  int here = 0, all = 0;
+};
+[[nodiscard]] Launched by_launcher();
+
 // Returns a number that is the same for all processes that can share memory through /proc/<pid>. These are processes of one
 // boot of one kernel, in one PID namespace, that see the same host name.
 [[nodiscard]] std::uint64_t host_id();

@@ -130,9 +130,7 @@ void Clock::moves(const Moment& now) {
   Rank& rank = ranks_[at(now.rank)];
   // Ranks that take turns move one after the other on each processor, so what they share is divided by the processors.
   if (processors_.shared || movement.behind_first_line() <= 0) {
-    spend(now, movement.latency_ns + movement.behind_first_line() / movement.rate, movement.part, movement.level);
-    if (processors_.shared) processors_.cores[at(rank.core)].free = rank.time;
-    return;
+    return spend(now, movement.latency_ns + movement.behind_first_line() / movement.rate, movement.part, movement.level);
   }
   rank.moving = true;
   kernel_copies_ += movement.part == Part::kernel ? 1 : 0;

@@ -15,8 +15,8 @@ namespace copse::engine {
 namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-constexpr unsigned kNoExecSeal =
-    8;  // MFD_NOEXEC_SEAL: Linux before 6.3 does not know it, and some systems (vm.memfd_noexec) demand it
+// This is MFD_NOEXEC_SEAL. Linux before 6.3 does not know it, and some systems (vm.memfd_noexec) demand it.
+constexpr unsigned kNoExecSeal = 8;
 
 }  // namespace
 
