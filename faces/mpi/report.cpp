@@ -214,7 +214,7 @@ void abort_all(int status) {
   wait_until_read(STDOUT_FILENO);
   wait_until_read(STDERR_FILENO);
   real().Abort_(MPI_COMM_WORLD, status);
-  std::_Exit(status);  // MPI_Abort does not return, but its declaration does not say so
+  std::_Exit(status);  // MPICH 5's MPI_Abort may return before the launcher has ended this process
 }
 
 void give_up(const CommState& state, std::string_view call, std::string_view why) {

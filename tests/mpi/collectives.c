@@ -4,6 +4,8 @@
  * Usage: collectives PART [ARGUMENTS]. Prints "PART: N checks" on rank 0; on a difference prints it and exits with
  * 1. This file has main, and the parts about everything but data and requests; the other files have those. The names
  * of parts that make rounds may begin with "started-" or "persistent-"; the calls then have that form. */
+#include <unistd.h>
+
 #include "collectives.h"
 
 int rank, ranks, bare;
@@ -207,10 +209,14 @@ static void part_mismatch(const char* what) {
   }
 }
 
-/* The other ranks wait in Copse's calls. */
+/* The other ranks wait in Copse's calls. Rank 1 never takes part in theirs: MPICH 5's MPI_Abort may return before the
+ * launcher has ended the ranks. */
 static void part_aborted(void) {
   MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 3);
+  if (rank == 1) {
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    for (;;) pause();
+  }
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
