@@ -87,7 +87,7 @@ class NoQuota(Exception):
 
 @contextlib.contextmanager
 def quota(processors: float) -> Iterator[list[Path]]:
-    """Gives the files of a new cgroup to which a process writes itself, with the quota; none, if there is no limit."""
+    """Gives the files by which a process joins a new cgroup with this quota. There are none if there is no limit."""
     if not processors:
         yield []
         return

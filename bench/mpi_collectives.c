@@ -1,5 +1,5 @@
 /* The repository's own MPI benchmark: every blocking collective of MPI-3 (reductions: sums of doubles), and MPI_Neighbor_alltoall
- * in a ring, where each rank has a neighbour on either side. Of two ranks, each has one.
+ * in a ring, where each rank has a neighbour on either side. With two ranks, each rank has one neighbour.
  *
  * A size is the bytes of one block: what one rank gives in bcast, reduce, allreduce, gather, allgather, scan and exscan,
  * what one rank gets in scatter and reduce_scatter, and what each rank sends to each other rank in alltoall, or to each

@@ -2,8 +2,8 @@
  *
  *     oshmem SIZES [ALLSYNC|MYSYNC]
  *
- * With ALLSYNC, a barrier before and one behind a call count, since the standard leaves them to the program. A broadcast gives
- * the root its block, too, and a reduction first folds what each rank has, as UPC's do. */
+ * With ALLSYNC, the time includes a barrier before the call and one behind it, since the standard leaves them to the program. A
+ * broadcast gives the root its block, too, and a reduction first folds what each rank has, as UPC's do. */
 #define _GNU_SOURCE
 #include <shmem.h>
 #include <stdint.h>

@@ -4,10 +4,10 @@
  * barotropic mode: 5 points, with a depth that varies, and a diagonal preconditioner.
  *
  *   cg               conjugate gradients until the residual is 1e-10 of the first: two allreduces of 8 bytes an iteration
- *   cg-pipelined     the same by Ghysels and Vanroose (Parallel Computing 40, 2014, algorithm 4): one started allreduce of 24
- *                    bytes an iteration, behind the operator
+ *   cg-pipelined     conjugate gradients by Ghysels and Vanroose (Parallel Computing 40, 2014, algorithm 4): one started
+ *                    allreduce of 24 bytes an iteration, behind the operator
  *   pop              STEPS time steps of ten iterations each, with 21 allreduces of 8 bytes, as CDCP V.F describes them
- *   pop-started      the same with started allreduces behind the exchange of borders: the same arithmetic, so the same bits
+ *   pop-started      pop with started allreduces behind the exchange of borders: the same arithmetic, so the same bits
  *
  * Rank 0 prints a line of JSON: seconds, those in collectives (on rank 0), iterations, and a sum over the solution. */
 #define _GNU_SOURCE

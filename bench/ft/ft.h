@@ -73,7 +73,7 @@ typedef struct ft {
   void* version;           /* the version's own data */
 } ft;
 
-/* What the versions do in their own ways. All threads call each together. */
+/* What the versions do in their own ways. All threads call each function together. */
 typedef struct ft_version {
   const char* title;
   void (*to_columns)(ft*);                            /* from the planes to transformed columns */

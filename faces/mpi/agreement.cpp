@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "real.hpp"
+#include "report.hpp"
+#include "silent.hpp"
 
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // from the linker: where this library begins
 
@@ -47,11 +49,22 @@ std::uint64_t read_build_id() {
   return 0;  // not reached: the library's link options ask for a build ID
 }
 
+constexpr const char* kAdvice = "preload it on all of them, or on none (COPSE_DISABLE=1 where it is not wanted)";
+
 void say_that_it_waits(int rank, Clock::duration waited) {
   std::fprintf(stderr,
                "copse: rank %d has waited %lld s in MPI_Init for the other ranks; if this continues, some ranks run "
-               "without Copse: preload it on all of them, or on none (COPSE_DISABLE=1 where it is not wanted)\n",
-               rank, static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(waited).count()));
+               "without Copse: %s\n",
+               rank, static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(waited).count()), kAdvice);
+}
+
+// The exchange cannot be taken back, so the other ranks would wait for ever.
+void end_if_a_rank_is_silent(int rank) {
+  const pid_t silent = rank_without_copse();
+  if (silent == 0) return;
+  std::fprintf(stderr, "copse: rank %d cannot leave MPI_Init: process %d is a rank of the same program without Copse: %s\n", rank,
+               static_cast<int>(silent), kAdvice);
+  abort_all(1);
 }
 
 }  // namespace
@@ -90,8 +103,9 @@ Words least_of_all(const Words& mine, int rank) {
   while (real().Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
     sched_yield();
     const auto waited = Clock::now() - start;
-    if (!speaks || waited < patience) continue;
-    say_that_it_waits(rank, waited);
+    if (waited < patience) continue;
+    end_if_a_rank_is_silent(rank);
+    if (speaks) say_that_it_waits(rank, waited);
     patience *= 10;
   }
   return all;

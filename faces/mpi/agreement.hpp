@@ -27,10 +27,12 @@ struct Word {
   enum : std::size_t { build, minus_build, first_mistaken, wanted, untraced, unbound, first_without_heap, joins_at, count };
 };
 using Words = std::array<int, Word::count>;
-// Of Word::wanted: 0 is a rank that wants nothing of Copse, 1 one that does, and this one that wants helpers, too.
+// The value of Word::wanted of a rank that wants Copse and helpers. The value is 1 for a rank that wants Copse alone, and 0 for a
+// rank that does not want Copse.
 inline constexpr int kWithHelpers = 2;
 
-// Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long.
+// Collective over the world. Prints a line now and then if the other ranks keep this one waiting for long. Ends the program if
+// one of them will never answer (silent.hpp).
 Words least_of_all(const Words& mine, int rank);
 
 }  // namespace copse::mpi

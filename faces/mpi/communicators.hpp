@@ -44,7 +44,8 @@ extern constinit thread_local Remembered remembered[1u << kRememberedBits];
 extern std::atomic<std::uint64_t> generation;  // grows whenever a state dies; that voids what threads remember
 CommState& find_or_make(MPI_Comm comm, Remembered& slot);
 
-// The communicator of one rank on which this thread made a call last. Nothing needs to be known of the next one.
+// The last communicator of one rank on which this thread made a call. Its handle and the generation are all that a thread
+// remembers of such a communicator.
 struct Alone {
   Raw comm = 0;
   std::uint64_t generation = 0;

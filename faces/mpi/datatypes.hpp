@@ -31,7 +31,7 @@ struct Datatype {
   mutable std::weak_ptr<const Datatype> copy;  // from kept(); it keeps the MPI's type alive, and so this
 };
 
-// Call the first once, after MPI_Init, and the second in MPI_Finalize.
+// Call prepare_datatypes() once, after MPI_Init. Call finish_datatypes() in MPI_Finalize.
 void prepare_datatypes();
 void finish_datatypes();
 
@@ -47,7 +47,7 @@ namespace detail {
 inline std::atomic<std::uint64_t> types_freed = 0;
 }  // namespace detail
 
-// Returns the same type for calls that may outlive it: the program may free its own type while they are under way.
+// Keeps a type for calls that may outlive it, because the program may free its own type while they are under way.
 std::shared_ptr<const Datatype> kept(const Datatype& type);
 
 // Computes the bytes of a message. Returns false if the product overflows.

@@ -10,7 +10,7 @@
 
 namespace copse::mpi {
 
-// Returns whether this process has loaded a driver. Each call looks for drivers that were loaded since the last.
+// Returns whether this process has loaded a driver. Each call looks for the drivers that were loaded since the call before it.
 bool driver_loaded();
 // Returns what the driver says. Any address is allowed.
 bool on_device(const void* address);

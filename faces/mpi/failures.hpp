@@ -30,8 +30,8 @@ class Failures {
     if (failure == nullptr || result != MPI_SUCCESS) return result;
     return raise(*failure), failure->error;
   }
-  // Reports the failures of `count` completed requests: those in `indices`, or all if it is null. `statuses` has the
-  // same order.
+  // Reports the failures of `count` completed requests. They are the requests in `indices`, or all requests if `indices` is null.
+  // `statuses` has the same order.
   [[nodiscard]] int tell_some(int result, int count, const int* indices, MPI_Status* statuses) const {
     const Failure* first = nullptr;
     if (failed_.empty() || (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS)) return result;

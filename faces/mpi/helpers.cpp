@@ -37,15 +37,17 @@ struct Helpers {
   std::array<DeskName, choose::kHelpersMost> desks{};
 };
 auto& helpers = *new Helpers;       // of this node; never destroyed (session.hpp)
-std::atomic<bool> are_gone{false};   // this rank knows that one of them will not come any more
-// Of the helpers that this process has started. The program may have closed one by its number, and opened a file under it.
+std::atomic<bool> are_gone{false};   // this rank knows that a helper will not come any more
+// The pipe to a helper that this process has started. The program may have closed the descriptor by its number, and opened a file
+// under that number.
 struct Lifeline {
   int fd;
   engine::FileId pipe;
 };
 auto& lifelines = *new std::vector<Lifeline>;
 
-// Returns the program that helps, which lies beside this library or in the build's folder of programs. Empty: there is none.
+// Returns the path of the helpers' program, which lies beside this library or in the build's folder of programs. The path is empty
+// if the program is in neither place.
 std::string program() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&start_helpers), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -97,8 +99,8 @@ std::string start_one(const std::string& path, int processor, DeskName& desk_nam
   return {};
 }
 
-// The processors on which helpers run: those that were named, or the last ones to which no rank of the node is bound. -1 stands for
-// any processor.
+// Returns the processors on which helpers run. The processors that the user has named come first. After them come the last
+// processors to which no rank of the node is bound. -1 stands for any processor.
 std::vector<int> processors_for(int count, const cpu_set_t& taken) {
   std::vector<int> result = settings().collective_processors.processors;
   const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
@@ -119,7 +121,7 @@ cpu_set_t taken_by_all(MPI_Comm node, int ranks) {
   return mine;
 }
 
-// On the first rank of a node. Returns what the trace says.
+// Starts the helpers of a node. Only the first rank of the node calls this. Returns what the trace says about them.
 std::string start_all(int count, const cpu_set_t& taken) {
   const std::string path = program();
   if (path.empty()) return "none: copse-native is not beside the preload library";
@@ -139,7 +141,7 @@ bool all_desks_are_open() {
   return std::all_of(helpers.desks.begin(), end, [](const DeskName& desk) { return communicator::is_open(desk); });
 }
 
-// One that does not come would hold up every communicator.
+// A helper that does not come would hold up every communicator, so no communicator uses helpers from now on.
 void do_without_helpers(int rank, const std::string& why) {
   if (are_gone.exchange(true) || rank != 0) return;
   note(kKind, "they serve no communicator from now on: " + why);

@@ -11,8 +11,8 @@ void start_helpers();
 // Tells whether there are helpers on this node.
 [[nodiscard]] bool have_helpers();
 
-// Makes a communicator of these ranks and of the node's helpers. If that fails, there is none on any rank, and the trace says why.
-// Collective over the ranks of `callers`.
+// Makes a communicator of these ranks and of the node's helpers. If that fails, the result is null on every rank, and the trace
+// says why. Collective over the ranks of `callers`.
 [[nodiscard]] std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers);
 
 // Lets the helpers go, after the last communicator.

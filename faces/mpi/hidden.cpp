@@ -16,7 +16,8 @@ namespace {
 
 std::atomic<int> live_ones{0};
 
-// What this process has. Never destroyed (session.hpp). The world's communicator is kept, since all wires may use it.
+// The hidden communicators of this process. This is never destroyed (session.hpp). The one of the world is kept, because all wires
+// may use it.
 struct Known {
   std::mutex mutex;
   std::vector<std::weak_ptr<Hidden>> all;
@@ -29,7 +30,7 @@ Known& known() {
   return known;
 }
 
-// An MPI that cannot say has 32767.
+// Returns the highest tag that the MPI allows. Every MPI allows 32767, so that is the result if the MPI does not say.
 int highest_tag() {
   void* most = nullptr;
   int flag = 0;
@@ -48,16 +49,16 @@ int world_size() {
   return ranks;
 }
 
-// All free streams of one hidden communicator, and what its ranks are for the wire's.
+// All free streams of one hidden communicator. `peers` has that communicator's rank for each rank of the wire.
 struct Offer {
   std::shared_ptr<Hidden> hidden;
   Hidden::Streams streams{};
   std::vector<int> peers;
 };
 
-// What a wire among these ranks could share: the communicator of the world, and the last one of the same ranks. While its
-// streams are held, another thread's wire finds none free and makes a communicator of its own. Neither waits for the other: two
-// threads could wait for one another across ranks.
+// The hidden communicators that a wire among these ranks could share: that of the world, and the last one of the same ranks. While
+// an Offers holds their streams, the wire of another thread finds none free and makes a communicator of its own. The two threads
+// do not wait for one another, because they could then wait for ever across ranks.
 class Offers {
  public:
   explicit Offers(const std::vector<int>& members) {
@@ -95,8 +96,8 @@ class Offers {
 
 // What each rank says to the others (joining.cpp has the first word).
 struct SecondWord {
-  std::uint64_t fresh;  // the name of what would be made
-  std::array<std::uint64_t, 2> offered;  // the names of what it offers; 0 is nothing
+  std::uint64_t fresh;  // the name of the communicator that would be made
+  std::array<std::uint64_t, 2> offered;  // the names of the communicators that the rank offers; 0: none
   std::array<Hidden::Streams, 2> streams;
 };
 
@@ -174,7 +175,7 @@ Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_m
   }
   const std::lock_guard lock(known().mutex);
   Hidden::Streams others = made->take_all();
-  others[0] &= ~std::uint64_t{1};  // this wire's
+  others[0] &= ~std::uint64_t{1};  // stream 0 is this wire's
   made->give_back(others);
   known().all.push_back(made);
   if (of_world && known().of_world == nullptr) known().of_world = made;

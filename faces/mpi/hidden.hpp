@@ -19,7 +19,7 @@ inline constexpr int kTagsOfLane = static_cast<int>(engine::Geometry{}.areas);
 
 class Hidden {
  public:
-  static constexpr int kStreams = 256;  // wires that share one at a time
+  static constexpr int kStreams = 256;  // wires that may share a communicator at a time
   using Streams = std::array<std::uint64_t, kStreams / 64>;  // a set of them
 
   // Collective over `comm`, whose ranks are `members` of the world. `id` is the same on all ranks, and used once.
@@ -33,9 +33,10 @@ class Hidden {
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] int first_tag(int stream) const { return stream * tags_of_stream_; }
   [[nodiscard]] int tags_of_stream() const { return tags_of_stream_; }
-  // Returns the ranks here of ranks of the world that belong to it. The result is empty if they are its ranks in their order.
+  // Returns the ranks that these members have in this communicator. `members` are ranks of the world. The result is empty if each
+  // rank has the same number here as in `members`.
   [[nodiscard]] std::vector<int> ranks_of(const std::vector<int>& members) const;
-  // Tells whether it belongs to just these ranks of the world, in whatever order.
+  // Tells whether this communicator consists of just these ranks of the world, in whatever order.
   [[nodiscard]] bool is_of(const std::vector<int>& members) const;
 
   // Takes all streams that are free. A wire keeps one and gives the others back.
@@ -43,7 +44,7 @@ class Hidden {
   void give_back(const Streams& streams);
   void give_back(int stream);
 
-  // Returns how many of them this process has.
+  // Returns the number of hidden communicators that this process has.
   [[nodiscard]] static int live();
 
  private:
@@ -61,8 +62,9 @@ struct Stream {
   std::vector<int> peers;  // the hidden communicator's rank for each rank; empty if they are the same
 };
 
-// Collective over the ranks of `comm`. Gets a stream of a communicator that all of them share already. If there is none, makes a
-// communicator, unless `may_make` is false, which must then be so on all ranks. If there is no stream, all ranks get the reason.
+// Collective over the ranks of `comm`. Gets a stream of a hidden communicator that all of them share already. If there is none,
+// makes such a communicator, unless `may_make` is false. `may_make` is the same on all ranks. If there is no stream, all ranks get
+// the reason.
 [[nodiscard]] Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_make, std::string& why_not);
 
 }  // namespace copse::mpi

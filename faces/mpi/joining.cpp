@@ -50,13 +50,13 @@ struct FirstWord {
 };
 static_assert(sizeof(FirstWord) == 96, "builds of Copse that meet must be able to tell one another so");
 
-// The kin that this process knows, by their ranks in the world. Those used last stay when their communicators are gone, because
-// programs split their world in the same way again. Never destroyed (session.hpp).
+// The kin that this process knows, by their ranks in the world. The kin that were used last stay when their communicators are
+// gone, because programs split their world in the same way again. This is never destroyed (session.hpp).
 class KnownKin {
  public:
   using Pointer = std::shared_ptr<communicator::Kin>;
 
-  // Returns null if there are none.
+  // Returns the kin of these ranks of the world, or null if this process knows none.
   [[nodiscard]] Pointer of(const std::vector<int>& members) {
     const std::lock_guard lock(mutex_);
     const auto at = all_.find(members);
@@ -163,8 +163,9 @@ void say_why_not(const CommState& state) {
                state.ranks, state.why_not.c_str());
 }
 
-// Asks the ranks whether the start pays. The question is a blocking call, like the one that comes after it: a nonblocking
-// one may take many times as long. A communicator with ranks of another world is not asked: those may have no Copse.
+// Asks the ranks whether the start pays. The question is a blocking call, as is the program's call that follows, because a
+// nonblocking call may take many times as long. A communicator with ranks of another world is not asked, because those ranks may
+// have no Copse.
 bool pays(CommState& state) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<int>& members = members_of(state);

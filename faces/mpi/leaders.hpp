@@ -13,15 +13,15 @@ namespace copse::mpi {
 
 class Leaders {
  public:
-  // Collective over `comm`, whose ranks the leaders are, in ascending order. `rank` is this process's.
+  // Collective over `comm`. `leaders` are some of its ranks, in ascending order. `rank` is the rank of this process.
   Leaders(MPI_Comm comm, int rank, std::span<const int> leaders);
   ~Leaders();  // collective over the leaders, unless the MPI is being finalised
   Leaders(const Leaders&) = delete;
   Leaders& operator=(const Leaders&) = delete;
 
   [[nodiscard]] bool are_ready() const { return ready_; }
-  [[nodiscard]] static int live();  // how many there are in this process
-  // As in engine::Wire.
+  [[nodiscard]] static int live();  // returns the number of Leaders in this process
+  // These functions do what delegate(), collect() and abandon() of engine::Wire do.
   bool start(const engine::LeadersCall& what, int tag, std::uint64_t ticket);
   engine::Wired collect(int tag, std::uint64_t ticket);
   void abandon();
@@ -29,7 +29,7 @@ class Leaders {
  private:
   int start_part(const engine::LeadersCall& part, int root, MPI_Request& request) const;
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // on other ranks there is none
+  MPI_Comm comm_ = MPI_COMM_NULL;  // null on ranks that do not lead
   bool ready_ = false;
   std::vector<int> leaders_;
   std::vector<Started> started_;

@@ -53,7 +53,7 @@ Neighbors in_distributed_graph(MPI_Comm comm) {
   return found;
 }
 
-// Without those that are not there.
+// Returns the ranks in ascending order, without MPI_PROC_NULL.
 std::vector<int> sorted(const int* ranks, int count) {
   std::vector<int> result;
   std::copy_if(ranks, ranks + count, std::back_inserter(result), [](int rank) { return rank != MPI_PROC_NULL; });
@@ -63,7 +63,7 @@ std::vector<int> sorted(const int* ranks, int count) {
 
 bool has_twice(const std::vector<int>& ranks) { return std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end(); }
 
-// Tells whether those who give to a rank are its sources.
+// Tells whether the ranks that give to `rank` by the graph are the same ranks as `sources`.
 bool are_sources(const algorithms::Graph& graph, int rank, const std::vector<int>& sources) {
   std::vector<int> givers;
   for (const auto& giver : graph.givers_to(rank)) givers.push_back(giver.rank);

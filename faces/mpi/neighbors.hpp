@@ -11,8 +11,8 @@
 
 namespace copse::mpi {
 
-// Who gives to this rank and to whom it gives, in the order of the blocks in its buffers. MPI_PROC_NULL has a block that is not
-// used.
+// The ranks that give to this rank, and the ranks to which it gives, in the order of the blocks in its buffers. The block of
+// MPI_PROC_NULL is not used.
 struct Neighbors {
   std::vector<int> sources, destinations;
 };

@@ -27,7 +27,7 @@ namespace {
 
 using communicator::Correspondent;
 
-// The functions of the MPI that nothing else of Copse needs.
+// The functions of the MPI that only this file needs.
 #define COPSE_NETWORK_NEEDS(X) \
   X(Finalize)                  \
   X(Finalized)                 \
@@ -45,7 +45,7 @@ struct Functions {
   COPSE_NETWORK_NEEDS(COPSE_NETWORK_NEED)
 #undef COPSE_NETWORK_NEED
 
-  // Returns the name of one that the MPI lacks. Null: it has them all.
+  // Looks all of these functions up. Returns the name of one that the MPI lacks, or null if it has them all.
   [[nodiscard]] const char* find() {
 #define COPSE_NETWORK_NEED(function)                                              \
   function = reinterpret_cast<decltype(function)>(mpi_symbol("PMPI_" #function)); \
@@ -58,7 +58,7 @@ struct Functions {
 
 auto& in_mpi = *new std::mutex;  // held by the thread that is in the MPI; never destroyed
 
-// Between each pair of threads of two processes, messages have tags of their own.
+// A wire between threads. Each pair of threads of two processes has tags of its own.
 class ThreadWire final : public MessageWire {
  public:
   ThreadWire(MPI_Comm comm, std::vector<Correspondent> all, int me, int threads, int first_tag)
@@ -150,7 +150,7 @@ class MpiNetwork final : public communicator::Network {
       return false;
     mpi_.Win_set_errhandler(window_, MPI_ERRORS_RETURN);
     int* model = nullptr;
-    int known = 0;  // what others put must be there for this process's loads
+    int known = 0;  // required: this process's loads see what others have put
     mpi_.Win_get_attr(window_, MPI_WIN_MODEL, static_cast<void*>(&model), &known);
     if (known == 0 || *model != MPI_WIN_UNIFIED) return false;
     if (mpi_.Win_lock_all(MPI_MODE_NOCHECK, window_) != MPI_SUCCESS) return false;
@@ -194,7 +194,7 @@ class MpiNetwork final : public communicator::Network {
                        count, MPI_BYTE, window_, request);
     });
   }
-  // What is put is at its target once the window was flushed, too.
+  // The bytes of a put are at their target only after the window was flushed, too.
   [[nodiscard]] engine::Wired has_ended(std::uint64_t ticket) override {
     const std::lock_guard lock(in_mpi);
     if (ticket >= started_.size() || started_[ticket].requests.empty()) return engine::Wired::failed;
@@ -264,8 +264,8 @@ class MpiNetwork final : public communicator::Network {
     }
   }
 
-  // Writes what the program has printed: the C library would do that too late. Another thread may sit in a read, with the lock of
-  // its stream.
+  // Writes what the program has printed, because the C library would do that too late. A thread of its own writes, because another
+  // thread may sit in a read and hold the lock of its stream.
   static void flush() {
     try {
       const auto done = std::make_shared<std::atomic<bool>>(false);
@@ -278,7 +278,8 @@ class MpiNetwork final : public communicator::Network {
     }
   }
 
-  // At the end of the process, whose status this is. A forked child is no process of the MPI's.
+  // Runs at the end of the process, which has this status. A forked child does nothing here, because it is no process of the
+  // MPI's.
   static void finalize(int status, void* self) {
     auto& network = *static_cast<MpiNetwork*>(self);
     if (network.process_ != getpid()) return;

@@ -19,7 +19,7 @@ void count_start(std::string_view part, double seconds);
 void count_start(const std::map<std::string, communicator::Tally>& parts);
 // Adds a remark about this rank: what it did without, or did, and why.
 void note(std::string_view subject, std::string_view text);
-// These keep a trace. The first takes that of a communicator which is about to be destroyed.
+// These keep a trace. The first function takes the trace of a communicator that is about to be destroyed.
 void remember(const CommState& state);
 void remember(const communicator::Trace& more);
 // Notes this rank's common memory and descriptors. Call it while the rank's communicators still exist.
@@ -31,10 +31,11 @@ void print_report();
 [[noreturn]] void abort_all(int status);
 // Prints one line and ends the program, because a call cannot go on.
 [[noreturn]] void give_up(const CommState& state, std::string_view call, std::string_view why);
-// The same for an exception where no communicator is at hand; usually memory has run out. A null `error` is an
-// exception of unknown type.
+// Prints one line about an exception and ends the program. Use this where no communicator is at hand. Usually memory has run out
+// then. A null `error` stands for an exception of unknown type.
 [[noreturn]] void give_up(const char* call, const std::exception* error);
-// The same for the exception that is being handled. The unwinding of a cancelled thread goes on, however.
+// Prints one line about the exception that is being handled, and ends the program. If a cancelled thread is being unwound, the
+// unwinding goes on instead.
 [[noreturn]] void give_up_caught(const char* call);
 // Runs the body of an exported function. Exceptions end here and end the program: the other ranks do not know about
 // them, so this rank cannot return to its caller.

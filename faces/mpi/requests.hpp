@@ -40,12 +40,10 @@ class MpiRequest final : public GivenAway {
   UserReduction user{};
   void keep(const Operator& op);
 
-  // For a persistent call, before open. Finds a stream for the call alone, unless the program asserts that all ranks
-  // start persistent calls in the same order. Collective. If no stream is left, returns false on all ranks and gives
-  // the reason.
+  // Finds a stream of its own for a persistent call, unless the program asserts that all ranks start persistent calls in the same
+  // order. This is collective, and comes before open(). If no stream is left, returns false on all ranks and gives the reason.
   bool take_lane(bool refused, std::string& why_not) { return stream_.take_lane(name_, refused, why_not); }
-  // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks
-  // may.
+  // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks may start it.
   void refuse_lane();
   // Opens a call whose arguments are known. Gives the program a handle, which then owns the request, and starts the
   // call unless it is persistent. Returns MPI's error code.
@@ -90,8 +88,8 @@ class MpiRequest final : public GivenAway {
   struct Stream {
     std::shared_ptr<CommState> state;
     std::shared_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
-    bool without_lane = false;                           // no stream was left
-    bool served = false;                                 // helpers make the call
+    bool without_lane = false;  // no stream was left
+    bool served = false;  // helpers make the call
 
     [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
     bool take_lane(const char* name, bool refused, std::string& why_not);

@@ -186,7 +186,8 @@ bool begin_late(const void* caller) {
   int rank = 0;
   real().Comm_rank_(MPI_COMM_WORLD, &rank);
   if (!mistake.empty() && rank == 0) say_mistake(mistake);
-  // The other ranks have not been told either. The ranks of each communicator tell one another (communicators.cpp).
+  // The ranks of the world have not told one another what they want, because MPI_Init has bypassed its wrapper. The ranks of each
+  // communicator do so when they join (joining.cpp).
   set_agreed(settings().disable || !mistake.empty(), settings().trace, 1);
   work(false);
   return true;

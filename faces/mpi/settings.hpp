@@ -15,8 +15,9 @@ extern choose::Settings& settings;
 
 // Reads the variables. Returns a description of what is wrong with them, or an empty string.
 std::string read_settings();
-// From which call on a communicator this rank wants Copse to serve it; kWhenItPays if COPSE_JOIN leaves that to what the
-// calls cost. Who forces an algorithm, checks calls, asks for a thread, or tests wants all calls to be Copse's.
+// first_served_call() returns the call on a communicator from which this rank wants Copse to serve it. The result is kWhenItPays
+// if that is left to what the calls cost. A user who forces an algorithm, checks calls or asks for a thread wants all calls to be
+// Copse's, and so does a test.
 inline constexpr int kWhenItPays = std::numeric_limits<int>::max();
 [[nodiscard]] int first_served_call();
 // Sets what all ranks have agreed on. `joins_at` is the least that any rank wants.

@@ -57,7 +57,7 @@ struct SideMemory {
   std::vector<std::shared_ptr<const Datatype>> types;
   int wrong = MPI_SUCCESS;  // the class of the last side's error
 
-  // Does what datatype_of does, but the type lives as long as its call.
+  // Finds a type as datatype_of() does. The result lives at least as long as the call that uses it.
   const Datatype* type(Raw raw) {
     if (raw == last_raw_ && freed_ == detail::types_freed.load(std::memory_order_relaxed)) [[likely]]
       return last_;
@@ -90,18 +90,19 @@ class Side {
   bool row(const void* buffer, std::int64_t count, Raw type) {  // a block for each rank, one after the other
     return equal(buffer, count, type, ranks_);
   }
-  template <class Count, class Displacement>                   // a block for each rank, as long and where tables say
+  template <class Count, class Displacement>  // a block for each rank; tables say how long it is and where it lies
   bool table(const void* buffer, const Count* counts, const Displacement* places, Raw type);
-  template <class Count, class Displacement>  // with a type for each block too; places are in bytes
+  template <class Count, class Displacement>  // a block for each rank, with a type of its own; places are in bytes
   bool table(const void* buffer, const Count* counts, const Displacement* places, const MPI_Datatype* types);
-  // The same for blocks of neighbours. MPI_PROC_NULL among them has a block that is not used.
-  bool one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);  // the same block for all
+  // These describe a side whose blocks are for neighbours, not for all ranks. They return false as the functions above do. The
+  // block of MPI_PROC_NULL is not used.
+  bool one_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);  // one block for all
   bool row_for(const std::vector<int>& neighbors, const void* buffer, std::int64_t count, Raw type);
   template <class Count, class Displacement, class Types>
   bool table_for(const std::vector<int>& neighbors, const void* buffer, const Count* counts, const Displacement* places,
                  Types types);
 
-  // The bytes of a block: of any block of `one` or `row`, or of block `rank` of a table.
+  // bytes() returns the size of a block of `one` or `row`. bytes(rank) returns the size of block `rank` of a table.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes(int rank) const { return kept_.blocks[static_cast<std::size_t>(rank)].count; }
 
@@ -112,9 +113,10 @@ class Side {
     given_ = block_bytes;
     return (dense_ && (table_.used || given_ == bytes_)) || prepare_packed();
   }
-  // After prepare(): finds memory other than the program's. Returns false if there is none.
+  // Call this after prepare(). Finds memory other than the program's for this side. Returns false if there is none.
   bool set_apart() { return dense_ ? prepare_packed() : memory_ != nullptr; }
-  // The same for a side that the call must not write to. store() then returns MPI's error.
+  // Sets a side apart that the call must not write to. After this, store() returns MPI's error. Returns false if there is no
+  // memory.
   bool refuse() {
     refused_ = true;
     return set_apart();
@@ -125,7 +127,8 @@ class Side {
                                   : static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank) * given_));
   }
   [[nodiscard]] const communicator::Block* blocks() const { return table_.used ? kept_.blocks.data() : nullptr; }
-  // These look at the program's memory that the call itself reads or writes. If the blocks are packed, that is none.
+  // These look at the program's memory that the call itself reads or writes. If the blocks are packed, the call touches none of
+  // it.
   [[nodiscard]] bool may_overlap(const Side* other) const;  // a quick look; only false is certain
   void add_spans(std::vector<communicator::Span>& spans, bool written, const char* name) const;
   // Returns whether more data comes than fits.
@@ -142,7 +145,7 @@ class Side {
   };
   struct Table {
     bool used = false, rising = true;  // rising: the blocks lie in the order of ranks
-    Range range{UINTPTR_MAX, 0};       // of all blocks
+    Range range{UINTPTR_MAX, 0};  // of all blocks
   };
   [[nodiscard]] Range range() const;
   bool is_wrong(int error) {

@@ -23,15 +23,15 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool alone = false;  // no other rank, and no other group
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
-  std::string why_not;  // the reason for that
+  std::string why_not;  // the reason why `copse` is null
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
   std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
   communicator::Early early;  // counts calls that are passed on because Copse has not begun
   bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them
   std::unique_ptr<const Neighbors> neighbors;  // null: calls among neighbours are passed on
-  std::string no_neighbors;  // the reason for that
+  std::string no_neighbors;  // the reason why `neighbors` is null
   std::optional<bool> strict_order;  // whether all ranks start persistent calls in one order; known after the first
-  std::shared_ptr<communicator::Communicator> strict_lane;  // of all persistent calls, if they do
+  std::shared_ptr<communicator::Communicator> strict_lane;  // the lane of all persistent calls, if `strict_order` is true
   SidesMemory memory;
 
   // The numbers of a call that this rank does not make here. A started call may be made on either communicator.
@@ -39,7 +39,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
     std::uint64_t number = 0, served = 0;
   };
   [[nodiscard]] Passed pass(bool started) const { return {copse->pass(!started), started && served ? served->pass(false) : 0}; }
-  // Says that the other ranks may make the call.
+  // Says that this rank does not make the call that `passed` numbers, although the other ranks may make it.
   void refuse(const Passed& passed) const {
     copse->refuse(passed.number);
     if (passed.served > 0) served->refuse(passed.served);

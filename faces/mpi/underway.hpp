@@ -27,7 +27,7 @@ struct Started {
   MPI_Request request;
 };
 
-// Forgets those that are meant, once all of them have ended.
+// Forgets the requests for which meant() is true, once all of these have ended.
 template <class Meant>
 engine::Wired take_ended(std::vector<Started>& all, const Meant& meant) {
   for (Started& each : all)
@@ -37,7 +37,7 @@ engine::Wired take_ended(std::vector<Started>& all, const Meant& meant) {
   return engine::Wired::done;
 }
 
-// Waits a second at most for all of them, because a peer may have died, and forgets them.
+// Waits until all requests have ended, and forgets them. The wait takes a second at most, because a peer may have died.
 template <class Request>
 void give_up(std::vector<Request>& all) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);

@@ -54,14 +54,14 @@ Wired MessageWire::drain(int tag, std::uint64_t ticket) {
   return take_ended(sending_, [&](const Started& each) { return each.tag == tag && each.ticket <= ticket; });
 }
 
-// A message that was on its way when its receive was cancelled still comes.
+// A message whose receive is cancelled while it is on its way still arrives, so the stream is spoiled.
 void MessageWire::abandon() {
   spoil();
   for (Expected& each : expected_) real().Cancel(&each.request);
   give_up(expected_);
 }
 
-// To a stream that is spoiled a message may still come. So no other wire gets it.
+// A message may still come to a stream that is spoiled. So no other wire gets that stream.
 MpiWire::~MpiWire() {
   if (stream_.hidden != nullptr && !spoiled_) stream_.hidden->give_back(stream_.number);
 }

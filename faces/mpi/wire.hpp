@@ -14,7 +14,7 @@
 
 namespace copse::mpi {
 
-// A wire that sends and receives with the MPI. Which ranks and tags it uses is for the derived classes to say.
+// A wire that sends and receives with the MPI. The derived classes say which ranks and tags it uses.
 class MessageWire : public engine::Wire {
  public:
   explicit MessageWire(MPI_Comm comm) : comm_(comm) {}
@@ -29,7 +29,7 @@ class MessageWire : public engine::Wire {
 
  protected:
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
-  // The rank of a peer in the communicator, and the MPI's tags for a tag of the wire, to a peer and from it.
+  // there() returns the rank of a peer in the communicator. tag_to() and tag_from() return the MPI's tag for a tag of the wire.
   [[nodiscard]] virtual int there(int peer) const = 0;
   [[nodiscard]] virtual int tag_to(int peer, int tag) const = 0;
   [[nodiscard]] virtual int tag_from(int peer, int tag) const = 0;
@@ -40,16 +40,17 @@ class MessageWire : public engine::Wire {
   MPI_Comm comm_;
   struct Expected {  // a message, or a part of one that is too large for the MPI
     int peer, tag;
-    bool more;  // the next one is of the same message
+    bool more;  // the next entry is a part of this message, too
     MPI_Request request;
   };
   std::vector<Started> sending_;
-  std::vector<Expected> expected_;  // in their order
+  std::vector<Expected> expected_;  // in the order of the messages
 };
 
 class MpiWire final : public MessageWire {
  public:
-  // `program` is the program's communicator, over whose ranks the stream goes. Null: its leaders cannot have one of their own.
+  // `program` is the program's communicator, whose ranks the stream connects. If `program` is MPI_COMM_NULL, the leaders cannot
+  // get a communicator of their own.
   MpiWire(Stream stream, MPI_Comm program)
       : MessageWire(stream.hidden->comm()), stream_(std::move(stream)), first_tag_(stream_.hidden->first_tag(stream_.number)),
         program_(program) {}
@@ -74,12 +75,12 @@ class MpiWire final : public MessageWire {
   [[nodiscard]] int tag_from(int, int tag) const override { return first_tag_ + tag; }
   void spoil() override { (first_ == nullptr ? *this : *first_).spoiled_ = true; }
 
-  MpiWire* first_ = nullptr;  // of a lane: the wire whose stream it uses
-  Stream stream_;             // of a lane: none
+  MpiWire* first_ = nullptr;  // in a lane, the wire whose stream the lane uses; otherwise null
+  Stream stream_;             // empty in a lane
   int first_tag_;
   bool spoiled_ = false;
   MPI_Comm program_ = MPI_COMM_NULL;
-  std::unique_ptr<Leaders> leaders_;  // null: there is none, as in a lane
+  std::unique_ptr<Leaders> leaders_;  // null if no leaders were gathered, as in a lane
 };
 
 }  // namespace copse::mpi

@@ -104,7 +104,7 @@ int Site::end_badly(Outcome outcome, int error) const {
   return error;
 }
 
-// Copse has counted the call, and all ranks make it by the MPI.
+// Has the MPI make a call that Copse has counted. All ranks do the same.
 int Site::make_outside(std::size_t bytes) const {
   state.memory.input.packed.trim();
   state.memory.output.packed.trim();

@@ -47,9 +47,9 @@ class Site {
   const Collective collective;
   const char* const name;
 
-  // For a communicator that Copse does not serve. Returns true if it does from this call on. `rounds` tells whether the
-  // bits of the result depend on who makes the call. Such a call waits for nothing: Copse makes the first one, so that
-  // it can make all of them.
+  // Asks about a communicator that Copse does not serve yet. Returns true if Copse serves it from this call on. `rounds` tells
+  // whether the bits of the result depend on who makes the call. Such a call does not wait until Copse's start pays: Copse makes
+  // the first one, so that it can make all of them.
   template <class Rounds>
   bool joins(Rounds&& rounds) {
     if (!state.early.counts()) [[likely]]
@@ -67,16 +67,15 @@ class Site {
   }
   // Ends the call by giving it to the MPI.
   int pass_on(std::string_view why, std::size_t bytes = 0) const;
-  // Ends the call with an error of that class: MPI forbids this rank's arguments. The other ranks may still make the
-  // call.
+  // Ends the call with an error of that class, because MPI forbids this rank's arguments. The other ranks may still make the call.
   int refuse(int error) const;
   // Returns whether the buffers overlap, and sorts the spans. If they do, the call is still made, into memory of
   // Copse's, because the other ranks may have done nothing wrong. It then ends with MPI's error, which a persistent
   // call reports at each completion. Under COPSE_CHECK an overlap ends the program.
   bool overlap(std::vector<communicator::Span>& spans) const;
-  // For a communicator that may meet device memory. Returns why all ranks pass this call on, or nothing.
+  // Call this on a communicator that may meet device memory. Returns the reason why all ranks pass this call on, or nothing.
   [[nodiscard]] std::string_view why_not_with(const Buffers& buffers) const;
-  // For COPSE_CHECK. Ends the program if the ranks are about to make different calls.
+  // Under COPSE_CHECK, ends the program if the ranks are about to make different calls.
   void check(const Arguments& arguments, const std::string& operation) const;
   // Ends a call for which no rank has anything to do.
   [[nodiscard]] int nothing() const;
@@ -103,8 +102,8 @@ class Site {
         std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome& outcome) { return kept->store(outcome); },
         handle_);
   }
-  // The same for a nonblocking call whose buffers overlap. The error comes at once, and the call goes on without a
-  // handle. It needs none of the program's memory.
+  // Makes a nonblocking call whose buffers overlap. The program gets the error at once, and the call goes on without a handle. The
+  // call uses none of the program's memory.
   template <class Work>
   int carry_out_refused(const Arguments& arguments, Work&& work) const {
     const auto kept = work.kept();
@@ -141,7 +140,7 @@ class Site {
 
   const Form form_;
   mutable std::unique_ptr<MpiRequest> request_;  // null once the call has been made
-  void* handle_;                              // where the request's handle goes
+  void* handle_;  // where the request's handle goes
 };
 
 template <class ToMpi>

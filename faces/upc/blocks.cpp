@@ -37,7 +37,7 @@ std::size_t bytes_before(int end, const Size& size) {
   return bytes;
 }
 
-// Returns where block `t` of an array begins, whose blocks have places or lie one behind the other.
+// Returns where block `t` of an array begins. The blocks have places, or they lie one behind the other.
 std::size_t place_of(const std::size_t* bytes, const std::size_t* places, int t) {
   return places != nullptr ? places[t] : bytes_before(t, [&](int before) { return bytes[before]; });
 }
@@ -72,7 +72,7 @@ void check(Thread& thread, const Blocks& asked) {
     if (bytes > 0 && (src.thread != from || dst.thread != to))
       checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
                     "; required: from thread " + std::to_string(from) + " to thread " + std::to_string(to));
-    // In a gather_all, a thread's block is read for every other.
+    // In a gather_all, the block of a thread goes to every thread, but it is one piece of memory. So it is noted once.
     if (to == 0 || asked.collective != Collective::allgather) checks.touches("src", src.thread, src.address, bytes, false);
     checks.touches("dst", dst.thread, dst.address, bytes, true);
   });
@@ -80,7 +80,7 @@ void check(Thread& thread, const Blocks& asked) {
 }
 
 // This thread's blocks on one side, from where the first of them begins.
-struct Side {
+struct Share {
   std::byte* begin = nullptr;
   std::vector<communicator::Block> blocks;
 
@@ -96,7 +96,7 @@ void move(const Blocks& asked) {
   const int me = thread.me;
   const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
   const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
-  Side given, got;
+  Share given, got;
   const auto give = [&](int to) { given.add(thread.segment->here(asked.src(me, to)), asked.bytes(me, to)); };
   const auto get = [&](int from) { got.add(thread.segment->here(asked.dst(from, me)), asked.bytes(from, me)); };
   for (int other = 0; other < thread.threads; ++other) {
@@ -119,7 +119,7 @@ void move(const Blocks& asked) {
   leave(thread, asked.function, asked.flags);
 }
 
-// The arguments are those of a scatter whose blocks are all the same.
+// Copies one block to every thread. `asked` describes that as a scatter whose blocks are all the same memory.
 void broadcast(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);

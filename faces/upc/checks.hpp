@@ -53,9 +53,9 @@ void check_call(Thread& thread, const char* function);
 
 [[nodiscard]] std::string text_of(upc_shared p);
 
-// A lock, a semaphore, or what else the caller's functions keep in shared memory. new_object allocates it on the calling thread.
-// object_at returns where it is, or fails if there can be none: `name` is that of the object, `made_by` the functions that return
-// one.
+// These are for a lock, a semaphore, or another object that the caller's functions keep in shared memory. new_object() allocates
+// the object on the calling thread. object_at() returns where the object is, or fails if there can be none. `name` names the kind
+// of object, and `made_by` names the functions that return one.
 [[nodiscard]] upc_shared new_object(const Thread& thread, const char* function, const char* name, std::size_t bytes);
 [[nodiscard]] upc_shared object_at(const Thread& thread, const char* function, const char* name, upc_shared at,
                                    const char* made_by);

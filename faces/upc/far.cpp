@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kFirstOfTeams = 2;  // the communicators of all threads have the streams before
 
-// Where the network finds it: an offset in what a process exposes.
+// The place of shared memory as the network knows it: a process, and an offset in the memory that the process exposes.
 struct Target {
   int process;
   std::size_t at;
@@ -157,9 +157,9 @@ void give_back(const Thread& thread, const char* function, upc_shared block) {
 
 namespace {
 
-// Takes the list of what threads of other nodes have given back. Returns the address of the first block; 0: there is none. A look
-// at the word tells, without the network, whether there may be one. If the network does not work, blocks stay where they are:
-// whoever needs it next says so.
+// Takes the list of what threads of other nodes have given back. Returns the address of the first block, or 0 if there is none. A
+// load of the word tells, without the network, whether there may be one. If the network does not work, the blocks stay where they
+// are. The next call that needs the network reports that.
 std::size_t taken_from(const Segment& segment, int thread) {
   const upc_shared at = desk_of(thread, offsetof(Desk, returned));
   std::int64_t expected = std::atomic_ref(*reinterpret_cast<std::int64_t*>(segment.here(at))).load();

@@ -28,11 +28,12 @@ void write(const Thread& thread, const char* function, upc_shared to, const void
 [[nodiscard]] bool has_ended(const Thread& thread, const char* function, upc_handle_t handle);
 
 // A word of 8 bytes in shared memory, which threads change atomically. Where there are several nodes, the network makes all
-// changes, those of threads near it, too: the processor's and the network's are not atomic to one another.
+// changes, even those of threads on the word's own node. The reason is that a change by the processor and a change by the network
+// are not atomic to one another.
 class Word {
  public:
   Word(const Thread& thread, const char* function, upc_shared at) : thread_(thread), function_(function), at_(at) {}
-  // These two return what was there before.
+  // These two return the value that the word had before.
   std::int64_t fetch_add(std::int64_t value) const;
   std::int64_t compare_and_swap(std::int64_t expected, std::int64_t desired) const;
   [[nodiscard]] std::int64_t load() const;
@@ -45,7 +46,8 @@ class Word {
 
 // Frees a block that any thread has allocated.
 void give_back(const Thread& thread, const char* function, upc_shared block);
-// These two allocate as those of Segment do, for the calling thread, after it has freed what others have given back to it.
+// These two allocate memory for the calling thread, as allocate_on_all() and allocate_on() of Segment do. First they free the
+// blocks that other threads have given back to this thread.
 [[nodiscard]] upc_shared allocate_on_all(const Thread& thread, std::size_t bytes);
 [[nodiscard]] upc_shared allocate_here(const Thread& thread, std::size_t bytes);
 // Returns the number of a stream of the network that no other team has had.

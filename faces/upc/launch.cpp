@@ -21,8 +21,8 @@ namespace {
 
 using choose::Settings;
 
-// In the barrier's plan, a thread posts one line and reads the others'. It learns nothing from its calls: other ways need more
-// rounds.
+// In the barrier's plan, a thread posts one line and reads the others'. Copse tries no other ways in the barrier's calls, because
+// these need more rounds.
 Settings for_barrier(Settings settings) {
   std::string why;
   settings.forced = {choose::forced_in(algorithms::Collective::allgather, "flat:line", why).value()};
@@ -130,7 +130,8 @@ class Processes {
   explicit Processes(const Segment& segment) : segment_(segment) {}
   void add(pid_t pid, int first_thread) { running_.push_back({pid, first_thread}); }
 
-  // Ends the rest. None of them may be left to wait for one that has ended. They have a second to write out their streams.
+  // Ends the processes that still run, because they might wait for a process that has ended. They have a second to write out their
+  // streams.
   void kill_all() {
     for (const Running& one : running_) kill(one.pid, kWriteOut);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -143,7 +144,8 @@ class Processes {
     running_.clear();
   }
 
-  // Waits until all have returned from the program. If one ends otherwise, as by exit(), the program ends.
+  // Waits until all processes have returned from the program. If a process ends in another way, for instance by exit(), the whole
+  // program ends.
   void wait_all() {
     while (!running_.empty()) {
       const auto ended = std::find_if(running_.begin(), running_.end(), [this](const Running& one) { return has_ended(one); });

@@ -63,7 +63,7 @@ class NodesBootstrap final : public SegmentBootstrap {
     const std::vector<int>& here = members_[here_];
     std::vector<std::byte> of_node(here.size() * bytes);
     if (!on_this_node().allgather(mine, of_node.data(), bytes)) return false;
-    // What this node gets to know, and whether the exchange worked.
+    // The values of all members. The last byte says whether the exchange between the nodes worked.
     std::vector<std::byte> known(static_cast<std::size_t>(ranks_) * bytes + 1);
     if (here.front() == me_) known.back() = std::byte{exchange(of_node, known.data(), bytes)};
     std::vector<std::byte> told(here.size() * known.size());
@@ -111,7 +111,7 @@ class NodesBootstrap final : public SegmentBootstrap {
   std::uint64_t round_ = 0;
 };
 
-// Returns the wire between the members, or null if there are not so many streams.
+// Returns the wire between the members, or null if the network has too few streams.
 std::unique_ptr<engine::Wire> wire_between(const Thread& thread, int stream) {
   const Places& places = thread.segment->places();
   std::vector<communicator::Correspondent> all;

@@ -8,10 +8,10 @@
 
 namespace copse::upc {
 
-// Where the members of a team meet that is being founded. The streams of all threads are 0 and 1.
+// The place where the members of a new team meet. The communicators of all threads have the streams 0 and 1.
 struct Ground {
-  void* boards = nullptr;  // of those on this node (see communicator::board_bytes)
-  int stream = 0;          // of the network, if they are on several nodes
+  void* boards = nullptr;  // of the members on this node (see communicator::board_bytes)
+  int stream = 0;          // of the network, if the members are on several nodes
 };
 
 // Makes a communicator of the members of the thread's team, or of all threads. They reach one another's data in the segment, or

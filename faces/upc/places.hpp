@@ -11,10 +11,10 @@ namespace copse::upc {
 
 class Places {
  public:
-  // All of them run on this node.
+  // Places all threads on this node.
   explicit Places(int threads);
-  // An MPI has started processes, and this is process number `process`. hosts[p] is the same for all processes of a node. Processes
-  // have equal numbers of threads, as far as that goes.
+  // Divides the threads among the processes that an MPI has started. This is process number `process`. hosts[p] is the same for
+  // all processes of a node. The numbers of threads of two processes differ by at most one.
   Places(int threads, std::span<const std::uint64_t> hosts, int process);
 
   [[nodiscard]] int threads() const { return static_cast<int>(at_.size()); }

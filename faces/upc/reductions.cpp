@@ -136,7 +136,8 @@ Collective among_threads(const Reduction& asked) {
 }
 int root_of(const Reduction& asked) { return asked.result == Result::on_all ? 0 : asked.dst.thread; }
 
-// The result is the only element itself. It travels as bytes to which the other threads add nothing.
+// Reduces an array of one element, whose result is that element. The element travels as bytes, and the other threads contribute
+// zeros.
 void take_over(Thread& thread, const Reduction& asked, const Layout& layout) {
   const std::size_t bytes = type_bytes(asked.type);
   alignas(std::max_align_t) std::array<std::byte, sizeof(long double)> value{};

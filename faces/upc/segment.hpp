@@ -28,10 +28,11 @@ struct Ending {
   std::atomic<int> status{kNot};  // once a thread ends the whole program: its exit status
 };
 
-// What others leave with a thread, in the first bytes of its part, where no pointer points to.
+// What other threads leave for a thread. It lies in the first bytes of the thread's part, to which no pointer points.
 struct Desk {
-  std::int64_t returned;  // address of a block that a thread of another node has freed, which holds that of the next; 0: none
-  std::int64_t streams;  // of thread 0: how many streams of the network teams have taken
+  // The address of a block that a thread of another node has freed, or 0. The block holds the address of the next such block.
+  std::int64_t returned;
+  std::int64_t streams;  // on the desk of thread 0: how many streams of the network teams have taken
 };
 
 class Segment {
@@ -45,7 +46,8 @@ class Segment {
     engine::FileId file;
   };
 
-  // Makes the memory of this node. If that fails, the result is null, and `why_not` is the reason. `half`: bytes of half a part.
+  // Makes the memory of this node. If that fails, the result is null, and `why_not` is the reason. `half` is the size of half a
+  // part in bytes.
   static std::unique_ptr<Segment> make(Places places, std::size_t half, std::string& why_not);
   [[nodiscard]] Offer offer() const;
   // Maps what another process has made.
@@ -55,8 +57,8 @@ class Segment {
   // Returns how large half a part can be on this node.
   [[nodiscard]] static std::size_t most_half(const Places& places);
 
-  // What an MPI offers that has started the processes; null: none has. network() is what reaches the parts of other nodes; null:
-  // there are none.
+  // started_by() is the network of the MPI that has started the processes, or null if no MPI has. network() is the network that
+  // reaches the parts of other nodes, or null if there are no other nodes.
   void started_by(communicator::Network* mpi) { mpi_ = mpi; }
   [[nodiscard]] communicator::Network* started_by() const { return mpi_; }
   [[nodiscard]] communicator::Network* network() const { return places_.on_several_nodes() ? mpi_ : nullptr; }
@@ -82,18 +84,19 @@ class Segment {
   }
   [[nodiscard]] const communicator::Region& region() const { return region_; }
 
-  // Tells whether this process can load and store what has affinity to the thread. Only then there is a part of it, and here().
+  // Tells whether this process can load and store what has affinity to the thread. part() and here() may be used only for such a
+  // thread.
   [[nodiscard]] bool is_here(int thread) const { return places_.is_here(thread); }
   [[nodiscard]] std::byte* part(int thread) const {
     return mapping_->base() + parts_ + static_cast<std::size_t>(places_.among_node(thread)) * 2 * half_;
   }
   [[nodiscard]] std::byte* here(upc_shared p) const { return part(p.thread) + p.address; }
 
-  // Allocates the same address on all threads for a thread of this node, or memory of that thread alone. Returns null if there is
-  // not that much.
+  // These allocate memory for a thread of this node. allocate_on_all() allocates the same address on all threads, and
+  // allocate_on() allocates memory of that thread alone. They return null if there is not enough memory.
   [[nodiscard]] upc_shared allocate_on_all(int thread, std::size_t bytes) const;
   [[nodiscard]] upc_shared allocate_on(int thread, std::size_t bytes) const;
-  // Tells whether one of the two may have returned this.
+  // Tells whether allocate_on_all() or allocate_on() may have returned this pointer.
   [[nodiscard]] bool may_be_block(upc_shared p) const;
   // Returns the thread that has allocated a block, and must free it.
   [[nodiscard]] int owner_of(upc_shared p) const;
@@ -108,7 +111,7 @@ class Segment {
   Segment(Places places, std::size_t half);
   [[nodiscard]] std::size_t bytes() const { return parts_ + places_.here().size() * 2 * half_; }
   [[nodiscard]] Slice slice_of(int thread) const;  // of the addresses in the first halves
-  // The thread whose slice a thread of this node takes memory from.
+  // Returns the thread from whose slice a thread of this node takes memory.
   [[nodiscard]] int divider_for(int thread) const { return places_.on_several_nodes() ? thread : 0; }
 
   Places places_;

@@ -57,7 +57,8 @@ void post(const char* function, bupc_sem_t sem, std::size_t count) {
   Handle(here(function), function, sem, count).post(static_cast<std::int64_t>(count));
 }
 
-// A thread whose process ends is noticed by the process that has forked it, which ends this one. So this wait need not look.
+// If the process of another thread ends, the process that has forked it notices that, and ends this process, too. So this wait
+// need not check whether others are alive.
 void wait(const char* function, bupc_sem_t sem, std::size_t count) {
   const Thread& thread = here(function);
   const Handle wanted(thread, function, sem, count);

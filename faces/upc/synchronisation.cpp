@@ -70,8 +70,8 @@ void pass(const char* function, std::int64_t value) {
   compare(thread, function, value);
 }
 
-// On one node, the system's mutex works between processes as between threads. On several nodes, whoever makes the holder's number
-// its own has the lock.
+// On one node, the system's mutex works between processes as between threads. On several nodes, a thread has the lock once it has
+// written its own number into `holder`.
 struct Lock {
   static constexpr std::int64_t kNobody = -1;
   std::int64_t holder = kNobody;
@@ -85,7 +85,7 @@ class Handle {
         holder_(thread, function, {at_.address + offsetof(Lock, holder), 0, at_.thread}) {}
 
   [[nodiscard]] upc_shared at() const { return at_; }
-  // Only the holder itself must be sure of it.
+  // The answer is certain only for the holder, and nobody else needs it.
   [[nodiscard]] bool is_mine() const {
     return (by_mutex() ? held_by().load(std::memory_order_relaxed) : holder_.load()) == thread_.me;
   }
@@ -107,7 +107,8 @@ class Handle {
     held_by().store(Lock::kNobody, std::memory_order_relaxed);
     pthread_mutex_unlock(&here().mutex);
   }
-  // The system then keeps nothing of it. If another thread holds the lock, that may only unlock it no more (7.2.4).
+  // Makes the system forget the lock's mutex, unless another thread holds the lock. That thread must not unlock it any more
+  // (7.2.4).
   void end() const {
     if (is_mine()) release();
     if (by_mutex() && held_by().load(std::memory_order_relaxed) == Lock::kNobody) pthread_mutex_destroy(&here().mutex);

@@ -46,13 +46,14 @@ upc_shared make_base(const Thread& team, const char* function, std::size_t membe
   return at;
 }
 
-// What the first member on each node has made, and the first of all.
+// What the first member on each node has made (`base`), and what the first of all members has made (`stream`).
 struct Made {
   upc_shared base = upc_null();
   int stream = 0;
 };
 
-// The network has few streams, so the first member of a team keeps that of a team that has ended for its next one.
+// Returns a stream for a new team. The network has few streams. So the first member of a team keeps the team's stream when the
+// team ends, and uses it for its next team.
 int stream_for_team(const char* function) {
   Thread& thread = here(function);
   if (thread.kept.streams.empty()) return fresh_stream(thread, function);

@@ -51,7 +51,8 @@ void fail(const Thread& thread, const char* function, const std::string& why) {
   end_program(*thread.segment, 1);
 }
 
-// If a process has ended, the process that has forked it knows why, and ends the others. It takes milliseconds.
+// If a process has ended, the process that has forked it knows why. It ends the other processes within milliseconds, so this
+// thread waits for that.
 void must_be_done(const Thread& thread, const char* function, const Communicator& among, communicator::Outcome outcome) {
   if (outcome == communicator::Outcome::done) return;
   const std::string why = among.explain(outcome);
@@ -64,13 +65,13 @@ void run(Thread& thread, const char* function, const Arguments& arguments) {
   must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
-// Only members of one node reach one another by addresses. On some nodes there may be a stride where on others there is none. All
-// must wait for the same, so each thread looks at all nodes.
+// Only members of one node reach one another by addresses. There may be a stride on some nodes and none on others. All members
+// must wait for the same things, so each thread looks at all nodes.
 std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
   const Places& places = thread.segment->places();
   const auto bytes = static_cast<std::ptrdiff_t>(2 * thread.segment->half());
   std::optional<std::ptrdiff_t> stride;  // in parts
-  std::map<int, int> last;  // member on each node
+  std::map<int, int> last;  // the last member so far on each node
   for (int member = 0; member < thread.threads; ++member) {
     const int number = thread.number_of(member);
     const auto [before, is_first] = last.try_emplace(places.node_of(number), member);
@@ -85,7 +86,7 @@ std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
 }
 
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags) {
-  if (!thread.stride) return run(thread, function, arguments);  // which waits for more than the flags ask for
+  if (!thread.stride) return run(thread, function, arguments);  // this call waits for more than the flags ask for
   communicator::Relaxation relaxation;
   if ((flags & UPC_IN_MYSYNC) == 0) relaxation.modes.in = plan::Sync::none;
   if ((flags & UPC_OUT_MYSYNC) == 0) relaxation.modes.out = plan::Sync::none;

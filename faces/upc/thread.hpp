@@ -15,8 +15,8 @@ namespace copse::upc {
 using communicator::Arguments;
 using communicator::Communicator;
 
-// The barrier, on one thread. All threads tell one another their values: a plan of one round, so that a thread which has notified
-// need do no more for the others.
+// The barrier, as one thread sees it. All threads tell one another their values. The plan has one round, so a thread that has
+// notified need not do anything more for the others.
 struct Barrier {
   static constexpr std::int64_t kNone = INT64_MIN;
   std::unique_ptr<Communicator> among;
@@ -26,7 +26,7 @@ struct Barrier {
   std::vector<std::int64_t> all;  // by thread
 };
 
-// A UPC thread, as one of all or as a member of a team: then `me` and `threads` are about the team.
+// A UPC thread, as one of all threads or as a member of a team. In a team, `me` and `threads` count the members of the team.
 struct Thread {
   int me = 0, threads = 1;
   std::vector<int> members;  // the UPC threads of the team, in its order; empty: all
@@ -49,14 +49,16 @@ struct Thread {
   [[nodiscard]] std::byte* mine(std::size_t address) const { return segment->part(number()) + address; }
 };
 
-// Returns how far the memory of each member lies behind that of the member before it. Empty: that is not always as far.
+// Returns how far the memory of each member lies behind that of the member before it. The result is empty if these distances
+// differ.
 [[nodiscard]] std::optional<std::ptrdiff_t> stride_of(const Thread& thread);
 
 // Returns the thread that calls `function`. If it is no UPC thread, the program ends.
 [[nodiscard]] Thread& here(const char* function);
-// The same for a function that must not be called between upc_notify and upc_wait (6.6.1).
+// Returns the thread that calls `function`, which must not be called between upc_notify and upc_wait (6.6.1). If it is called
+// there, or by no UPC thread, the program ends.
 [[nodiscard]] Thread& here_collectively(const char* function);
-// Makes this OS thread a UPC thread, or no longer one (null).
+// Makes this OS thread the UPC thread `thread`. If `thread` is null, the OS thread is no UPC thread any more.
 void be(Thread* thread);
 [[nodiscard]] const Thread* self();
 
@@ -64,12 +66,13 @@ void be(Thread* thread);
 [[noreturn]] void fail(const Thread& thread, const char* function, const std::string& why);
 [[noreturn]] void end_program(const Segment& segment, int status);
 
-// Fails unless a call on `among` ended well.
+// Ends the program as fail() does, unless the outcome of a call on `among` is done.
 void must_be_done(const Thread& thread, const char* function, const Communicator& among, communicator::Outcome outcome);
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread& thread, const char* function, const Arguments& arguments);
-// This call is for buffers that begin at the same two addresses on all threads, and may be touched as the flags say.
+// Makes a call whose input begins at the address `src` on all threads and whose output begins at `dst`. The flags say when the
+// buffers may be touched.
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);
 void meet_all(Thread& thread, const char* function);  // a barrier
 // Gathers a value of each thread.
@@ -80,8 +83,8 @@ template <class T>
       {.collective = algorithms::Collective::allgather, .input = &mine, .output = all.data(), .count = sizeof mine});
   return all;
 }
-// What the flags of a collective ask for besides its plan (7.3): ALLSYNC is a barrier, and a plan that needs not synchronise any
-// more.
+// enter() and leave() do what the flags of a collective ask for besides its plan (7.3). ALLSYNC is a barrier, and the plan then
+// need not synchronise.
 void enter(Thread& thread, const char* function, upc_flag_t flags);
 void leave(Thread& thread, const char* function, upc_flag_t flags);
 [[nodiscard]] upc_shared from_thread_0(Thread& thread, const char* function, upc_shared p);

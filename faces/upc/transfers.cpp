@@ -9,7 +9,8 @@
 namespace copse::upc {
 namespace {
 
-// What has neither side on this node, or is set, blocks: the caller must do its part.
+// Starts a copy. If neither side is on this node, the copy blocks, because this thread must pass the bytes on. Setting memory
+// (upc_memset_nb) blocks, too.
 upc_handle_t start_copy(const Thread& thread, const char* function, upc_shared dst, upc_shared src, std::size_t bytes) {
   const Segment& segment = *thread.segment;
   must_be_memory(thread, function, src, bytes);

@@ -27,7 +27,8 @@ bool all_succeed(Network& mpi, bool mine) {
   return std::all_of(all.begin(), all.end(), [](char one) { return one != 0; });
 }
 
-// Says what is wrong with the numbers of threads and processes, on all processes alike. Empty: nothing.
+// Says what is wrong with the numbers of threads and processes. The text is the same on all processes, and empty if nothing is
+// wrong.
 std::string mistake_in(const Settings& settings, Network& mpi, int threads) {
   struct Numbers {
     int threads, processes;
@@ -50,7 +51,8 @@ std::string mistake_in(const Settings& settings, Network& mpi, int threads) {
   return {};
 }
 
-// Returns the memory of this node, which its first process makes. Null, on all processes, if one has none; each says why.
+// Returns the memory of this node, which the node's first process makes. If a process has no such memory, it says why, and the
+// result is null on all processes.
 std::unique_ptr<Segment> share_segment(Network& mpi, const Places& places, const Settings& settings) {
   const std::vector<std::size_t> most = told(mpi, Segment::most_half(places));
   const std::size_t half = settings.upc_heap != 0 ? settings.upc_heap : *std::min_element(most.begin(), most.end());
@@ -82,7 +84,7 @@ std::optional<int> run_under_mpi(const Settings& settings, const Program& progra
   if (const std::string mistake = mistake_in(settings, *mpi, threads); !mistake.empty()) return mpi->rank() == 0 ? say(mistake) : 1;
   const std::vector<std::uint64_t> hosts = told(*mpi, communicator::host_of(settings, mpi->rank(), mpi->ranks()));
   const Places places(threads, hosts, mpi->rank());
-  // Nodes that are pretended share memory, whatever the MPI does between others.
+  // Pretended nodes (COPSE_NODES) share memory, so it does not matter what the MPI can do between real nodes.
   if (const std::string_view lack = mpi->why_not_between_nodes(); !lack.empty() && places.on_several_nodes() && settings.nodes == 1)
     return mpi->rank() == 0 ? say("UPC threads on several nodes: " + std::string(lack)) : 1;
   if (places.on_several_nodes() && settings.nodes == 1 && !mpi->serves_threads())

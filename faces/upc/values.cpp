@@ -19,7 +19,7 @@ void* place_for(Thread& thread, std::size_t bytes) {
   return thread.kept.value.data();
 }
 
-// What must be the same on all threads, and is compared under COPSE_CHECK.
+// An argument that must be the same on all threads. Under COPSE_CHECK the threads compare it.
 struct Single {
   const char* name;
   std::int64_t value;

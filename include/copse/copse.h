@@ -65,8 +65,8 @@ COPSE_API void copse_meeting_free(copse_meeting* meeting);
  * another rank. */
 COPSE_API copse_status copse_comm_create_threads(copse_meeting* meeting, int rank, copse_comm** comm);
 
-/* The same for `ranks` threads that `helpers` more threads of the process (1 or more) serve: dedicated collective
- * processors. A helper runs none of the program's work. It makes the started barriers, broadcasts, reduces and
+/* Makes a meeting place for `ranks` threads that `helpers` more threads of the process (1 or more) serve: dedicated
+ * collective processors. A helper runs none of the program's work. It makes the started barriers, broadcasts, reduces and
  * allreduces (copse_start_...) of the ranks' communicators, so that they go on while the ranks compute. Errors: those
  * of copse_meeting_create. */
 COPSE_API copse_status copse_meeting_create_with_helpers(int ranks, int helpers, copse_meeting** meeting);

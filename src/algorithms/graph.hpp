@@ -8,7 +8,7 @@ namespace copse::algorithms {
 
 class Graph {
  public:
-  // One who gives to a rank. `number` says which of those to whom he gives the rank is, from 0.
+  // A rank that gives to another rank, its taker. `number` is the index of the taker among all ranks to which the giver gives.
   struct Giver {
     int rank = 0, number = 0;
   };
@@ -18,7 +18,7 @@ class Graph {
   explicit Graph(std::vector<std::vector<int>> takers);
 
   [[nodiscard]] int ranks() const { return static_cast<int>(takers_.size()); }
-  // The other ranks to whom a rank gives, and who give to it, in the order of ranks.
+  // These return the other ranks to which a rank gives, and the other ranks that give to it, in the order of ranks.
   [[nodiscard]] const std::vector<int>& takers_of(int rank) const { return takers_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const std::vector<Giver>& givers_to(int rank) const { return givers_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool has_edge(int from, int to) const;

@@ -70,7 +70,7 @@ const Algorithm* find(Collective collective, std::string_view name) {
 
 plan::Plan Algorithm::plan(Request request) const {
   request.collective = collective;
-  if (rides() || served()) request.modes = {};  // a publication says more there than that its rank is there
+  if (rides() || served()) request.modes = {};  // here a publication says more than that its rank is there
   if (traits_of(collective).permutes && request.permutation.size() != static_cast<std::size_t>(request.ranks))
     throw std::invalid_argument(std::string(name_of(collective)) + " needs a permutation of its ranks");
   if (traits_of(collective).along_edges && (request.graph == nullptr || request.graph->ranks() != request.ranks))
@@ -96,7 +96,7 @@ std::string Algorithm::refusal(Request request) const {
     std::iota(any.rbegin(), any.rend(), 0);
     request.permutation = any;
   }
-  std::optional<Graph> no_edges;  // nor on the graph
+  std::optional<Graph> no_edges;  // a graph without edges: whether there is a plan does not depend on the graph
   if (traits_of(collective).along_edges && request.graph == nullptr)
     request.graph = &no_edges.emplace(std::vector<std::vector<int>>(static_cast<std::size_t>(request.ranks)));
   try {
@@ -156,6 +156,15 @@ const shape::SurveyedTree& Request::machine_tree(shape::Form inside) const {
                       [&] { return shape::SurveyedTree(over_machine(*this, levels_of(inside, radix), root)); });
 }
 
+const shape::SurveyedTree& Request::node_chain_tree(shape::Form inside) const {
+  return shared->tree({"chain of nodes", {static_cast<int>(inside), radix, root}}, [&] {
+    shape::Hierarchy hierarchy = levels_of(inside, radix);
+    for (auto& layer : hierarchy.layers)
+      if (layer.level == topology::Level::node) layer.across = {shape::Form::chain, radix};
+    return shape::SurveyedTree(over_machine(*this, hierarchy, root));
+  });
+}
+
 const shape::SurveyedTree& Request::flat_levels_tree() const {
   return shared->tree({"flat levels", {root}}, [&] {
     shape::Hierarchy hierarchy = shape::numacol({shape::Form::flat});
@@ -168,15 +177,6 @@ const shape::SurveyedTree& Request::two_stage_tree() const {
   return shared->tree({"two stages", {root}}, [&] {
     const shape::Arrangement flat{shape::Form::flat};
     return shape::SurveyedTree(over_machine(*this, {{{topology::Level::node, flat}, {topology::Level::numa, flat}}, flat}, root));
-  });
-}
-
-const shape::SurveyedTree& Request::node_chain_tree(shape::Form inside) const {
-  return shared->tree({"chain of nodes", {static_cast<int>(inside), radix, root}}, [&] {
-    shape::Hierarchy hierarchy = levels_of(inside, radix);
-    for (auto& layer : hierarchy.layers)
-      if (layer.level == topology::Level::node) layer.across = {shape::Form::chain, radix};
-    return shape::SurveyedTree(over_machine(*this, hierarchy, root));
   });
 }
 

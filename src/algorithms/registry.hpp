@@ -43,21 +43,22 @@ struct Request {
   [[nodiscard]] const shape::SurveyedTree& prop_tree() const;  // flat inside the node, k-nomial over nodes (UPC PROP)
   // Returns a tree over the machine's levels (NUMACol 3), k-nomial between leaders. `inside` joins the ranks of a NUMA region.
   [[nodiscard]] const shape::SurveyedTree& machine_tree(shape::Form inside) const;
-  // Returns the same with flat trees everywhere. On a machine of one level it has two levels (KNEM V).
+  // Returns a machine tree that is a chain over the nodes. `inside` joins the ranks of a NUMA region.
+  [[nodiscard]] const shape::SurveyedTree& node_chain_tree(shape::Form inside) const;
+  // Returns a tree over the machine's levels with flat trees everywhere. On a machine of one level it has two levels (KNEM V).
   [[nodiscard]] const shape::SurveyedTree& flat_levels_tree() const;
   // Returns a flat tree over one rank of each node, below which are flat trees over one rank of each NUMA region, and below these
   // the ranks of the regions (the two stages of HMPI 2.2).
   [[nodiscard]] const shape::SurveyedTree& two_stage_tree() const;
-  // Returns the same with a chain over nodes.
-  [[nodiscard]] const shape::SurveyedTree& node_chain_tree(shape::Form inside) const;
   // Returns one hierarchical tree for every root (NUMACol 3, persistent fixed trees). It is the tree to rank 0. If the root
   // is another rank, rank 0 hangs below the root, which keeps its own branch.
   [[nodiscard]] const shape::SurveyedTree& fixed_tree() const;
   [[nodiscard]] std::vector<int> others() const;  // returns every rank but this one, the next one first
   [[nodiscard]] std::vector<Graph::Giver> givers() const;  // returns who gives to this rank by the graph, the next one first
 
-  // Ranges in a message made of blocks, or in a fragment made of one tile for each rank (HMPI 2.4): those of `count` ranks from
-  // `first` on, wrapping around at the last rank. pair() is the block that goes from one rank to another.
+  // These return ranges in a message made of blocks, or in a fragment made of one tile for each rank (HMPI 2.4). block() returns
+  // the range of `count` ranks from `first` on, wrapping around at the last rank. pair() returns the block that goes from one rank
+  // to another.
   [[nodiscard]] plan::Range block(int first, int count = 1) const;
   [[nodiscard]] plan::Range pair(int from, int to) const;
 };

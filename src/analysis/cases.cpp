@@ -353,7 +353,7 @@ std::vector<NamedCase> cases(const Variant& variant, Effort effort) {
 }
 
 std::vector<int> full_ranks() {
-  std::vector<int> ranks(64);
+  std::vector<int> ranks(65);
   std::iota(ranks.begin(), ranks.end(), 1);
   ranks.insert(ranks.end(), {96, 128, 257});
   return ranks;
@@ -369,6 +369,7 @@ Tally& Tally::operator+=(const Tally& other) {
   accesses += other.accesses;
   failed += other.failed;
   spoiled += other.spoiled;
+  radices.insert(other.radices.begin(), other.radices.end());
   for (const Failure& failure : other.failures)
     if (failures.size() < kFailuresKept) failures.push_back(failure);
   return *this;
@@ -417,13 +418,19 @@ std::uint64_t prove(const Variant& variant, Effort effort, Tally& tally) {
   return work;
 }
 
-// Proves every radix that makes plans of its own, on the placement and root of `variant`. Most algorithms have no such radix,
-// and a tree with a larger radix than there are ranks is flat.
+// Proves every radix that makes plans of its own, on the placement and root of `variant`. If the radix makes no difference there,
+// the combinations are enough.
 void prove_radices(Variant variant, Seen& seen, Tally& tally) {
-  for (variant.radix = 2; variant.radix <= kMostRadix; ++variant.radix) {
-    if (variant.radix > 2 && !differs(variant, variant.radix - 1)) continue;
+  std::vector<int> own{2};
+  for (variant.radix = 3; variant.radix <= kMostRadix; ++variant.radix)
+    if (differs(variant, variant.radix - 1)) own.push_back(variant.radix);
+  if (own.size() == 1) return;
+  for (const int radix : own) {
+    variant.radix = radix;
     variant.plans = build_plans(variant);
-    if (seen.add(variant)) prove(variant, Effort::quick, tally);
+    if (!seen.add(variant)) continue;
+    prove(variant, Effort::quick, tally);
+    tally.radices.insert(variant.radix);
   }
 }
 
@@ -438,9 +445,16 @@ Tally verify(const Algorithm& row, int ranks, Effort effort, const topology::Mac
   Seen seen;
   std::uint64_t work = 0;
   if (ranks <= every_radix(effort)) {
-    for (Variant& first : all.with_radix(2)) {
-      first.modes = modes;
-      prove_radices(first, seen, tally);
+    const auto prove_on = [&](std::vector<Variant> first) {
+      for (Variant& variant : first) {
+        variant.modes = modes;
+        prove_radices(variant, seen, tally);
+      }
+    };
+    if (ranks > 2 * kManyRanks) {
+      for (const int nodes : {1, 2}) prove_on(all.with_radix(2, nodes));
+    } else {
+      prove_on(all.with_radix(2));
     }
   }
   for (; tally.combinations < all.size(); ++tally.combinations) {

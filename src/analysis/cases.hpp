@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,14 @@ struct NamedCase {
 [[nodiscard]] ScriptedCall call_of(const Variant& variant, int fragments, bool in_place);
 [[nodiscard]] std::vector<NamedCase> cases(const Variant& variant, Effort effort);
 
-// Returns the numbers of ranks on which a row has to be proved: 1 to 64, and 96, 128 and 257.
+// Returns the numbers of ranks on which a row has to be proved: 1 to 65, and 96, 128 and 257.
 [[nodiscard]] std::vector<int> full_ranks();
 // With full effort, every root is checked up to this number of ranks.
 inline constexpr int kEveryRoot = 32;
-// Returns up to how many ranks every radix is checked that a user may force, on one placement and root for each number of
-// ranks.
-[[nodiscard]] constexpr int every_radix(Effort effort) { return effort == Effort::quick ? 8 : 64; }
+// Returns up to how many ranks every radix is checked that a user may force, on one root for each number of ranks. Up to 64 ranks
+// have one placement, and more have one on one node and one on two. A tree is flat if the radix is at least the number of ranks, so
+// it takes many ranks to make a tree of its own with a large radix.
+[[nodiscard]] constexpr int every_radix(Effort effort) { return effort == Effort::quick ? 8 : 257; }
 
 // The results of checking the cases of a row's variants. How many of the combinations are checked depends on the effort and
 // on the work that they take, not on time.
@@ -40,7 +42,8 @@ struct Failure {
 struct Tally {
   std::uint64_t combinations = 0, possible = 0;  // of placement, root and radix, each by every carrier
   std::uint64_t variants = 0, plans = 0, cases = 0, steps = 0, accesses = 0, failed = 0;
-  std::uint64_t spoiled = 0;      // mixed cases that prove nothing, because another algorithm fails without this one
+  std::uint64_t spoiled = 0;  // mixed cases that prove nothing, because another algorithm fails without this one
+  std::set<int> radices;  // those that made plans of their own
   std::vector<Failure> failures;  // the first few
   Tally& operator+=(const Tally& other);
 };

@@ -1,6 +1,8 @@
 // Checks the rules that each plan obeys by itself, and then walks through all plans.
 #include "analysis/checker.hpp"
 
+#include <stdexcept>
+
 #include "analysis/judge.hpp"
 #include "analysis/rules.hpp"
 
@@ -25,7 +27,15 @@ std::string to_text(const Finding& finding) {
          ", fragment " + std::to_string(finding.fragment) + ", '" + finding.step + "': " + finding.explanation;
 }
 
+std::string refusal(int ranks) {
+  if (ranks <= kMostChecked) return {};
+  return std::to_string(ranks) + " ranks are more than the " + std::to_string(kMostChecked) +
+         " for which plans can be proved, because the checker keeps how much every rank knows of every other; prove the algorithm "
+         "for fewer ranks, or use copse verify --scale, which builds and walks the plans of more ranks without a proof";
+}
+
 Verdict check(const Case& subject, std::size_t most, WaitUse* use) {
+  if (const std::string why = refusal(subject.ranks); !why.empty()) throw std::invalid_argument(why);
   Verdict verdict;
   for (std::size_t call = 0; call < subject.calls.size(); ++call) {
     const ScriptedCall& each = subject.calls[call];

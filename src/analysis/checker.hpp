@@ -68,7 +68,13 @@ struct Verdict {
   [[nodiscard]] bool ok() const { return findings.empty(); }
 };
 
-// Stops after `most` findings.
+// The most ranks that the checker takes. It keeps a table of how much every rank knows of every other, and each signal carries its
+// sender's row.
+inline constexpr int kMostChecked = 4096;
+// Returns why the checker does not take so many ranks, and what to do. The text is empty if it takes them.
+[[nodiscard]] std::string refusal(int ranks);
+
+// Stops after `most` findings. Throws std::invalid_argument if there are more ranks than kMostChecked.
 [[nodiscard]] Verdict check(const Case& subject, std::size_t most = 8, WaitUse* use = nullptr);
 
 }  // namespace copse::analysis

@@ -80,8 +80,8 @@ class AccessOrder {
   std::optional<Epoch> write(int rank, Accesses& accesses);
   // Returns what write() would return, without recording anything.
   [[nodiscard]] std::optional<Epoch> conflict_of_write(int rank, const Accesses& accesses) const;
-  // Like the function above, for a write that happens after both signals and knows nothing else: a message between nodes comes
-  // when it has been sent and its receive has been posted.
+  // Returns the earlier access that a write conflicts with, if the write happens after both signals and knows nothing else. A
+  // message between nodes is such a write: it comes when it has been sent and its receive has been posted.
   [[nodiscard]] std::optional<Epoch> conflict_of_write(const Signal& one, const Signal& other, const Accesses& accesses) const;
   void forget(Accesses& accesses);
 

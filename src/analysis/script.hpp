@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "algorithms/registry.hpp"
@@ -75,12 +76,23 @@ struct Case {
 
 // The plans of a call. Other calls may run them, too.
 struct Cast {
+  static constexpr std::size_t kNone = SIZE_MAX;
   std::vector<const plan::Plan*> plans;
-  std::vector<std::uint32_t> first_portion;  // of each area, among all portions of a rank; the last entry is their number
-  // These are [rank][portion]: how often the post is awaited in the first fragment by steps outside loops, and by loops in
+  // The posts of one fragment are numbered: [rank][area][portion]. This is [rank][area]: the number of the first portion. The last
+  // entry is the number of all posts. A rank has only the posts that its own plan makes, because one rank may give a portion to
+  // every other.
+  std::vector<std::size_t> first_portion;
+  // These have an entry for each post: how often it is awaited in the first fragment by steps outside loops, and by loops in
   // any fragment but the last, and in the last. They are empty if a plan is replaced, because mutants may await what nobody
   // should.
   std::vector<std::int32_t> awaited_once, awaited, awaited_last;
+
+  // Returns the number of a rank's post on the area and portion of the step, or kNone if the rank makes no such post.
+  [[nodiscard]] std::size_t post_of(int rank, const plan::Step& step) const {
+    const std::size_t* const area = &first_portion[at(rank) * plan::kAreas + step.area];
+    const std::size_t post = area[0] + step.portion;
+    return post < area[1] ? post : kNone;
+  }
 };
 
 // A call of the script.
@@ -88,7 +100,7 @@ struct Act {
   std::size_t cast = 0;
   int fragments = 1;
   Ticket first = 0;  // the first ticket of the call
-  std::size_t first_post = 0;  // the first post of the call, [rank][portion][fragment]
+  std::size_t first_post = 0;  // the first post of the call, [post of the cast][fragment]
 };
 
 // Where a rank is in its calls and, once it has entered one, the step that it is about to take.
@@ -148,6 +160,8 @@ struct Cursor {
 class Script {
  public:
   explicit Script(const Case& subject);  // keeps a reference to it
+  Script(const Script&) = delete;
+  Script& operator=(const Script&) = delete;
 
   [[nodiscard]] const Case& subject() const { return subject_; }
   [[nodiscard]] int ranks() const { return subject_.ranks; }
@@ -159,14 +173,19 @@ class Script {
   [[nodiscard]] Cursor entered(std::size_t call, int rank) const {
     return {call, &plan_of(call, rank), acts_[call].fragments, acts_[call].first, &subject_.calls[call].rides};
   }
+  // Returns the ranks of a rank's node, itself included, ascending.
+  [[nodiscard]] std::span<const int> near(int rank) const { return near_[at(rank)]; }
   [[nodiscard]] Ticket tickets() const { return tickets_; }  // of all calls
   [[nodiscard]] std::size_t posts() const { return posts_; }  // posts that all ranks can make in all calls
 
  private:
+  void find_neighbours();
   [[nodiscard]] std::size_t cast_for(const ScriptedCall& call);
   void count_awaits(Cast& cast) const;
 
   const Case& subject_;
+  std::vector<int> by_node_;  // all ranks, node by node
+  std::vector<std::span<const int>> near_;  // by rank: a part of by_node_
   std::vector<Cast> casts_;
   std::vector<Act> acts_;
   Ticket tickets_ = 0;

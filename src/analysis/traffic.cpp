@@ -99,16 +99,13 @@ Traffic traffic_of(const Variant& variant) {
 
 std::vector<Division> divisions(const topology::Placement& places) {
   std::vector<Division> result;
-  using Groups = std::vector<std::size_t>;  // for each rank, the first member of its group
-  std::vector<Groups> known;
+  using Firsts = std::vector<int>;  // for each rank, the first member of its group
+  std::vector<Firsts> known;
   for (const Level level : topology::kAllLevels) {
-    Groups groups;
-    for (const topology::Place& place : places) {
-      const auto first = std::find_if(places.begin(), places.end(),
-                                      [&](const topology::Place& other) { return other.at(level) == place.at(level); });
-      groups.push_back(static_cast<std::size_t>(first - places.begin()));
-    }
-    if (groups == Groups(places.size())) continue;  // all ranks are in one group
+    const algorithms::Groups division(static_cast<int>(places.size()), &places, level);
+    if (division.size() == 1) continue;
+    Firsts groups;
+    for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) groups.push_back(division.of(rank).front());
     const auto alike = std::find(known.begin(), known.end(), groups);
     if (alike != known.end()) {
       result[static_cast<std::size_t>(alike - known.begin())].name.append(", ").append(level_name(level));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "topology/layout.hpp"
 #include "topology/recorded.hpp"
@@ -250,8 +251,14 @@ std::vector<Variant> Combinations::at(std::uint64_t number) const {
   return result;
 }
 
-std::vector<Variant> Combinations::with_radix(int radix) const {
-  std::vector<Variant> result = at(0);
+std::vector<Variant> Combinations::with_radix(int radix, int nodes) const {
+  const auto fits = [nodes](const Variant& variant) {
+    const std::set<std::int32_t> different(variant.nodes.begin(), variant.nodes.end());
+    return nodes == 0 || std::max<std::size_t>(1, different.size()) == analysis::at(nodes);
+  };
+  std::vector<Variant> result;
+  for (std::uint64_t number = 0; number < others_ && nodes <= ranks_ && result.empty(); ++number)
+    if (std::vector<Variant> next = at(number); fits(next.front())) result = std::move(next);
   for (Variant& variant : result) {
     variant.radix = radix;
     if (row_.served()) variant.helpers = std::max(1, ranks_ / 2);

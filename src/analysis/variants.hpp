@@ -74,8 +74,8 @@ class Combinations {
   // Returns combination `number`, below size(), without its plans: one variant for each carrier.
   [[nodiscard]] std::vector<Variant> at(std::uint64_t number) const;
 
-  // Returns the first combination, but with this radix.
-  [[nodiscard]] std::vector<Variant> with_radix(int radix) const;
+  // Returns the first combination, or the first one with so many nodes, but with this radix. It is empty if there is none.
+  [[nodiscard]] std::vector<Variant> with_radix(int radix, int nodes = 0) const;
 
   // Describes the combinations for people.
   [[nodiscard]] static std::string placements(const topology::Machine* only = nullptr);

@@ -183,6 +183,30 @@ class Walk {
     int first_member;
     std::size_t meeting, place;
   };
+  // What a rank expects, in the order in which it was expected. As a rule, it comes in that order. So the first number is removed
+  // without moving the others, because a rank may expect something of every other.
+  class Queue {
+   public:
+    [[nodiscard]] auto begin() { return numbers_.begin() + first_; }
+    [[nodiscard]] auto end() { return numbers_.end(); }
+    [[nodiscard]] bool empty() const { return numbers_.empty(); }
+    void add(std::size_t number) { numbers_.push_back(number); }
+    void remove(std::vector<std::size_t>::iterator number) {
+      if (number != begin()) {
+        numbers_.erase(number);
+      } else if (++first_ == std::ssize(numbers_)) {
+        clear();
+      }
+    }
+    void clear() {
+      numbers_.clear();
+      first_ = 0;
+    }
+
+   private:
+    std::vector<std::size_t> numbers_;
+    std::ptrdiff_t first_ = 0;  // those before it have come
+  };
   // A ring: every rank is in it once, or waits, or pauses, or has returned.
   class Ready {
    public:
@@ -197,14 +221,14 @@ class Walk {
   };
   struct Rank : Cursor {
     int waits_for = -1;  // the rank whose step this one needs
-    int passed = 0;      // for an acquire that waits: the peers before this one are done
+    std::size_t passed = 0;  // for an acquire that waits: the peers before this one are done
     Ticket progress = 0;
     int first_waiting = -1, last_waiting = -1;  // ranks that wait for this one
-    int next_waiting = -1;                      // the next rank that waits for the same one
+    int next_waiting = -1;  // the next rank that waits for the same one
     bool receiving = false;  // it waits for a message: only the send wakes it, not every step of the sender
     bool paused = false;
     std::vector<std::size_t> undrained;
-    std::vector<std::size_t> expected;  // in the order in which they were expected
+    Queue expected;
     std::vector<Joined> delegated;
     std::map<int, std::size_t> meetings;  // how many it has joined, by the first member
   };
@@ -356,7 +380,7 @@ void Walk<Reader>::leave(Rank& me, const Moment& now) {
   reader_.begins(now);
   if (!me.undrained.empty()) reader_.abandons(now, wire_.message(me.undrained.front()).sent);
   me.undrained.clear();
-  if (!me.expected.empty()) reader_.abandons(now, expected_.of(me.expected.front()));
+  if (!me.expected.empty()) reader_.abandons(now, expected_.of(*me.expected.begin()));
   me.expected.clear();
   if (!me.delegated.empty()) {
     const Joined& open = me.delegated.front();
@@ -435,19 +459,16 @@ bool Walk<Reader>::acquire(Rank& me, const Moment& now) {
   const Ticket previous = now.ticket - depth - lateness(now);
   // The readers of this call's own use are known. For the use of an earlier call, every rank of the node may be one.
   const bool own = previous >= me.first;
-  const auto readers = now.plan->peers_of(*now.step);
-  const int count = previous < 0 ? 0 : own ? static_cast<int>(readers.size()) : subject.ranks;
-  const auto reader = [&](int i) { return own ? readers[at(i)] : i; };
-  const auto counts = [&](int i) { return own || subject.near(now.rank, i); };
-  for (; me.passed < count; ++me.passed) {  // a rank that has passed stays so: no second look while this one waits
-    if (!counts(me.passed) || progress_of(reader(me.passed), previous + 1) != nullptr) continue;
-    me.waits_for = reader(me.passed);
+  std::span<const int> readers;
+  if (previous >= 0) readers = own ? now.plan->peers_of(*now.step) : script_.near(now.rank);
+  for (; me.passed < readers.size(); ++me.passed) {  // a rank that has passed stays so: no second look while this one waits
+    if (progress_of(readers[me.passed], previous + 1) != nullptr) continue;
+    me.waits_for = readers[me.passed];
     return false;
   }
   me.passed = 0;
   reader_.begins(now);
-  for (int i = 0; i < count; ++i)
-    if (counts(i)) reader_.hears(now, *progress_of(reader(i), previous + 1));
+  for (const int reader : readers) reader_.hears(now, *progress_of(reader, previous + 1));
   reader_.acts(now);
   return true;
 }
@@ -456,9 +477,8 @@ template <class Reader>
 typename Walk<Reader>::Awaited Walk<Reader>::post_of(int rank, const plan::Step& step, Ticket ticket, std::size_t call) {
   const Act& act = script_.act(call);
   const Cast& cast = script_.cast_of(call);
-  const std::uint32_t portion = cast.first_portion[step.area] + step.portion;
-  if (portion >= cast.first_portion[step.area + 1U]) return {};
-  const std::size_t which = at(rank) * cast.first_portion.back() + portion;
+  const std::size_t which = cast.post_of(rank, step);
+  if (which == Cast::kNone) return {};
   const auto fragments = at(act.fragments), fragment = static_cast<std::size_t>(ticket - act.first);
   Awaited result{&posts_[act.first_post + which * fragments + fragment], 0};
   if (cast.awaited.empty()) return result;
@@ -537,8 +557,9 @@ void Walk<Reader>::send(Rank& me, const Moment& now) {
 
 template <class Reader>
 void Walk<Reader>::expect(Rank& me, const Moment& now) {
-  me.expected.push_back(expected_.add(now));
-  reader_.expects(now, me.expected.back());
+  const std::size_t number = expected_.add(now);
+  me.expected.add(number);
+  reader_.expects(now, number);
 }
 
 // Several receives take the parts of a message, one after the other. The message was expected as a whole.
@@ -566,7 +587,7 @@ bool Walk<Reader>::receive(Rank& me, const Moment& now) {
   reader_.forgets(message.mark);
   if (!right || step.more) return true;
   expected_.free(*expected);
-  me.expected.erase(expected);
+  me.expected.remove(expected);
   return true;
 }
 

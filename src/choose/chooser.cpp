@@ -15,7 +15,7 @@ using algorithms::Algorithm;
 using algorithms::Collective;
 using plan::Carrier;
 
-// Tells whether the bounds hold `bytes`. Narrows the sizes to which a decision applies to those with the same answer.
+// Tells whether `bytes` lies within the bounds. Narrows the sizes to which the decision applies to the sizes with the same answer.
 bool narrows(Decision& decision, const Bounds& bounds, std::size_t bytes) {
   if (bounds.hold(bytes)) {
     decision.from = std::max(decision.from, bounds.from);
@@ -27,7 +27,7 @@ bool narrows(Decision& decision, const Bounds& bounds, std::size_t bytes) {
   return false;
 }
 
-// The decision that a rule states.
+// Makes the decision that the rule states.
 void follow(Decision& decision, const Rule& rule, const Situation& situation) {
   decision.rule = &rule;
   decision.algorithm = &algorithms::all()[static_cast<std::size_t>(rule.algorithm)];
@@ -65,7 +65,8 @@ algorithms::Footprint footprint_of(const Situation& situation, const Decision& d
 
 // Returns the size up to which values ride. A value rides as long as rules.def would not have its blocks read or written where
 // they lie. A value that does not fit in a slot cannot ride. It must go by the kernel, even if that costs more. Blocks that are
-// packed ride together. An algorithm that only knows slots does not reach the other values: for these another one begins anew.
+// packed ride together. An algorithm that uses only slots cannot move a value that does not ride. If there is such a value,
+// another algorithm makes the call anew.
 std::size_t longest_ride(const Situation& situation, const Decision& decision) {
   Needs needs;
   needs.untold = decision.carrier != Carrier::slot;
@@ -84,8 +85,8 @@ std::size_t longest_of_all(const Decision& decision) {
   return most - std::min(most, sizeof(std::uint32_t));
 }
 
-// Tells whether the decision's algorithm can run `bytes` by its carrier, and sets the footprint, what may ride, and the sizes for
-// which that holds.
+// Tells whether the decision's algorithm can run `bytes` by the decision's carrier. Sets the footprint, and the size up to which
+// values ride. Narrows the decision to the sizes with the same answer.
 bool settle(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
   const Carrier carrier = decision.carrier;
   if (!decision.algorithm->carries(carrier)) return false;
@@ -99,8 +100,8 @@ bool settle(Decision& decision, const Situation& situation, std::size_t bytes, N
   return carrier == Carrier::slot || situation.addressable;
 }
 
-// Settles the carrier for `bytes`. It is the wanted one, or otherwise one that the algorithm has. Returns false if there is
-// none, because the algorithm cannot run then.
+// Settles the carrier for `bytes`: the carrier that is wanted, or otherwise another carrier that the algorithm has. Returns false
+// if no carrier can run `bytes`.
 bool settle_carrier(Decision& decision, const Situation& situation, std::size_t bytes, Needs needs) {
   const std::array carriers = {decision.carrier, Carrier::slot, Carrier::get, Carrier::put, Carrier::line};
   return std::any_of(carriers.begin(), carriers.end(), [&](Carrier carrier) {
@@ -110,8 +111,8 @@ bool settle_carrier(Decision& decision, const Situation& situation, std::size_t 
 }
 
 // Returns the decision of the first row of the table that applies and can run the call. After the table come the rows of the
-// machine that is most like this one, and then the built-in rules. A row of the MPI's own collective is kept in mind: what would
-// run here without it is needed for calls that cannot be passed on.
+// machine that is most like this one, and then the built-in rules. If a row names the MPI's own collective, the search goes on for
+// an algorithm, because some calls cannot be passed on.
 Decision by_table(const Table* table, const Situation& situation, Collective collective, std::size_t bytes, Needs needs) {
   Decision decision;
   const Facts facts = facts_of(situation, collective, needs);
@@ -186,8 +187,8 @@ Decision choose(const Settings& settings, const Situation& situation, Collective
 Decision choose(const Settings& settings, const Situation& situation, Collective collective, std::size_t bytes, Needs needs,
                 plan::Modes modes) {
   Decision decision = choose(settings, situation, collective, bytes, needs);
-  // Where all ranks share one memory, a rank that need not wait takes the value from the root, and not from ranks that it would
-  // wait for. Several memories are worth the wait: a far one is read once.
+  // Where all ranks share one memory, a rank that need not wait takes the value from the root, not from ranks for which it would
+  // have to wait. With several memories the wait is worth it, because a far memory is then read only once.
   const bool staged = decision.carrier == Carrier::line || decision.carrier == Carrier::slot;
   const bool one_memory = (facts_of(situation, collective, needs) & kRegions) == 0;
   if (modes.in == plan::Sync::mine || decision.forced || !(staged || one_memory)) return decision;
@@ -216,7 +217,8 @@ std::vector<Decision> candidates(const Situation& situation, Collective collecti
         const bool cuts = row.fragments && decision.carrier != Carrier::line;
         for (const std::size_t fragment : fragments) {
           if (fragment > 0 && (!cuts || fragment >= bytes)) continue;
-          if (fragment > 0 && decision.footprint.slots && fragment * decision.footprint.pack >= kLargestSlot) continue;  // as 0
+          // Such a fragment fills the largest slot, as a fragment of size 0 does.
+          if (fragment > 0 && decision.footprint.slots && fragment * decision.footprint.pack >= kLargestSlot) continue;
           decision.fragment_bytes = fragment;
           result.push_back(decision);
         }
@@ -234,7 +236,7 @@ std::size_t longest_fragment(const Decision& decision) {
   return decision.fragment_bytes == 0 ? most : std::min(most, decision.fragment_bytes);
 }
 
-// Tells whether both cut all messages of their sizes into the same fragments.
+// Tells whether both decisions cut all messages of their sizes into the same fragments.
 bool are_cut_alike(const Decision& a, const Decision& b) {
   const std::size_t of_a = longest_fragment(a), of_b = longest_fragment(b);
   if (a.halves || b.halves) return a.halves == b.halves && a.footprint.slots == b.footprint.slots && of_a == of_b;
@@ -269,8 +271,8 @@ std::vector<Decision> ways(const Settings& settings, const Situation& situation,
   std::vector<Decision> result{chosen};
   if (chosen.forced || chosen.outside || !is_of_ours(*chosen.rule)) return result;
   const Collective collective = chosen.algorithm->collective;
-  // Two operands in the order of the ranks are combined in one way only. The other way round, the bits may be others: MAX of 0 and
-  // -0.
+  // Two operands in the order of the ranks are combined in one way only. In the other order the bits may differ, for instance of
+  // MAX of 0 and -0.
   const bool in_order = same_bits && situation.ranks == 2 && chosen.algorithm->strict();
   const auto add = [&](Decision way) {
     const auto is_same = [&](const Decision& other) {
@@ -378,7 +380,7 @@ Resolution resolve(const Settings& settings, const Situation& situation, Collect
 }
 
 std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation, Collective collective) {
-  // Between nodes, blocks go straight from rank to rank. That is as it should be among neighbours alone.
+  // Between nodes, these algorithms send each block straight from rank to rank. That is good only for calls among neighbours.
   const bool apart = situation.nodes > 1 && !algorithms::traits_of(collective).along_edges;
   if (apart || settings.forced_for(collective) != nullptr) return std::nullopt;
   for (const Algorithm& row : algorithms::all()) {

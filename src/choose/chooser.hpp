@@ -38,14 +38,15 @@ inline constexpr std::size_t kHalvesAbove = 8192;  // bytes
 // Decides for a message, or blocks, of `bytes` bytes.
 [[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs);
-// Decides for a call whose buffers may be touched in other modes. If others may read or write a buffer before its rank enters, no
-// signal is cheaper than that, however short the message is.
+// Decides for a call whose buffers may be touched in other modes. If others may read or write a buffer before its rank enters,
+// they need no signal, and that is cheapest even for short messages.
 [[nodiscard]] Decision choose(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                               std::size_t bytes, Needs needs, plan::Modes modes);
 
-// Returns everything that could run messages, or blocks, of `bytes` bytes: every algorithm by each of its carriers, with each of
-// the radices and in fragments of each of the sizes (0: not cut, unless it must fit in a slot), as far as they differ for that
-// message. An algorithm for which the radix means nothing is there once for each radix.
+// Returns everything that could run messages, or blocks, of `bytes` bytes. That is every algorithm by each of its carriers, with
+// each of the radices and each of the fragment sizes. Fragment size 0 means that the message is not cut, unless a fragment must
+// fit in a slot. Fragment sizes that would cut this message in the same way are there once. An algorithm that has no use for the
+// radix is there once for each radix.
 [[nodiscard]] std::vector<Decision> candidates(const Situation& situation, algorithms::Collective collective, std::size_t bytes,
                                                Needs needs, std::span<const int> radices, std::span<const std::size_t> fragments);
 
@@ -58,17 +59,17 @@ inline constexpr int kSizeClasses = 10;
 [[nodiscard]] std::vector<Decision> by_size_class(const Settings& settings, const Situation& situation,
                                                   algorithms::Collective collective, Needs needs);
 
-// Returns what may be tried instead of `chosen`, which is the first one: what the rules would choose for other sizes or situations,
-// its own algorithm by other carriers, and, where it can be asked and ranks do not take turns, the MPI's own collective. Each can
-// run all sizes of `chosen`, and cuts messages as the user wants. `same_bits` leaves out what could combine numbers in another
-// order. If the user or a table has chosen, there is nothing else.
+// Returns `chosen` and the ways that may be tried instead. These are what the rules would choose for other sizes or situations,
+// and the algorithm of `chosen` by other carriers. Where the MPI can be asked and ranks do not take turns, the MPI's own
+// collective is another way. Each way can run all sizes of `chosen`, and cuts messages as the user wants. `same_bits` leaves out
+// ways that could combine numbers in another order. If the user or a table has chosen, `chosen` is the only way.
 [[nodiscard]] std::vector<Decision> ways(const Settings& settings, const Situation& situation, const Decision& chosen, Needs needs,
                                          bool same_bits);
 
-// Tells whether some call could use the MPI's own collectives among leaders, if there were any.
+// Tells whether the settings let some call use the MPI's own collectives among the leaders of the nodes.
 [[nodiscard]] bool may_delegate(const Settings& settings);
 
-// Returns a row of a tuning table that decides so, for ranks in this situation.
+// Returns a row for a tuning table that makes this decision for ranks in this situation.
 [[nodiscard]] Rule rule_for(const Decision& decision, const Situation& situation);
 
 // Returns the memory for values in transit of a communicator of so many ranks.
@@ -99,7 +100,8 @@ struct Resolution {
 [[nodiscard]] Resolution resolve(const Settings& settings, const Situation& situation, algorithms::Collective collective,
                                  std::size_t count, std::size_t element_bytes, bool strict);
 
-// What runs a call with sizes that not all ranks know without exchanging them first, if anything does.
+// Returns the decision for a call with sizes that not all ranks know, if an algorithm can make the call without an exchange of the
+// sizes.
 [[nodiscard]] std::optional<Decision> without_sizes(const Settings& settings, const Situation& situation,
                                                     algorithms::Collective collective);
 

@@ -20,7 +20,8 @@ using plan::Carrier;
 using topology::Level;
 
 constexpr std::size_t kFewest = 3;  // ranks: for two there are rules that were measured
-// Thousandths of factors of two. Inside a node, algorithms adapt to the regions that there are; over nodes, numbers decide more.
+// The largest distances (Seats::far_from) at which a recorded machine still counts, in thousandths of a factor of two. Inside a
+// node, algorithms adapt to the regions that there are. Over nodes, the numbers matter more, so the limit is lower.
 constexpr long kFarthest = 2001, kFarthestOverNodes = 1501;
 
 // How ranks reach one another's memory.
@@ -38,7 +39,7 @@ constexpr Recorded kRecorded[] = {
 };
 constexpr int kCount = static_cast<int>(std::size(kRecorded));
 
-// A row of the file, or the beginning of a machine's. It is small, because there are many.
+// A row of the file, or the line with which a machine's rows begin. The structure is small, because there are many rows.
 struct Line {
   std::uint32_t from, to, ranks_from, ranks_to;
   std::int16_t algorithm;
@@ -106,8 +107,8 @@ std::vector<Rule> rules_of(int number) {
   return rules;
 }
 
-// How far two numbers are apart, in thousandths of a factor of two. These are whole numbers: all ranks must come to one end, and
-// processors may differ in the last bit of a logarithm.
+// How far two numbers are apart, in thousandths of a factor of two. The result is a whole number, because all ranks must come to
+// the same result, and processors may differ in the last bit of a logarithm.
 long apart(double one, double other) { return std::labs(std::lround(1000 * std::log2(one / other))); }
 
 // Tells whether the ranks of each group are neighbours in the order of all ranks.
@@ -117,7 +118,8 @@ bool in_blocks(const topology::Placement& places, Level level) {
   return borders + 1 == shape::groups(places, level);
 }
 
-// Where ranks sit, and how much that differs from where as many would sit on a recorded machine or on several nodes of one.
+// Where the ranks sit. far_from() says how much that differs from the seats of as many ranks on a recorded machine, or on several
+// nodes of it.
 class Seats {
  public:
   explicit Seats(const topology::Placement& places)
@@ -132,7 +134,8 @@ class Seats {
     };
     long distance = unlike(packages_, other.packages) + unlike(regions_, other.regions);
     if (nodes_ > 1) return distance + apart(nodes_, other.nodes) + apart(each, other.cores);
-    if (caches_ < ranks_ || regions_ == ranks_) distance += unlike(caches_, other.caches);  // else, ranks are not bound to one
+    // If there are as many caches as ranks, but fewer regions, the ranks are not bound to caches.
+    if (caches_ < ranks_ || regions_ == ranks_) distance += unlike(caches_, other.caches);
     return distance + (ranks_ > other.cores ? apart(ranks_, other.cores) : 0);
   }
   [[nodiscard]] bool on_several_nodes() const { return nodes_ > 1; }

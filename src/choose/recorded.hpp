@@ -13,25 +13,25 @@ namespace copse::choose {
 
 inline constexpr int kLikeNone = -1;
 
-// A recorded machine, or several nodes of it with so many ranks each.
+// A recorded machine, or several nodes of it, each with `cores` ranks.
 struct Recorded {
   std::string_view name;
-  const char* file;  // of its rows, as users see it
-  int packages, regions, caches, cores;  // on several nodes: those of the ranks of a node
+  const char* file;  // the name of the file of its rows, as users see it
+  int packages, regions, caches, cores;  // on several nodes, what the ranks of one node use
   int nodes = 1;
 };
 [[nodiscard]] std::span<const Recorded> recorded();
 
-// Returns the number of the recorded machine on which the ranks would sit most like these do: in as many packages, NUMA regions and
-// caches of one node, or on as many nodes. Returns kLikeNone for few ranks, for ranks whose neighbours sit elsewhere (not in
-// blocks), and for places that are like none of them.
+// Returns the number of the recorded machine on which the ranks would sit most as they do here: in as many packages, NUMA regions
+// and caches of one node, or on as many nodes. Returns kLikeNone for few ranks, for ranks that are not placed in blocks, and for
+// places that are like those of no recorded machine.
 [[nodiscard]] int most_like(const topology::Placement& places);
 
 // Returns the rows of one of recorded(). There are none for kLikeNone.
 [[nodiscard]] std::span<const Rule> recorded_rules(int number);
-// Up to so many ranks, a test has seen that the rows have plans. Beyond, a plan is tried first.
+// A test has seen that the rows have plans for up to so many ranks. For more ranks, Copse first tries whether there is a plan.
 inline constexpr int kTriedRanks = 512;
-// Tells whether a rule is one of those, or of rules(), and not a user's.
+// Tells whether a rule is one of recorded_rules() or of rules(). Otherwise it is a user's.
 [[nodiscard]] bool is_of_ours(const Rule& rule);
 
 }  // namespace copse::choose

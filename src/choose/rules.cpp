@@ -43,8 +43,8 @@ constexpr bool is_for_all(const Rule& rule) {
   return open(rule.bytes) && open(rule.ranks) && rule.with == 0 && rule.without == 0;
 }
 
-// Tells whether every call has a row that applies. For that, the rows of a collective stand together, and only the last of them
-// is for all remaining cases.
+// Tells whether every call has a row that applies. This requires that the rows of a collective stand together, and that the last
+// of them, and no other, is for all remaining cases.
 consteval bool is_complete() {
   int collectives = 0;
   for (std::size_t i = 0; i < std::size(kRules); ++i) {
@@ -81,8 +81,8 @@ float cost_by_slots(const CopyCosts& costs, Collective collective) {
 
 // Costs are measured once, but they change when the host moves its processors. Copse follows such a change in how it
 // writes slots (engine/slot_stores.hpp), but not in the choice of the kernel's copy. So the kernel must be clearly
-// cheaper than slots. A giver that alone knows a block's size needs no such margin: no slots are in use that it would give up, and
-// the block is in its slot as a whole before anybody reads it.
+// cheaper than slots. If only the giver knows a block's size, no such margin is needed. The choice then gives up no slots that are
+// in use, and the giver fills its slot with the whole block before anybody reads it.
 constexpr float kClearlyCheaper = 0.75F;
 
 bool is_kernel_cheap(const CopyCosts& costs, Collective collective, Needs needs) {

@@ -17,7 +17,7 @@ struct Bounds {
   std::size_t from = 0, to = std::numeric_limits<std::size_t>::max();
   bool together = false;  // bounds the sum over all ranks, their number rounded up to a power of two
 
-  // Returns the same bounds for one of `ranks` messages.
+  // Returns the bounds for one of `ranks` messages. They are lower than these bounds if these are for all ranks together.
   [[nodiscard]] Bounds of_one(int ranks) const;
   [[nodiscard]] constexpr bool hold(std::size_t value) const { return from <= value && value <= to; }
 };

@@ -70,8 +70,8 @@ struct Reader {
     boolean(name, value, huge);
   }
   void job(std::string_view, std::string_view) {}  // communicator/handshake.cpp reads it, before the settings are needed
-  // Most values name a file. Ranks whose files differ would place one another differently, so the text is in the fingerprint. What
-  // is wrong with a file is said where it is used.
+  // Most values name a file. Ranks whose files differ would place one another differently, so the text of the file is in the
+  // fingerprint. A mistake in the file is reported where the file is used.
   void topology(std::string_view, std::string_view value) {
     settings.topology = value;
     std::error_code none;
@@ -294,8 +294,8 @@ std::optional<Settings> read_settings(const char* const* environment, std::strin
     }
     if (value.empty()) continue;
     (reader.*row->read)(name, value);
-    // Some mean nothing to other ranks, or may differ between them. Sums, because the order of an environment means nothing,
-    // either.
+    // Some variables mean nothing to other ranks, or may differ between ranks. The hashes are summed, because the order of
+    // variables in an environment means nothing.
     if (name != "COPSE_TRACE" && name != "COPSE_LEARNED" && name != "COPSE_QUIET" && name != "COPSE_JOIN")
       reader.settings.fingerprint += std::hash<std::string_view>{}(entry);
   }

@@ -23,7 +23,7 @@ struct Table {
   std::string machine;  // the machine that it was made on (topology::Machine::kind), or "any"
   std::string mpi;      // the MPI that it was made with; empty: none
   std::vector<Rule> rules;
-  std::vector<std::string> reasons;  // why each rule is there: what was measured, as a text for people; empty: not said
+  std::vector<std::string> reasons;  // for each rule, a text for people about what was measured; empty if the file says nothing
 
   Table() = default;
   Table(const Table&) = delete;  // the rules point to `file`
@@ -36,9 +36,9 @@ struct Table {
   [[nodiscard]] std::string reason_of(const Rule& rule) const;
 };
 
-// Puts rows before those of a table's file, and takes out those that stand there for the same cases. Makes the file if there is
-// none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or cannot be written.
-// Processes and threads may do so at the same time.
+// Puts these rows before the rows of a table's file, and takes out the rows that stand in the file for the same cases. Makes the
+// file if there is none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or
+// cannot be written. Processes and threads may do so at the same time.
 void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
                  const std::vector<std::string>& reasons);
 

@@ -145,7 +145,7 @@ void print(const std::vector<measure::Cell>& cells) {
 int calibrate(Arguments arguments) {
   if (helped(arguments, kHelp)) return 0;
   Query query = parse(arguments);
-  // Whoever shows the progress has started this, and nobody wants the rest of it without it.
+  // The program that shows the progress has started this process. If that program ends, nobody needs the measurements any more.
   if (query.progress) prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (query.machine.empty()) {
     const measure::Calibration found = measure::calibrate({query.seconds, query.progress ? say : nullptr});

@@ -105,8 +105,8 @@ topology::Placement placement_of(const choose::Situation& situation) {
   return places;
 }
 
-// Returns the recorded machine that counts: the one that is most like the user's, or like this one. On several nodes, ranks sit as
-// the options say.
+// Returns the recorded machine whose rows count: the one that is most like the user's machine, or otherwise most like this one. On
+// several nodes, the ranks sit as the options say.
 int like_which(const Query& query) {
   const choose::Situation& situation = query.situation;
   if (situation.oversubscribed) return choose::kLikeNone;
@@ -159,7 +159,7 @@ struct Answer {
   }
 };
 
-// What an answer costs by the price, and what the next ways would.
+// What an answer costs by the price, and what the next ways would cost.
 struct Prices {
   std::string machine, seats;  // where
   std::string why_not;         // not empty: there are no prices

@@ -52,7 +52,8 @@ Cell priced(const PricedCall& call, const price::Parameters& machine, int ranks,
 
 std::string ratio_text(const Cell& cell) { return "1:" + std::to_string(cell.ranks / cell.helpers); }
 
-// The share of the computation that the calls must take for helpers to pay, where nothing overlaps (CDCP V.E). Less than 0: never.
+// Returns which share of the computation the calls must take for helpers to pay, where nothing overlaps (CDCP V.E). A result below
+// 0 means that helpers never pay.
 double break_even(const Cell& with, const Cell& without) {
   const double gain = 1 - with.latency / without.latency, share = static_cast<double>(with.helpers) / with.ranks;
   return gain <= 0 ? -1 : share / gain;

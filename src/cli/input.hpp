@@ -1,5 +1,5 @@
-// The arguments of subcommands. Each function throws std::invalid_argument, whose text names the option, and what is known where a
-// word is not.
+// The arguments of subcommands. Each function throws std::invalid_argument, whose text names the option. If a word is not known,
+// the text lists the words that are.
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,7 @@ struct Priced {
 // Knows a machine and where the ranks sit on it.
 class Pricer {
  public:
-  // The machine must outlive this. The places become those of the situation, whose number of ranks is theirs, too.
+  // The machine must outlive this. situation() gets these places and their number of ranks.
   Pricer(const price::Parameters& machine, const choose::Situation& situation, topology::Placement places);
 
   [[nodiscard]] const choose::Situation& situation() const { return situation_; }
@@ -48,13 +48,13 @@ class Pricer {
   // Returns everything that could run the call, without a price. `fragments` are the sizes that are tried; 0: not cut.
   [[nodiscard]] std::vector<choose::Decision> ways(const PricedCall& call, std::span<const int> radices,
                                                    std::span<const std::size_t> fragments) const;
-  // Makes the plans of a way. They do not depend on the size of the message. The variant has no plans if the way's radix makes
-  // the same ones as radix 2.
+  // Makes the plans of a way. They do not depend on the size of the message. The variant has no plans if the way's radix gives the
+  // same plans as radix 2.
   [[nodiscard]] analysis::Variant variant_of(const choose::Decision& way) const;
   [[nodiscard]] price::Price price(const PricedCall& call, const choose::Decision& way, const analysis::Variant& variant) const;
-  // The same for a way alone.
+  // Makes the plans of a way, and returns its price.
   [[nodiscard]] price::Price price(const PricedCall& call, choose::Decision way) const;
-  // Returns all ways with their prices, the cheapest first. If `algorithm` is not empty, only its ways.
+  // Returns all ways with their prices, the cheapest first. If `algorithm` is not empty, returns only the ways of that algorithm.
   [[nodiscard]] std::vector<Priced> all(const PricedCall& call, std::span<const int> radices,
                                         const std::string& algorithm = {}) const;
 

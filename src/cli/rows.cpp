@@ -31,12 +31,12 @@ using topology::Level;
 constexpr double kClearly = 1.25;  // what the rules choose must cost so many times as much: the price errs, too
 constexpr double kTie = 1.02;      // of ways that differ by less, the first in the registry wins: the simplest
 constexpr int kRanks[] = {4, 8, 16, 32, 64};
-constexpr int kReaders = 12;       // of one line: the price does not know that more of them hold one another up
-constexpr int kAlone = 16;  // ranks; of more, calls back to back are not priced, because that takes too long
+constexpr int kReaders = 12;       // the most readers of a line: the price does not know that more readers hold one another up
+constexpr int kAlone = 16;  // for more ranks, calls back to back are not priced, because that takes too long
 // Nodes of a recorded cluster, and ranks on each.
 constexpr std::pair<int, int> kClusters[] = {{2, 4}, {2, 8}, {4, 8}};
-// Sums must not depend on what a trial has found about the kernel. So reductions have no rows for it: those of `staged` stand for
-// both.
+// Sums must not depend on what a trial has found about the kernel. So reductions have no rows for `kernel`, and their rows for
+// `staged` hold for both.
 constexpr const char* kReaches[] = {"staged", "kernel", "direct"};
 constexpr const char* kReachWords[] = {"staged", "kernel", "loads"};
 
@@ -63,7 +63,8 @@ bool same(const choose::Decision& a, const choose::Decision& b) {
   return is_same_way(a, b) && a.radix == b.radix && a.fragment_bytes == b.fragment_bytes;
 }
 
-// A way, and what it costs: a call alone, and one of several back to back, which may leave before all ranks are done.
+// A way and its cost: the price of a call alone, plus the price of a call among several back to back. Such a call may end on a
+// rank before all ranks are done.
 struct Costed {
   choose::Decision way;
   double ns = price::kTooLong;
@@ -99,7 +100,7 @@ Costed cheapest(const Pricer& pricer, PricedCall call, const choose::Decision& r
   constexpr std::size_t kFragments[] = {0, 32768};
   const choose::Situation& situation = pricer.situation();
   std::vector<choose::Decision> ways = pricer.ways(call, std::span(kRadices).first(situation.nodes > 1 ? 3 : 2), kFragments);
-  // Some are for sizes that are not known, and some ask more of the wire than it may have.
+  // Leaves out ways for sizes that not all ranks know, and ways that need a collective that the wire may not have.
   std::erase_if(ways, [](const choose::Decision& way) { return way.algorithm->rides() || way.algorithm->delegates(); });
   // These rows are for ranks that have found the kernel's copy cheap, whatever it costs on the recorded machine.
   if (situation.addressable && !situation.direct && is_in_place(ruled.carrier))
@@ -157,7 +158,7 @@ std::vector<Row> rows_of(const Pricer& pricer, Collective collective) {
   return rows;
 }
 
-// The numbers of ranks for which prices are asked, each with those for which its rows are.
+// A number of ranks for which prices are asked, and the numbers of ranks for which its rows hold.
 struct Ranks {
   int priced;
   std::string from, to;
@@ -171,7 +172,7 @@ std::vector<Ranks> ranks_on(int cores) {
   int from = 3;
   for (auto at = numbers.begin(); at != numbers.end(); ++at) {
     const auto next = std::next(at);
-    // Behind the last number, prices say nothing of more ranks than the machine has cores.
+    // Beyond the last number, prices say nothing about more ranks than the machine has cores.
     const int to = next != numbers.end() ? static_cast<int>(std::sqrt(static_cast<double>(*at) * *next))
                    : *at == cores        ? cores * 5 / 4
                                          : 0;

@@ -1,7 +1,7 @@
-// Prints a line for each row, carrier and number of ranks: steps, time to build and to walk, and memory.
+// Prints a line for each row, carrier and number of ranks: steps, time to build and to walk, and the most memory.
 #include "cli/scale.hpp"
 
-#include <sys/resource.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,12 +22,21 @@ constexpr double kMostSteps = 4e6;  // steps of all ranks; a row stops before it
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Returns this process's resident memory.
-double resident_mib() {
-  std::ifstream statm("/proc/self/statm");
-  double all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident * 4096 / (1 << 20);
+// Lets the next measurement find its own memory alone (proc_pid_clear_refs(5)). Where the kernel does not allow that, it finds the
+// most of all measurements so far.
+void forget_peak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << 5;
+}
+
+// Returns the most memory of this process that was resident.
+double peak_mib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kib = 0;
+  while (status >> word && word != "VmHWM:") continue;
+  status >> kib;
+  return kib / 1024;
 }
 
 std::string text_of(double value, const char* format) {
@@ -39,19 +48,20 @@ std::string text_of(double value, const char* format) {
 struct Point {
   int ranks = 0;
   analysis::Outline outline;
-  double build = 0, walk = 0, resident = 0;  // seconds, seconds, MiB
+  double build = 0, walk = 0, peak = 0;  // seconds, seconds, MiB
 };
 
 Point measure(analysis::Variant& variant) {
   Point point;
   point.ranks = variant.ranks;
+  forget_peak();
   auto start = Clock::now();
   variant.plans = analysis::build_plans(variant);
   point.build = seconds_since(start);
   start = Clock::now();
   point.outline = analysis::outline_of(variant);
   point.walk = seconds_since(start);
-  point.resident = resident_mib();
+  point.peak = peak_mib();
   variant.plans.reset();
   return point;
 }
@@ -70,7 +80,7 @@ class Report {
   explicit Report(bool json) : json_(json) {
     if (!json_)
       std::printf("%-34s %-5s %7s %10s %10s %6s %9s %9s %8s\n", "algorithm", "by", "ranks", "steps", "of one", "chain", "build s",
-                  "walk s", "MiB");
+                  "walk s", "peak MiB");
   }
   void add(const std::string& row, const char* by, const Point& point) {
     if (json_) {
@@ -78,12 +88,12 @@ class Report {
           "{\"algorithm\": " + quoted(row) + ", \"carrier\": " + quoted(by) + ", \"ranks\": " + std::to_string(point.ranks) +
           ", \"steps\": " + std::to_string(point.outline.steps) + ", \"most_steps\": " + std::to_string(point.outline.most_steps) +
           ", \"chain\": " + std::to_string(point.outline.chain) + ", \"build_seconds\": " + text_of(point.build, "%.6f") +
-          ", \"walk_seconds\": " + text_of(point.walk, "%.6f") + ", \"resident_mib\": " + text_of(point.resident, "%.0f") + "}");
+          ", \"walk_seconds\": " + text_of(point.walk, "%.6f") + ", \"peak_mib\": " + text_of(point.peak, "%.0f") + "}");
       return;
     }
     std::printf("%-34s %-5s %7d %10llu %10llu %6d %9.3f %9.3f %8.0f\n", row.c_str(), by, point.ranks,
                 static_cast<unsigned long long>(point.outline.steps), static_cast<unsigned long long>(point.outline.most_steps),
-                point.outline.chain, point.build, point.walk, point.resident);
+                point.outline.chain, point.build, point.walk, point.peak);
     std::fflush(stdout);
   }
   void stop(const std::string& row, const char* by, int ranks, const std::string& why) {

@@ -17,11 +17,12 @@ struct Scene {
 };
 
 // Puts the ranks on a machine that the user has named, as copse price does. The machine then says whether the ranks sit in several
-// regions, and whether they take turns. If the situation has turns although there are processors enough, two ranks share each one.
+// regions, and whether they take turns. If the situation says that ranks take turns although there are enough processors, two
+// ranks share each processor.
 [[nodiscard]] Scene scene_on(const std::string& machine, choose::Situation& situation);
 
-// Returns one of the recorded machines of today with the ranks on it, so that they sit in as many regions as the situation says: in
-// one, or in several. Returns nothing for many ranks, or if they fit on none of these machines.
+// Returns one of today's recorded machines with the ranks on it. The ranks sit in one region or in several, as the situation says.
+// Returns nothing for many ranks, or if they fit on none of these machines.
 [[nodiscard]] std::optional<Scene> usual_scene(const choose::Situation& situation);
 
 }  // namespace copse::cli

@@ -24,8 +24,8 @@ int number_in(std::string_view text) {
   return number;
 }
 
-// Leaves the process that has started this one, which expects no further child. Keeps nothing of it but these descriptors: who
-// started the program may wait until its streams are closed.
+// Goes on in a child of this process, because the process that has started this one expects no further child. Keeps only these
+// descriptors, because whoever has started the program may wait until its streams are closed.
 void detach(std::vector<int> kept) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot fork");
@@ -43,7 +43,8 @@ void detach(std::vector<int> kept) {
   close_range(next, ~0U, 0);
 }
 
-// Runs on this processor or, without one, wherever it may: the process that started this one may be bound.
+// Binds this process to the processor. If `processor` is negative, lets it run everywhere, because the process that started it may
+// be bound.
 void move_to(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -63,8 +64,8 @@ int serve(Arguments arguments) {
   std::string error;
   const auto settings = choose::read_settings(environ, error);
   if (!settings) throw std::invalid_argument(error);
-  const auto starter =
-      static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));  // it waits for this process, so its number is its own
+  // The parent waits for this process, so its number belongs to no other process yet.
+  const auto starter = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
   detach({desk, lifeline, starter});
   move_to(processor);
   communicator::help(desk, lifeline, starter, *settings);

@@ -161,7 +161,7 @@ int run(const Sweep& sweep) {
   if (sweep.effort == Effort::full)
     std::printf("  roots       every rank of up to %d ranks, a sample of more\n", analysis::kEveryRoot);
   else std::printf("  roots       a sample\n");
-  std::printf("  radices     %s; for up to %d ranks also every one from 2 to %d, on one placement and root\n",
+  std::printf("  radices     %s; for up to %d ranks also every one from 2 to %d, on one root and few placements\n",
               analysis::Combinations::radices().c_str(), analysis::every_radix(sweep.effort), analysis::kMostRadix);
   std::printf("  calls       of 1, 2, 3 and more fragments than the rings are deep, back to back and mixed\n");
   std::printf("  sampled     %llu of %llu combinations, spread evenly; runs that take less time are sampled more\n",

@@ -34,14 +34,14 @@ constexpr const char* kHelp =
     "usage: copse verify [options]\n"
     "  --collective X   only this collective, for example broadcast\n"
     "  --algorithm Y    only this algorithm\n"
-    "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-64,96,128,257;\n"
+    "  --ranks A-B      numbers of ranks, also a list: 2,4,6-9 (default 1-17; with --all 1-65,96,128,257;\n"
     "                   with --mutants 2-5)\n"
     "  --all            every root, placement and radix of few ranks, large samples of more\n"
     "  --machine M      only placements on this machine: a name (below), an hwloc synthetic string, or an XML file\n"
     "  --threads N      default: as many as processors\n"
-    "  --mutants        break every step of every plan, and show whether the checker finds it\n"
+    "  --mutants        break every step of every plan, and show how often the checker finds it, by kind of step\n"
     "  --text           print the plans instead (see --root, --carrier, --radix)\n"
-    "  --program        print the programs that the engine makes of the plans on one node, likewise\n"
+    "  --program        print the programs that the engine makes of the plans, likewise\n"
     "  --traffic        count steps and bytes across each level instead (see --machine, --nodes, --root, --carrier,\n"
     "                   --radix; default one rank for each core of ig)\n"
     "  --scale          build and walk all ranks' plans instead, and show what that takes (default 2, 4, ... 65536 ranks in\n"
@@ -51,7 +51,7 @@ constexpr const char* kHelp =
     "                   and of --traffic and --scale (else 0, all, 2)\n"
     "  --nosync in|out|both  buffers may be touched before ranks enter, after they return, or both (UPC's NOSYNC);\n"
     "                   of the proofs, --text and --program\n"
-    "  --nodes N        of --traffic and --text\n"
+    "  --nodes N        of --traffic, --text and --program\n"
     "  --helpers N      of --text and --program: how many of the ranks serve the others, where the algorithm wants it (1)\n"
     "  --json           the summary as JSON\n";
 
@@ -162,10 +162,12 @@ Options parse(Arguments arguments) {
     else refuse("unknown option '" + std::string(option) + "'; see --help");
   }
   if (options.ranks.empty() && options.task != Task::traffic) options.ranks = default_ranks(options);
-  if (options.plans.carrier && (options.task == Task::prove || options.task == Task::mutants))
-    refuse("--carrier is for --text, --program, --traffic and --scale");
+  const bool checks = options.task == Task::prove || options.task == Task::mutants;
+  if (options.plans.carrier && checks) refuse("--carrier is for --text, --program, --traffic and --scale");
   if (options.plans.modes != plan::Modes{} && options.task != Task::prove && !options.prints_plans())
     refuse("--nosync is for proofs, --text and --program");
+  for (const int ranks : options.ranks)
+    if (const std::string why = analysis::refusal(ranks); checks && !why.empty()) refuse("--ranks: " + why);
   if (options.plans.radix > 64) refuse("--radix must be from 2 to 64");
   return options;
 }
@@ -194,12 +196,14 @@ std::vector<const Algorithm*> rows_of(const Options& options) {
   return rows;
 }
 
-// Returns the program of a plan whose ranks share a node.
-std::string program_text(const plan::Plan& plan) {
+// Returns the program of a plan whose ranks are on these nodes, or on one if there are none.
+std::string program_text(const plan::Plan& plan, const std::vector<std::int32_t>& nodes) {
+  std::vector<engine::Peer> peers(analysis::at(plan.ranks));
+  int near = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    if (nodes.empty() || nodes[analysis::at(rank)] == nodes[analysis::at(plan.rank)]) peers[analysis::at(rank)].local = near++;
   const engine::Geometry geometry;
-  const auto memory = std::make_unique_for_overwrite<std::byte[]>(engine::Segment::bytes(geometry, plan.ranks));
-  std::vector<engine::Peer> peers(static_cast<std::size_t>(plan.ranks));
-  for (int rank = 0; rank < plan.ranks; ++rank) peers[static_cast<std::size_t>(rank)].local = rank;
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(engine::Segment::bytes(geometry, near));
   return "rank " + std::to_string(plan.rank) + ": " +
          engine::to_text(engine::compile(plan, engine::Segment(memory.get(), geometry), peers));
 }
@@ -215,7 +219,6 @@ void spread(analysis::Variant& variant, int nodes) {
 }
 
 int print_plans(const Options& options) {
-  if (options.task == Task::program && options.nodes > 1) refuse("--nodes is for --text and --traffic");
   for (const Algorithm* row : rows_of(options)) {
     for (int ranks : options.ranks) {
       const int helpers = row->served() ? options.plans.helpers : 0;
@@ -236,7 +239,7 @@ int print_plans(const Options& options) {
       std::printf("# %s\n", variant.name().c_str());
       const auto plans = analysis::build_plans(variant);
       for (const auto& plan : *plans)
-        std::printf("%s", options.task == Task::program ? program_text(plan).c_str() : plan::to_text(plan).c_str());
+        std::printf("%s", (options.task == Task::program ? program_text(plan, variant.nodes) : plan::to_text(plan)).c_str());
     }
   }
   return 0;
@@ -265,40 +268,58 @@ analysis::MutationTally challenge_all(const std::vector<const Algorithm*>& rows,
   return total;
 }
 
-int print_mutants(const Options& options) {
-  const analysis::MutationTally total = challenge_all(rows_of(options), options);
-  std::uint64_t made = 0, caught = 0;
-  std::string json = "{\"mutations\": {";
-  for (int i = 0; i < analysis::kMutations; ++i) {
-    const char* name = name_of(static_cast<analysis::Mutation>(i));
-    made += total.made[i];
-    caught += total.caught[i];
-    if (!options.json) {
-      std::printf("%-28s %8llu made %8llu caught\n", name, static_cast<unsigned long long>(total.made[i]),
-                  static_cast<unsigned long long>(total.caught[i]));
-    }
-    json.append(i > 0 ? ", " : "").append(quoted(name)).append(": [").append(std::to_string(total.made[i]));
-    json.append(", ").append(std::to_string(total.caught[i])).append("]");
+std::string as_json(const analysis::MutationCounts& counts) {
+  std::string json = "{";
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i].made == 0) continue;
+    json.append(json.size() > 1 ? ", " : "").append(quoted(name_of(static_cast<analysis::Mutation>(i)))).append(": [");
+    json.append(std::to_string(counts[i].made)).append(", ").append(std::to_string(counts[i].caught)).append("]");
   }
+  return json + "}";
+}
+
+std::string as_json(const analysis::MutationTally& total) {
+  const analysis::MutantCount all = sum_of(total.by_mutation());
+  std::string json = "{\"mutations\": " + as_json(total.by_mutation()) + ", \"kinds\": {";
+  for (const auto& [kind, counts] : total.by_kind)
+    json.append(json.back() == '{' ? "" : ", ").append(quoted(kind)).append(": ").append(as_json(counts));
   json += "}, \"survivors\": {";
   for (int i = 0; i < analysis::kExcuses; ++i) {
-    const auto excuse = static_cast<analysis::Excuse>(i);
-    json.append(i > 0 ? ", " : "").append(quoted(name_of(excuse))).append(": ");
+    json.append(i > 0 ? ", " : "").append(quoted(name_of(static_cast<analysis::Excuse>(i)))).append(": ");
     json.append(std::to_string(total.excused[i]));
-    if (options.json || total.excused[i] == 0) continue;
+  }
+  return json + "}, \"made\": " + std::to_string(all.made) + ", \"caught\": " + std::to_string(all.caught) + "}";
+}
+
+void print_count(const char* indent, const std::string& name, const analysis::MutantCount& count) {
+  if (count.made == 0) return;
+  std::printf("%s%-28s %8llu made %6.2f %% caught\n", indent, name.c_str(), static_cast<unsigned long long>(count.made),
+              100.0 * static_cast<double>(count.caught) / static_cast<double>(count.made));
+}
+
+void print_counts(const std::string& name, const analysis::MutationCounts& counts) {
+  print_count("", name, sum_of(counts));
+  for (std::size_t i = 0; i < counts.size(); ++i) print_count("  ", name_of(static_cast<analysis::Mutation>(i)), counts[i]);
+}
+
+int print_mutants(const Options& options) {
+  const analysis::MutationTally total = challenge_all(rows_of(options), options);
+  const std::uint64_t unexplained = total.excused[static_cast<int>(analysis::Excuse::none)];
+  if (options.json) {
+    std::printf("%s\n", as_json(total).c_str());
+    return unexplained == 0 ? 0 : 1;
+  }
+  for (const auto& [kind, counts] : total.by_kind) print_counts(kind, counts);
+  for (int i = 0; i < analysis::kExcuses; ++i) {
+    const auto excuse = static_cast<analysis::Excuse>(i);
+    if (total.excused[i] == 0) continue;
     std::printf("survived: %-18s %8llu\n", name_of(excuse), static_cast<unsigned long long>(total.excused[i]));
     for (const auto& survivor : total.survivors)
       if (survivor.excuse == excuse) std::printf("  %s; %s\n", survivor.variant.c_str(), survivor.what.c_str());
   }
-  const double percent = made > 0 ? 100.0 * static_cast<double>(caught) / static_cast<double>(made) : 100.0;
-  if (options.json) {
-    std::printf("%s}, \"made\": %llu, \"caught\": %llu}\n", json.c_str(), static_cast<unsigned long long>(made),
-                static_cast<unsigned long long>(caught));
-  } else {
-    std::printf("%llu mutants, %.2f %% caught; %llu survivors unexplained\n", static_cast<unsigned long long>(made), percent,
-                static_cast<unsigned long long>(total.excused[0]));
-  }
-  return total.excused[0] == 0 ? 0 : 1;
+  print_counts("all mutants", total.by_mutation());
+  std::printf("%llu survivors unexplained\n", static_cast<unsigned long long>(unexplained));
+  return unexplained == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ struct Winner {
   double ns = price::kTooLong;
 };
 
-// Some algorithms do the same on one node. Of those that differ by less than this, the first in the registry wins: the simplest.
+// Some algorithms do the same on one node. Of algorithms that differ by less than this, the first in the registry wins, which is
+// the simplest.
 constexpr double kTie = 1.001;
 
-// Prices each way for all sizes before the next one, because its plans are the same for all of them. Single copies come first: they
-// are cheap for long messages, so that the walks of slots, which take the longest, end early. One call alone is priced, and trees
-// have radix 2: others would take several times as long.
+// Prices a way for all sizes before it goes on to the next way, because the plans of a way are the same for all sizes. Single
+// copies come first: they are cheap for long messages, so that the walks of slots, which take the longest, end early. Only a call
+// alone is priced, and only radix 2, because more calls or radices would take several times as long.
 std::vector<Winner> winners_of(const Pricer& pricer, Collective collective, bool cold) {
   constexpr int kRadices[] = {2};
   constexpr std::size_t kFragments[] = {0, 32768};

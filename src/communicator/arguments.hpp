@@ -32,7 +32,8 @@ struct Arguments {
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 };
 
-// When the caller lets buffers be touched (plan::Modes). If that may be before their ranks enter, `window` says where they lie.
+// When ranks may touch one another's buffers (plan::Modes). If they may do so before the buffers' ranks enter, `window` says where
+// the buffers lie.
 struct Relaxation {
   plan::Modes modes;
   engine::Window window;

@@ -32,16 +32,17 @@ class Bootstrap {
   // Tells whether a call that this rank refuses ends the program. Otherwise the other ranks' call must find out that it was
   // refused.
   [[nodiscard]] virtual bool errors_are_fatal() const { return true; }
-  // Tells whether this rank may wait in the MPI's own collective. It may not if other calls need it meanwhile to pass messages on.
+  // Tells whether this rank may wait in the MPI's own collective. It may not do so if other calls need this rank to pass messages
+  // on in the meantime.
   [[nodiscard]] virtual bool may_wait_in_mpi() const { return true; }
-  // Returns the memory in which other ranks may reach this rank's buffers directly. It takes the place of the shared heap.
-  // Null: there is none.
+  // Returns the memory in which other ranks may reach this rank's buffers directly, or null if there is no such memory. It takes
+  // the place of the shared heap.
   [[nodiscard]] virtual const Region* region() const { return nullptr; }
   // Returns a number that is the same for the ranks of this node, if the face knows better than host_of() (card.hpp).
   [[nodiscard]] virtual std::optional<std::uint64_t> host() const { return std::nullopt; }
-  // Says that the ranks share memory now. From here on, a rank may be late by any time. allgather() waits for it as long as it
-  // lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this node has ended. A
-  // bootstrap that does all this by itself may ignore both.
+  // Says that the ranks share memory now. From here on, a rank may come late by any length of time. allgather() waits for a late
+  // rank as long as that rank lives, and meanwhile calls `idle` for work that must go on. `all_live` tells whether no rank of this
+  // node has ended. A bootstrap that does all this by itself may ignore both.
   virtual void settle(std::function<void()> idle, std::function<bool()> all_live) {
     static_cast<void>(idle);
     static_cast<void>(all_live);

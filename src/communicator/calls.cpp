@@ -23,7 +23,7 @@ namespace {
   for (std::size_t at = 0; output != nullptr && at < bytes; at += kLine) __builtin_prefetch(output + at, 1);
 }
 
-// Gives a known call what may differ from one time to the next.
+// Fills in the fields of a known call that may differ each time that it is made.
 inline void fill(engine::Call& call, const Recent& known, const Arguments& arguments, std::uint64_t number) {
   call.input = known.gives ? arguments.input : nullptr;
   call.output = known.takes ? arguments.output : nullptr;
@@ -83,7 +83,7 @@ Outcome Communicator::State::run_specially(const Arguments& arguments, const Rec
   return outcome;
 }
 
-// Before the next call, the ranks agree on what they have learned, if it is time. The agreement is a call of its own.
+// If it is time, lets the ranks agree on what they have learned, before the next call. The agreement is a call of its own.
 void Communicator::State::agree() {
   Lessons& lessons = routes.lessons();
   if (!lessons.must_agree(calls + 1)) return;
@@ -121,7 +121,7 @@ void Communicator::State::agree() {
   routes.look();
 }
 
-// Runs a call in which every rank tells the sizes of its blocks only to those whom they concern.
+// Runs a call in which every rank tells the sizes of its blocks only to the ranks that give or take these blocks.
 Outcome Communicator::State::run_without_sizes(Untold& untold, const Arguments& arguments) {
   auto& [route, call] = untold;
   describe_without_sizes(call, arguments);
@@ -215,7 +215,7 @@ void Communicator::State::finish_started() {
   });
 }
 
-// Counts a blocking call. It comes after all that was started before.
+// Counts a blocking call. The call comes after all calls that were started before it.
 inline void Communicator::State::count_blocking_call() {
   if (calls + 1 >= routes.look_at()) [[unlikely]]
     agree();

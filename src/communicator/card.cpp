@@ -27,8 +27,8 @@
 namespace copse::communicator {
 namespace {
 
-// Returns the word that proves which process a reader has reached. Half of it is random, and half is the process id. It is no
-// constant, because a forked child must draw its own, once for all its threads.
+// Returns the word that proves which process a reader has reached. Half of it is random, and half is the process id. The word is
+// no constant, because a forked child must draw a word of its own, once for all its threads.
 std::atomic<std::uint64_t>& process_token() {
   static std::atomic<std::uint64_t> token{0};
   const auto pid = static_cast<std::uint32_t>(getpid());
@@ -51,7 +51,8 @@ Identity identity() {
   return known;
 }
 
-// Only where it matters to whom the network is near: it takes milliseconds.
+// Returns this machine, with its network cards if it has several regions. With one region, it does not matter which processors are
+// near a card, and the look for cards takes milliseconds.
 const topology::Machine& this_machine_with_network() {
   static const auto& machine =
       this_machine().regions().size() == 1 ? this_machine() : *new topology::Machine(topology::Machine::discover_with_network());

@@ -34,7 +34,7 @@ struct Card {
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run
 };
 
-// What the launcher says of the ranks that it has started: on this node, and in all. 0: it does not say.
+// How many ranks the launcher has started, on this node and in all. A number is 0 if the launcher does not say.
 struct Launched {
   int here = 0, all = 0;
 };
@@ -44,27 +44,28 @@ struct Launched {
 // boot of one kernel, in one PID namespace, that see the same host name.
 [[nodiscard]] std::uint64_t host_id();
 
-// Returns the same for a rank of a communicator, where COPSE_NODES may pretend that there are several.
+// Returns the number of the host of a rank. That is host_id(), unless COPSE_NODES pretends that the ranks sit on several nodes.
 [[nodiscard]] std::uint64_t host_of(const choose::Settings& settings, int rank, int ranks);
 
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings& settings, int rank, int ranks);
 
-// Returns this machine, which is discovered once per process: that takes milliseconds.
+// Returns this machine. It is discovered once per process, because that takes milliseconds.
 [[nodiscard]] const topology::Machine& this_machine();
-// Returns the name of this machine in tuning tables; that of the machine which the settings describe, if they do.
+// Returns the name in tuning tables of this machine, or of the machine that the settings describe.
 [[nodiscard]] std::string machine_kind(const choose::Settings& settings);
-// Says why the settings' tuning table is not for this machine. Empty: it is, or there is none.
+// Says why the settings' tuning table is not for this machine. The text is empty if the table is for this machine, or if there is
+// no table.
 [[nodiscard]] std::string table_mistake(const choose::Settings& settings);
 
-// Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, it is that machine's.
-// Empty if the size is not known.
+// Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, the result is for that
+// machine. The result is empty if the size is not known.
 [[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings& settings);
 // Returns the places of all ranks. Ranks of one node have equal node ids there.
 [[nodiscard]] topology::Placement placement_of(const std::vector<Card>& cards, const choose::Settings& settings);
 
-// Returns how many of a communicator's `ranks` there are for each processor of this node, and at least 1. The launcher says
-// how many ranks are here; if it does not, all are.
+// Returns how many of a communicator's `ranks` there are for each processor of this node, and at least 1. The launcher says how
+// many ranks are on this node. If it does not say, all ranks count.
 [[nodiscard]] double crowding(int ranks);
 
 // Tells whether some node has more ranks than processors that they may use.

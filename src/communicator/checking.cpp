@@ -111,7 +111,7 @@ std::string Communicator::compare(const Arguments& arguments, const char* operat
     if (combined) table[ranks + other] = arguments.input_blocks[other].count;
     if (gathered) table[other] = arguments.output_blocks[me].count;
   }
-  // Every rank says how long its own block is that goes to the root or comes from it.
+  // In a rooted call, every rank says how long its own block is, which goes to the root or comes from the root.
   const auto root = static_cast<std::size_t>(arguments.root);
   if (traits.output_at_root) table[root] = arguments.count;
   if (traits.input_at_root) table[ranks + root] = arguments.count;

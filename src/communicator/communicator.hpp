@@ -118,11 +118,13 @@ class Communicator {
   // Tells whether helpers can serve a call with these arguments. The answer is the same on all callers. Only such calls may be made
   // on a communicator with helpers. They must be started, not run.
   [[nodiscard]] static bool can_serve(const Arguments& arguments);
-  // For a helper, which calls nothing else: takes its part in the callers' next call, as far as it gets without waiting. `job`
-  // comes from make_job(), and is always the same one. `ended`: there will be no more calls, or the communicator is unusable.
+  // Only helpers call this, and they make no calls. Takes this rank's part in the callers' next call, as far as it gets without
+  // waiting. `job` comes from make_job(), and is always the same job. The result `ended` means that there will be no more calls,
+  // or that the communicator is unusable.
   enum class Served : std::uint8_t { nothing, moved, ended };
   Served serve(const std::shared_ptr<Job>& job);
-  // For a helper, between two calls: tells whether the first caller, which sends helpers home, has ended.
+  // Only helpers call this. Tells, between two calls, whether the first caller has ended, which is the rank that sends helpers
+  // home.
   [[nodiscard]] bool is_forsaken() const;
 
   // Says that this rank makes no more calls. If ranks of its node wait for it in a call, the call ends as `peer_failed`.

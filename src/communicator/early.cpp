@@ -14,7 +14,7 @@ constexpr long long kFew = 10;
 }  // namespace
 
 Early::Words Early::words(double start) const {
-  // Without the longest call: the machine may have been busy with something else then.
+  // The longest call does not count, because the machine may have been busy with something else then.
   const double spent = timed_ < 2 ? 0 : (seconds_ - longest_) / static_cast<double>(timed_ - 1) * static_cast<double>(calls_);
   return {static_cast<long long>(spent * 1e9), -static_cast<long long>(start * 1e9)};
 }

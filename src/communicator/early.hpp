@@ -53,7 +53,7 @@ class Early {
 
   bool counts_ = false;
   std::uint64_t calls_ = 0, look_at_ = 0, timed_ = 0;
-  double seconds_ = 0, longest_ = 0;  // all timed calls, and one of them
+  double seconds_ = 0, longest_ = 0;  // of all timed calls, and of the longest of them
 };
 
 // What the start of one more communicator is expected to take on this rank, in seconds. It is learned from the starts of

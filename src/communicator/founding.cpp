@@ -54,7 +54,7 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
   return census;
 }
 
-// Step 2: each rank tries what will be relied on. This is what it finds.
+// What a rank finds in step 2, in which it tries what will be relied on.
 struct Tried {
   std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1, leaders = 0;
   engine::Costs costs;
@@ -103,12 +103,13 @@ engine::Costs common(const std::vector<engine::Costs>& found) {
   return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
 
-// Step 3: the ranks agree on what works for all.
+// The result of step 3, in which the ranks agree on what works for all of them.
 struct Agreed {
   bool memory = true, heap = true, kernel = true, threads = true, leaders = true;
   engine::Costs costs;
 };
-// `reach` learns why something does not work. If the heap does not work for all ranks, it is removed from `reach`.
+// Makes step 3. Writes into `reach` why something does not work. If the heap does not work for all ranks, it is removed from
+// `reach`.
 Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   Agreed agreed;
   std::vector<engine::Costs> found;
@@ -127,7 +128,7 @@ Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   agreed.costs = common(found);
   if (!agreed.heap) {
     for (engine::Peer& peer : reach.peers) peer.heap_bytes = 0;
-    reach.heaps.clear();  // they take addresses that the program may need
+    reach.heaps.clear();  // mapped heaps take addresses that the program may need
   }
   return agreed;
 }
@@ -142,8 +143,8 @@ std::string why_no_memory(const CommonMemory& memory, const std::vector<Tried>& 
   return {};
 }
 
-// Once the ranks have agreed, the others begin to make calls. If this rank fails after that, its pledge is not kept. That tells
-// the others not to wait for it.
+// A rank's pledge to make calls with the others. Once the ranks have agreed, the others begin to make calls. If this rank fails
+// after that, its pledge is not kept, and that tells the others not to wait for this rank.
 class Pledge {
  public:
   Pledge(const engine::Segment& segment, int local, int rank) : given_up_(segment.given_up(local)), rank_(rank) {}
@@ -218,8 +219,8 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   Tuning& tuning = kin.terms.tuning;
   tuning.wait = census.crowded ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
   tuning.wait.cancellable = progress.cancellable();
-  // A shared heap has the program's buffers, or what a rank allocates in their stead. A region has only the windows, by which the
-  // choice goes, so all ranks must say the same of it.
+  // A shared heap has the program's buffers, or copies that a rank allocates there. A region has only the windows. Copse chooses
+  // by whether there is a region, so all ranks must say the same about it.
   const bool maps_alone = !agreed.kernel && agreed.heap;
   tuning.heap_only = maps_alone && !reach.threads && !has_region;
   kin.terms.windows_alone = maps_alone && !agreed.threads && has_region;
@@ -234,7 +235,7 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
 
 }  // namespace
 
-// A lane that gave up has said so in the plot.
+// The plot is given back only if nobody has given up in it. A lane that gave up has noted that in the plot, too.
 Group::~Group() {
   if (!next_ticket) return;
   const int local = kin->reached.peers[static_cast<std::size_t>(rank)].local;
@@ -246,8 +247,7 @@ bool Group::has_ended(int other) const {
   if (!process) return false;
   if (process->ended()) return true;
   constexpr std::chrono::seconds kStopped{10};
-  if (other >= callers() && !is_helper())
-    process->end_if_stopped(kStopped);  // whoever has stopped a helper did not mean the program
+  if (other >= callers() && !is_helper()) process->end_if_stopped(kStopped);  // a stopped helper must not stop the program
   return false;
 }
 

@@ -27,7 +27,7 @@ struct Group {
   std::unique_ptr<engine::Wire> wire;
   std::shared_ptr<Kin> kin;
   Plot plot;          // where the communicator's own stream runs
-  std::optional<std::uint64_t> next_ticket;  // in the plot, once that stream has ended well
+  std::optional<std::uint64_t> next_ticket;  // of the next call in the plot, once the communicator's own stream has ended well
   Lanes lanes;        // streams beside the communicator's own
   EndedTraces ended;  // traces of lanes that are gone
   algorithms::Graph graph;  // of neighbours; empty if there is none
@@ -54,7 +54,7 @@ struct Group {
 struct Founded {
   std::shared_ptr<Group> group;
   std::unique_ptr<engine::Executor> executor;
-  std::map<std::string, Tally> start;  // what the parts of it took on this rank
+  std::map<std::string, Tally> start;  // the time that each part of the founding took on this rank
 };
 // Founds a group of the bootstrap's ranks, which are its own kin. This is collective, as Communicator::create() is. If they
 // cannot be a group, the result is empty, and `why_not` is the reason.
@@ -62,7 +62,7 @@ struct Founded {
                             const choose::Settings& settings, std::string& why_not, std::shared_ptr<Progress> progress);
 
 // Founds a group among kin that all ranks offer. `words` are those of all ranks. This is collective. If the ranks cannot get
-// memory, the result is empty, and the bootstrap is left.
+// memory, the result is empty, and the caller keeps the bootstrap.
 [[nodiscard]] Founded found_among(const KinOffer& offer, std::span<const KinWord> words, std::unique_ptr<Bootstrap>& bootstrap,
                                   const choose::Settings& settings, std::shared_ptr<Progress> progress);
 

@@ -108,8 +108,8 @@ void Meeting::attend(const Invitation& invitation, choose::Settings settings, co
   }
 }
 
-// How a helper passes the time. Its processor is its own, so it looks again at once. If processors are short it lets others have
-// this one; and where nobody has called for long, it sleeps between two looks.
+// How a helper passes the time between two looks for work. A helper has a processor of its own, so it usually looks again at once.
+// If there are too few processors, it first lets others use its processor. If nobody has called for long, it sleeps first.
 class Patience {
  public:
   void moved() { since_ = Clock::time_point{}; }
@@ -144,7 +144,8 @@ void serve(const std::atomic<bool>& over, Arrivals& arrivals) {
     if (watch) next_watch = Clock::now() + kWatchEvery;
     for (std::size_t i = 0; i < clients.size();) {
       Communicator& comm = *clients[i].comm;
-      const bool forsaken = watch && comm.is_forsaken();  // a caller that has said goodbye has done so before it ended
+      // This is asked before serve(), which thus still sees a goodbye that the caller has sent before its end.
+      const bool forsaken = watch && comm.is_forsaken();
       const Communicator::Served served = comm.serve(clients[i].job);
       moved = moved || served == Communicator::Served::moved;
       crowded = crowded || comm.capabilities().oversubscribed;

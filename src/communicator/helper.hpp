@@ -7,8 +7,9 @@
 
 namespace copse::communicator {
 
-// Serves whoever invites at `desk` (desk.hpp) until the other end of `lifeline` is closed, or the process of the pidfd `starter`
-// has ended (-1: there is no pidfd), and nobody is left to be served. Takes no descriptor over.
+// Serves the ranks that send invitations to `desk` (desk.hpp). Returns when nobody is left to be served, once the other end of
+// `lifeline` is closed or the process of the pidfd `starter` has ended. If `starter` is -1, there is no pidfd. The caller still
+// owns the descriptors.
 void help(int desk, int lifeline, int starter, const choose::Settings& settings);
 
 // Serves one communicator, of which this rank is a helper, until the first caller frees it.

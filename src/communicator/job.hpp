@@ -14,11 +14,11 @@ namespace copse::communicator {
 
 // What a rank tells all others before a call if not all ranks know its sizes.
 struct Size {
-  std::size_t elements : 48 = 0;  // of its block or, for pairs of ranks, of the largest one; an address has as many bits
+  std::size_t elements : 48 = 0;  // of its block or, for pairs of ranks, of its largest block; an address has as many bits
   std::size_t check : 16 = 0;     // whether two ranks mean the same: see sizes.cpp
 };
-// What a rank tells another rank in an alltoall if some ranks mean different sizes: the elements that it gives to that rank,
-// and those that it takes from it at most.
+// What a rank tells another rank in an alltoall if some ranks mean different sizes. `gives` is how many elements it gives to the
+// other rank. `takes` is how many elements it takes from the other rank at most.
 struct Pair {
   std::size_t gives = 0, takes = 0;
 };
@@ -42,10 +42,10 @@ struct Job {
     std::vector<std::size_t> known;  // elements of every rank's block
     Size mine;
     std::vector<Size> told;          // what all ranks tell
-    std::vector<Pair> pairs;         // what all ranks tell this one, then what it tells them
+    std::vector<Pair> pairs;         // what all ranks tell this one, and behind that what this one tells all ranks
     std::vector<std::uint64_t> of_root;  // elements of every rank's block, as the root means them
   } sizes;
-  struct Aside {  // memory for a call in place: instead of its input or, in a reduction, instead of its output
+  struct Aside {  // memory for a call in place; it replaces the input or, in a reduction, the output
     std::vector<std::byte> memory;
     std::vector<Block> blocks;
   } aside;

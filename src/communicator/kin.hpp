@@ -40,7 +40,7 @@ struct Tuning {
   engine::SlotStores slots;
 };
 
-// What calls go by.
+// The facts by which calls among these kin are chosen and run.
 struct Terms {
   // Ranks reach one another's windows (Relaxation), but no other buffers.
   bool windows_alone = false;
@@ -78,9 +78,10 @@ class Plots {
 
   // Begins with plot 0, which is all of `memory` and is taken.
   void begin(std::shared_ptr<engine::Mapping> memory, const engine::Geometry& geometry, std::uint64_t first_ticket);
-  // Returns those that are free, and a ticket that is beyond all tickets used in them.
+  // Returns the plots that are free. Sets `ticket` to a ticket beyond all tickets that were used in them.
   [[nodiscard]] Set free_ones(std::uint64_t& ticket) const;
-  // Tells whether a communicator that ends can leave its pages to the next one. There are enough such plots already if not.
+  // Tells whether a communicator that ends should leave its pages to the next one. Otherwise there are enough free plots that keep
+  // their pages already.
   [[nodiscard]] bool keeps_pages() const;
   [[nodiscard]] Plot take(int number);
   // Gives a plot back. `ticket` is that of the call that would come next there.
@@ -94,20 +95,20 @@ class Plots {
 
   struct Entry {
     std::shared_ptr<engine::Mapping> memory;
-    std::size_t place = 0;  // of its segment in the memory, in bytes
+    std::size_t place = 0;  // where the plot's segment begins in the memory, in bytes
     bool free = false;
   };
   mutable std::mutex mutex_;
   engine::Geometry geometry_;
   std::vector<Entry> entries_;
   std::uint64_t ticket_ = 0;
-  bool grows_ = true;  // until the ranks could get no more memory
+  bool grows_ = true;  // false once the ranks could get no more memory
 };
 
 // What is chosen for messages of each size, by collective and variant. Any thread may use it.
 class Choices {
  public:
-  // Returns what make() returns. It is called once for each place.
+  // Returns what make() has returned for this place. make() is called once for each place.
   template <class Make>
   const std::vector<choose::Decision>& of(unsigned place, Make&& make) {
     const std::lock_guard lock(mutex_);
@@ -122,7 +123,7 @@ class Choices {
 };
 
 struct Kin {
-  // The same on all ranks. No other kin have it.
+  // An id that is the same on all ranks, and that no other kin have.
   struct Id {
     std::uint64_t process = 0, founded = 0;
     friend bool operator==(const Id&, const Id&) = default;
@@ -146,7 +147,7 @@ template <class All, class SetOf>
   return -1;
 }
 
-// What a rank says to the others.
+// What a rank says to the others about the kin that it offers.
 struct KinWord {
   Kin::Id id;  // zeros: it offers no kin
   std::uint64_t ticket = 0;

@@ -12,13 +12,13 @@ namespace {
 // Another way must be clearly faster, twice, before it runs: times are noisy.
 constexpr double kClearly = 0.95;
 constexpr int kWins = 2;
-constexpr double kGuess = 1.5;  // how long a way takes that was never tried, in times of the current way
-constexpr double kMakingNs = 30000;  // to make the ways of a kind of call, or the program of a way, at a guess
-constexpr double kTimingNs = 100;    // to time a call
+constexpr double kGuess = 1.5;  // a way that was never tried is expected to take so many times the current way
+constexpr double kMakingNs = 30000;  // a guess: the time to make the ways of a kind of call, or the program of a way
+constexpr double kTimingNs = 100;    // the time to time a call
 constexpr double kMostOfOne = 20;    // a call of a way costs at most so many times the current way: it may have lost a turn
 constexpr double kFar = 2;      // a way that is slower by this is no rival
 constexpr std::uint64_t kLongestWindow = 1024, kShortestGlance = 3, kLongestGlance = 64;
-constexpr double kForget = 1.1;  // by which the least time that an agreement took grows with each agreement
+constexpr double kForget = 1.1;  // the remembered time of an agreement grows by at most this factor with each agreement
 constexpr double kRarely = 1e5;  // calls between agreements, at most
 constexpr double kChanged = 1.3;  // a current way that has become so much slower or faster: the machine is another
 
@@ -38,7 +38,7 @@ bool challenges(std::uint64_t number) {
   return ((bits >> 63) != 0) == (number % 8 < 4);
 }
 
-// Returns the value below which that share of the values are.
+// Returns the value below which `share` of the values lie.
 double quantile(std::vector<double> values, double share) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
   std::nth_element(values.begin(), at, values.end());
@@ -75,8 +75,8 @@ void Learner::took(std::uint64_t number, Kind kind, int way, double ns) {
   if (warm && trial_->ns[side].size() < kMost) trial_->ns[side].push_back(ns);
 }
 
-// Of the time that was spent, and of that of an agreement, the ranks use what the rank measured that waited least. Waiting for a
-// late rank costs the others nothing.
+// For the time that was spent, and for the time of an agreement, the ranks use the least value that any rank has measured. A rank
+// that waits for a late rank measures more, but that wait is no cost.
 Learner::Words Learner::words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const {
   Words words;
   words.fill(std::numeric_limits<std::int64_t>::min());
@@ -138,7 +138,8 @@ std::optional<Learner::Change> Learner::judge(const Words& all, std::uint64_t nu
     const double took_ns = std::max(static_cast<double>(all[kChallengedTime]), challenged * static_cast<double>(all[kChallenger]));
     spent_ns_ += std::max(0.0, took_ns - challenged * way_ns);
   }
-  const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));  // on the rank that timed the fewest calls
+  // The number of timed calls, on the rank that timed the fewest.
+  const auto timed = static_cast<std::size_t>(std::max<std::int64_t>(0, -all[kTimed]));
   if (trial.form == Form::duel) subject.share = challenged / static_cast<double>(trial.end - trial.begin);
   if (timed < (trial.form == Form::glance ? kEnoughOfGlance : kEnough)) {
     if (trial.form == Form::glance) subject.glance = std::min(kLongestGlance, 2 * subject.glance);
@@ -173,7 +174,8 @@ std::optional<Learner::Change> Learner::judge_challenger(const Trial& trial, dou
   return Change{trial.kind, trial.current, trial.challenger, current.ns, ns};
 }
 
-// Nothing can be compared with a current way whose time is not known, and a way that may be far slower gets a glance first.
+// Returns the form of the next trial. If the time of the current way is not known, nothing can be compared with it, so a look
+// comes first. A way that may be far slower gets a glance first.
 Learner::Form Learner::form_for(const Subject& subject, int way) {
   const double now_ns = subject.ways[static_cast<std::size_t>(subject.current)].ns,
                ns = subject.ways[static_cast<std::size_t>(way)].ns;
@@ -194,8 +196,9 @@ double Learner::cost_ns(const Subject& subject, int way) {
   return static_cast<double>(subject.window) * subject.share * more_ns;
 }
 
-// The way to try next: one that has won, or else one that was once faster than the current way is now, or else the one that was
-// tried least. It is tried once enough was earned for it. If cheaper ways went first, it might never be.
+// Returns the way to try next. Ways that have won come first, then ways that were once faster than the current way is now, and
+// then the way that was tried least. The way is tried once enough was earned for it. If cheaper ways went first, it might never be
+// tried.
 int Learner::next_to_try(const Subject& subject, std::uint64_t number) const {
   int next = -1;
   const auto rank = [&](int of) {
@@ -210,8 +213,8 @@ int Learner::next_to_try(const Subject& subject, std::uint64_t number) const {
   return next;
 }
 
-// Returns how much a trial of calls of this kind would be worth, if they have taken that much time. It is worth more if little is
-// known of the way to try, or if that way nearly won before. If there is nothing to try now, a look is worth a little.
+// Returns how much a trial of calls of this kind would be worth, if these calls have taken `spent_ns`. It is worth more if little
+// is known of the way to try, or if that way nearly won before. If there is nothing to try now, a look is worth a little.
 double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   const auto known = subjects_.find(kind);
   if (known == subjects_.end()) return spent_ns;
@@ -223,9 +226,9 @@ double Learner::worth(Kind kind, double spent_ns, std::uint64_t number) const {
   return spent_ns / (1 + 4 * way.tries) / (slower * slower * slower * slower);
 }
 
-// Plans a trial if there is something to try for which enough was earned. The ranks agree again when it is over. Otherwise they
-// agree when the calls until then will have earned an agreement and a look twice over, so that half of what is earned is left for
-// trials. The last calls before that are a look, unless more was spent than earned.
+// Plans a trial if there is a way to try for which enough was earned. The ranks agree again when the trial is over. If there is no
+// trial, the ranks agree again when the calls until then will have earned twice what an agreement and a look cost. So half of what
+// is earned is left for trials. The last calls before that agreement are a look, unless more was spent than earned.
 void Learner::plan(Kind kind, double each_ns, std::uint64_t number) {
   const auto known = subjects_.find(kind);
   const double looking_ns =

@@ -60,8 +60,9 @@ class Learner {
   // Tells how long a call took on this rank.
   void took(std::uint64_t number, Kind kind, int way, double ns);
 
-  // What this rank says in the agreement before call `number`: how much time it has spent on each kind of call since the last
-  // agreement, and how long that one took, including the programs that were made for the trial that it planned.
+  // Returns what this rank says in the agreement before call `number`. `spent_ns` is how much time the rank has spent on each kind
+  // of call since the last agreement. `last_ns` is how long the last agreement took, including the programs that were made for the
+  // trial that it planned.
   [[nodiscard]] Words words(const std::map<Kind, double>& spent_ns, double last_ns, std::uint64_t number) const;
 
   struct Change {
@@ -69,13 +70,14 @@ class Learner {
     int before, way;
     double before_ns, now_ns;  // of a call on the slowest rank
   };
-  // Learns what all ranks have said together, before call `number`. Returns what runs otherwise from this call on.
+  // Learns from what all ranks have said in the agreement before call `number`. Returns the kind of call that runs in another way
+  // from this call on, if there is one.
   std::optional<Change> agreed(const Words& all, std::uint64_t number);
 
   // What is known of a kind of call.
   struct Way {
     double ns = 0;  // of a call on the slowest rank, when it was tried last; 0: never
-    int tries = 0, wins = 0;  // wins: without a defeat in between, up to now
+    int tries = 0, wins = 0;  // wins: the last ones in a row
     std::uint64_t not_before = 0;  // the number of a call
   };
   struct Subject {
@@ -85,21 +87,23 @@ class Learner {
     double share = 0.5;  // of the calls in a duel, how many the challenger ran
   };
   [[nodiscard]] const std::map<Kind, Subject>& subjects() const { return subjects_; }
-  // The time that trying and agreeing has taken, as a part of the time in collectives; 0 if the ranks have not agreed yet.
+  // Returns the time that trying and agreeing has taken, as a part of the time in collectives. The result is 0 if the ranks have
+  // not agreed yet.
   [[nodiscard]] double cost() const { return earned_ns_ > 0 ? spent_ns_ / earned_ns_ * pace_.share : 0; }
 
  private:
-  // What is done in calls [begin, end) of a kind. In a look they run the current way, as they would: how long does it take now? In
-  // a glance they run the challenger: is it far slower? In a duel they run the current way and the challenger by turns.
+  // What a trial does in calls [begin, end) of a kind. In a look the calls run the current way, to see how long it takes now. In a
+  // glance they run the challenger, to see whether it is far slower. In a duel they run the current way and the challenger by
+  // turns.
   enum class Form : unsigned char { look, glance, duel };
   struct Trial {
     Form form;
     Kind kind;
     int current, challenger;
     std::uint64_t begin, end;
-    std::array<std::vector<double>, 2> ns;  // of calls on this rank: of the current way, and of the challenger
+    std::array<std::vector<double>, 2> ns;  // the times of calls on this rank, by the current way and by the challenger
     int challenged = 0;  // calls of the challenger
-    double challenged_ns = 0;  // how long they took, with all that was made for the first one
+    double challenged_ns = 0;  // how long these calls took, with all that was made for the first one
     int before = -1;  // the way of the call before
   };
 
@@ -119,8 +123,8 @@ class Learner {
   std::map<Kind, Subject> subjects_;
   std::optional<Trial> trial_;
   std::uint64_t agree_at_;
-  std::uint64_t agreed_at_;  // before which call the ranks agreed last
-  double earned_ns_ = 0, spent_ns_ = 0;  // what may be spent on trying, and what was
+  std::uint64_t agreed_at_;  // the call before which the ranks agreed last
+  double earned_ns_ = 0, spent_ns_ = 0;  // what may be spent on trying, and what was spent
   double agreement_ns_ = 0;  // what an agreement takes if nothing new is made for it
 };
 

@@ -9,10 +9,11 @@ namespace {
 
 double now_ns() { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// How long a call takes is an average over about so many calls, in which a single call is no more than so many.
+// The time of a call is an average over about kMemory calls. A single call counts with at most kMostOfOne times the average.
 constexpr double kMemory = 16, kMostOfOne = 8;
 
-// The nanoseconds that a call takes at least whose kind was never timed. Nothing may be spent that was not earned.
+// The nanoseconds that are assumed for a call of a kind that was never timed. They are less than any call takes, because nothing
+// may be spent that was not earned.
 constexpr double kLeast = 100, kLeastOfByte = 0.02;
 
 }  // namespace

@@ -235,7 +235,7 @@ class Attempt {
 
   Attempt(const Address& address, const Hello& mine, std::size_t bytes) : address_(address), mine_(mine), bytes_(bytes) {}
 
-  // Calls once. If that is in vain, `trouble` says what went wrong if somebody was there, and the next call may go better.
+  // Calls once. If the call is in vain, the next one may go better. `trouble` then says what went wrong if somebody was there.
   End make(const Deadline& deadline) {
     memory = Descriptor{};
     const Descriptor line = make_socket();

@@ -102,7 +102,7 @@ class Progress {
     if (any()) sweep();
     if (other_ != nullptr) other_();
   }
-  // Adds a task to those that let_rest() asks. If there is no memory for that, it is never asked.
+  // Adds a task to the tasks that let_rest() asks. If there is no memory for that, the task is never asked.
   void add(Task& task) noexcept;
   // Asks tasks that have done nothing since they were asked last to give back memory. No other thread may be in a task.
   void let_rest();

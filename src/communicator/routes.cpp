@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::size_t kPermutedKept = 64;
 
-// A kind of call: the collective and the variant, and in the last bits the place in the decisions by size class. A long table makes
-// more decisions than there are places: those beyond them share the last place, for which nothing is learned.
+// A kind of call consists of the collective, the variant and, in the last bits, the place in the decisions by size class. A long
+// table may make more decisions than there are places. The decisions beyond that share the last place, for which nothing is
+// learned.
 constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
 static_assert(algorithms::kCollectives * 16U << kClassBits <= 1U << 16, "every kind needs a number");
 unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 16 + variant; }
@@ -228,7 +229,7 @@ void Routes::save_lessons(const std::string& file, const std::string& machine) {
   std::vector<std::string> reasons;
   for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
     if (subject.current == 0) continue;
-    // A row holds for all types and operators. So what gives other bits is not saved, although it was right for integers.
+    // A row holds for all types and operators. So a way that gives other bits is not saved, although it was right for integers.
     const choose::Decision& learned = way(kind, subject.current).decision;
     if (!keeps_bits(kind, learned)) continue;
     rules.push_back(choose::rule_for(learned, situation_));

@@ -24,7 +24,7 @@ struct Route {
   choose::Decision decision;
   std::vector<const engine::Program*> by_root;
   Tally* tally = nullptr;
-  // Where the communicator learns: what was run here since the ranks agreed last.
+  // If the communicator learns, these count what has run by this route since the ranks agreed last.
   Kind kind = 0;
   std::uint64_t calls = 0, bytes = 0;
 };
@@ -32,20 +32,20 @@ struct Route {
 // What runs calls of a collective whose sizes not all ranks know.
 struct Untold {
   Route route;
-  engine::Call call;  // the last one; the next one differs in arguments and number
+  engine::Call call;  // the last call; the next call differs in arguments and number
 };
 
 // What was decided for the last call of a collective. Most calls are like the last one.
 struct Recent {
   std::size_t count = 0, element_bytes = 0;
   int root = -1;
-  unsigned order = 0;  // order_of its operator
+  unsigned order = 0;  // the value of order_of() for its operator
   Route* route = nullptr;
   const engine::Program* program = nullptr;
-  engine::Call call;                  // all of it but buffers, operator and number
+  engine::Call call;                  // everything is filled in, except buffers, operator and number
   bool outside = false;               // the call is made by the MPI (choose::Decision::outside)
   bool gives = false, takes = false;  // whether this rank has an input, and an output
-  std::uint64_t calls = 0;            // that were like this, since they were counted in the route
+  std::uint64_t calls = 0;            // calls like this one that are not yet counted in the route
 };
 
 // What an operator asks of those who apply it: kStrict if it does not commute, kInexact if the bits of the result depend on the
@@ -90,7 +90,7 @@ class Routes {
   // Writes into the call how the message is cut, and what may ride.
   void set_cut(engine::Call& call, const Route& route) const;
 
-  // Learning (lessons.hpp). Calls with lower numbers than look_at() need nothing of it.
+  // The following functions serve learning (lessons.hpp). Calls with lower numbers than look_at() do not need it.
   [[nodiscard]] std::uint64_t look_at() const { return look_at_; }
   void look() { look_at_ = learning_.lessons ? learning_.lessons->look_at() : UINT64_MAX; }
   [[nodiscard]] bool is_on_trial(std::uint64_t number, Kind kind) const {
@@ -99,8 +99,8 @@ class Routes {
   [[nodiscard]] Lessons& lessons() { return *learning_.lessons; }
   // Tells the lessons which calls were made since this was called last.
   void count_recent();
-  // Says whether calls may be made by the MPI's own collective (all ranks say the same), after so many calls. Returns whether that
-  // is new. Then everything is learned anew.
+  // Says, after so many calls, whether the MPI's own collective may make calls. All ranks say the same. Returns whether that
+  // differs from what was said before. If it does, everything is learned anew.
   bool ask_mpi(bool may, std::uint64_t calls);
   // Returns the route by one way of a kind of call.
   Route& way(Kind kind, int number);
@@ -108,7 +108,7 @@ class Routes {
   [[nodiscard]] std::string describe(const Learner::Change& change, std::uint64_t number);
   // Writes what was learned to a tuning table. Throws text::FileError.
   void save_lessons(const std::string& file, const std::string& machine);
-  // From now on, another way runs.
+  // From now on, runs calls of this kind by another way.
   void take(const Learner::Change& change);
 
  private:
@@ -153,9 +153,9 @@ class Routes {
   [[nodiscard]] bool is_inexact(const Arguments& arguments) const;
   Route& make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
   const std::vector<choose::Decision>& classes_of(algorithms::Collective collective, unsigned variant);
-  // Returns what may run calls of a kind. `same_bits` leaves out what could sum in another order.
+  // Returns the ways that may run calls of a kind. `same_bits` leaves out ways that could sum in another order.
   std::vector<choose::Decision> decisions_of(Kind kind, bool same_bits);
-  // Tells whether a way of a kind of call sums as the way that the rules choose.
+  // Tells whether this way sums in the same order as the way that the rules choose.
   bool keeps_bits(Kind kind, const choose::Decision& decision);
   std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
   void open(Route& route);

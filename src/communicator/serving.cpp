@@ -31,11 +31,11 @@ Communicator::Served Communicator::serve(const std::shared_ptr<Job>& job) {
   State& state = *state_;
   engine::Executor& executor = *state.seat.executor;
   if (state.failure.outcome != Outcome::done) return Served::ended;
-  const Outcome last = poll(*job);  // the last call's, or that of a new job
+  const Outcome last = poll(*job);  // the outcome of the last call, or of a new job
   if (last == Outcome::pending) return executor.moved() ? Served::moved : Served::nothing;
   if (!engine::is_over(last)) return Served::ended;
-  // The first caller may have refused its last calls, and ended. What it ordered before that is there now. Others may still make
-  // the calls that it refused; they need not wait for this helper.
+  // The first caller may have refused its last calls, and ended. All orders that it has given are visible by then. Other callers
+  // may still make the calls that it refused. They need not wait for this helper.
   const bool last_orders = executor.refuses_all(0);
   const std::optional<engine::Order> order = executor.next_order(last_orders);
   if (!order && last_orders) {
@@ -61,8 +61,8 @@ bool Communicator::is_forsaken() const {
   return !under_way() && (group.has_ended(0) || group.plot.segment.given_up(first).load() != 0);
 }
 
-// The first caller tells the helpers that no more calls will come. It has no ticket for that if it has refused its last calls. A
-// forked child is no caller, and does not have the memory.
+// The first caller tells the helpers that no more calls will come. If it has refused its last calls, it has no ticket for that,
+// and refuses all further calls instead. A forked child is no caller, and does not have the memory.
 void Communicator::State::send_helpers_home() {
   if (!group || group->settings.helpers == 0 || group->rank != 0 || failure.outcome != Outcome::done) return;
   if (group->kin->reached.pids.front() != getpid()) return;

@@ -139,8 +139,9 @@ std::unique_ptr<Bootstrap> meet_in_memory(void* memory, int rank, int ranks, Dea
   return std::make_unique<MemoryBootstrap>(static_cast<Board*>(memory), rank, ranks, deadline, std::move(keep));
 }
 
-// Each communicator has boards of its own. Its rounds begin at 1 again, so what the boards of an earlier communicator say would
-// be taken for them. A bootstrap keeps only its own boards, so that a communicator that lives on keeps no later ones.
+// The meeting of the ranks for one communicator. Each communicator has boards of its own, because its rounds begin at 1 again, and
+// the words on the boards of an earlier communicator would be taken for its own. A bootstrap keeps only its own boards, so that a
+// communicator that lives on keeps no later ones.
 struct Meeting::Gathering {
   std::shared_ptr<Board[]> boards;
   std::shared_ptr<Gathering> next;

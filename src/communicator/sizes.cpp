@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostElements = (std::size_t{1} << 48) - 1;
 
-// Mixes all bits of what goes from one rank to another.
+// Returns a hash of the two ranks and the number of elements that go from one to the other.
 std::uint16_t mixed(int from, int to, std::size_t count) {
   const auto ranks = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32) | static_cast<std::uint32_t>(to);
   std::uint64_t bits = (count + ranks * 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
@@ -22,8 +22,8 @@ std::uint16_t mixed(int from, int to, std::size_t count) {
   return static_cast<std::uint16_t>((bits * 0x94d049bb133111eb) >> 48);
 }
 
-// Returns a check of what this rank gives, less that of what it takes. Over all ranks, these add up to 0 if every two ranks
-// mean the same. If some do not, the sum is another number, except once in 65536 times.
+// Returns the sum of the hashes of what this rank gives, less the sum for what it takes. Over all ranks, the results add up to 0
+// if every two ranks mean the same sizes. If some ranks do not, the sum is another number, except once in 65536 times.
 std::uint16_t check_of(const Arguments& arguments, int rank, int ranks) {
   unsigned sum = 0;
   for (int other = 0; other < ranks; ++other)
@@ -31,12 +31,13 @@ std::uint16_t check_of(const Arguments& arguments, int rank, int ranks) {
   return static_cast<std::uint16_t>(sum);
 }
 
-// The table in which the root of a gather has its room for each block, and that of a scatter what it gives.
+// Returns the table of the root's blocks. In a gather it says how much room there is for each block, and in a scatter it says what
+// the root gives.
 const Block* table_of_root(const Arguments& arguments) {
   return algorithms::traits_of(arguments.collective).output_at_root ? arguments.output_blocks : arguments.input_blocks;
 }
 
-// The same for a gather or scatter, in which the root and each other rank must mean the same.
+// Returns a check as check_of() does, for a gather or scatter. There the root and each other rank must mean the same size.
 std::uint16_t check_with_root(const Arguments& arguments, int rank, int ranks) {
   if (rank != arguments.root) return static_cast<std::uint16_t>(0U - mixed(rank, 0, arguments.count));
   unsigned sum = 0;

@@ -24,12 +24,12 @@ inline std::size_t largest(const Block* blocks, int ranks) {
 // Where a communicator's calls run.
 struct Seat {
   std::optional<Lane> lane;            // none: the communicator's own stream
-  bool keeps_memory = false;           // it is not given back: calls there have taken tickets without this rank
+  bool keeps_memory = false;           // it is not given back, because calls there have taken tickets without this rank
   std::unique_ptr<engine::Wire> wire;  // wire of the lane
   std::unique_ptr<engine::Executor> executor;
-  struct Rest {  // how many calls had been made
-    std::uint64_t asked = 0;  // when the communicator was asked to rest,
-    std::uint64_t taken = 0;  // and when it did
+  struct Rest {
+    std::uint64_t asked = 0;  // the number of calls when the communicator was last asked to rest
+    std::uint64_t taken = 0;  // the number of calls when it last gave memory back
   } rested;
 };
 // How a communicator became unusable.

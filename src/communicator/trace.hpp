@@ -46,8 +46,8 @@ struct Trace {
   }
 };
 
-// Takes the time of the parts of a start, one after the other. It never throws: a rank that left a start in the middle would leave
-// the others waiting. If there is no memory, the part is not told.
+// Takes the time of the parts of a start, one after the other. It never throws, because a rank that left a start in the middle
+// would leave the others waiting. If there is no memory, the trace lacks the part.
 class StartClock {
  public:
   explicit StartClock(std::map<std::string, Tally>& parts) : parts_(parts) {}

@@ -15,19 +15,20 @@ struct Block {
   std::size_t count = 0;
 };
 
-// Where the buffers of all ranks lie, if each rank knows that without being told: those of rank r begin r * stride bytes behind
-// those of rank 0. The addresses are this rank's own.
+// Where the buffers of all ranks lie, if each rank knows that without being told. The buffers of rank r begin r * stride bytes
+// behind those of rank 0. The addresses are valid on this rank.
 struct Window {
   std::byte *input = nullptr, *output = nullptr;
   std::ptrdiff_t stride = 0;
-  std::int32_t root = -1;  // if each rank has one buffer: that of this rank is the input, and those of the others are outputs
+  std::int32_t root = -1;  // if each rank has one buffer: the buffer of rank `root` is the input, and the others are outputs
 
   [[nodiscard]] std::byte* input_of(std::int32_t rank) const { return (root < 0 || rank == root ? input : output) + rank * stride; }
   [[nodiscard]] std::byte* output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
 };
 
 // Everything but the addresses is the same on all ranks.
-// Many fields: it is what a call binds, on the way of every short call. Parts of it would be filled one by one all the same.
+// Many fields: they are what a call binds, on the path of every short call. Smaller structures would be filled one by one all the
+// same.
 struct Call {
   const void* input = nullptr;
   void* output = nullptr;
@@ -37,7 +38,7 @@ struct Call {
   int slot_class = 0;
   const Combine* combine = nullptr;  // reductions only
   std::uint64_t number = 0;  // counts the calls that all ranks make, from 1; calls without data count, too
-  const Order* order = nullptr;  // what helpers must know of the call; null: this rank has none
+  const Order* order = nullptr;  // what helpers must know of the call; null: this rank has no helpers
 
   // In a call whose message is made of blocks, `count` is the size of the largest block. If the blocks differ in size or
   // place, the call is `ragged` on all ranks. Then every buffer that holds blocks of several ranks has a table of them, in

@@ -19,9 +19,9 @@ struct Combine {
   void* context = nullptr;
   bool commutative = true;
   bool exact = false;  // the result has the same bits in whatever order elements are combined
-  // A wire can be asked to combine so. An MPI has the predefined operators for integers and for the two usual floating types.
+  // Whether a wire can apply this operator. An MPI has the predefined operators for integers and for the two usual floating types.
   bool delegable = false;
-  std::uint16_t code = 0;  // of a predefined operator, the same in all processes; 0: it is not one
+  std::uint16_t code = 0;  // the number of a predefined operator, the same in all processes; 0: the operator is not predefined
 
   void apply(void* dst, const void* a, const void* b, std::size_t count, std::size_t element_bytes) const;
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/kernels/kernels.hpp"
+#include "engine/loops.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::engine {
@@ -20,7 +21,7 @@ void Executor::give_up() {
   signals_.give_up_for(here_.me);
 }
 
-// A line that reads as zeros belongs to no ticket. Others wait only for lines of tickets to come.
+// This is safe because a line that reads as zeros belongs to no ticket, and others wait only for the lines of later tickets.
 bool Executor::give_memory_back() {
   if (here_.segment.geometry().helpers > 0 || !signals_.nobody_reads()) return false;
   forget_pages(here_.segment.rings(here_.me_here));
@@ -67,7 +68,7 @@ inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t t
   const Outcome outcome = signals_.await(op.ring, ticket, op.portion, op.peer);
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses& theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
-  // Only here does this rank learn what another rank has put into its output. That is one block.
+  // If another rank has written one block into this rank's output, this rank learns the block's size only here.
   if (theirs.ride == Addresses::kStays && call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
@@ -148,8 +149,7 @@ void Executor::copy_block(const Op& op, const Call& call, std::uint64_t ticket) 
 
 // Loops ---------------------------------------------------------------------------------------------------
 
-// Runs a call of one fragment with one of Copse's operators. Such calls are frequent, and the short ones take no longer than
-// their instructions. This is run_steps with everything else left out.
+// This is run_steps for the calls that need the least (loops.hpp), with everything else left out.
 Outcome Executor::run_whole(const Program& program, const Call& call) {
   const std::uint64_t ticket = signals_.ticket(), mask = signals_.mask();
   const std::size_t block_bytes = call.count * call.element_bytes;
@@ -199,12 +199,9 @@ Outcome Executor::run_whole(const Program& program, const Call& call) {
 }
 
 Outcome Executor::run(const Program& program, const Call& call) {
-  if (signals_.refusals().aside() || (heap_only_ && program.publishes)) [[unlikely]]
+  if (signals_.refusals().aside()) [[unlikely]]
     return advance(program, call, false);
-  const bool one = call.fragment_count == 0 || call.count <= call.fragment_count;
-  const bool native = call.combine == nullptr || (call.combine->kernel != nullptr && call.combine->kernel_two != nullptr);
-  if (!one || !native || call.count * call.element_bytes * static_cast<std::size_t>(program.ranks) >= movement_.streams_from())
-    return advance(program, call, false);
+  if (why_by_steps(program, call, movement_.streams_from(), heap_only_) != nullptr) return advance(program, call, false);
   fragments_ = 1;
   signals_.refusals().note_begun(call.number, signals_.ticket());
   operands_.begin(program, call, true);

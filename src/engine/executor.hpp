@@ -60,20 +60,22 @@ class Executor {
   // the caller must call this again with the same arguments, and no other call may begin in between.
   Outcome advance(const Program& program, const Call& call, bool polling);
   [[nodiscard]] bool has_begun() const { return standing_.begun; }  // whether advance() has begun a call that has not ended
-  // Says that this rank does not make the call with this number, which the others may make. Ranks whose part depends on this
-  // one end the call as `refused`. This works only without a wire.
+  // Says that this rank does not make the call with this number, although the others may make it. Ranks whose part depends on this
+  // rank end the call as `refused`. This works only without a wire.
   void refuse(std::uint64_t number) { signals_.refusals().refuse(number, signals_.ticket()); }
-  // Refuses all calls from this number on: this rank makes none of them, nor any after those that it has refused already.
+  // Refuses all calls from this number on. If this rank has refused calls already and made none since, it refuses all calls after
+  // those.
   void refuse_from(std::uint64_t number) { signals_.refusals().refuse_from(number, signals_.ticket()); }
   // Tells whether a rank of this node makes no call here any more.
   [[nodiscard]] bool refuses_all(int rank) { return signals_.refusals().refuses_all(here_.peer(rank).local); }
-  // Tells whether this rank's tickets are those of the others: it has refused no call since it last made one.
+  // Tells whether this rank numbers calls with the same tickets as the others. It does unless it has refused a call since it last
+  // made one.
   [[nodiscard]] bool is_in_step() { return !signals_.refusals().aside(); }
-  // Gives the helpers of this node an order for the call that comes next. Executor::begin does so by itself for calls with an
-  // order.
+  // Gives the helpers of this node an order for the call that comes next. A call that has an order gives it by itself when it
+  // begins.
   void give(const Order& order);
-  // For a helper: returns the order of the call that comes next, if a caller has given it. Of many callers, the helper looks at
-  // some at a time, unless it must know.
+  // Only helpers call this. Returns the order of the call that comes next, if a caller has given it. With many callers, the helper
+  // looks at some of them at a time, unless `of_all` is set.
   [[nodiscard]] std::optional<Order> next_order(bool of_all);
   // Gives back the memory of this rank's lines and slots. It is charged again when it is used. Does nothing and returns false while
   // another rank may read there. No call may be under way on this rank.
@@ -90,12 +92,12 @@ class Executor {
   // Returns the rank at fault after `run` ended as peer_lost, peer_failed or refused.
   [[nodiscard]] int lost_rank() const { return signals_.lost_rank(); }
 
-  // For the last call: all_rode() tells whether the values of all ranks rode, and told_by() returns what a rank told the
-  // others.
+  // These are about the last call. all_rode() tells whether the values of all ranks rode, and told_by() returns what a rank told
+  // the others.
   [[nodiscard]] bool all_rode() const { return operands_.all_ride(); }
   [[nodiscard]] std::uint64_t told_by(int rank) const { return operands_.of(rank).told; }
 
-  // Returns the first block that was cut off in the last one-way call. If it is from rank -1, none was.
+  // Returns the first block that was cut off in the last one-way call. If its `from` is -1, no block was cut off.
   [[nodiscard]] const CutOff& cut_off() const { return cut_off_; }
   [[nodiscard]] const Geometry& geometry() const { return here_.segment.geometry(); }
 

@@ -24,7 +24,8 @@ class Messages {
   Outcome send(const Op& op, const Call& call, const Fragment& fragment);
   // Lets a message come to its place, if that is one piece of memory.
   Outcome expect(const Op& op, const Call& call, const Fragment& fragment);
-  // Waits for the message when its first part is asked for. Then puts each part where it belongs, if the message is not there yet.
+  // Waits for the message when its first part is asked for. Then puts each part where it belongs, unless the message came to that
+  // place directly.
   Outcome receive(const Op& op, const Call& call, const Fragment& fragment);
   // Waits until the data sent from an area up to a ticket may be overwritten.
   Outcome drain(int area, std::uint64_t ticket);
@@ -46,7 +47,7 @@ class Messages {
   struct Packed {  // a message of several pieces
     std::vector<std::byte> bytes;
     std::size_t taken = 0;
-    bool comes = false;  // this message comes here, and not to its place
+    bool comes = false;  // the message comes to `bytes`, not to its place
   };
   // The fragments of a message that may be under way at a time: as many as a loop has iterations between the step that starts
   // a message and the step that ends it.
@@ -64,7 +65,7 @@ class Messages {
   Operands& operands_;
   std::vector<Piece> pieces_;
   std::vector<Ring> packed_;  // by the messages' numbers in the program, and by ticket
-  bool much_ = false;  // some of them are larger than what is kept
+  bool much_ = false;  // some of these messages are larger than what is kept
 };
 
 }  // namespace copse::engine

@@ -122,13 +122,13 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
-  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // the tables say it
+  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
-  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // as in a scratch, one after the other
+  Block entry{static_cast<std::ptrdiff_t>(place * call.count * size), whole};  // in a scratch, the blocks lie one after the other
   const bool known = look_up(ref, call, place, entry);
-  // Never takes more than the buffer's owner says there is. What the ranks say may differ.
+  // Never takes more than the owner of the buffer says there is, because the sizes that two ranks mean may differ.
   whole = std::min(whole, entry.count);
   const std::size_t count = call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
   Located result =

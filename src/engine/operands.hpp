@@ -27,8 +27,8 @@ struct Located {
   bool known = true;  // false: the peer's table of places could not be read
 };
 
-// What a rank publishes. If its value rides, that is the head alone, because nobody needs the addresses. A short value then comes
-// right behind the head, so that it and the line's word take one fetch of 64 bytes.
+// What a rank publishes. If the rank's value rides, it publishes the head alone, because nobody needs the addresses. A short value
+// then comes right behind the head, so that it and the line's word take one fetch of 64 bytes.
 struct Addresses {
   std::int32_t ride = kStays;  // slot class of this rank's ride; kBehind: behind the head in the line; kStays: it does not ride
   std::uint32_t ride_blocks = 0;  // blocks that the ride is made of

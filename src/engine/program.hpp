@@ -20,10 +20,10 @@ struct Ref {
   std::int32_t local = -1;
   Line* ring = nullptr;
   plan::Range range{};
-  // These fields are for messages made of blocks. `place` is the place of the first block among those in the buffer, or among
-  // those packed with it. `places` is the number of places, after which the first one comes again (0: there is no end).
-  // `pair` says where the size of a pair's block is found: in the table of what this rank sends or, from `ranks` on, in the
-  // table of what it gets.
+  // These fields are for messages made of blocks. `place` is the place of the first block among the blocks in the buffer, or among
+  // the blocks that are packed with it. `places` is the number of places. The first place follows the last one, unless `places` is
+  // 0, which means that there is no end. `pair` says where the size of a pair's block is found: in the table of what this rank
+  // sends or, from `ranks` on, in the table of what it gets.
   std::uint32_t place = 0, places = 0;
   std::uint32_t pair = 0;
 };
@@ -41,22 +41,23 @@ struct Op {
   bool publication = false;  // an await of addresses
   plan::When when = plan::When::always;
   plan::Delegation delegation{};  // of a delegate
-  bool slot = false;         // an acquire of line and slot
-  bool ride = false;         // an acquire of the line, and of the slot if what rides does not fit in the line
-  bool last = false;         // a copy of a result that is not read again
-  bool leaves = false;       // writes data to a slot, and this rank does not read it again
-  bool posts = false;        // a copy or reduce into a line that also posts it, while this core still owns the line
-  bool block = false;        // a copy of one block between this rank's buffers, or between a buffer and a ride
-  bool plain = false;        // a copy or reduce within direct reach, whose blocks are contiguous if they are whole and alike
+  bool slot = false;  // an acquire of line and slot
+  bool ride = false;  // an acquire of the line, and of the slot if what rides does not fit in the line
+  bool last = false;  // a copy of a result that is not read again
+  bool leaves = false;  // writes data to a slot, and this rank does not read it again
+  bool posts = false;  // a copy or reduce into a line that also posts it, while this core still owns the line
+  bool block = false;  // a copy of one block between this rank's buffers, or between a buffer and a ride
+  bool plain = false;  // a copy or reduce within direct reach, whose blocks are contiguous if they are whole and alike
   std::uint16_t portion = 0;
   std::int32_t peer = -1;
-  std::int32_t whose = -1;   // giver whose choice `when` tests
+  std::int32_t whose = -1;  // giver whose choice `when` tests
   std::uint32_t blocks = 0;  // blocks to move; 0: a part of a message that is not made of blocks
-  Line* ring = nullptr;      // of the line to await or post; for done and await_done, a progress word
+  Line* ring = nullptr;  // of the line to await or post; for done and await_done, a progress word
   Ref dst{}, dst2{}, a{}, b{};
   std::vector<std::int32_t> locals;  // readers of an acquire, by their numbers on this node
-  // All parts of a message. The last send has them, with its own among them, and the other sends are left out. The expect has those
-  // of the receives, and the first receive has `begins`. Messages are numbered, so that each has memory of its own.
+  // All parts of a message. Of the sends of a message, only the last one is in the program, and it has the parts of all of them.
+  // The expect has the parts of all receives, and the first receive has `begins`. Messages are numbered, so that each has memory
+  // of its own.
   std::vector<WirePart> message;
   std::uint32_t message_number = 0;
   bool begins = false;
@@ -96,8 +97,8 @@ struct Program {
 // Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
 [[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
 
-// Returns the text form. Each operation has a line, which ends with what the executor knows about it. The readers of an
-// acquire are numbers on this node.
+// Returns the text form. It says which calls the executor runs whole (loops.hpp). Each operation has a line, which ends with what
+// the executor knows about it. The readers of an acquire are numbers on this node.
 [[nodiscard]] std::string to_text(const Program& program);
 
 }  // namespace copse::engine

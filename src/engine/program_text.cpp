@@ -1,164 +1,180 @@
 // The text form of programs. It shows what a plan has become on one communicator, with every special case for speed.
+#include <cstdint>
 #include <sstream>
+#include <utility>
 
+#include "engine/loops.hpp"
 #include "engine/program.hpp"
 
 namespace copse::engine {
 namespace {
 
-const char* name_of(plan::Space space) {
-  switch (space) {
-    case plan::Space::none: return "nothing";
-    case plan::Space::input: return "input";
-    case plan::Space::output: return "output";
-    case plan::Space::scratch: return "scratch";
-    case plan::Space::line: return "line";
-    case plan::Space::slot: return "slot";
-    case plan::Space::peer_input: return "input of";
-    case plan::Space::peer_output: return "output of";
-    case plan::Space::peer_scratch: return "scratch of";
-    case plan::Space::ride: return "ride";
+class Writer {
+ public:
+  explicit Writer(const Program& program) : program_(program), pairs_(program.contents.input == plan::Extent::row) {}
+
+  std::string all() {
+    write_program();
+    write_loops();
+    for (const Program::Section& section : program_.sections) {
+      out_ << (section.loop ? "loop" : "once");
+      if (section.turns != plan::Turns::all) out_ << (section.turns == plan::Turns::last ? " last" : " but last");
+      if (section.max_lag > 0) out_ << " lag " << int{section.max_lag};
+      out_ << '\n';
+      for (const Op& op : section.ops) write(op);
+    }
+    return out_.str();
   }
-  return "?";
+
+ private:
+  void write_program();
+  void write_loops();
+  void write(const Ref& ref, std::uint32_t blocks);
+  void write(const Op& op);
+  void write_operands(const Op& op);
+  void write_message(const Op& op);
+  void write_delegation(const Op& op);
+  void write_flags(const Op& op);
+
+  const Program& program_;
+  bool pairs_;  // the blocks belong to pairs of ranks
+  std::ostringstream out_;
+};
+
+void Writer::write_program() {
+  out_ << "program of " << program_.ranks << " ranks" << plan::contents_text(program_.contents) << ", scratches "
+       << program_.scratches << " of " << program_.scratch_blocks << ", pack " << program_.pack;
+  if (program_.scratch_depth > 1) out_ << ", scratch depth " << int{program_.scratch_depth};
+  out_ << (program_.scratch_whole ? ", whole scratch" : "") << (program_.scratch_shared ? ", shared scratch" : "")
+       << (program_.slots ? ", slots" : "") << (program_.one_fragment ? ", one fragment" : "")
+       << (program_.together ? ", together" : "") << (program_.publishes ? ", publishes" : "");
+  const char* before = ", rides: ";
+  for (const Program::Ridden& each : program_.rides) {
+    out_ << std::exchange(before, ", ");
+    write(each.part, each.blocks);
+  }
+  out_ << '\n';
 }
 
-const char* name_of(plan::Kind kind) {
-  switch (kind) {
-    case plan::Kind::acquire: return "acquire";
-    case plan::Kind::post: return "post";
-    case plan::Kind::publish: return "publish";
-    case plan::Kind::await: return "await";
-    case plan::Kind::copy: return "copy";
-    case plan::Kind::reduce: return "reduce";
-    case plan::Kind::done: return "done";
-    case plan::Kind::await_done: return "await_done";
-    case plan::Kind::send: return "send";
-    case plan::Kind::expect: return "expect";
-    case plan::Kind::receive: return "receive";
-    case plan::Kind::drain: return "drain";
-    case plan::Kind::delegate: return "delegate";
-    case plan::Kind::collect: return "collect";
-  }
-  return "?";
+// Says which loop runs calls of this program, by asking the executor's rule about calls that differ in one thing each.
+void Writer::write_loops() {
+  out_ << "run_whole";
+  const char* before = ", but run_steps for ";
+  const auto ask = [&](const Call& call, std::size_t stream_from, bool heap_only) {
+    const char* const why = why_by_steps(program_, call, stream_from, heap_only);
+    if (why != nullptr) out_ << std::exchange(before, ", ") << why;
+  };
+  const bool empty = program_.contents.input == plan::Extent::none && program_.contents.output == plan::Extent::none;
+  Call call;
+  call.count = empty ? 0 : 1;
+  ask(call, SIZE_MAX, true);
+  Call other = call;
+  other.count = 2;
+  other.fragment_count = 1;
+  if (!program_.one_fragment) ask(other, SIZE_MAX, false);
+  other = call;
+  const Combine users;
+  other.combine = &users;
+  if (!empty) ask(other, SIZE_MAX, false);
+  ask(call, 1, false);
+  out_ << '\n';
 }
 
-// Writes a part of a message as {first..last/parts}, and blocks as [place and number of further ones], with the number of the
-// buffer's places if it has an end.
-void write(std::ostream& out, const Ref& ref, std::uint32_t blocks) {
-  out << name_of(ref.space);
-  if (ref.rank >= 0) out << ' ' << ref.rank;
-  if (ref.space == plan::Space::line || ref.space == plan::Space::slot || ref.space == plan::Space::scratch) out << '.' << ref.area;
-  if (blocks > 0) {
-    out << '[' << ref.place;
-    if (blocks > 1) out << " and " << blocks - 1;
-    if (ref.places > 0) out << " of " << ref.places;
-    out << ']';
-  } else if (ref.range.of != 1) {
-    out << '{' << ref.range.first;
-    if (ref.range.count != 1) out << ".." << ref.range.first + ref.range.count - 1;
-    out << '/' << ref.range.of << '}';
-  }
+// Writes an operand as a plan does. For blocks, it adds [place and number of further ones], with the number of the buffer's places
+// if it has an end, and where the size of a pair's block is found.
+void Writer::write(const Ref& ref, std::uint32_t blocks) {
+  if (ref.whole && ref.space == plan::Space::scratch) out_ << "whole ";
+  out_ << plan::to_text(plan::Operand{ref.space, ref.area, ref.rank, ref.range});
+  if (blocks == 0) return;
+  out_ << '[' << ref.place;
+  if (blocks > 1) out_ << " and " << blocks - 1;
+  if (ref.places > 0) out_ << " of " << ref.places;
+  const auto ranks = static_cast<std::uint32_t>(program_.ranks);
+  if (pairs_) out_ << (ref.pair < ranks ? ", sent " : ", got ") << ref.pair % ranks;
+  out_ << ']';
 }
 
-void write_operands(std::ostream& out, const Op& op) {
-  out << ' ';
-  write(out, op.dst, op.blocks);
+void Writer::write_operands(const Op& op) {
+  out_ << ' ';
+  write(op.dst, op.blocks);
   if (op.dst2.space != plan::Space::none) {
-    out << ", ";
-    write(out, op.dst2, op.blocks);
+    out_ << ", ";
+    write(op.dst2, op.blocks);
   }
-  out << " = ";
-  write(out, op.a, op.blocks);
+  out_ << " = ";
+  write(op.a, op.blocks);
   if (op.b.space == plan::Space::none) return;
-  out << " op ";
-  write(out, op.b, op.blocks);
+  out_ << " op ";
+  write(op.b, op.blocks);
 }
 
-void write_message(std::ostream& out, const Op& op) {
-  out << (op.kind == plan::Kind::send ? " to " : " from ") << op.peer << " area " << int{op.area} << " message "
-      << op.message_number;
-  if (op.kind == plan::Kind::receive && op.dst.space != plan::Space::none) {
-    out << ", to ";
-    write(out, op.dst, op.blocks);
-  }
-  for (const WirePart& part : op.message) {
-    out << " (";
-    write(out, part.where, part.blocks);
-    out << ')';
-  }
+void Writer::write_message(const Op& op) {
+  out_ << (op.kind == plan::Kind::send ? " to " : " from ") << op.peer << " tag " << int{op.area} << " message "
+       << op.message_number;
+  const char* before = ": ";
+  const auto part = [&](const Ref& ref, std::uint32_t blocks) {
+    out_ << std::exchange(before, ", ");
+    write(ref, blocks);
+  };
+  if (op.kind == plan::Kind::receive && op.dst.space != plan::Space::none) part(op.dst, op.blocks);
+  for (const WirePart& each : op.message) part(each.where, each.blocks);
+  if (op.begins) out_ << "; begins";
 }
 
-void write_delegation(std::ostream& out, const Op& op) {
-  out << ' ' << plan::name_of(op.delegation) << ' ' << int{op.area};
-  if (op.peer >= 0) out << " root " << op.peer;
+void Writer::write_delegation(const Op& op) {
+  out_ << ' ' << plan::name_of(op.delegation);
+  const char* before = " ";
   for (const Ref* ref : {&op.dst, &op.a}) {
     if (ref->space == plan::Space::none) continue;
-    out << (ref == &op.dst ? " to " : " from ");
-    write(out, *ref, 0);
+    out_ << std::exchange(before, " = ");
+    write(*ref, 0);
   }
+  if (op.peer >= 0) out_ << " root " << op.peer;
+  out_ << " tag " << int{op.area};
 }
 
-void write_flags(std::ostream& out, const Op& op) {
-  out << plan::condition_text(op.when, op.whose);
-  if (op.portion > 0) out << " portion " << op.portion;
-  if (op.posts) out << "; and posts";
-  if (op.publication) out << "; takes addresses";
+void Writer::write_flags(const Op& op) {
+  out_ << plan::condition_text(op.when, op.whose);
+  if (op.portion > 0) out_ << " portion " << op.portion;
+  if (op.posts) out_ << "; and posts";
+  if (op.publication) out_ << "; takes addresses";
   const bool moves = op.kind == plan::Kind::copy || op.kind == plan::Kind::reduce;
-  if (moves && op.plain) out << "; plain";
-  if (moves && op.block) out << "; block";
-  if (moves && op.leaves) out << "; leaves";
-  if (op.last) out << "; last";
-  if (op.lag > 0) out << "; lag " << int{op.lag};
+  if (moves && op.plain) out_ << "; plain";
+  if (moves && op.block) out_ << "; block";
+  if (moves && op.leaves) out_ << "; leaves";
+  if (op.last) out_ << "; last";
+  if (op.lag > 0) out_ << "; lag " << int{op.lag};
 }
 
-void write(std::ostream& out, const Op& op) {
-  out << "  " << name_of(op.kind);
+void Writer::write(const Op& op) {
+  out_ << "  " << plan::name_of(op.kind);
   switch (op.kind) {
     case plan::Kind::acquire:
-      out << (op.slot ? " slot " : op.ride ? " ride " : " line ") << int{op.area} << " from";
-      for (const std::int32_t local : op.locals) out << ' ' << local;
+      out_ << ' ';
+      write(op.dst, 0);
+      out_ << " from";
+      for (const std::int32_t local : op.locals) out_ << ' ' << local;
       break;
     case plan::Kind::post:
-    case plan::Kind::publish: out << ' ' << int{op.area}; break;
-    case plan::Kind::await: out << ' ' << op.peer << '.' << int{op.area}; break;
-    case plan::Kind::await_done: out << ' ' << op.peer; break;
+    case plan::Kind::publish: out_ << ' ' << int{op.area}; break;
+    case plan::Kind::await: out_ << ' ' << op.peer << '.' << int{op.area}; break;
+    case plan::Kind::await_done: out_ << ' ' << op.peer; break;
     case plan::Kind::copy:
-    case plan::Kind::reduce: write_operands(out, op); break;
+    case plan::Kind::reduce: write_operands(op); break;
     case plan::Kind::send:
     case plan::Kind::expect:
-    case plan::Kind::receive: write_message(out, op); break;
+    case plan::Kind::receive: write_message(op); break;
     case plan::Kind::drain:
-    case plan::Kind::collect: out << ' ' << int{op.area}; break;
-    case plan::Kind::delegate: write_delegation(out, op); break;
+    case plan::Kind::collect: out_ << ' ' << int{op.area}; break;
+    case plan::Kind::delegate: write_delegation(op); break;
     case plan::Kind::done: break;
   }
-  write_flags(out, op);
-  out << '\n';
+  write_flags(op);
+  out_ << '\n';
 }
 
 }  // namespace
 
-std::string to_text(const Program& program) {
-  std::ostringstream out;
-  out << "program of " << program.ranks << " ranks, scratches " << program.scratches << " of " << program.scratch_blocks
-      << ", pack " << program.pack
-      << (program.scratch_depth > 1 ? ", scratch depth " + std::to_string(program.scratch_depth) : std::string())
-      << (program.scratch_whole ? ", whole scratch" : "") << (program.slots ? ", slots" : "")
-      << (program.one_fragment ? ", one fragment" : "") << (program.together ? ", together" : "")
-      << (program.publishes ? ", publishes" : "");
-  for (const Program::Ridden& each : program.rides) {
-    out << (&each == program.rides.data() ? ", rides: " : ", ");
-    write(out, each.part, each.blocks);
-  }
-  out << '\n';
-  for (const Program::Section& section : program.sections) {
-    out << (section.loop ? "loop" : "once");
-    if (section.turns != plan::Turns::all) out << (section.turns == plan::Turns::last ? " last" : " but last");
-    if (section.max_lag > 0) out << " lag " << int{section.max_lag};
-    out << '\n';
-    for (const Op& op : section.ops) write(out, op);
-  }
-  return out.str();
-}
+std::string to_text(const Program& program) { return Writer(program).all(); }
 
 }  // namespace copse::engine

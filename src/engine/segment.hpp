@@ -68,14 +68,15 @@ class Segment {
 
   [[nodiscard]] const Geometry& geometry() const { return geometry_; }
   [[nodiscard]] Line& progress(int local) const { return *reinterpret_cast<Line*>(rank_base(local)); }
-  // Tells the ranks that wait for this one why it will not go on: 0, or 1 + the rank that it found lost (itself, if it
-  // failed). The word lies in the line of the progress word, which needs no payload.
+  // Tells the ranks that wait for this rank why it will not go on. The word is 1 + the rank that this rank found lost, or 1 + its
+  // own number if it failed itself. The word is 0 as long as the rank goes on. The word lies in the line of the progress word,
+  // which needs no payload.
   [[nodiscard]] std::atomic<std::int32_t>& given_up(int local) const {
     auto* const line = reinterpret_cast<Line*>(news_ + news_stride_ * static_cast<std::size_t>(local));
     return *reinterpret_cast<std::atomic<std::int32_t>*>(line->payload);
   }
-  // Where this rank ran when it last began to wait long (this_processor). The word lies beside that of given_up(), but each
-  // segment has its own.
+  // The processor on which this rank ran when it last began a long wait (this_processor). The word lies beside that of given_up(),
+  // but each segment has its own.
   [[nodiscard]] std::atomic<std::int32_t>& processor(int local) const {
     return *reinterpret_cast<std::atomic<std::int32_t>*>(progress(local).payload + sizeof(std::int32_t));
   }

@@ -11,8 +11,8 @@ namespace copse::engine {
 Signals::Signals(const Neighbours& here, WaitPolicy policy, std::function<bool(int)> lost)
     : here_(here), mask_(here.segment.geometry().line_depth - 1), policy_(policy), lost_(std::move(lost)), refusals_(here) {}
 
-// The clock decides when a rank that polls checks whether others still live, as in wait_until: a poll may take a turn of the
-// processor.
+// The clock decides when a rank that polls checks whether others still live, as in wait_until. The number of polls would not do,
+// because a single poll may take a whole turn of the processor.
 bool Signals::look_is_due() { return ++polls_.in_vain % 32 == 0 && clock_is_due(); }
 
 bool Signals::clock_is_due() {
@@ -54,8 +54,8 @@ void Signals::tell_processor() {
   here_.segment.processor(here_.me_here).store(processor, std::memory_order_relaxed);
 }
 
-// A rank that has moved since it told its processor tells the new one at its next long wait. Until then this answer may be
-// wrong, which costs a yield, or a wait as if the ranks had a processor each.
+// A rank that has moved since it told its processor tells the new one at its next long wait. Until then this answer may be wrong.
+// That costs a needless yield, or a wait without yields although the ranks share a processor.
 bool Signals::is_beside(int rank) const {
   const int local = here_.peer(rank).local;
   if (local < 0) return false;
@@ -70,8 +70,9 @@ Outcome Signals::bad_news(int rank) {
     const CancelDeferred deferred;
     return lost_(rank);
   }();
-  // This comes after that check: a rank that gives up and then ends has said before whose fault it was. Its own word counts
-  // more than that of a rank that has heard of it, such as this rank's own word from another lane.
+  // The words are read after that check, because a rank that gives up and then ends has said before its end whose fault it was.
+  // The word of a rank about itself counts more than the word of a rank that has only heard of it, such as this rank's own word
+  // from another lane.
   std::int32_t heard_of = -1;
   for (int local = 0; local < here_.on_node(); ++local) {
     const std::int32_t culprit = here_.segment.given_up(local).load(std::memory_order_relaxed) - 1;
@@ -92,7 +93,8 @@ Outcome Signals::bad_news(int rank) {
   return Outcome::peer_lost;
 }
 
-// A rank that has passed the ticket may end as it likes. What a rank refuses is told where its messages are awaited.
+// A rank that has passed the ticket may end as it likes. Refusals do not count here, because this rank learns of them where it
+// awaits the other rank's messages.
 Outcome Signals::news_of_node(std::uint64_t ticket) {
   for (int local = 0; local < here_.on_node(); ++local) {
     const auto has_passed = [&] { return here_.segment.progress(local).passed(ticket); };
@@ -129,7 +131,7 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
   }
   if (all_passed(previous)) return Outcome::done;
   // A rank that is so far ahead waits until half of its ring is free. Otherwise it would wait for every single step of the
-  // others and disturb it. That half belongs to earlier calls, which end whatever this rank does in this one.
+  // others and disturb it. That half belongs to earlier calls, which end whatever this rank does in this call.
   const std::uint64_t half = previous + std::min(depth / 2, ticket_ - 1 - previous);
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);

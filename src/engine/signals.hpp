@@ -94,8 +94,9 @@ class Signals {
     return ready() ? Outcome::done : wait_long(ready, rank, policy_);
   }
 
-  // Asks until there is an answer, or only once when polling. No rank of this node owes the answer. But the rank that does may wait
-  // for one of them, so now and then this rank looks whether one has died in the middle of its work on the ticket.
+  // Asks until there is an answer, or only once when polling. The answer comes from a rank of another node. That rank may wait for
+  // a rank of this node. So now and then this rank looks whether a rank of this node has died in the middle of its work on the
+  // ticket.
   template <class Answered>
   Outcome ask_until(Answered&& answered, std::uint64_t ticket) {
     if (answered()) return Outcome::done;
@@ -104,7 +105,7 @@ class Signals {
       news = news_of_node(ticket);
       return news == Outcome::done || answered();
     };
-    // The clock is this rank's, and not each wait's: a look asks the system about every rank of the node.
+    // All waits of this rank share one clock, because a look asks the system about every rank of the node.
     if (!polling_) static_cast<void>(wait_until(policy_, answered, [&] { return !clock_is_due() || look(); }, idle_));
     else if (look_is_due()) static_cast<void>(look());
     if (answered()) return Outcome::done;

@@ -37,10 +37,11 @@ class Trial {
   [[nodiscard]] bool refused() const { return refused_; }  // the kernel refused
 
   struct Given {
-    // The least times in ns a byte: of the stores, and until the news that the other rank has read them.
+    // The least times in ns a byte. `store` is the time of the stores, and `all` is the time until this rank knows that the other
+    // rank has read them.
     float store = 1e9F, all = 1e9F;
   };
-  // `store` and `load` get a slot of the giver, one after the other as in the calls to come. Only the last turns count. The
+  // `store` and `load` get the slots of the giver one after the other, as later calls use them. Only the last turns count. The
   // first `first` turns bring the caches to the state in which later rounds will find them.
   template <class Store>
   Given give(int first, Store&& store) {

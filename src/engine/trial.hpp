@@ -15,8 +15,8 @@ namespace copse::engine {
 
 struct Costs {
   std::uint8_t streamed = 0;  // 1: stores past the caches bring a slot sooner
-  // ns a byte: to fill a slot in this way, to read a slot, to have the kernel copy (0: it cannot), and all the way past the
-  // caches.
+  // Costs in ns a byte. `write` is for filling a slot with these stores, and `read` is for reading a slot. `kernel` is for a copy
+  // by the kernel, or 0 if the kernel cannot copy. `past` is for the whole way past the caches.
   float write = 0, read = 0, kernel = 0, past = 0;
 };
 

@@ -33,7 +33,7 @@ pid_t (*glibc_fork)();
 
 void before_fork() {
   if (!state.active()) return;
-  // On such a stack, parent and child would both return from fork.
+  // If the stack lies in the region, parent and child would both return from fork on that one stack.
   if (state.region.contains(__builtin_frame_address(0))) {
     give_up("fork on a stack that lies in the shared heap, which cannot work; ",
             "allocate the stack by mmap, or run without --shared-heap");

@@ -28,8 +28,8 @@ struct Region {
   bool is_open(const void* p) const { return open[static_cast<size_t>(static_cast<const char*>(p) - base) / kGrain] != 0; }
 };
 
-// Maps a fresh region of COPSE_HEAP_BYTES (a number, or a number with K, M, G or T). The default is the size of the
-// physical memory, or the addresses that a rank can spare for each rank of its node; memory is charged only when touched. All of
+// Maps a fresh region of COPSE_HEAP_BYTES (a number, or a number with K, M, G or T). The default is the size of the physical
+// memory, or less if a rank cannot spare as many addresses for each rank of its node. Memory is charged only when touched. All of
 // the region is closed. Returns null, or the reason for a failure, which leaves *region empty.
 const char* open_region(Region* region);
 
@@ -46,9 +46,8 @@ bool open_grains(const Region& region, const void* start, size_t bytes);
 void close_grains(const Region& region, const void* start, size_t bytes);
 
 // Replaces the shared mapping by a private copy at the same address and closes the descriptor. What is closed stays closed.
-// Returns null, or the reason for a failure. The copy takes memory and time for the touched pages. If the program has closed the
-// descriptor, it takes them for all open grains. No signal handler may run meanwhile, and the caller's stack must not lie in the
-// region.
+// Returns null, or the reason for a failure. The copy takes memory and time for the touched pages or, if the program has closed
+// the descriptor, for all open grains. No signal handler may run meanwhile, and the caller's stack must not lie in the region.
 const char* make_private(Region* region);
 
 }  // namespace copse::heap

@@ -51,7 +51,7 @@ void add_pairs(Measurements& all, const std::vector<Neighbourhood>& neighbourhoo
   }
 }
 
-// The processors of the first one's region, one of each core.
+// Returns the usable processors in the region of the first usable processor, one of each core.
 std::vector<unsigned> readers_of_memory(const topology::Machine& machine, const topology::CpuSet& usable) {
   std::vector<unsigned> readers;
   std::vector<std::int32_t> cores;
@@ -67,7 +67,7 @@ std::vector<unsigned> readers_of_memory(const topology::Machine& machine, const 
   return readers;
 }
 
-// All caches of the last level that these processors have.
+// Returns the bytes of all last-level caches that these processors have.
 std::size_t cache_bytes_of(const topology::Machine& machine, const std::vector<unsigned>& processors) {
   const Level last = machine.cache_bytes(Level::l3) ? Level::l3 : Level::l2;
   std::vector<std::int32_t> caches;
@@ -78,7 +78,8 @@ std::size_t cache_bytes_of(const topology::Machine& machine, const std::vector<u
   return machine.cache_bytes(last).value_or(1 << 20) * static_cast<std::size_t>(distinct);
 }
 
-// Copies between two buffers of twice the second cache, where the last one has room for those of all its processors.
+// Adds measurements of the last cache. A processor copies between two buffers, each twice as large as the second cache. As many
+// processors take part as have room for their buffers in one last cache.
 void add_last_cache(Measurements& all, const topology::Machine& machine, const std::vector<unsigned>& readers) {
   const auto second = machine.cache_bytes(Level::l2), last = machine.cache_bytes(Level::l3);
   if (!second || !last) return;

@@ -167,8 +167,8 @@ struct Room {
   Pages pages;
 };
 
-// The call is forced to run by what was chosen, cut as was chosen. Slots are written into the caches, as the price has it; by
-// itself Copse may go past them.
+// Returns settings that force the call to run by this decision, and to be cut as it says. They also have slots written into the
+// caches, because the price assumes that. By itself Copse may write past the caches.
 choose::Settings settings_of(const choose::Decision& decision) {
   choose::Settings settings;
   settings.learn = choose::Learn::never;

@@ -29,14 +29,14 @@ struct Cell {
   std::string way;  // algorithm:carrier
   bool turns = false;  // more ranks than processors
   double predicted_ns = 0, measured_ns = 0;
-  double spread = 0;          // of the times of the batches, the least of which is the measured one
+  double spread = 0;         // of the times of the batches; `measured_ns` is the least of these
   bool other_state = false;  // the caches were not as near as the machine's file says
 
   [[nodiscard]] double error() const { return measured_ns > 0 ? predicted_ns / measured_ns - 1 : 0; }
 };
 
-// Runs each call by what Copse chooses here, and prices the same. Calls whose buffers would take a quarter of the machine's memory
-// are left out. Throws std::runtime_error if ranks cannot be made or a call fails.
+// Runs each call by the way that Copse chooses here, and prices the same way. Calls whose buffers would take a quarter of the
+// machine's memory are left out. Throws std::runtime_error if ranks cannot be made or a call fails.
 [[nodiscard]] std::vector<Cell> check(const price::Parameters& machine, const Inquiry& inquiry);
 
 }  // namespace copse::measure

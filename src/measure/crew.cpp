@@ -103,7 +103,7 @@ void in_processes(std::span<const unsigned> processors, const std::function<void
     }
     children.push_back(child);
   }
-  // Those that are left would wait for one that has failed.
+  // If a process fails, the others are ended, because they would wait for it.
   while (!children.empty()) {
     int status = 0;
     const pid_t ended = waitpid(-1, &status, 0);

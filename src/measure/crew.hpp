@@ -14,7 +14,8 @@ using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
 }
 
-// Binds the calling thread. A refusal is ignored: then the system places the thread, and the rounds' spread shows it.
+// Binds the calling thread. A refusal is ignored, because the system then places the thread, and the spread of the rounds shows
+// that.
 void bind_to(unsigned processor);
 
 // Memory that forked processes share. It is zero when new. Its pages are there from the beginning.
@@ -44,11 +45,12 @@ class Gate {
   std::atomic<int> came_{0}, turns_{0};
 };
 
-// Runs body(0) .. body(n - 1) at the same time, each in a thread on the processor with that index. Throws what the first of them
-// threw; then no other may wait for it.
+// Runs body(0) .. body(n - 1) at the same time, each in a thread on the processor with that index. If bodies throw, throws the
+// exception of the first of them. No body may wait for a body that has thrown.
 void in_threads(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body);
 
-// The same, each in a forked process. What they find must go into Pages. Throws std::runtime_error if one does not end well.
+// Runs body(0) .. body(n - 1) at the same time, each in a forked process on the processor with that index. The results must go
+// into Pages. Throws std::runtime_error if a process does not end well.
 void in_processes(std::span<const unsigned> processors, const std::function<void(std::size_t)>& body);
 
 }  // namespace copse::measure

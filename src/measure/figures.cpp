@@ -7,7 +7,8 @@
 namespace copse::measure {
 namespace {
 
-// The value at a fraction of the way from the least to the greatest, between two neighbours where it falls between them.
+// Returns the value at a fraction of the way from the least to the greatest. Where that place falls between two values, the result
+// lies between them.
 double quantile(const std::vector<double>& sorted, double fraction) {
   const double place = fraction * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(std::floor(place));

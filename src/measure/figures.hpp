@@ -13,14 +13,14 @@ struct Figure {
   double spread = 0;  // the middle half of the rounds, from its least to its greatest value, relative to the median
 };
 
-// Returns the median and the spread of some values; of none, zeros.
+// Returns the median and the spread of some values, or zeros if there are no values.
 [[nodiscard]] Figure figure_of(std::vector<double> values);
 
 class Figures {
  public:
   void add(const std::string& place, double value) { rounds_[place].push_back(value); }
   [[nodiscard]] bool has(const std::string& place) const { return rounds_.contains(place); }
-  // Of a place that was measured. Others have a value of 0.
+  // Returns the figure of a place. It is 0 if the place was not measured.
   [[nodiscard]] Figure at(const std::string& place) const;
   [[nodiscard]] const std::map<std::string, std::vector<double>>& rounds() const { return rounds_; }
 

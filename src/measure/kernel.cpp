@@ -22,12 +22,12 @@ struct Board {
   engine::ProcessId process[2];
   std::uintptr_t buffer[2] = {};
   bool works = true;
-  double page_and_call = 0, call = 0, pages_and_call = 0;  // ns: of one page, of a byte, of all pages
-  double together[2] = {};                                 // ns: of all pages, while the other copies as many
+  double page_and_call = 0, call = 0, pages_and_call = 0;  // ns: a call for one page, for one byte, for all pages
+  double together[2] = {};                                 // ns: a call for all pages, while the other process copies as many
 };
 
-// The least of several times in ns. Where the other process is to copy at the same time, the median: what is wanted is not the
-// luckiest turn.
+// Returns the least of several times in ns, or their median. The median serves to find out what it costs if the other process
+// copies at the same time, because the luckiest turn says nothing about that.
 double time_of(const engine::Peer& peer, std::byte* here, std::uintptr_t there, std::size_t bytes, bool& works, bool median) {
   std::vector<double> times;
   for (int time = 0; time < 64 && works; ++time) {
@@ -76,7 +76,7 @@ std::optional<KernelCosts> kernel_costs(Pair pair, double most) {
   costs.page_ns = std::max(0.0, all / kPages - moved);
   costs.call_ns = std::max(0.0, board.call - costs.page_ns);
   const double together = (board.together[0] + board.together[1]) / 2 - board.call;
-  // Only the pages' own time is said to grow.
+  // In a machine's file, contention lengthens only the time of a page.
   if (costs.page_ns > 0) costs.contention = std::max(0.0, (together - all) / kPages / costs.page_ns);
   return costs;
 }

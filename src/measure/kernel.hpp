@@ -9,12 +9,12 @@ namespace copse::measure {
 
 struct KernelCosts {
   double call_ns = 0, page_ns = 0;
-  double contention = 0;  // how much longer a page takes while the other process copies, too, as a fraction
+  double contention = 0;  // the fraction by which a page takes longer while the other process copies, too
   double rate = 0;        // bytes per ns within a page
 };
 
-// Returns nothing if the kernel does not copy between the processes here. The kernel moves bytes no faster than `most`: those of a
-// page take so little beside the call that they might seem to take no time.
+// Returns nothing if the kernel does not copy between the processes here. `most` limits the rate that is found, because the bytes
+// of a page take so little time beside the call that they might seem to take none.
 [[nodiscard]] std::optional<KernelCosts> kernel_costs(Pair pair, double most);
 
 }  // namespace copse::measure

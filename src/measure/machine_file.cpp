@@ -34,13 +34,14 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   return out;
 }
 
-// Joined and enclosed. (gcc 12 warns of a text of constant length before a text that moves.)
+// Returns the parts, joined and enclosed. (gcc 12 warns if a moved text is appended to a text of constant length.)
 std::string enclosed(char first, const std::vector<std::string>& parts, char last) {
   std::string out(1, first);
   return out.append(joined(parts, ", ")) + last;
 }
 
-// Writes the numbers of one object of the file: those that were measured, under the object's place, with these names.
+// Writes the members of one object of the file. The numbers are those that were measured at the object's place, under the members'
+// names.
 class Object {
  public:
   Object(const Figures& figures, std::string place) : figures_(figures), place_(std::move(place)) {}
@@ -52,7 +53,8 @@ class Object {
     members_.push_back(quoted(name) + ": " + number(value));
     return *this;
   }
-  // Writes what was measured there, but not less than `least`, so that medians of different rounds do not contradict each other.
+  // Writes the number that was measured under this name, but not less than `least`, so that medians of different rounds do not
+  // contradict each other.
   Object& figure(const std::string& name, double least = 0) {
     const std::string at = place_ + name;
     return figures_.has(at) ? value(name, std::max(least, figures_.at(at).value)) : *this;

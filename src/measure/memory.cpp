@@ -25,8 +25,8 @@ double on(unsigned processor, Body&& body) {
   return result;
 }
 
-// Writes into each of some lines which one follows it: all of them once, in a random order. The lines of a page come one after the
-// other, because a program that reads much meets a new page as seldom.
+// Makes a chain: each line holds the offset of the next line. The chain visits all lines once, in a random order, but all lines of
+// a page one after the other. So it meets new pages as seldom as a program that reads much.
 void make_chain(std::byte* base, std::size_t bytes) {
   std::minstd_rand random(1);
   std::vector<std::size_t> pages(bytes / kPage), lines(kPage / kLine), order;
@@ -40,7 +40,8 @@ void make_chain(std::byte* base, std::size_t bytes) {
   for (std::size_t i = 0; i < order.size(); ++i) *reinterpret_cast<std::size_t*>(base + order[i]) = order[(i + 1) % order.size()];
 }
 
-// Returns the time of a step along the chain, in ns. Its end depends on every step, so that none is left out.
+// Returns the time of a step along the chain, in ns. The end of the walk depends on every step, so the compiler can leave none
+// out.
 double walk(const std::byte* base, std::size_t steps) {
   static std::atomic<std::size_t> end{0};
   std::size_t at = 0;
@@ -146,8 +147,8 @@ std::map<std::string, double> reduction_rates(unsigned processor, std::size_t ca
   return rates;
 }
 
-// Twice what the caches hold, so that of what was read last nothing is there when it is read again; but never much of the
-// machine's memory.
+// The memory is twice as large as the caches, so that nothing is still in a cache when it is read again. But it is never a large
+// part of the machine's memory.
 Memory::Memory(std::vector<unsigned> processors, std::size_t cache_bytes)
     : processors_(std::move(processors)),
       part_(std::max(std::min(2 * cache_bytes, physical_bytes() / 16) / processors_.size(), 16 * kStrip) / kStrip * kStrip),

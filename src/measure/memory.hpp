@@ -12,20 +12,22 @@
 
 namespace copse::measure {
 
-// The time of reading a line of the first cache, whose address the line before it has told.
+// Returns the time in ns of reading a line of the first cache, where each line holds the address of the next.
 [[nodiscard]] double own_line_ns(unsigned processor);
-// The rate of a copy between two buffers that together fill half of a cache of this size.
+// Returns the rate of a copy between two buffers that together fill half of a cache of this size.
 [[nodiscard]] double own_rate(unsigned processor, std::size_t cache_bytes);
 
-// The same between buffers that do not fit in the second cache but do in the last one, by all of these processors at the same time.
-// Returns the sum of their rates.
+// These measure the last cache, with buffers that fit there but not in the second cache. last_rate() lets all of these processors
+// copy at the same time, and returns the sum of their rates. last_line_ns() returns the time of reading a line.
 [[nodiscard]] double last_rate(std::span<const unsigned> processors, std::size_t bytes);
 [[nodiscard]] double last_line_ns(unsigned processor, std::size_t bytes);
 
-// The rates of combining two operands, in bytes of one of them, by "operator:type", where all are in the second cache.
+// Returns the rates of combining two operands, by "operator:type". A rate counts the bytes of one operand. Operands and results
+// are in the second cache.
 [[nodiscard]] std::map<std::string, double> reduction_rates(unsigned processor, std::size_t cache_bytes);
 
-// Memory that does not fit in the caches of these processors, which are of one region. Each has a part of it.
+// Memory that does not fit in the caches of these processors. The processors belong to one region, and each has a part of the
+// memory.
 class Memory {
  public:
   Memory(std::vector<unsigned> processors, std::size_t cache_bytes);

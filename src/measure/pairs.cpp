@@ -72,7 +72,7 @@ std::uint64_t distance_between(const topology::Machine& machine, const topology:
 // Levels do not nest in the same order on all machines. The more parts a level has, the further inside it is.
 std::pair<int, Level> depth_of(const topology::Machine& machine, Level level) { return {std::max(1, machine.count(level)), level}; }
 
-// The innermost level that has both; of levels that the machine has.
+// Returns the innermost of the machine's levels at which both places are in one part.
 Level level_between(const topology::Machine& machine, const topology::Place& a, const topology::Place& b) {
   Level inner = Level::node;
   for (const Level level : topology::kAllLevels)
@@ -81,7 +81,7 @@ Level level_between(const topology::Machine& machine, const topology::Place& a, 
   return inner;
 }
 
-// The level of the parts between which there are links at this one.
+// Returns the level of the parts that the links of this level connect.
 Level level_inside(const topology::Machine& machine, Level level) {
   Level inside = Level::core;
   for (const Level each : topology::kAllLevels)
@@ -96,8 +96,9 @@ std::vector<Neighbourhood> neighbourhoods(const topology::Machine& machine, cons
   std::vector<const topology::Processor*> processors;
   for (const topology::Processor& each : machine.processors())
     if (std::find(usable.begin(), usable.end(), each.number) != usable.end()) processors.push_back(&each);
-  // By level, the inner ones first, and by distance. Each has the pairs that can be measured at the same time: within the part of
-  // the machine that the first pair is in and, where links matter, over the same link.
+  // The neighbourhoods, ordered by level with the inner levels first, and within a level by distance. Each has the pairs that can
+  // be measured at the same time. These sit in the part of the machine that has the first pair and, where links matter, use the
+  // same link.
   struct Found {
     topology::Place first, second;
     std::vector<unsigned> taken;
@@ -210,7 +211,7 @@ Rates rates(Pair pair) {
 double rate_together(std::span<const Pair> pairs, bool both_ways) {
   std::vector<unsigned> processors;
   for (const Pair& pair : pairs) processors.insert(processors.end(), {pair.first, pair.second});
-  // Each member has a buffer of which it reads the other's. All write theirs, meet, and read.
+  // Each member writes a buffer of its own, meets the others, and then reads the buffer of its partner.
   constexpr int kTimes = 12;
   const Pages memory(processors.size() * kBuffer), own(processors.size() * kBuffer);
   Gate gate(static_cast<int>(processors.size()));

@@ -49,7 +49,7 @@ Times gather(const Ranks& ranks) {
   return least;
 }
 
-// The time in ns to see that a word has come.
+// Returns the time in ns of a look at a word that has come.
 double look_ns() {
   constexpr int kLooks = 64;
   const Pages memory(kLooks * sizeof(engine::Line));

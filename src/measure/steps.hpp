@@ -9,9 +9,9 @@
 
 namespace copse::measure {
 
-// Communicators whose ranks all belong to the calling thread. A rank whose part in a call depends on no other one can make the call
-// alone: the root of a broadcast before the others, that of a gather after them. So what a call costs can be timed without any
-// travel between processors.
+// Communicators whose ranks all belong to the calling thread. A rank whose part in a call depends on no other rank can make the
+// call alone. In a broadcast this is the root, before the others. In a gather it is the root, after the others. So what a call
+// costs can be timed without any travel between processors.
 class Solo {
  public:
   Solo();
@@ -26,7 +26,7 @@ class Solo {
   Ranks few_, many_;
 };
 
-// Returns how long it takes until another process has the processor, where each that waits gives it up at once.
+// Returns how long it takes until another process has the processor, if every process that waits gives the processor up at once.
 [[nodiscard]] double turn_ns(unsigned processor);
 
 }  // namespace copse::measure

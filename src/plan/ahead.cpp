@@ -2,10 +2,11 @@
 #include "plan/ahead.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
-
-#include "plan/overlap.hpp"
 
 namespace copse::plan {
 namespace {
@@ -24,53 +25,131 @@ struct Message {  // one that the section receives
 bool is_wait(Kind kind) { return kind == Kind::acquire || kind == Kind::await || kind == Kind::await_done; }
 bool is_signal(Kind kind) { return kind == Kind::post || kind == Kind::publish; }
 
+// A memory that is cut into chunks, and the last step that used each of them (kAtHead: none). Neighbours that one step used are one
+// run.
+class Cut {
+ public:
+  void note(const Operand& used, std::ptrdiff_t step) {
+    last_ = step;
+    each_run(used, [&](std::uint32_t first, std::uint32_t end) {
+      split(first);
+      split(end);
+      runs_.erase(runs_.lower_bound(first), runs_.lower_bound(end));
+      runs_[first] = {end, step};
+    });
+  }
+  [[nodiscard]] std::ptrdiff_t last() const { return last_; }
+  [[nodiscard]] std::ptrdiff_t last(const Operand& place) const {
+    std::ptrdiff_t result = kAtHead;
+    each_run(place, [&](std::uint32_t first, std::uint32_t end) {
+      for (auto run = runs_.lower_bound(end); run != runs_.begin() && (--run)->second.end > first;)
+        result = std::max(result, run->second.step);
+    });
+    return result;
+  }
+
+ private:
+  struct Run {
+    std::uint32_t end;
+    std::ptrdiff_t step;
+  };
+
+  template <class Visit>  // (first, end), twice if the operand goes round from the last chunk to the first
+  static void each_run(const Operand& operand, Visit&& visit) {
+    const Range& range = operand.range;
+    const std::uint32_t first = (range.first + range.of - operand.origin) % range.of, end = first + range.count;
+    visit(first, std::min(end, range.of));
+    if (end > range.of) visit(0U, end - range.of);
+  }
+  void split(std::uint32_t chunk) {
+    const auto next = runs_.lower_bound(chunk);
+    if (next == runs_.begin()) return;
+    Run& run = std::prev(next)->second;
+    if (run.end > chunk) runs_.emplace(chunk, std::exchange(run, {chunk, run.step}));
+  }
+
+  std::ptrdiff_t last_ = kAtHead;  // the last step that used any chunk
+  std::map<std::uint32_t, Run> runs_;  // by the first chunk
+};
+
+// Knows which step was the last to use a memory that messages come to. A root may receive from every other rank, so it cannot look
+// through all its steps for each message.
+class LastUses {
+ public:
+  explicit LastUses(bool apart) : apart_(apart) {}
+
+  void watch(const Operand& place) { memories_[memory_of(place)]; }
+  void note(const Operand& used, std::ptrdiff_t step) {
+    if (const auto memory = memories_.find(memory_of(used)); memory != memories_.end())
+      memory->second[used.range.of].note(used, step);
+  }
+  // Returns the last step that used what `place` overlaps (overlap.hpp), or kAtHead. The place must be watched.
+  [[nodiscard]] std::ptrdiff_t of(const Operand& place) const {
+    std::ptrdiff_t result = kAtHead;
+    for (const auto& [chunks, cut] : memories_.at(memory_of(place)))
+      result = std::max(result, chunks == place.range.of ? cut.last(place) : cut.last());
+    return result;
+  }
+
+ private:
+  using Memory = std::tuple<Space, std::uint16_t, std::int32_t>;  // the space, the area and the owner
+
+  [[nodiscard]] Memory memory_of(const Operand& operand) const {
+    const bool mine = operand.space == Space::input || operand.space == Space::output;
+    return mine && !apart_ ? Memory{Space::input, 0, -1} : Memory{operand.space, operand.area, operand.rank};
+  }
+
+  bool apart_;
+  std::map<Memory, std::map<std::uint32_t, Cut>> memories_;  // by the number of chunks
+};
+
 class Placing {
  public:
-  Placing(const std::vector<Step>& steps, const Exposure& exposure) : steps_(steps), exposure_(exposure) {}
+  Placing(const std::vector<Step>& steps, const Exposure& exposure) : steps_(steps), exposure_(exposure), uses_(exposure.apart) {}
 
-  [[nodiscard]] std::vector<Message> messages() const {
+  [[nodiscard]] std::vector<Message> messages() {
     std::vector<Message> result;
     std::map<std::pair<int, int>, std::vector<std::size_t>> channels;
     std::map<std::pair<int, int>, bool> goes_on;
+    for (const Step& step : steps_)
+      if (step.kind == Kind::receive) uses_.watch(step.dst);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
-      if (step.kind != Kind::receive) continue;
       const std::pair<int, int> channel{step.peer, step.area};
-      if (!std::exchange(goes_on[channel], step.more)) {
+      if (step.kind == Kind::receive && !std::exchange(goes_on[channel], step.more)) {
         channels[channel].push_back(result.size());
         result.push_back(message(static_cast<std::ptrdiff_t>(i)));
       }
+      note(static_cast<std::ptrdiff_t>(i));
     }
     for (const auto& [channel, numbers] : channels) keep_order(numbers, result);
     return result;
   }
 
  private:
+  // The steps before `first` are noted.
   [[nodiscard]] Message message(std::ptrdiff_t first) const {
     const Step& receive = steps_[static_cast<std::size_t>(first)];
     Message result{first, kAtHead, receive};
     result.expect.kind = Kind::expect;
     result.expect.more = false;
     if (receive.more) result.expect.dst = {};
-    if (result.expect.dst.space == Space::none) return result;
-    for (result.after = first - 1; result.after > kAtHead; --result.after)
-      if (uses(result.after, result.expect.dst)) break;
+    const Operand& place = result.expect.dst;
+    if (place.space == Space::none) return result;
+    const bool exposed = place.space == Space::scratch ? exposure_.scratch : place.space == Space::output && exposure_.buffers;
+    result.after = std::max(uses_.of(place), exposed ? met_ : kAtHead);
     return result;
   }
 
-  // Tells whether a step uses that memory, or waits for those who do.
-  [[nodiscard]] bool uses(std::ptrdiff_t at, const Operand& place) const {
+  // Notes what a step uses. A drain waits for those who use what was sent.
+  void note(std::ptrdiff_t at) {
     const Step& step = steps_[static_cast<std::size_t>(at)];
-    const bool exposed = place.space == Space::scratch ? exposure_.scratch : place.space == Space::output && exposure_.buffers;
-    if (exposed && (is_wait(step.kind) || is_signal(step.kind))) return true;
-    if (step.kind == Kind::drain) {
-      return std::any_of(steps_.begin(), steps_.begin() + at, [&](const Step& sent) {
-        return sent.kind == Kind::send && sent.area == step.area && overlap(sent.a, place, exposure_.apart);
-      });
-    }
+    if (is_wait(step.kind) || is_signal(step.kind)) met_ = at;
+    if (step.kind == Kind::send) sent_[step.area].push_back(&step.a);
+    if (step.kind == Kind::drain)
+      for (const Operand* sent : sent_[step.area]) uses_.note(*sent, at);
     for (const Operand* operand : {&step.dst, &step.dst2, &step.a, &step.b})
-      if (operand->space != Space::none && overlap(*operand, place, exposure_.apart)) return true;
-    return false;
+      if (operand->space != Space::none) uses_.note(*operand, at);
   }
 
   // Expects the messages of a channel one after the other: all at one point, or each right before it is received.
@@ -88,6 +167,9 @@ class Placing {
 
   const std::vector<Step>& steps_;
   const Exposure& exposure_;
+  LastUses uses_;
+  std::ptrdiff_t met_ = kAtHead;  // the last step that waits for other ranks, or tells them something
+  std::array<std::vector<const Operand*>, kAreas> sent_;
 };
 
 }  // namespace

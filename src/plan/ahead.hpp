@@ -11,19 +11,19 @@
 
 namespace copse::plan {
 
-inline constexpr int kPostedAhead = 1;  // iterations of a loop in which a receive is posted before it is needed
-inline constexpr int kLeftBehind = 1;   // iterations after which what a loop sends is drained, at the end of the iteration
+inline constexpr int kPostedAhead = 1;  // a receive in a loop is posted so many iterations before it is needed
+inline constexpr int kLeftBehind = 1;   // what a loop sends is drained so many iterations later, at the end of the iteration
 
 // What may happen to a rank's memory besides its own steps.
 struct Exposure {
   bool apart = false;    // input and output are never one memory
   bool buffers = false;  // other ranks reach the buffers
-  bool scratch = false;  // and the scratches
+  bool scratch = false;  // other ranks reach the scratches
 };
 
-// Puts an `expect` before the receives of each message in a section, as early as nobody touches its place any more. In a loop
-// that may be kPostedAhead iterations before; then all other steps lag by as many more. Messages from one peer on one area are
-// expected in the order in which they are received.
+// Puts an `expect` before the receives of each message in a section. It comes as early as possible: as soon as nobody touches the
+// message's place any more. In a loop that may be kPostedAhead iterations earlier. Then all other steps lag by that many more
+// iterations. Messages from one peer on one area are expected in the order in which they are received.
 void expect_messages(std::vector<Step>& steps, bool loop, const Exposure& exposure);
 
 }  // namespace copse::plan

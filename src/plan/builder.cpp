@@ -530,8 +530,8 @@ void Builder::join_messages() {
 }
 
 // Addresses are exchanged in a once-section of its own, before anything else: an await of a publication takes the addresses into
-// private memory, so that the line is not read again. A publication also says that its rank has entered. Where nobody needs to know
-// that, only the addresses of scratches are news.
+// private memory, so that the line is not read again. A publication also says that its rank has entered. If nobody needs to know
+// that, a publication is needed only for the addresses of scratches.
 void Builder::exchange_addresses() {
   if (promised_.modes.in == Sync::none && !plan_.whole_scratch) return;
   if (!in_place_.published && in_place_.touched.empty()) return;
@@ -547,8 +547,8 @@ void Builder::exchange_addresses() {
   for (auto& later : rest) parts_.push_back(std::move(later));
 }
 
-// Ends a section with what its steps still owe. What was sent may be overwritten by later iterations and by the caller, so it is
-// drained. The last section that takes something from others says that it is done.
+// Ends a section with the drains and the `done` that its steps still need. What was sent may be overwritten by later iterations
+// and by the caller, so it is drained. The last section that takes something from others says that it is done.
 void Builder::settle(Part& section, bool is_last) {
   const auto add = [&section](Kind kind, int lag, int area = 0) {
     Step step;
@@ -581,7 +581,7 @@ void Builder::append(Part& section) {
     max_lag = std::max(max_lag, step.lag);
     over_wire |= step.kind == Kind::send || step.kind == Kind::receive || step.kind == Kind::delegate;
   }
-  // What a message is sent from, or comes to, is used for some iterations.
+  // A scratch from which a message is sent, or to which it comes, is in use for several iterations.
   if (over_wire && !plan_.whole_scratch && plan_.scratches > 0)
     plan_.scratch_depth = std::max<std::uint8_t>(plan_.scratch_depth, static_cast<std::uint8_t>(max_lag + 1));
   plan_.sections.push_back({section.loop, section.turns, max_lag, static_cast<std::uint32_t>(plan_.steps.size()),
@@ -599,7 +599,8 @@ Plan Builder::finish() {
   std::size_t last = parts_.size() - 1;
   while (last > 0 && !parts_[last].takes && !parts_[last].loop) --last;
   for (std::size_t i = 0; i < parts_.size(); ++i) settle(parts_[i], i == last);
-  // The caller leaves buffers alone that others still read. A scratch is not the caller's: the next call may write it.
+  // The caller does not touch buffers that others still read. But a scratch does not belong to the caller, and the next call may
+  // write it.
   if (promised_.modes.out == Sync::none && !plan_.whole_scratch) in_place_.reclaim_from = {};
   if (!in_place_.reclaim_from.empty() || !in_place_.reclaim_unless_ride.empty()) {
     if (parts_.back().loop) once();

@@ -122,19 +122,19 @@ class Builder {
   [[nodiscard]] Operand output_of(int peer, Range range = {}) { return at_peer(peer, output(range)); }
   // Tells whether a value between this rank and `peer` lies in its taker's memory when it is posted.
   [[nodiscard]] bool puts(int peer) const { return carrier_ == Carrier::put && local(peer); }
-  // Tells whether `peer` takes a value out of this rank's own buffer, or the wire does.
+  // Tells whether a value for `peer` is taken out of this rank's own buffer, by `peer` or by the wire.
   [[nodiscard]] bool gives_in_place(int peer) const { return carrier_ == Carrier::get || !local(peer); }
   // Tells whether values inside a node are copied into lines or slots.
   [[nodiscard]] bool stages() const { return carrier_ == Carrier::line || carrier_ == Carrier::slot; }
 
   // Taking. Waits for the value that `from` gives on `area`, and says where it lies. `as` is what `from` gave (input, output,
-  // scratch or slot); its range is the part wanted. `home` is where the wire, or a put, shall leave the value. `given` is all
-  // blocks that were given together, if they are more than those wanted. Parts of a value are taken one after the other.
+  // scratch or slot). Its range is the part that is wanted. `home` is where the wire, or a put, shall leave the value. `given` is
+  // all blocks that were given together, if these are more than the wanted ones. Parts of a value are taken one after the other.
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home) { return take(area, from, as, home, as.range); }
   [[nodiscard]] Operand take(int area, int from, Operand as, Operand home, Range given);
 
   // Waits before the return until nobody reads this rank's buffers any more. It is needed where takers are not known to be
-  // done in another way (the checker knows). Only get reads buffers in place; nothing is emitted for the others.
+  // done in another way (the checker knows). Only get reads buffers in place, so nothing is emitted for the other carriers.
   void reclaim(std::span<const std::int32_t> readers);
   // Like reclaim(), but for a shared input, which put also reads in place.
   void reclaim_input(std::span<const std::int32_t> readers);
@@ -144,12 +144,12 @@ class Builder {
   // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
   // blocks ride in that order. A rank that neither gives nor takes says so with no readers.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
-  // These are for slot: a value that does not ride stays where it is, and then nothing is moved on any rank. All ranks give
+  // These are for slot. If some value does not ride, it stays where it is, and then nothing is moved on any rank. All ranks give
   // and take.
   void ride_together(std::span<const std::int32_t> readers, std::span<const Range> blocks);
   void copy_if_all_ride(Operand dst, Operand src);
   void take_if_all_ride(int from, Range block, std::uint32_t number);
-  // This is for put: `reader`, which calls expose_output(), takes that block to its output. A reader on another node gets it
+  // This is for put. `reader` takes that block to its output, and calls expose_output() for that. A reader on another node gets it
   // by the wire.
   void ride_to(std::int32_t reader, Range block);
   // Takes a block that `from` gives to the output. The block follows `number` others.
@@ -162,10 +162,10 @@ class Builder {
   void signal(int area, std::span<const std::int32_t> readers);
   void await_signal(int area, int from);
 
-  // Starts a collective of the wire's own among one rank of each node: `members`, in ascending order, of which this is one. dst
-  // gets what it makes of the members' a. With a root, only the root has a result and all give, or only the root gives. Nothing is
-  // emitted if there is one member, but a is copied. collect() waits for what was delegated last on the area; until then, a must
-  // not change, and dst must not be touched.
+  // Starts a collective of the wire's own among `members`: one rank of each node, in ascending order, with this rank among them.
+  // `dst` gets the result that the collective makes of the `a` of all members. With a root, either all members give and only the
+  // root has a result, or only the root gives. If there is one member, nothing is emitted but a copy of `a`. collect() waits for
+  // the collective that was delegated last on the area. Until then, `a` must not change, and `dst` must not be touched.
   void delegate(int area, std::span<const std::int32_t> members, Operand dst, Operand a, int root = -1);
   void collect(int area);
 

@@ -94,8 +94,8 @@ enum class Space : std::uint8_t {
   line,         // the payload of line (rank, area) of the current ticket
   slot,         // slot (rank, area) of the current ticket
   peer_input,    // the send buffer of `rank`, through the address it published on `area`
-  peer_output,   // the receive buffer of `rank`, likewise
-  peer_scratch,  // its scratch number `area`, likewise
+  peer_output,   // the receive buffer of `rank`, through the address it published on `area`
+  peer_scratch,  // scratch number `area` of `rank`, through the address it published
   ride,          // what rides with the publication of `rank`
 };
 
@@ -128,7 +128,7 @@ enum class Kind : std::uint8_t {
                // readers of its previous use are done. If that use was in this call, they are `peers`; if it was in an
                // earlier call, whose readers may be others, they are all ranks of the node.
   post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
-  publish,     // the same, with the addresses of my input and output as payload
+  publish,     // post my line with the addresses of my input and output as payload
   await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
                // addresses
   copy,        // dst = a
@@ -136,12 +136,12 @@ enum class Kind : std::uint8_t {
   done,        // my progress passes this ticket: I read nothing of it, or before it, any more
   await_done,  // wait until the progress of `peer` has passed this ticket
   send,        // start sending a to `peer` over the wire (between nodes), in one message with what `more` announces
-  expect,      // let what comes next from `peer` over the wire come to dst, which belongs to the wire until the receive. Without
-               // a dst, the wire keeps the message in memory of its own: it has no data, or several parts
-  receive,     // wait until what was expected from `peer` has come; dst has it then
+  expect,      // let the next message from `peer` over the wire come to dst, which belongs to the wire until the receive. A
+               // message without data, or with several parts, has no dst: the wire keeps it in memory of its own
+  receive,     // wait until the message that was expected from `peer` has come; it is in dst then
   drain,       // wait until what was sent from `area` for this ticket, or one before it, may be overwritten
-  delegate,    // start a collective of the wire's own among `peers`, ranks of different nodes: dst = what it makes of their a.
-               // Until the collect, a must stay as it is, and dst belongs to the wire. All of these ranks delegate in one order
+  delegate,    // start a collective of the wire's own among `peers`, ranks of different nodes. dst gets its result, and a is my
+               // part. Until the collect, a must stay as it is, and dst belongs to the wire. All peers delegate in one order
   collect,     // wait until what was delegated on `area` for this ticket is over; dst has the result then
 };
 
@@ -160,7 +160,7 @@ struct Step {
   When when = When::always;
   std::uint8_t area = 0;
   std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
-  std::uint16_t portion = 0;  // for post and await; for send, expect and receive, that of the value
+  std::uint16_t portion = 0;  // of a post or await; of a send, expect or receive, the portion of its value
   bool last = false;        // for a copy to the output: nobody reads that result in this call any more
   bool more = false;        // for send and receive: the message continues in the next step of this area and peer
   std::int32_t peer = -1;  // of a delegate and a collect: the root, if the collective has one
@@ -200,8 +200,8 @@ struct Plan {
   std::int32_t ranks = 0;
   std::uint8_t areas = 0;     // areas that this rank uses, for lines and slots alike
   std::uint16_t scratches = 0;
-  std::uint8_t scratch_depth = 1;  // tickets whose scratches lie beside each other: scratch of ticket T at T mod depth
-  bool whole_scratch = false;  // scratches hold whole messages; the same on all ranks, as are the next two
+  std::uint8_t scratch_depth = 1;  // how many scratches lie beside each other; ticket T uses the one at T mod depth
+  bool whole_scratch = false;  // scratches hold whole messages; this and the next two fields are the same on all ranks
   bool one_fragment = false;  // only works with F = 1
   bool slots = false;         // some rank uses slots: a fragment must fit in one
   bool together = false;      // if some rank's value does not ride, nothing is moved; all ranks know it at the end
@@ -217,12 +217,17 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// Returns the text form: one line per step, made to be read and diffed. It is stable, because golden plans in tests/ depend
-// on it.
+// Returns the text form: one line per step, made to be read and diffed. Plans that differ have different texts, unless they differ
+// only in where `peers` holds their lists. Most fields are left out while they have the value with which they are declared. The
+// form is stable, because golden plans in tests/ depend on it.
 [[nodiscard]] std::string to_text(const Plan& plan);
 [[nodiscard]] std::string to_text(const Plan& plan, const Step& step);
+[[nodiscard]] std::string to_text(const Operand& operand);
+[[nodiscard]] const char* name_of(Kind kind);
 [[nodiscard]] const char* name_of(Delegation delegation);
-// Returns the condition of a step as it stands behind it, with a blank before it. Without a condition it is empty.
+// These return the condition of a step, and what buffers hold, as they stand behind other words, with a blank before them. Without
+// a condition, and for whole messages, they return nothing.
 [[nodiscard]] std::string condition_text(When when, std::int32_t whose);
+[[nodiscard]] std::string contents_text(const Contents& contents);
 
 }  // namespace copse::plan

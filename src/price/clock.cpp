@@ -69,7 +69,7 @@ void Clock::hears(const Moment& now, const Mark& mark) {
   Rank& rank = ranks_[at(now.rank)];
   ++rank.heard;
   if (mark.event < 0 || mark.rank == now.rank) return;
-  // A word that came earlier must still be fetched. But those that an acquire looks at have been seen long ago, as a rule.
+  // A word that came earlier must still be fetched. But the words that an acquire looks at were usually seen long ago.
   const bool fetched = !mark.by_wire && now.step->kind != plan::Kind::acquire;
   const Wire::Since since = mark.arrival < 0 ? Wire::Since{mark.time, mark.event} : wire_.arrivals[at(mark.arrival)];
   const double given = since.time;
@@ -191,7 +191,7 @@ void Clock::receives(const Moment& now, std::size_t, std::size_t message, const 
   wire_.taken[message] = {ranks_[at(now.rank)].time, ranks_[at(now.rank)].last};
 }
 
-// Waits, although no signal says so, until something has happened at another rank.
+// Lets a rank wait until something has happened at another rank, although the plan has no signal for it.
 void Clock::wait_until(const Moment& now, const Wire::Since& since) {
   Rank& rank = ranks_[at(now.rank)];
   if (since.time <= rank.time) return;
@@ -203,7 +203,7 @@ void Clock::wait_until(const Moment& now, const Wire::Since& since) {
 void Clock::drains(const Moment& now, std::size_t message, const Moment&) { wait_until(now, wire_.taken[message]); }
 
 // A collective of the wire's own is priced as a good MPI makes it: short ones in rounds of whole messages, long ones by halves and
-// back (Thakur et al. 2005). The members' links are busy with it, each from when its rank has come.
+// back (Thakur et al. 2005). The link of each member is busy with it from the time at which that member has come.
 void Clock::delegates(const Moment& now, std::size_t number) {
   const Network& network = this->network();
   spend(now, network.overhead_ns, Part::wire, Level::node);
@@ -274,8 +274,8 @@ bool Clock::idles() {
 Price Clock::result() const {
   Price price;
   const auto last = at(question_.calls) - 1;
-  // Where ranks take turns, each makes several calls in its turn, and the others have made theirs before. So a call costs its share
-  // of all turns.
+  // Where ranks take turns, a rank makes several calls in its turn, when the others have made these calls already. So a call costs
+  // its share of all turns.
   const bool all_count = last == 0 || processors_.shared;
   const double first = all_count ? 0 : history_.returned.front();
   price.calls = static_cast<int>(all_count ? last + 1 : last);

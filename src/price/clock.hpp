@@ -21,17 +21,17 @@ struct Movement {
   topology::Level level = topology::Level::core;
   bool through_last = false;  // it passes the last cache
   std::vector<std::size_t> resources;
-  Flows::Together together;             // with those who read the same into the same cache
-  std::vector<std::int64_t> read_with;  // what they read, and into which cache; empty: nobody reads with this one
+  Flows::Together together;             // what this movement shares with others that read the same into the same cache
+  std::vector<std::int64_t> read_with;  // what these movements read, and into which cache; empty: this movement shares nothing
 
   [[nodiscard]] double behind_first_line() const { return std::max(0.0, bytes - kLine); }
 };
 
-// What a rank knows of each peer that it listens to. Where the words of two tickets, one after the other, had come before the rank
-// looked, the peer stays ahead, and its lines and slots are fetched as a stream is.
+// What a rank knows of a peer that it listens to. If the words of two tickets in a row had come before the rank looked, the peer
+// stays ahead. Its lines and slots are then fetched as a stream is.
 struct Listening {
   analysis::Ticket ticket = -1;  // of the last word
-  bool early = false;  // it had come already
+  bool early = false;  // that word had come before the rank looked
   bool streams = false;
 };
 using Streams = std::map<std::int32_t, Listening>;
@@ -41,12 +41,11 @@ class Movements {
  public:
   Movements(const Question& question, const Parameters& machine, Flows& flows);
 
-  // `streams` are those of this rank.
+  // `streams` is what this rank knows of its peers.
   [[nodiscard]] Movement of(const analysis::Moment& now, int kernel_copies, const Streams& streams);
   [[nodiscard]] double bytes(const analysis::Moment& now, const plan::Operand& operand) const;
   [[nodiscard]] const Nearness& between(int a, int b) const;
-  [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if they are one
-  [[nodiscard]] bool apart(int a, int b) const;  // on different nodes
+  [[nodiscard]] topology::Level level_between(int a, int b) const;  // core, if a and b are one rank
 
  private:
   enum class Way : std::uint8_t { out, in, link, whole, memory, last };
@@ -66,6 +65,7 @@ class Movements {
   const Question& question_;
   const Parameters& machine_;
   const topology::Placement& places_;
+  algorithms::Groups nodes_;  // the ranks of each node
   Flows& flows_;
   void use_last(Movement& movement, int rank);  // where the buffers lie beyond the second cache
 
@@ -73,7 +73,7 @@ class Movements {
   double beyond_;  // how much of what a rank uses passes through the last cache, as a fraction
   std::map<std::tuple<Way, std::size_t, std::pair<std::int32_t, std::int32_t>>, std::size_t> resources_;
   std::vector<double> write_rates_;
-  std::map<std::vector<std::int64_t>, int> groups_;  // of those who read the same, by what they read
+  std::map<std::vector<std::int64_t>, int> groups_;  // the groups of movements that read the same, by what they read
 };
 
 class Clock : public analysis::Quiet {
@@ -111,11 +111,11 @@ class Clock : public analysis::Quiet {
   bool idles();
 
  private:
-  // Some time of a rank, and what it follows. The chain of these leads back to the beginning.
+  // A stretch of a rank's time, and the event that it follows. The chain of events leads back to the beginning.
   struct Event {
     const plan::Step* step;  // null: it enters or returns
     double from, to;
-    std::int32_t rank, before;  // before: the event that this one could not precede; -1: none
+    std::int32_t rank, before;  // before: the event that had to come before this one; -1: none
     std::int32_t call;
     Part part;
     topology::Level level;
@@ -124,7 +124,7 @@ class Clock : public analysis::Quiet {
     double time = 0;
     std::int32_t last = -1;  // event
     int heard = 0;  // signals that the step waited for
-    double arrival = 0;  // of the signal that came last, and what gave it
+    double arrival = 0;  // of the signal that came last; `giver` is the event that gave it
     std::int32_t giver = -1;
     bool by_wire = false;
     int core = 0;
@@ -154,7 +154,7 @@ class Clock : public analysis::Quiet {
       double time = 0;
       std::int32_t event = -1;
     };
-    // What was given so far of a message that goes on.
+    // The parts that were given so far of a message that has further parts.
     struct Unfinished {
       double bytes = 0;
       std::int32_t arrival = -1;
@@ -162,7 +162,7 @@ class Clock : public analysis::Quiet {
       plan::Operand last{};
     };
     std::vector<double> free;  // by node: when its network takes the next message
-    double sent = 0;           // when the message leaves that is being sent
+    double sent = 0;           // when the message that is being sent leaves
     std::map<std::tuple<std::int32_t, std::int32_t, std::uint16_t>, Unfinished> unfinished;  // by sender, receiver and area
     std::vector<Since> arrivals;   // of messages of several parts
     std::vector<Since> taken;      // by message: when its receiver had it
@@ -174,7 +174,7 @@ class Clock : public analysis::Quiet {
     std::size_t out_of_first = 0;  // ranks that have returned from the first call
     bool exceeded = false;
   };
-  // All events, and for each call when the last rank returned, and in which event.
+  // All events. For each call, `returned` says when the last rank returned, and `ending` says in which event.
   struct History {
     std::vector<Event> events;
     std::vector<double> returned;

@@ -1,6 +1,6 @@
 // Flows of bytes that go on at the same time, and share what they pass: caches, links, memories, the network. Each flow has a
-// rate that it cannot exceed by itself. What a resource gives is divided so that no flow can get more without another that has
-// no more getting less (max-min fairness). HMPI 2.1's rates 1/b and 1/(B t) are the case of one resource.
+// rate that it cannot exceed by itself. A resource is divided so that a flow could get more only if another flow, which has no
+// more than that flow, got less (max-min fairness). HMPI 2.1's rates 1/b and 1/(B t) are the case of one resource.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class Flows {
   // Adds a resource with a capacity in bytes per ns. Returns its number.
   std::size_t add_resource(double capacity);
 
-  // What flows of the same group pass as if they were one flow. All flows of a group have the same list.
+  // The resources that all flows of a group pass as if they were one flow. All flows of a group have the same list.
   struct Together {
     int group = -1;  // from 0 on; -1: none
     std::vector<std::size_t> resources;
@@ -24,9 +24,9 @@ class Flows {
   // Starts a flow at time `now`, which must not lie before that of an earlier call. `most` is its own rate.
   void start(double now, int flow, double bytes, double most, std::vector<std::size_t> resources, Together together = {-1, {}});
 
-  // The time of the last start or end. What would have ended since then is still there.
+  // Returns the time of the last start or end. Flows that would have ended since then are still there.
   [[nodiscard]] double now() const { return now_; }
-  // The time at which the next flow ends; infinity without one.
+  // Returns the time at which the next flow ends, or infinity if there is no flow.
   [[nodiscard]] double next_end() {
     if (changed_) find_next_end();
     return next_end_;
@@ -54,13 +54,13 @@ class Flows {
   std::vector<double> capacities_;
   std::vector<Flow> active_;
   double now_ = 0, next_end_;
-  bool changed_ = false;  // since next_end_ was found; several flows may start or end at one time
+  bool changed_ = false;  // since next_end_ was found, a flow has started or ended; several may do so at one time
   bool shared_ = true;    // the rates are those of the flows that are active
   std::size_t first_to_end_ = 0;
   struct Sharing {  // while resources are shared out
     std::vector<Flow*> without;        // flows that have no rate yet
     std::vector<std::size_t> wanted;   // resources that some flow passes
-    std::vector<double> left, fair;    // of each resource: what nobody has yet, and a sharer's part of that
+    std::vector<double> left, fair;    // for each resource, the capacity that nobody has yet, and a sharer's part of that
     std::vector<std::size_t> sharers;  // of each resource: flows or groups that have no rate yet
     std::vector<std::size_t> members;  // of each group: flows that have no rate yet
   } sharing_;

@@ -12,8 +12,9 @@ struct Hmpi {
   double a_beta = 0, b_beta = 0, B_beta = 0;  // between sockets
   int q = 1, s = 1;  // threads in each socket, sockets
 
-  // Those of a machine for its innermost shared level and its outermost one, with q threads in each of s sockets. A step of HMPI's
-  // reads a line of its own and writes one besides the one that it reads (3.4), which the latencies include.
+  // Returns the parameters of a machine, with q threads in each of s sockets. Alpha is the machine's innermost shared level, and
+  // beta is its outermost level. Besides the line of another thread, a step of HMPI reads and writes a line of its own (3.4). The
+  // latencies include that.
   static Hmpi of(const Parameters& machine, int q, int s);
 
   // Equation 1, in its first form: how many threads are left when reductions no longer congest the socket's cache. HMPI unfolds
@@ -33,7 +34,7 @@ struct Hmpi {
   [[nodiscard]] double tiled_reduction(double m) const;  // equation 10
   [[nodiscard]] double tiled_reduce_broadcast(double m) const;  // equation 11
 
-  // The number of lines from which tiles win (equation 5 against 11); infinity if they never do.
+  // Returns the number of lines from which tiles win (equation 5 against 11), or infinity if they never win.
   [[nodiscard]] double crosspoint(int d) const;
 };
 

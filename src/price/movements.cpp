@@ -33,16 +33,8 @@ double bytes_of_rank(const Question& question) {
   return static_cast<double>(question.bytes) * (of(traits.input) + (traits.one_buffer ? 0 : of(traits.output)));
 }
 
-// The ranks of the first node; blocks fill the nodes evenly.
-int ranks_of_node(const Question& question) {
-  const auto& places = *question.variant.places;
-  return static_cast<int>(std::count_if(places.begin(), places.end(), [&](const topology::Place& place) {
-    return place.at(Level::node) == places.front().at(Level::node);
-  }));
-}
-
-// The cache that a rank has on average, of the last caches of a node. Ranks that take turns divide them.
-double cache_of_rank(const Parameters& machine, int ranks_here) {
+// Returns the bytes of cache that a rank has on average. Ranks that take turns share the caches of their processor.
+double cache_of_rank(const Parameters& machine, std::size_t ranks_here) {
   const topology::Machine& shape = machine.machine;
   const double cores = std::max<double>(1, static_cast<double>(shape.cores().size())),
                ranks = std::max(cores, static_cast<double>(ranks_here));
@@ -52,8 +44,9 @@ double cache_of_rank(const Parameters& machine, int ranks_here) {
   return bytes;
 }
 
-// A rank's own buffers go through its second cache, and about as much of others' memory and of slots. That is all in the cache up
-// to half of it, and nothing is when twice that much has passed before a byte is used again.
+// Returns the fraction of a rank's accesses that miss its second cache. The rank's own buffers pass through that cache, and about
+// as much memory of others and of slots. If the own buffers fill up to half of the cache, everything stays in it. If they are as
+// large as the cache, nothing is still there when it is used again.
 double beyond_second_cache(const Question& question, const Parameters& machine) {
   const auto second = machine.machine.cache_bytes(Level::l2);
   if (!second) return 0;
@@ -63,9 +56,10 @@ double beyond_second_cache(const Question& question, const Parameters& machine) 
 }  // namespace
 
 Movements::Movements(const Question& question, const Parameters& machine, Flows& flows)
-    : question_(question), machine_(machine), places_(*question.variant.places), flows_(flows),
+    : question_(question), machine_(machine), places_(*question.variant.places),
+      nodes_(question.variant.ranks, &places_, Level::node), flows_(flows),
       one_buffer_(algorithms::traits_of(question.variant.row->collective).one_buffer),
-      too_large_(bytes_of_rank(question) > cache_of_rank(machine, ranks_of_node(question))),
+      too_large_(bytes_of_rank(question) > cache_of_rank(machine, nodes_.front().size())),  // blocks fill the nodes evenly
       beyond_(machine.last ? beyond_second_cache(question, machine) : 0), write_rates_(places_.size()) {}
 
 double Movements::bytes(const Moment& now, const Operand& operand) const {
@@ -77,7 +71,6 @@ double Movements::bytes(const Moment& now, const Operand& operand) const {
 
 const Nearness& Movements::between(int a, int b) const { return machine_.between(places_[at(a)], places_[at(b)]); }
 Level Movements::level_between(int a, int b) const { return a == b ? Level::core : between(a, b).level; }
-bool Movements::apart(int a, int b) const { return places_[at(a)].at(Level::node) != places_[at(b)].at(Level::node); }
 
 // What a rank has written in this call is in its caches, unless they are too small.
 bool Movements::is_read_from_memory(const Operand& operand, int owner) const {
@@ -115,7 +108,7 @@ void Movements::pass(Movement& movement, const Nearness& nearness, int from, int
   use(movement, Way::in, which, {in, 0}, nearness.read.all);
 }
 
-// Returns the outermost cache of the reader that keeps what comes from the owner; null if none does.
+// Returns the outermost cache of the reader that keeps what comes from the owner, or null if no cache does.
 const Nearness* Movements::keeper(int owner, int rank) const {
   const topology::Place &here = places_[at(rank)], &there = places_[at(owner)];
   const Nearness* found = nullptr;
@@ -124,7 +117,8 @@ const Nearness* Movements::keeper(int owner, int rank) const {
   return found;
 }
 
-// What the reader's cache keeps comes once for all who read it now. They all get it from that cache.
+// If the reader's cache keeps what is read, the bytes come only once for all ranks that read them now. All of these get them from
+// that cache.
 void Movements::join(Movement& movement, const Operand& operand, const Moment& now, int owner) {
   const Nearness* const cache = keeper(owner, now.rank);
   if (cache == nullptr) return;
@@ -147,7 +141,8 @@ void Movements::join(Movement& movement, const Operand& operand, const Moment& n
   use(movement, Way::whole, which, {part, 0}, cache->read.all);
 }
 
-// Finds the group of a movement, when everything that it passes is known. What it also writes to, it has for itself.
+// Finds the group of a movement, when all resources that it passes are known. A resource that it also writes to is not shared with
+// the group.
 void Movements::group(Movement& movement) {
   auto& shared = movement.together.resources;
   std::erase_if(shared, [&](std::size_t resource) {
@@ -159,7 +154,7 @@ void Movements::group(Movement& movement) {
   movement.together.group = groups_.try_emplace(std::move(what), static_cast<int>(groups_.size())).first->second;
 }
 
-// What does not stay in the second cache comes from the last one, which ranks share.
+// Bytes that do not stay in the second cache come from the last cache, which ranks share.
 void Movements::use_last(Movement& movement, int rank) {
   if (beyond_ <= 0 || std::exchange(movement.through_last, true) || machine_.last->one >= movement.rate) return;
   movement.rate = 1 / ((1 - beyond_) / movement.rate + beyond_ / machine_.last->one);
@@ -196,9 +191,8 @@ double Movements::write_rate(int rank) {
   double& rate = write_rates_[at(rank)];
   if (rate > 0) return rate;
   rate = machine_.own.one;
-  for (std::size_t other = 0; other < places_.size(); ++other)
-    if (static_cast<int>(other) != rank && !apart(rank, static_cast<int>(other)))
-      rate = std::min(rate, between(rank, static_cast<int>(other)).write);
+  for (const int other : nodes_.of(rank))
+    if (other != rank) rate = std::min(rate, between(rank, other).write);
   return rate;
 }
 

@@ -19,8 +19,9 @@ inline constexpr double kLine = 64;        // bytes
 
 // Times are in ns, rates in bytes per ns, which is the same as GB/s.
 
-// How fast bytes come: the first line (64 bytes) after a latency, the others at the rate of one reader. Those who read at the same
-// time share the other rate. (HMPI 2.1 has a + b m for m lines and one reader, a + B t m for t readers. There, a is line_ns - b.)
+// How fast bytes come. The first line (64 bytes) comes after `line_ns`, and the others at the rate `one` of a single reader.
+// Readers at the same time share the rate `all`. (HMPI 2.1 has a + b m for m lines and one reader, a + B t m for t readers. There,
+// a is line_ns - b.)
 struct Stream {
   double line_ns = 0;
   double one = kUnbounded, all = kUnbounded;
@@ -33,18 +34,19 @@ struct Nearness {
   double flag_ns = 0;          // from the store of a word until the other rank sees it
   Stream read;                 // of what the other rank has written
   double write = kUnbounded;   // stores into lines that the other rank has read
-  // What `read.all` bounds: everything that passes the level; what goes from one part of it to another one, as over a link of
-  // their own; or what goes out of a part, and what goes into it.
+  // What `read.all` bounds. `all` is everything that passes the level. `links` is what goes from one part of the level to another,
+  // as over a link between the two. `ports` is what goes out of a part, and likewise what goes into it.
   enum class Scope : std::uint8_t { all, links, ports } shared = Scope::all;
-  // Whether what one rank reads from elsewhere stays in the level's cache, as in one that includes the inner caches. Those who read
-  // the same at the same time then get it there, and it comes over links and out of memories once (HMPI 2.2 and 3.1).
+  // Whether bytes that a rank reads from elsewhere stay in the level's cache, as in a cache that includes the inner caches. Ranks
+  // that read the same bytes at the same time then get them there, so these bytes come over links and out of memories only once
+  // (HMPI 2.2 and 3.1).
   bool keeps_reads = false;
 };
 
 // The kernel's copy between processes. Concurrent copies slow down each other's handling of pages.
 struct KernelCopy {
   double call_ns = 0, page_ns = 0;
-  double contention = 0;  // how much longer a page takes for each other copy at the same time, as a fraction
+  double contention = 0;  // the fraction by which each other copy at the same time lengthens the time of a page
   double rate = kUnbounded;
 };
 
@@ -72,7 +74,7 @@ struct Parameters {
   std::vector<Nearness> nearness;  // from the inner levels to the outer ones, and for a level by distance
   Stream own;  // what a rank reads of its own caches
   Stream memory;  // of one region
-  std::optional<Stream> last;  // of the last cache: a copy whose buffers do not fit in the second one
+  std::optional<Stream> last;  // of the last cache, for a copy whose buffers do not fit in the second cache
   std::map<std::string, double> reduce;  // rates by "operator:type"; "" for all others
   std::optional<KernelCopy> kernel;
   std::optional<Network> network;

@@ -50,10 +50,10 @@ struct Stretch {
 struct Price {
   double ns = 0;
   std::vector<Stretch> path;  // of all calls after the first, or of the only one
-  int calls = 1;  // how many these are
-  double overhead_ns = 0;  // what rank 0 itself does for a call: its time but for what it only waits
+  int calls = 1;  // how many calls are in `path`
+  double overhead_ns = 0;  // the time of rank 0 for a call, without the time in which it only waits
 
-  // The time of a call on the critical path by part and level, without those that took none.
+  // The time of a call on the critical path by part and level. Parts that took no time are left out.
   struct Share {
     Part part;
     topology::Level level;

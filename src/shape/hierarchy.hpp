@@ -32,11 +32,11 @@ struct Hierarchy {
 [[nodiscard]] Hierarchy every_level(Arrangement arrangement);
 
 // Makes the tree of all ranks of the placement. A level that divides nothing has no effect. If levels nest in another
-// order than in the hierarchy, the coarsest comes first. The leader of a group is the root if it is a member, else the
-// lowest rank, or that of a node the lowest rank next to a network card (NUMACol 4.1). The leader at an outer level leads at
-// every inner level too, and the root leads all its groups. If
-// the groups of every level are intervals of ranks (block layout), the tree keeps rank order for any root, unless an
-// arrangement is a chain. Throws std::invalid_argument if the root is not a rank.
+// order than in the hierarchy, the coarsest comes first. The leader of a group is the root, if the root is a member. Otherwise it
+// is the lowest rank or, for a node, the lowest rank next to a network card (NUMACol 4.1). The leader at an outer level leads at
+// every inner level too, and the root leads all its groups. If the groups of every level are intervals of ranks (block layout),
+// the tree keeps rank order for any root, unless an arrangement is a chain. Throws std::invalid_argument if the root is not a
+// rank.
 [[nodiscard]] Tree make_tree(const Hierarchy& hierarchy, const topology::Placement& placement, int root);
 
 // Returns the number of edges whose ends lie in different groups of the level. No tree has fewer than groups(placement,

@@ -70,7 +70,7 @@ class Lines {
   [[nodiscard]] int line() const { return line_; }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
 
-  // Of the interface, for parsing in place, which nobody does.
+  // RapidJSON's interface requires these for parsing in place, which nobody does here.
   static char* PutBegin() { return nullptr; }
   static void Put(char) {}
   static void Flush() {}
@@ -92,7 +92,7 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
 
   bool Null() { return add(Json::Kind::null) != nullptr; }
   bool Bool(bool value) { return number(Json::Kind::boolean, value ? 1 : 0); }
-  // Not RapidJSON's own numbers: in full precision, it asks for the first bit of zero where a file has 0e5.
+  // Numbers are not read by RapidJSON, which in full precision asks for the first bit of zero where a file has 0e5.
   bool RawNumber(const char* text, rapidjson::SizeType size, bool) {
     double value = 0;
     const auto [end, error] = std::from_chars(text, text + size, value);
@@ -129,11 +129,11 @@ class JsonReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonRe
     mistake_ = std::move(what);
     return false;
   }
-  // Others take texts as C strings, which would end too early.
+  // Refuses a text with a zero byte, because other code takes texts as C strings, which would end too early.
   bool is_text(const char* text, std::size_t size) {
     return std::string_view(text, size).find('\0') == std::string_view::npos || fail("a text holds the character \\u0000");
   }
-  // Returns null if there are too many values.
+  // Adds a value to the document. Adds a value to the document. Returns null if there are too many values.
   Json* add(Json::Kind kind) {
     if (++values_ > kMostValues) {
       fail("the file has more than " + std::to_string(kMostValues) + " values");

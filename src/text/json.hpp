@@ -28,7 +28,8 @@ void write_file(const std::string& file, const std::string& text);
 // Returns a text as JSON writes it, in quotes.
 [[nodiscard]] std::string json_quoted(std::string_view text);
 
-// One value of a JSON document. Whoever asks for another kind of value than it is gets a FileError that says what was expected.
+// One value of a JSON document. If a caller asks for a value of another kind, the function throws a FileError that says what was
+// expected.
 class Json {
  public:
   enum class Kind : unsigned char { null, boolean, number, string, list, object };
@@ -36,14 +37,14 @@ class Json {
   // Parses a document. `origin` is the name of the file. Throws FileError if it is not JSON, if an object has a member twice
   // or more than 1000 members, if it nests deeper than 64 levels, or if it has more than a million values.
   static Json parse(std::string_view text, std::string_view origin);
-  // The same for a file (read_file).
+  // Reads a file with read_file() and parses it. Throws FileError as these two functions do.
   static Json read(const std::string& file);
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] int line() const { return line_; }
   [[nodiscard]] bool boolean() const;
   [[nodiscard]] double number() const;
-  // A number that must lie between the two, both included.
+  // Returns the number. Throws FileError if it does not lie between the two, both included.
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] std::size_t whole(std::size_t least, std::size_t most) const;
   [[nodiscard]] const std::string& string() const;
@@ -67,7 +68,7 @@ class Json {
   std::shared_ptr<const std::string> origin_;
 };
 
-// Takes the members of an object one after the other, and refuses those that nobody has taken.
+// Takes the members of an object one after the other, and refuses the members that nobody has taken.
 class Members {
  public:
   // `what` names the object in messages: "a level".
@@ -75,7 +76,7 @@ class Members {
 
   // Returns a member, or null if the object has none of that name.
   [[nodiscard]] const Json* find(std::string_view name);
-  // The same. Throws FileError if there is none.
+  // Returns a member. Throws FileError if the object has none of that name.
   [[nodiscard]] const Json& need(std::string_view name);
   // Throws FileError if the object has a member that nobody has asked for.
   void end() const;

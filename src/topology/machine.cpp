@@ -186,6 +186,7 @@ class Reader {
  public:
   explicit Reader(hwloc_topology_t topology) : topology_(topology) {}
 
+  // If a processor has no memory, the machine has no processors.
   Machine read(std::string name) {
     machine_.name_ = std::move(name);
     machine_.is_this_machine_ = hwloc_topology_is_thissystem(topology_) == 1;
@@ -193,7 +194,11 @@ class Reader {
     for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) pus.push_back(pu);
     const CpuSet cards = processors_by_network();
     std::vector<std::int32_t> regions;
-    for (hwloc_obj_t pu : pus) regions.push_back(number(Level::numa, nearest_memory(pu)));
+    for (hwloc_obj_t pu : pus) {
+      const hwloc_obj_t memory = nearest_memory(pu);
+      if (memory == nullptr) return std::move(machine_);
+      regions.push_back(number(Level::numa, memory));
+    }
     for (hwloc_obj_t nearest : objects_[index(Level::numa)]) machine_.regions_.push_back(region_of(nearest));
     for (std::size_t i = 0; i < pus.size(); ++i) {
       add(pus[i], regions[i]);
@@ -238,7 +243,8 @@ class Reader {
 
   // Finds the memory that defines a processor's region. A region is a set of processors with the same nearest memories.
   // So several of hwloc's NUMA nodes with the same processors form one region, and a memory that is nearest to no
-  // processor (a node without processors) forms none. hwloc has at least one NUMA node, and every processor is in one.
+  // processor (a node without processors) forms none. hwloc has at least one NUMA node, and every processor is in one, unless a
+  // file says otherwise.
   hwloc_obj_t nearest_memory(hwloc_obj_t pu) {
     hwloc_obj_t nearest = nullptr;
     for (hwloc_obj_t node = next(HWLOC_OBJ_NUMANODE, nullptr); node != nullptr; node = next(HWLOC_OBJ_NUMANODE, node)) {
@@ -417,6 +423,9 @@ Machine Machine::from(std::string_view text, std::string_view origin) {
     }
   }
   Machine machine = Reader(topology.get()).read(recorded != nullptr ? std::string(recorded->name) : given);
+  if (machine.processors().empty())
+    throw Error(where, "'" + given + "' has processors without memory, or none", "a whole machine",
+                "write one with: lstopo machine.xml");
   if (recorded != nullptr && !recorded->distances.empty()) Reader::set_distances(machine, recorded->distances);
   return machine;
 }

@@ -67,7 +67,7 @@ class Machine {
   // Returns the relative cost [from][to] of reaching region `to` from region `from`. Local access costs 10, as in
   // ACPI's SLIT. The table is empty if the costs are not known.
   [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& distances() const { return distances_; }
-  // Sets them. Returns false, and does nothing, if there is not one row for each region with one number for each region.
+  // Sets the distances. Returns false, and does nothing, unless there is a row for each region with a number for each region.
   bool set_distances(std::vector<std::vector<std::uint64_t>> distances);
 
   // Returns the local place of a thread that may run on these processors. For each level it is the object that contains

@@ -33,8 +33,8 @@ inline constexpr std::int32_t kNotConfined = -1;
 // instance, has no single core.)
 struct Place {
   std::array<std::int32_t, kLevels> id{};
-  // Whether all processors of the rank are next to a network card, where not all processors of the node are. False if this is not
-  // known. An integer, because the places of other ranks come as bytes, and a bool must be 0 or 1.
+  // 1 if all processors of the rank are next to a network card, but not all processors of the node are. 0 otherwise, or if this is
+  // not known. This is an integer, because the places of other ranks come as bytes, and a bool must be 0 or 1.
   std::uint8_t by_network = 0;
 
   [[nodiscard]] std::int32_t at(Level level) const { return id[static_cast<std::size_t>(level)]; }

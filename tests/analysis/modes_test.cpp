@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <iterator>
-#include <numeric>
 #include <string>
 
 #include "analysis/cases.hpp"
@@ -100,7 +97,7 @@ TEST(Modes, MutantsOfRelaxedPlansAreCaughtOrExplained) {
   for (const Modes modes : {kInNosync, kOutNosync, kNosync}) {
     for (const Variant& variant : relaxed_rows(3, modes)) {
       const MutationTally tally = challenge(variant);
-      EXPECT_GT(std::accumulate(std::begin(tally.made), std::end(tally.made), std::uint64_t{0}), 0U) << variant.name();
+      EXPECT_GT(sum_of(tally.by_mutation()).made, 0U) << variant.name();
       for (const Survivor& survivor : tally.survivors)
         EXPECT_NE(survivor.excuse, Excuse::none) << survivor.variant << ": " << survivor.what;
     }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "analysis/checker.hpp"
 #include "plan/builder.hpp"
+#include "planted.hpp"
 
 namespace copse::analysis {
 namespace {
@@ -19,13 +19,6 @@ using plan::Plan;
 using plan::Range;
 using plan::Space;
 using plan::Step;
-
-std::vector<std::int32_t> all_but(int rank, int ranks) {
-  std::vector<std::int32_t> result;
-  for (int other = 0; other < ranks; ++other)
-    if (other != rank) result.push_back(other);
-  return result;
-}
 
 // Rank 0 gives its message to every other rank.
 Plans broadcast_plans(int ranks, Carrier carrier, const std::vector<std::int32_t>& nodes = {}) {
@@ -101,65 +94,6 @@ Plans barrier_plans(int ranks) {
     plans.push_back(builder.finish());
   }
   return plans;
-}
-
-struct Setting {
-  Collective collective = Collective::broadcast;
-  int fragments = 1, calls = 4;
-  bool in_place = false;
-  std::vector<std::int32_t> nodes = {};
-  int depth = 2;
-};
-
-Verdict run(const Plans& plans, const Setting& setting) {
-  Case subject;
-  subject.ranks = static_cast<int>(plans.size());
-  subject.nodes = setting.nodes;
-  subject.line_depth = subject.slot_depth = setting.depth;
-  const auto shared = std::make_shared<const Plans>(plans);
-  for (int i = 0; i < setting.calls; ++i)
-    subject.calls.push_back({shared, setting.collective, 0, true, setting.in_place, setting.fragments});
-  return check(subject);
-}
-
-std::string text(const Verdict& verdict) {
-  std::string all;
-  for (const Finding& finding : verdict.findings) all += to_text(finding) + "\n";
-  return all;
-}
-
-void expect_sound(const Plans& plans, const Setting& setting) {
-  const Verdict verdict = run(plans, setting);
-  EXPECT_TRUE(verdict.ok()) << text(verdict);
-  EXPECT_GT(verdict.steps, 0u);
-}
-
-// The first finding must be of this kind, and its text must contain these words.
-void expect_found(const Plans& plans, const Setting& setting, Fault fault, const std::vector<std::string>& words) {
-  const Verdict verdict = run(plans, setting);
-  ASSERT_FALSE(verdict.ok()) << "nothing was found";
-  EXPECT_EQ(verdict.findings[0].fault, fault) << text(verdict);
-  for (const std::string& word : words)
-    EXPECT_NE(to_text(verdict.findings[0]).find(word), std::string::npos) << "no '" << word << "' in\n" << text(verdict);
-}
-
-std::size_t index_of(const Plan& plan, Kind kind, int area = -1) {
-  for (std::size_t i = 0; i < plan.steps.size(); ++i)
-    if (plan.steps[i].kind == kind && (area < 0 || plan.steps[i].area == area)) return i;
-  ADD_FAILURE() << "no such step in\n" << plan::to_text(plan);
-  return 0;
-}
-
-void erase(Plan& plan, std::size_t step) {
-  plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(step));
-  bool shortened = false;
-  for (auto& section : plan.sections) {
-    if (shortened) --section.first;
-    if (!shortened && step < section.first + section.count) {
-      --section.count;
-      shortened = true;
-    }
-  }
 }
 
 TEST(Sound, ThePlansThatTheFaultsArePlantedIn) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/outline.hpp"
+#include "many_ranks.hpp"
 #include "rows.hpp"
 
 namespace copse::analysis {
@@ -14,20 +15,6 @@ namespace {
 using algorithms::Algorithm;
 using algorithms::Collective;
 using plan::Carrier;
-
-Variant variant_of(const Algorithm& row, Carrier carrier, int ranks) {
-  static const topology::Machine machine = topology::Machine::from("ig");
-  const int cores = static_cast<int>(machine.cores().size()), nodes = (ranks + cores - 1) / cores;
-  Variant variant;
-  variant.row = &row;
-  variant.ranks = ranks;
-  variant.carrier = carrier;
-  variant.places = std::make_shared<topology::Placement>(make_placement(0, machine, nodes, ranks));
-  variant.placement = "block on " + std::to_string(nodes) + " x ig";
-  for (const auto& place : *variant.places)
-    if (nodes > 1) variant.nodes.push_back(place.at(topology::Level::node));
-  return variant;
-}
 
 std::uint64_t steps_with(const Algorithm& row, Carrier carrier, int ranks) {
   Variant variant = variant_of(row, carrier, ranks);
@@ -72,12 +59,7 @@ class Scale : public RowTest {
     for (int number = 0; number < plan::kCarriers; ++number) {
       const auto carrier = static_cast<Carrier>(number);
       if (!row.carries(carrier) || !is_light(row, carrier)) continue;
-      algorithms::Request request;
-      const Variant variant = variant_of(row, carrier, ranks);
-      request.ranks = ranks;
-      request.carrier = carrier;
-      request.places = variant.places.get();
-      if (!row.refusal(request).empty()) continue;  // allreduce dissemination: every round needs an area
+      if (!refusal_of(variant_of(row, carrier, ranks)).empty()) continue;  // allreduce dissemination: every round needs an area
       ++tried;
       const Price price = price_of(row, carrier, ranks);
       const auto steps = static_cast<double>(price.outline.steps);
@@ -151,6 +133,34 @@ TEST(Limits, ScratchesAndPairsAreRefusedToo) {
   }
   const Algorithm& pairs = *algorithms::find(Collective::alltoall, "bruck");
   EXPECT_THROW(static_cast<void>(plan_of(pairs, 65'536, 3, 2, Carrier::slot)), algorithms::Unbuildable);
+}
+
+TEST(Limits, TheCheckerTakesAsManyRanksAsItSaysAndNamesTheRest) {
+  const Algorithm& row = *algorithms::find(Collective::broadcast, "hierarchical");
+  Variant variant = variant_of(row, Carrier::slot, kMostChecked);
+  variant.plans = build_plans(variant);
+  const Verdict verdict = check(one_call(variant));
+  EXPECT_TRUE(verdict.ok()) << to_text(verdict.findings.front());
+  variant = variant_of(row, Carrier::slot, kMostChecked + 1);
+  variant.plans = build_plans(variant);
+  try {
+    static_cast<void>(check(one_call(variant)));
+    ADD_FAILURE() << "4097 ranks are checked";
+  } catch (const std::invalid_argument& refused) {
+    const std::string why = refused.what();
+    for (const char* word : {"4097 ranks", "4096", "copse verify --scale"}) EXPECT_NE(why.find(word), std::string::npos) << why;
+  }
+}
+
+// The root of this ring gives every other rank a portion, and has that many posts alone.
+TEST(Walk, KeepsThePostsThatEachRankMakes) {
+  Variant variant;
+  variant.row = algorithms::find(Collective::gather, "pull_ring");
+  variant.ranks = 4096;
+  variant.carrier = Carrier::get;
+  variant.plans = build_plans(variant);
+  const Case subject = one_call(variant);
+  EXPECT_LT(Script(subject).posts(), 4u * 4096);
 }
 
 }  // namespace

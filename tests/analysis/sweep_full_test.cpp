@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <iterator>
-#include <numeric>
 
 #include "analysis/cases.hpp"
 #include "analysis/mutate.hpp"
@@ -32,7 +30,7 @@ TEST_P(FullRow, MutantsAreCaughtOrExplained) {
   MutationTally tally;
   for (int ranks : {3, 5, 6, 8, 9})
     for (const Variant& variant : variants(*GetParam(), ranks, kSample)) tally += challenge(variant);
-  EXPECT_GT(std::accumulate(std::begin(tally.made), std::end(tally.made), std::uint64_t{0}), 0U);
+  EXPECT_GT(sum_of(tally.by_mutation()).made, 0U);
   for (const Survivor& survivor : tally.survivors)
     if (survivor.excuse == Excuse::none) ADD_FAILURE() << survivor.variant << "; " << survivor.what;
 }

@@ -27,6 +27,7 @@
 
 #include "../communicator/refusal.hpp"
 #include "c_ranks.hpp"
+#include "communicator/desk.hpp"
 
 namespace copse::test {
 namespace {
@@ -242,6 +243,23 @@ TEST(Strangers, AnotherUserCallsAndUsesUpNoInvitation) {
                                     return join_and_add(name, 1, 2);
                                   })),
             "");
+}
+
+TEST(Strangers, AnotherUserInvitesAHelper) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  communicator::DeskName name{};
+  const engine::Descriptor desk = communicator::open_desk(name);
+  ASSERT_TRUE(desk);
+  communicator::Invitation invitation;
+  invitation.rank = 2;
+  invitation.ranks = 3;
+  invitation.helpers = 1;
+  const Bystander stranger(
+      [&] { return setgid(kAnotherUser) == 0 && setuid(kAnotherUser) == 0 && communicator::invite(name, invitation); });
+  ASSERT_TRUE(stranger.ready());
+  EXPECT_FALSE(communicator::next_invitation(desk.get()));
+  ASSERT_TRUE(communicator::invite(name, invitation));
+  EXPECT_TRUE(communicator::next_invitation(desk.get()));
 }
 
 // Hundreds of silent connections neither use up rank 0's descriptors nor keep a rank out.

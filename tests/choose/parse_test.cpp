@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,6 +49,27 @@ TEST(Parse, MachinesFromAnyBytes) {
     const std::string text = scramble(random, words);
     ASSERT_EQ(read_as_machine(text), "") << text;
   }
+}
+
+TEST(Parse, TopologyFilesFromAnyBytes) {
+  std::ifstream file(COPSE_TEST_DATA "/machines/two-pairs.xml");
+  const std::string good{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::string> words{"<object", " type=\"", "\"PU\"", "Group", "</object>", "<distances2", " cpuset=\"",
+                                       "0x0",     "os_index", "\"",     "<",     ">",         "/>",          "&amp;"};
+  std::mt19937_64 random(3);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string text = good;
+    const std::size_t at = random() % good.size(), length = random() % 60;
+    if (i > 0) text.replace(at, length, scramble(random, words));
+    if (i % 8 == 7) text.resize(at);
+    bool is_machine = false;
+    ASSERT_EQ(read_as_topology_file(text, is_machine), "") << text;
+    ASSERT_TRUE(i > 0 || is_machine);
+    ++(is_machine ? accepted : refused);
+  }
+  EXPECT_GT(accepted, 1);
+  EXPECT_GT(refused, 1);
 }
 
 TEST(Parse, TheFirstMistakeIsNamedAndTheNearestWord) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace copse::test {
 
@@ -10,5 +11,8 @@ std::string read_as_settings(const std::string& value);
 
 // Reads `text` as a machine. Returns any broken promise.
 std::string read_as_machine(const std::string& text);
+
+// Reads a topology file of these bytes, unless it crashes hwloc. Returns any broken promise, and whether it is a machine.
+std::string read_as_topology_file(std::string_view bytes, bool& accepted);
 
 }  // namespace copse::test

@@ -24,14 +24,16 @@ static void shuffle(int* order, int count) {
   }
 }
 
-/* Two broadcasts of the same shape in opposite orders. One rank starts one before a barrier, the other after it. */
+/* Two broadcasts of the same shape, in every second turn of the same root, in opposite orders. One rank starts one before a
+ * barrier, the other after it. */
 static void test_two(void) {
   for (int turn = 0; turn < 50; ++turn) {
     int value[2] = {0, 0};
     MPI_Request call[3], swapped[3];
     for (int i = 0; i < 2; ++i) {
-      if (rank == i) value[i] = 10 * turn + i + 1;
-      MPI_Bcast_init(&value[i], 1, MPI_INT, i, MPI_COMM_WORLD, MPI_INFO_NULL, &call[i]);
+      const int root = turn % 2 ? i : 0;
+      if (rank == root) value[i] = 10 * turn + i + 1;
+      MPI_Bcast_init(&value[i], 1, MPI_INT, root, MPI_COMM_WORLD, MPI_INFO_NULL, &call[i]);
     }
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &call[2]);
     if (turn % 3 == 0) {

@@ -71,6 +71,13 @@ def test_ranks_whose_buffers_overlap_stay_in_step(launch_errors, flavour, variab
     launch_errors(flavour, 4, "overlap", **variables)
 
 
+@pytest.mark.parametrize(
+    "variables", [{}, {"COPSE_NODES": "2"}, {"COPSE_JOIN": "pays"}], ids=["one node", "two nodes", "the default COPSE_JOIN"]
+)
+def test_an_output_that_means_nothing_may_be_the_input(launch_errors, flavour, variables):
+    launch_errors(flavour, 4, "exscan", **variables)
+
+
 @pytest.fixture(scope="session")
 def refused(tmp_path_factory):
     """Returns refused.c compiled by each flavour's mpicc, at first use."""

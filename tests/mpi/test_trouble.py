@@ -136,6 +136,42 @@ def test_cancelled_thread(launch, name):
     assert passed(done, "cancelled-threads"), done.stdout + done.stderr
 
 
+# The headers of an MPI before 4.0 do not declare these calls.
+PERSISTENT = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  int (*init)(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info, MPI_Request *);
+  int rank, class, sum = 0;
+  MPI_Comm alone, between;
+  MPI_Request request;
+  *(void **)&init = dlsym(RTLD_DEFAULT, "MPI_Allreduce_init");
+  MPI_Init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &alone);
+  MPI_Intercomm_create(alone, 0, MPI_COMM_WORLD, 1 - rank, 0, &between);
+  MPI_Comm_set_errhandler(between, MPI_ERRORS_RETURN);
+  MPI_Error_class(init(&rank, &sum, 1, MPI_INT, MPI_SUM, between, MPI_INFO_NULL, &request), &class);
+  init(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (class == MPI_ERR_OTHER && sum == 1) printf("rank %d is right\\n", rank), fflush(stdout);
+  MPI_Request_free(&request);
+  return MPI_Finalize();
+}
+"""
+
+
+def test_persistent_calls_of_an_mpi_without_them(launch, compile_mpi):
+    """Those that Copse does not serve are an error of the call."""
+    flavour = flavours.find("openmpi-debian")
+    done = launch(flavour, 2, program=[compile_mpi(flavour, PERSISTENT, "persistent")])
+    assert done.returncode == 0 and done.stdout.count("is right") == 2, done.stdout + done.stderr
+    assert "MPI_Allreduce_init: this MPI has no persistent collectives" in done.stderr, done.stderr
+
+
 # COPSE_CHECK --------------------------------------------------------------------------------------------------------
 
 
@@ -206,9 +242,11 @@ def test_killed_rank_of_another_node(launch, programs, tmp_path):
     assert re.search(r"copse: rank 2: .*rank 3 \(process \d+\) has ended before it took its part", done.stderr), done.stderr
 
 
-def test_killed_rank_that_the_launcher_sees(launch, flavour):
+@pytest.mark.parametrize(("ranks", "variables"), [(3, {}), (2, {"COPSE_NODES": "2"})], ids=["one node", "alone on its node"])
+def test_killed_rank_that_the_launcher_sees(launch, flavour, ranks, variables):
+    """If it was alone on its node, only the launcher can end the others."""
     before = left_behind()
-    done = launch(flavour, 3, "killed", timeout=60)
+    done = launch(flavour, ranks, "killed", timeout=60, **variables)
     assert done.returncode != 0 and (done.stdout + done.stderr).strip()
     assert left_behind() <= before
 

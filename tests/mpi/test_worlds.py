@@ -114,10 +114,20 @@ def test_one_rank_apart_where_copse_comes_late(launch, compile_mpi, name, what):
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
-def test_a_rank_without_copse(programs, name):
-    """A rank without Copse looks like one that is late. The others wait, and say for what."""
-    flavour = flavours.find(name)
+def test_a_rank_without_copse(launch, programs, name):
+    """The others cannot go on, and cannot go back. They say which process it is, and end the program."""
     script = '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 1 ] && unset LD_PRELOAD; exec "$0" "$@"'
+    flavour = flavours.find(name)
+    done = launch(flavour, 3, "memory", program=["sh", "-c", script, programs(flavour)])
+    said = re.search(r"rank [02] cannot leave MPI_Init: process \d+ is a rank of the same program without Copse", done.stderr)
+    assert done.returncode != 0 and said, done.stdout + done.stderr
+
+
+@pytest.mark.full
+def test_a_rank_without_copse_that_nobody_sees(programs):
+    """Its parent is another process than that of the others, so it looks like a rank that is late."""
+    flavour = flavours.find("mpich")
+    script = '[ "$PMI_RANK" = 1 ] || exec "$0" "$@"; unset LD_PRELOAD; "$0" "$@"; exit $?'
     command = flavour.command(3, ["sh", "-c", script, programs(flavour), "memory"],
                               variables={"LD_PRELOAD": str(flavour.preload)})  # fmt: skip
     done, late = run_limited(command, 30, env=flavour.environment())

@@ -66,6 +66,22 @@ inline ModelCall call(Collective collective, int ranks, std::size_t count, std::
   return {collective, ranks, root, &test::operation(0), count, false, false, seed};
 }
 
+// Calls with blocks of different sizes, which not all ranks know. The blocks of a rank ride in a line or a slot, or do not ride. Of
+// three ranks, only rank 1 gives too much to ride in the last call, and its longest block is longer than any that rank 0 knows of.
+inline std::string call_without_sizes(Communicators& comms) {
+  Communicator& one = *comms[0];
+  std::uint64_t seed = 16;
+  for (const std::size_t longest : {30, 200, 2000}) {
+    for (const Collective collective : {Collective::gather, Collective::scatter, Collective::alltoall}) {
+      ++seed;
+      ModelCall ragged = call(collective, one.ranks(), longest, seed, static_cast<int>(seed) % one.ranks());
+      ragged.ragged = true;
+      if (const std::string wrong = CallUnderTest(one, ragged).run(); !wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
 // Persistent calls have lanes. Each rank starts them in its own order, around a blocking call at a different place on
 // each rank. Then it frees the lanes, earlier or later than the others, and takes more until the first lanes are
 // reused.

@@ -52,6 +52,14 @@ TEST(Calls, OfLanesEndRightAtRandom) {
   }
 }
 
+TEST(Calls, OfSizesThatNotAllRanksKnowEndRightAtRandom) {
+  for (const int count : {2, 3}) {
+    const Explored explored = random_schedules(full_sweep() ? 2000 : 20, ranks(count, 1, call_without_sizes));
+    EXPECT_EQ(explored.wrong.value_or(""), "") << count << " ranks";
+    std::printf("%lu executions, %lu points\n", explored.executions, explored.points);
+  }
+}
+
 TEST(Calls, OfTwoCommunicatorsEndRightAtRandom) {
   for (const int count : {2, 3}) {
     const Explored explored = random_schedules(full_sweep() ? 5000 : 60, ranks(count, 2, start_and_run));

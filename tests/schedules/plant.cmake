@@ -71,6 +71,16 @@ plant(shared_bootstrap.cpp "posted before it is written" "std::memcpy(board.pinn
 plant(shared_bootstrap.cpp "gone before its word is looked at again" "broken_ = !seen && !there();"
   "broken_ = !seen && (PLANTED || !there());")
 
+plant(rides.cpp "a block taken from the place of the next one in its ride"
+  "const std::size_t place = ref.place + number" "const std::size_t place = ref.place + number + (PLANTED ? 1 : 0)")
+plant(rides.cpp "a block that ends where it begins in its ride"
+  "end_of(table, place + 1)" "end_of(table, place + (PLANTED ? 0 : 1))")
+plant(rides.cpp "the ends of blocks written one place late"
+  "table + (op.dst.place + i) * sizeof end" "table + (op.dst.place + i + (PLANTED ? 1 : 0)) * sizeof end")
+plant(operands.cpp "a value that does not ride, not counted"
+  "stayed_ += theirs.ride == Addresses::kStays" "stayed_ += !PLANTED && theirs.ride == Addresses::kStays")
+plant(sizes.cpp "all sizes taken from one letter" "seat.executor->told_by(other)" "seat.executor->told_by(PLANTED ? 0 : other)")
+
 plant(lanes.cpp "a lane free before all have given it back" "mine[i % bytes] &= all[i]"
   "if (!PLANTED) mine[i % bytes] &= all[i]")
 

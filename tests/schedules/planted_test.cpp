@@ -83,6 +83,11 @@ std::vector<Fault> faults() {
       {"a round written before all have read the last", gathering(2, 3)},
       {"posted before it is written", gathering(2, 3)},
       {"gone before its word is looked at again", gathering(2, 3)},
+      {"a block taken from the place of the next one in its ride", ranks(3, 1, call_without_sizes)},
+      {"a block that ends where it begins in its ride", ranks(3, 1, call_without_sizes)},
+      {"the ends of blocks written one place late", ranks(3, 1, call_without_sizes)},
+      {"a value that does not ride, not counted", ranks(3, 1, call_without_sizes)},
+      {"all sizes taken from one letter", ranks(3, 1, call_without_sizes)},
       {"a lane free before all have given it back", ranks(2, 1, start_lanes_in_any_order)},
   };
 }

@@ -159,7 +159,7 @@ int main(int count, char** arguments) {
     if (status != COPSE_OK) end_of(status, NULL, "joining", done);
     drawn = seed * 131 + round;
     for (uint64_t i = 0; i < calls; ++i, ++done) {
-      if (done % 16 == 0) { /* so that soak.py can tell a slow rank from a hung one */
+      if (done % 16 == 0) { /* so that ranks.py can tell a slow rank from a hung one, and how far a dead one has come */
         char progress[32];
         snprintf(progress, sizeof progress, "rank %llu", (unsigned long long)done);
         prctl(PR_SET_NAME, progress);

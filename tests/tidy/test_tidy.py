@@ -188,6 +188,29 @@ def test_every_source_opens_by_saying_what_it_is():
     assert silent == []
 
 
+BORROWED_SUBJECT = re.compile(r"(//|/\*+) *(The same( for| with|[,.])|Returns the same|Like the )")
+
+
+def borrowed_subjects(text: str) -> list[str]:
+    """Returns the lines with which comments begin whose subject stands in the comment before. A reader of one function sees no other."""
+    lines = [line.strip() for line in text.splitlines()]
+    begins = [line for before, line in zip(["", *lines], lines) if not before.startswith("//")]
+    return [line for line in begins if BORROWED_SUBJECT.match(line)]
+
+
+def test_a_borrowed_subject_is_noticed():
+    assert borrowed_subjects("// Adds.\nint f();\n  // The same for a pair.\nint g();\n/* Like the above. */\nint h();\n") == [
+        "// The same for a pair.",
+        "/* Like the above. */",
+    ]
+    assert borrowed_subjects("// Returns a sum.\n// Returns the same on all ranks.\nint f();\n// The same plans run again.\nint g();\n") == []
+
+
+def test_every_comment_names_its_subject():
+    files = [path for path in CODE if path.suffix in (".c", ".cpp", ".h", ".hpp", ".def")]
+    assert {str(path.relative_to(ROOT)): lines for path in files if (lines := borrowed_subjects(text_of(path)))} == {}
+
+
 def algorithm_files() -> list[Path]:
     """Returns one file for each row of the registry."""
     rows = re.findall(r"^ALGORITHM\((\w+), (\w+),", text_of(ROOT / "src/algorithms/registry.def"), re.MULTILINE)

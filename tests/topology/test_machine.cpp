@@ -187,6 +187,15 @@ TEST(Machine, ComesFromXml) {
   EXPECT_FALSE(machine.is_this_machine());
 }
 
+// hwloc does not notice that no NUMA region has the number of the last processor.
+TEST(Machine, HasMemoryForEveryProcessor) {
+  std::string xml = xml_of("numa:2 core:2 pu:1");
+  const std::string number = "type=\"PU\" os_index=\"3";
+  ASSERT_NE(xml.find(number), std::string::npos);
+  xml.insert(xml.find(number) + number.size(), "0");
+  EXPECT_NE(message_of(TemporaryFile(xml).path()).find("has processors without memory"), std::string::npos);
+}
+
 // lstopo wrote the file on the emulated machine of guest.sh. It has four regions, two pairs of them near, with
 // distances.
 TEST(Machine, ReadsDistancesAndBoardsFromXml) {

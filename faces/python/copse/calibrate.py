@@ -76,7 +76,7 @@ def show_machine(console: Console, machine: dict[str, Any]) -> None:
 
 
 def median_errors(cells: list[dict[str, Any]]) -> dict[bool, float]:
-    """The median relative error, whether ranks take turns or not."""
+    """Returns the median relative error of the cells in which ranks take turns, and of the other cells."""
     errors: dict[bool, list[float]] = {}
     for cell in cells:
         errors.setdefault(cell["turns"], []).append(abs(cell["error"]))
@@ -132,5 +132,5 @@ def calibrate_command(
 
 
 def machine_argument(path: Path) -> str:
-    """The file as --machine takes it, which reads a word without a slash or .json as a recorded name."""
+    """Returns the file as an argument of --machine, which takes a word without a slash or .json for a recorded name."""
     return str(path) if "/" in str(path) or path.suffix == ".json" else f"./{path}"

@@ -67,13 +67,13 @@ Ways = Mapping[Spot, Way]
 
 @dataclass(frozen=True)
 class Round:
-    """How often, and how long, the ways that are left run; then those are left that took at most `within` times the least time."""
+    """How often and how long each way runs in a round. Ways that took at most `within` times the least time go on to the next round."""
 
     launches: int
     batches: int
     seconds: float  # of a batch
     within: float
-    most: int  # ways that are left
+    most: int  # ways that go on to the next round
 
 
 QUICK = (Round(1, 1, 0.001, 1.3, 2),)
@@ -285,7 +285,7 @@ class Contest:
         return list(dict.fromkeys([DEFAULT, *kept]))
 
     def winner(self, cells: list[Cell]) -> Way:
-        """Returns the way that is fastest over these cells in the mean; the default if none was measured."""
+        """Returns the way that is fastest over these cells in the mean, or the default if no cell was measured."""
         cells = [cell for cell in cells if cell in self.times.us]
         if not cells:
             return DEFAULT

@@ -1,7 +1,7 @@
 """`copse doctor`: says what of Copse works on this machine, what will be slower than it could be, and what to type against it.
 
-What works is tried, by the same probes as in `copse info`. Why it does not, and what costs time, is read from /proc and /sys:
-proc(5), cgroups(7), the kernel's admin-guide (mm/transhuge, cgroup-v2, LSM/Yama).
+What works is tried, by the same probes as in `copse info`. Why something does not work, and what costs time, is read from /proc and
+/sys: proc(5), cgroups(7), the kernel's admin-guide (mm/transhuge, cgroup-v2, LSM/Yama).
 """
 
 import json

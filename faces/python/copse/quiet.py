@@ -26,7 +26,7 @@ class Times:
 
     @classmethod
     def now(cls) -> "Times":
-        """Takes programs that this process has started for its own once they have ended. Until then they are others."""
+        """Returns the times now. A program that this process has started counts as its own once it has ended, and as another until then."""
         usable = os.sched_getaffinity(0)
         ticks = 0
         for line in Path("/proc/stat").read_text().splitlines():
@@ -52,7 +52,7 @@ class Patience:
         self.now = now
 
     def wait(self) -> bool:
-        """Returns once a glance finds the machine quiet, or, with False, when there is no patience left."""
+        """Returns True once a glance finds the machine quiet, or False when there is no patience left."""
         told = False
         while self.left > 0:
             before = self.now()
@@ -70,8 +70,8 @@ class Patience:
     def undisturbed(self, run: Callable[[], Result]) -> tuple[Result, float]:
         """Calls `run`. While others disturb it and there is patience left, waits for a quiet machine and calls it again.
 
-        Returns the result of the call that was disturbed least, and the others' share of the processors meanwhile. Says so if that was
-        disturbed, too.
+        Returns the result of the call that was disturbed least, and the others' share of the processors during it. Says so if that call
+        was disturbed, too.
         """
         calmest: tuple[Result, float] | None = None
         while True:

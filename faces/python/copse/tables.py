@@ -34,7 +34,7 @@ class GrowingTable:
         print(self.lines[-1], flush=True)
 
     def write(self, document: Path, name: str, about: Sequence[str] = ()) -> None:
-        """Puts it between the document's marks of that name, below a line that says how, when and where it was made."""
+        """Puts the table between the document's marks of that name, below a line that says how, when and where it was made."""
         command = shlex.join([f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
         machine = f"{processor_name()}, {len(os.sched_getaffinity(0))} processors"
         written = f"Written by `{command}` on {time.strftime('%Y-%m-%d')}: {machine}."

@@ -11,7 +11,7 @@ PREFIX = "COPSE_"
 
 
 def without() -> dict[str, str]:
-    """Returns this process's environment without them."""
+    """Returns this process's environment without the COPSE_* variables."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
 
 

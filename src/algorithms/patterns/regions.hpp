@@ -31,10 +31,10 @@ struct Links {
 };
 [[nodiscard]] Links links_over_regions(const Request& request, const Standing& here, std::size_t root_region);
 
-// Inside a loop: every rank shares its input with the reducers of its region, on area 0. Returns these.
+// Inside a loop: every rank shares its input with the reducers of its region, on area 0. Returns the reducers.
 std::vector<int> share_in_region(plan::Builder& builder, const Standing& here);
 // Returns what a reducer folds: its own input first, then what its region has shared, then what comes from the regions below, on
-// area 1. There it lies in `partial`.
+// area 1. At the ranks of the regions below, that value lies in `partial`.
 [[nodiscard]] std::vector<Fetch> parts_in_region(plan::Builder& builder, const Request& request, const Standing& here,
                                                  const Links& links, plan::Operand partial);
 

@@ -14,8 +14,9 @@ namespace copse::algorithms {
 // helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
 // root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
 [[nodiscard]] const shape::SurveyedTree& serving_tree(const Request& request);
-// The same for helpers that exchange what they have: as many of them as a power of two holds are tops, and the others hang below
-// tops. The root means nothing.
+// Returns the forest of service, for helpers that exchange what they have. The first 2^n helpers are tops, with the largest n for
+// which there are enough. Every other helper hangs below a top, and callers hang below helpers as in the tree of service.
+// `request.root` does not matter.
 [[nodiscard]] const shape::SurveyedTree& serving_forest(const Request& request);
 
 // What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
@@ -40,7 +41,7 @@ class Service {
   void deliver(plan::Operand value) const;
   // Takes what comes down from the helper above, and delivers it.
   void pass_down() const;
-  // Behind the loop: ends the calls of callers to whom nothing else tells that they are over.
+  // Call this behind the loop. Ends the calls of those callers that no other signal tells that their call is over.
   void release() const;
 
  private:
@@ -53,7 +54,7 @@ class Service {
   plan::Builder& builder_;
   int rank_, callers_, parent_;
   std::vector<int> below_;
-  std::vector<int> takers_;  // those of them that get a result
+  std::vector<int> takers_;  // the ranks of `below_` that get a result
 };
 
 }  // namespace copse::algorithms

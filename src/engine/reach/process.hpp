@@ -24,8 +24,8 @@ struct ProcessId {
 
 class Process {
  public:
-  // Returns the same object to everyone who asks for the same process, so that a process holds one descriptor for each of its
-  // peers. The result is never null.
+  // Returns the object of a process. All callers that ask for one process share one object, so that this process holds one
+  // descriptor for each of its peers. The result is never null.
   [[nodiscard]] static std::shared_ptr<Process> find(ProcessId id);
 
   explicit Process(ProcessId id);
@@ -39,12 +39,14 @@ class Process {
   // threads may call it at once.
   [[nodiscard]] bool ended();
 
-  // For a process of Copse's own, after ended() was false: kills it if it has been stopped (SIGSTOP) for so long, so that nobody
-  // waits for it for ever. Between two looks at most a second counts, because the caller may have been stopped as well.
+  // Kills the process if it has been stopped (SIGSTOP) for `longest`, so that nobody waits for it for ever. This is for processes
+  // of Copse's own, after ended() was false. Between two looks at most a second counts, because the caller may have been stopped
+  // as well.
   void end_if_stopped(std::chrono::milliseconds longest);
 
-  // This is for callers that are about to ask the system to do something to the process by its number. The answer may be a
-  // few milliseconds old: the system gives out all other numbers before it gives out one again.
+  // Tells whether the process has ended, with an answer that may be a few milliseconds old. This is for callers that are about to
+  // name the process to the system by its number. Such an answer is good enough, because the system gives out all other numbers
+  // before it gives out a number again.
   [[nodiscard]] bool ended_lately();
 
  private:

@@ -12,13 +12,14 @@
 
 namespace copse::engine {
 
-// A collective of the wire's own among the leaders of the nodes. A message is of `count` elements; what is broadcast is only bytes.
+// A collective of the wire's own among the leaders of the nodes. A message has `count` elements. In a broadcast they are only
+// bytes.
 struct LeadersCall {
   plan::Delegation what{};
   const void* from = nullptr;  // may be `to`
   void* to = nullptr;
   std::size_t count = 0, element_bytes = 1;
-  const Combine* combine = nullptr;  // a delegable one
+  const Combine* combine = nullptr;  // its operator is delegable
   int root = -1;
 };
 
@@ -30,20 +31,21 @@ class Wire {
   virtual ~Wire() = default;
   // Starts sending. `data` must stay as it is until drain. Returns false if the wire failed.
   virtual bool send(const void* data, std::size_t bytes, int peer, int tag, std::uint64_t ticket) = 0;
-  // Starts receiving exactly `bytes`. `data` is the wire's until receive. Returns false if the wire failed.
+  // Starts receiving exactly `bytes`. `data` belongs to the wire until receive(). Returns false if the wire failed.
   virtual bool expect(void* data, std::size_t bytes, int peer, int tag) = 0;
-  // Tells whether what was expected first from the peer with the tag has come. Each message is received once.
+  // Tells whether the message has come that was expected first from the peer with this tag. Each message is received once.
   virtual Wired receive(int peer, int tag) = 0;
   // Tells whether everything sent with the tag up to the ticket may be overwritten.
   virtual Wired drain(int tag, std::uint64_t ticket) = 0;
-  // Makes delegate() ready for these ranks, of which each node has one, in ascending order. Collective over the communicator's
-  // ranks. Returns whether that worked on this rank; the wire may have no collectives of its own.
+  // Makes delegate() ready for `leaders`: one rank of each node, in ascending order. Collective over the communicator's ranks.
+  // Returns whether that worked on this rank; the wire may have no collectives of its own.
   [[nodiscard]] virtual bool gather_leaders(std::span<const int> leaders) {
     static_cast<void>(leaders);
     return false;
   }
-  // Starts a collective among the leaders, of which this rank is one. They all start the same ones in the same order. `to` is the
-  // wire's until collect() says that it is done, and `from` must stay as it is. Returns false if the wire failed.
+  // Starts a collective among the leaders, of which this rank is one. All leaders start the same collectives in the same order.
+  // `to` belongs to the wire until collect() says that the collective is done, and `from` must stay as it is until then. Returns
+  // false if the wire failed.
   virtual bool delegate(const LeadersCall& what, int tag, std::uint64_t ticket) {
     static_cast<void>(what), static_cast<void>(tag), static_cast<void>(ticket);
     return false;
@@ -52,11 +54,11 @@ class Wire {
     static_cast<void>(tag), static_cast<void>(ticket);
     return Wired::failed;
   }
-  // Expects nothing any more: the memory is the caller's again. The wire is not used after that.
+  // Stops expecting messages, so that their memory belongs to the caller again. The wire is not used after that.
   virtual void abandon() = 0;
 
-  // Returns the same wire for the calls of another stream, whose `number` counts from 0. The messages of the two wires do not
-  // meet. The result must not outlive this wire. There are lanes_most() lanes, the same number on all ranks.
+  // Returns a wire among these ranks for the calls of another stream, whose `number` counts from 0. Messages of different streams
+  // do not meet. The result must not outlive this wire. There are lanes_most() lanes, the same number on all ranks.
   [[nodiscard]] virtual std::unique_ptr<Wire> lane(int number) = 0;
   [[nodiscard]] virtual std::size_t lanes_most() const = 0;
 };

@@ -1,0 +1,94 @@
+"""Strangers: processes that get in the way of ranks, by a group's name, by its socket, or by the process id of a dead rank."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+NOBODY = 65534
+LONGEST_SECONDS = 300  # of a stranger whose soak has died
+NOISE = [b"", b"\1\0\0\0", b"\0" * 64, b"copse", random.Random(1).randbytes(4096)]
+LAST_ID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+class Stranger:
+    """Does its work in a separate process until it is ended, as this user or as nobody."""
+
+    def __init__(self, work: Callable, address: str, seed: int, foreign: bool):
+        """Returns when the stranger is at work."""
+        ready, tell = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.closerange(3, tell)  # other groups wait until the pipes of their ranks are closed
+                os.closerange(tell + 1, os.sysconf("SC_OPEN_MAX"))
+                if foreign:
+                    os.setuid(NOBODY)
+                signal.alarm(LONGEST_SECONDS)
+                work(address, random.Random(seed), lambda: os.write(tell, b"."))
+            finally:
+                os._exit(0)
+        os.close(tell)
+        os.read(ready, 1)
+        os.close(ready)
+
+    def end(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def squat(address: str, draw: random.Random, ready: Callable) -> None:
+    """Listens under a group's name."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(address)
+    listener.listen(draw.choice([0, 1, 64]))
+    listener.settimeout(0.05)
+    answers, callers = draw.random() < 0.7, []
+    ready()
+    while not answers:
+        time.sleep(1)
+    while True:
+        try:
+            caller = listener.accept()[0]
+            caller.setblocking(False)
+            callers = [*callers[-100:], caller]
+            caller.send(draw.choice(NOISE))
+        except OSError:
+            pass
+
+
+def call(address: str, draw: random.Random, ready: Callable) -> None:
+    """Calls a group's rank 0, over and over, and leaves many lines half open."""
+    lines = []
+    ready()
+    while True:
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        line.setblocking(False)
+        try:
+            line.connect(address)
+            line.send(draw.choice(NOISE))
+            if draw.random() < 0.7 and len(lines) < 100:
+                lines.append(line)
+        except OSError:
+            pass
+        time.sleep(draw.choice([0, 0, 0.001, 0.01]))
+
+
+def may_choose_ids() -> bool:
+    return os.geteuid() == 0 and os.access(LAST_ID, os.W_OK)
+
+
+def take_id(pid: int, spawn: Callable[[list[str]], subprocess.Popen]) -> subprocess.Popen | None:
+    """Starts a process that has this id and does nothing. Returns None if another process of the machine has come before it."""
+    for _ in range(100):
+        LAST_ID.write_text(str(pid - 1))
+        stranger = spawn(["sleep", str(LONGEST_SECONDS)])
+        if stranger.pid == pid:
+            return stranger
+        stranger.kill()
+        stranger.wait()
+    return None
