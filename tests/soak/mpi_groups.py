@@ -8,8 +8,9 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
-from groups import ROOT, End, Group, Workshop, stack_of  # isort: skip (it says where the next ones are)
+from groups import End, Group, Workshop, stack_of  # isort: skip (it says where the next ones are)
 from collectives import passed
 from leftovers import MARK, Process
 from test_trouble import UNTIL_TWO_HAVE_ENDED
@@ -17,6 +18,7 @@ from test_trouble import UNTIL_TWO_HAVE_ENDED
 from copse.run import HEAP, preload_value
 
 HANGS_SECONDS = 200  # as long as the tests of these parts may take alone
+ENDLESS, WRONG = 10**9, "a wrong sum"  # of sums.c
 FORMS = ("", "started-", "persistent-")
 HAS_ENDED = r"rank \d+ \(process \d+\) has ended before it took its part"
 
@@ -43,6 +45,10 @@ class Program(Group):
         with (self.folder / "output").open("w") as output, (self.folder / "errors").open("w") as errors:
             self.launcher = self.spawn(command, env=environment, stdout=output, stderr=errors)
 
+    def start_sums(self, calls: int) -> None:
+        self.program = self.flavour.program(Path(__file__).with_name("sums.c"))
+        self.start(self.program, calls)
+
     def wait(self) -> subprocess.CompletedProcess[str]:
         try:
             self.launcher.wait(HANGS_SECONDS)
@@ -63,7 +69,8 @@ class Program(Group):
 
     def strike(self, is_victim: Callable[[Process], bool]) -> bool:
         """Kills one of these processes at some time after it has come, unless the program ends before that."""
-        while self.launcher.poll() is None and not any(map(is_victim, self.members())):
+        until = time.monotonic() + HANGS_SECONDS
+        while self.launcher.poll() is None and not any(map(is_victim, self.members())) and time.monotonic() < until:
             time.sleep(0.1)
         self.pause(0, 0.4)
         victims = [process for process in self.members() if is_victim(process)]
@@ -96,14 +103,14 @@ def mpi(group: Program) -> list[str]:
 
 def mpi_killed(group: Program) -> list[str]:
     """A rank dies after the ranks have met; before, what a launcher does about it is the MPI's affair."""
-    group.program = group.flavour.program(ROOT / "tests/mpi/endless.c")
     if group.draw.random() < 0.5:
         group.help()
-    group.start(group.program)
+    group.start_sums(ENDLESS)
     struck = group.strike(lambda process: group.is_rank(process) and "copse" in process.memory.values())
     done = group.wait()
     group.count("lost" if re.search(HAS_ENDED, done.stderr) else "ended by the MPI", killed=1)
-    return [] if struck and done.returncode != 0 else ["the program ended by itself, or as if nobody had killed a rank of it"]
+    good = struck and done.returncode != 0 and WRONG not in done.stderr
+    return [] if good else ["the program ended for another reason than that a rank of it was killed"]
 
 
 def mpi_killed_amid(group: Program) -> list[str]:
@@ -132,14 +139,15 @@ def mpi_helped(group: Program) -> list[str]:
 def mpi_helper_killed(group: Program) -> list[str]:
     """A helper dies at any time. The ranks do without it, or say that it has ended."""
     group.help()
-    group.start(group.program, "started-rounds")
+    group.start_sums(20000)
     group.strike(serves)
     done = group.wait()
-    if passed(done, "started-rounds"):
+    if passed(done, "sums"):
         group.count("right")
         return []
     group.count("lost")
-    return [] if done.returncode != 0 and re.search(HAS_ENDED, done.stderr) else ["started-rounds did not pass, and no rank says that a helper has ended"]
+    good = done.returncode != 0 and re.search(HAS_ENDED, done.stderr) and WRONG not in done.stderr
+    return [] if good else ["not all sums were made, and no rank says that a helper has ended"]
 
 
 KINDS = (mpi, mpi_killed, mpi_killed_amid, mpi_helped, mpi_helper_killed)

@@ -178,16 +178,16 @@ def reused(group: Ranks) -> list[str]:
         process.send_signal(signal.SIGSTOP)
     made = kill(victim)
     victim.wait()
-    stranger = strangers.take_id(victim.pid, group.spawn)
+    taken = strangers.take_id(victim.pid, group.spawn)
     for process in others:
         process.send_signal(signal.SIGCONT)
     complaints = after_death(group.wait(), rank, made, group.calls)
-    if stranger is not None:
+    if taken:
         group.ends.append(End(rank, "id reused"))
-        if stranger.poll() is not None:
-            complaints.append(f"the process with the dead rank's id has been ended: {stranger.returncode}")
-        stranger.kill()
-        stranger.wait()
+        if os.waitpid(victim.pid, os.WNOHANG) != (0, 0):
+            return [*complaints, "the process with the dead rank's id has been ended"]
+        os.kill(victim.pid, signal.SIGKILL)
+        os.waitpid(victim.pid, 0)
     return complaints
 
 

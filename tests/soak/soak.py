@@ -43,7 +43,7 @@ def left_out(shop: Workshop) -> dict[str, str]:
     if not shop.mpis:
         result |= {kind.__name__: "no MPI is installed (make setup)" for kind in mpi_groups.KINDS}
     if not strangers.may_choose_ids():
-        result[ranks.reused.__name__] = f"only root may choose process ids, in {strangers.LAST_ID}"
+        result[ranks.reused.__name__] = "only root may choose process ids"
     return result
 
 
@@ -61,6 +61,7 @@ class Soak:
     kinds: list[str]
     seed: int
     until: float
+    over: bool = False
     turns: itertools.count = field(default_factory=itertools.count)
     groups: Counter = field(default_factory=Counter)  # by kind
     ends: Counter = field(default_factory=Counter)  # of ranks, by kind and end
@@ -74,7 +75,7 @@ class Soak:
                 while wait(workers, LOOK_SECONDS).not_done:
                     self._look()
             finally:
-                self.until = 0  # after Ctrl-C
+                self.over = True  # for Ctrl-C
         while not self._look():
             time.sleep(LOOK_SECONDS)
         for worker in workers:
@@ -84,7 +85,7 @@ class Soak:
         while True:
             with self.lock:
                 turn = next(self.turns)
-            if turn >= len(self.kinds) and time.monotonic() > self.until:
+            if self.over or (turn >= len(self.kinds) and time.monotonic() > self.until):
                 return
             number = self.seed + turn
             self._one(self.kinds[turn] if turn < len(self.kinds) else random.Random(f"kind {number}").choice(self.kinds), number)

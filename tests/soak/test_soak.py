@@ -25,16 +25,17 @@ def test_one_group_of_every_kind_shows_no_defect(run, tmp_path):
 
 
 def planted_memory(soak: subprocess.Popen) -> int:
-    """Opens the memory that a group of the kind `planted` leaves. Waits for it while the soak runs."""
+    """Opens the memory that a group of the kind `planted` leaves to this soak. Waits for it while the soak runs."""
     while soak.poll() is None:
         for process in processes():
-            if process.command == ("sleep", "1000") and "copse-planted" in process.memory.values():
+            if process.parent == soak.pid and "copse-planted" in process.memory.values():
                 folder = Path(f"/proc/{process.pid}/fd")
                 return os.open(next(file for file in folder.iterdir() if "copse-planted" in os.readlink(file)), os.O_RDONLY)
         time.sleep(0.05)
     pytest.fail(f"no memory was planted: {soak.communicate()}")
 
 
+@pytest.mark.full
 def test_what_is_planted_is_found(tmp_path):
     """The group leaves a process with memory, and another without the group's mark. And this process has the memory, too."""
     options = ["--minutes", "0", "--only", "planted", "--seed", "2", "--patience", "5"]
