@@ -147,24 +147,25 @@ def never_end(group: Ranks) -> None:
     group.rounds, group.timeout = ENDLESS, 6
 
 
-def killed(group: Ranks) -> list[str]:
+def strike(group: Ranks, latest: float, stopped: bool) -> list[str]:
+    """Kills a rank at some time up to `latest` seconds. It may have been stopped for up to a second before."""
     never_end(group)
     group.start_all()
-    group.pause(0, 0.6)
+    group.pause(0, latest)
     rank, process = group.victim()
+    if stopped:
+        process.send_signal(signal.SIGSTOP)
+        group.pause(0, 1)
     made = kill(process)
     return after_death(group.wait(), rank, made, group.calls)
+
+
+def killed(group: Ranks) -> list[str]:
+    return strike(group, 0.6, stopped=False)
 
 
 def stopped_and_killed(group: Ranks) -> list[str]:
-    never_end(group)
-    group.start_all()
-    group.pause(0, 0.3)
-    rank, process = group.victim()
-    process.send_signal(signal.SIGSTOP)
-    group.pause(0, 1)
-    made = kill(process)
-    return after_death(group.wait(), rank, made, group.calls)
+    return strike(group, 0.3, stopped=True)
 
 
 def reused(group: Ranks) -> list[str]:
