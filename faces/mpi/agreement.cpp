@@ -15,7 +15,8 @@
 #include "report.hpp"
 #include "silent.hpp"
 
-extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // from the linker: where this library begins
+// From the linker: this library in memory, which begins with an ElfW(Ehdr).
+extern "C" const unsigned char __ehdr_start[] __attribute__((visibility("hidden")));
 
 namespace copse::mpi {
 namespace {
@@ -31,10 +32,11 @@ std::uint64_t digest(const unsigned char* bytes, std::size_t count) {
 }
 
 std::uint64_t read_build_id() {
-  const auto* const base = reinterpret_cast<const unsigned char*>(&__ehdr_start);
-  const auto* const segments = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);
+  const unsigned char* const base = __ehdr_start;
+  const auto& header = *reinterpret_cast<const ElfW(Ehdr)*>(base);
+  const auto* const segments = reinterpret_cast<const ElfW(Phdr)*>(base + header.e_phoff);
   const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
-  for (int i = 0; i < __ehdr_start.e_phnum; ++i) {
+  for (int i = 0; i < header.e_phnum; ++i) {
     if (segments[i].p_type != PT_NOTE) continue;
     const unsigned char *at = base + segments[i].p_vaddr, *const end = at + segments[i].p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {

@@ -37,6 +37,8 @@ bool of_threads(MPI_Comm comm) {
   return real().Comm_test_threadcomm != nullptr && real().Comm_test_threadcomm(comm, &answer) == MPI_SUCCESS && answer != 0;
 }
 
+constexpr const char* kOneRank = "a communicator of one rank";
+
 // States that pass calls on, shared by all threads. They are never destroyed (session.hpp), because the destructors of
 // a thread may make its last calls.
 CommState& passing_on(const char* why) {
@@ -48,6 +50,15 @@ auto& called_by_mpi = passing_on("called by the MPI itself");
 auto& not_valid = passing_on("not a valid communicator");
 auto& in_free = passing_on("the communicator is being freed");
 auto& thread_communicator = passing_on("a thread communicator");
+auto& of_one_rank = passing_on(kOneRank);
+
+// Tells a communicator of one rank. Copse keeps nothing for it, unless its calls are to be in the trace. Such a communicator has no
+// attribute, so nothing tells when it is freed but the wrapped calls (Freeing).
+bool costs_nothing(MPI_Comm comm) {
+  int ranks = 0, inter = 0;
+  return !settings().trace && real().Comm_size_(comm, &ranks) == MPI_SUCCESS && ranks == 1 &&
+         real().Comm_test_inter_(comm, &inter) == MPI_SUCCESS && inter == 0;
+}
 
 // When a communicator's last call is over, what it has learned is written (COPSE_LEARNED), and the trace takes what ran.
 void let_go(CommState* state) {
@@ -67,13 +78,12 @@ std::shared_ptr<CommState> make(MPI_Comm comm) {
   if (real().Comm_test_inter_(comm, &inter) != MPI_SUCCESS) return nullptr;
   real().Comm_rank_(comm, &state->rank);
   real().Comm_size_(comm, &state->ranks);
-  state->alone = inter == 0 && state->ranks == 1;
   if (settings().disable && agreed) {
     state->why_not = "COPSE_DISABLE";
   } else if (inter != 0) {
     state->why_not = "an intercommunicator";
   } else if (state->ranks == 1) {
-    state->why_not = "a communicator of one rank";
+    state->why_not = kOneRank;
   } else {
     expect(*state);
   }
@@ -119,6 +129,10 @@ CommState& detail::find_or_make(MPI_Comm comm, Remembered& slot) {
   if (state == nullptr) {
     if (of_threads(comm)) return thread_communicator;
     const AskingMpi guard;
+    if (costs_nothing(comm)) {
+      alone = {key, generation.load(std::memory_order_acquire)};
+      return of_one_rank;
+    }
     std::shared_ptr<CommState> made = make(comm);
     if (!made) return not_valid;
     state = made.get();
@@ -128,9 +142,7 @@ CommState& detail::find_or_make(MPI_Comm comm, Remembered& slot) {
     }
     state->attached = real().Comm_set_attr_(comm, keyval, state) == MPI_SUCCESS;
   }
-  const std::uint64_t now = generation.load(std::memory_order_acquire);
-  if (state->alone && !mpi::settings().trace) alone = {key, now};
-  slot = {key, now, state};
+  slot = {key, generation.load(std::memory_order_acquire), state};
   return *state;
 }
 

@@ -28,7 +28,8 @@ Piece Side::piece(int index) const {
   if (table_.used) return kept_.pieces[static_cast<std::size_t>(index)];
   Piece piece = first_;
   if (piece.count > 0)
-    piece.at += static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent;
+    piece.at =
+        moved(piece.at, static_cast<std::ptrdiff_t>(index) * static_cast<std::ptrdiff_t>(first_.count) * first_.type->extent);
   return piece;
 }
 

@@ -41,6 +41,11 @@ class Scratch {
   std::size_t bytes_ = 0;
 };
 
+// Returns the address so many bytes from another one, which may be null: programs give MPI_BOTTOM, and addresses as displacements.
+inline char* moved(char* at, std::ptrdiff_t bytes) {
+  return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(bytes));
+}
+
 struct Piece {
   const Datatype* type = nullptr;
   std::size_t count = 0;  // elements
@@ -209,7 +214,7 @@ inline bool Side::add(int rank, Raw raw_type, std::int64_t count, std::ptrdiff_t
   communicator::Block& block = kept_.blocks[index];
   block.place = in_extents ? place * type->extent : place;
   if (!message_bytes(count, type->size, block.count)) return is_wrong(MPI_ERR_COUNT);
-  char* const at = first_.at + block.place;
+  char* const at = moved(first_.at, block.place);
   kept_.pieces[index] = {type, static_cast<std::size_t>(count), at};
   bytes_ += block.count;  // the sum of all blocks
   if (block.count == 0) return true;

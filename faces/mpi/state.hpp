@@ -20,7 +20,6 @@ struct CommState : std::enable_shared_from_this<CommState> {
   bool freed = false;  // the program has freed the MPI's communicator
   bool attached = true;  // the MPI tells when it frees the communicator; if not, only the wrapped calls do (Freeing)
   int rank = 0, ranks = 1;
-  bool alone = false;  // no other rank, and no other group
   bool devices = false;  // some rank may give device memory (devices.hpp)
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason why `copse` is null

@@ -113,8 +113,9 @@ static void reused(int rounds) {
     MPI_Comm comm;
     if (round % 3 == 0) MPI_Comm_split(MPI_COMM_WORLD, rank == round % ranks, rank, &comm);
     else MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < round % 9; ++i) make_call(comm, i);
-    MPI_Comm_free(&comm);
+    for (int i = 0; i <= round % 9; ++i) make_call(comm, i);
+    if (round % 2 == 0) MPI_Comm_free(&comm);
+    else PMPI_Comm_free(&comm);
   }
 }
 

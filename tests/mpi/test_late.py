@@ -19,7 +19,7 @@ def late(launch, compile_mpi):
     def run_part(name: str, ranks: int, *arguments, program=(), **variables: str) -> str:
         flavour = flavours.find(name)
         compiled = compile_mpi(flavour, SOURCE.read_text(), "late")
-        done = launch(flavour, ranks, *arguments, program=[*program, compiled], COPSE_TRACE="1", **variables)
+        done = launch(flavour, ranks, *arguments, program=[*program, compiled], **{"COPSE_TRACE": "1", **variables})
         assert done.returncode == 0 and done.stdout.count("is right") == ranks, done.stdout + done.stderr
         return done.stderr
 
@@ -93,10 +93,15 @@ def test_persistent_calls_begin_at_once(late, name):
     assert ran(trace) == 3 * 20 and passed_on(trace) == 0, trace
 
 
+TRACED = pytest.mark.parametrize("trace", ["0", "1"])  # without a trace, Copse keeps nothing for a communicator of one rank
+
+
+@TRACED
 @MPIS
-@pytest.mark.parametrize("join", ["4", "pays"])
-def test_handles_that_come_back(late, name, join):
-    late(name, 3, "reused", 500, COPSE_JOIN=join)
+@pytest.mark.parametrize("join", ["1", "4", "pays"])
+def test_handles_that_come_back(late, name, join, trace):
+    """If a rank took such a communicator for another one, its call would be the MPI's, and the other ranks would wait for ever."""
+    late(name, 3, "reused", 500, COPSE_JOIN=join, COPSE_TRACE=trace)
 
 
 @pytest.mark.parametrize(("name", "join"), [("mpich", "1"), ("openmpi", "1"), ("openmpi", "8"), ("openmpi", "pays")])
@@ -125,12 +130,14 @@ def test_who_wants_something_of_copse_gets_it_at_once(late, variable):
     assert passed_on(late("mpich", 4, "switched", 10, COPSE_JOIN="pays", **{name: value})) == 0
 
 
+@TRACED
 @MPIS
-def test_communicators_of_one_rank_need_no_memory(late, name):
-    late(name, 2, "alone", 20_000, COPSE_JOIN="1")
+def test_communicators_of_one_rank_need_no_memory(late, name, trace):
+    late(name, 2, "alone", 20_000, COPSE_JOIN="1", COPSE_TRACE=trace)
 
 
 @pytest.mark.full
+@TRACED
 @MPIS
-def test_a_million_communicators_of_one_rank(late, name):
-    late(name, 2, "alone", 1_000_000)
+def test_a_million_communicators_of_one_rank(late, name, trace):
+    late(name, 2, "alone", 1_000_000, COPSE_TRACE=trace)

@@ -179,14 +179,14 @@ def reused(group: Ranks) -> list[str]:
         process.send_signal(signal.SIGSTOP)
     made = kill(victim)
     victim.wait()
-    taken = strangers.take_id(victim.pid, group.spawn)
+    taken = strangers.take_id(victim.pid, group.spawn, group.environment)
     for process in others:
         process.send_signal(signal.SIGCONT)
     complaints = after_death(group.wait(), rank, made, group.calls)
     if taken:
         group.ends.append(End(rank, "id reused"))
-        if os.waitpid(victim.pid, os.WNOHANG) != (0, 0):
-            return [*complaints, "the process with the dead rank's id has been ended"]
+        if (ended := os.waitpid(victim.pid, os.WNOHANG)) != (0, 0):
+            return [*complaints, f"the process with the dead rank's id has ended: {os.waitstatus_to_exitcode(ended[1])}"]
         os.kill(victim.pid, signal.SIGKILL)
         os.waitpid(victim.pid, 0)
     return complaints

@@ -93,6 +93,8 @@ def may_choose_ids() -> bool:
     return os.geteuid() == 0
 
 
-def take_id(pid: int, spawn: Callable[..., subprocess.Popen]) -> bool:
+def take_id(pid: int, spawn: Callable[..., subprocess.Popen], environment: dict[str, str]) -> bool:
     """Starts a process that has this id and does nothing, and whose parent is the soak. Returns False if the id has been taken."""
-    return spawn([sys.executable, "-S", "-c", TAKES_ID, pid], stderr=subprocess.DEVNULL).wait() == 0
+    # A child of the bare system call would share the heap with its parent (docs/decisions/shared-heap.md).
+    without_heap = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    return spawn([sys.executable, "-S", "-c", TAKES_ID, pid], stderr=subprocess.DEVNULL, env=without_heap).wait() == 0
