@@ -69,6 +69,8 @@ EXCUSED = {
         "measures for some minutes; tests/python/test_bench.py runs a part of it",
     ("docs/memory.md", "build/venv/bin/python bench/memory.py --document"):
         "measures for a quarter of an hour; tests/python/test_bench.py runs a part of it",
+    ("docs/memory.md", "build/venv/bin/python bench/persistent.py --document"):
+        "measures for four minutes; tests/python/test_bench.py runs a part of it",
     ("docs/communicators.md", "build/venv/bin/python bench/communicators.py --document"):
         "measures for half an hour; tests/python/test_bench.py runs a part of it",
     ("docs/busy-machines.md", "build/venv/bin/python bench/busy.py --document"):

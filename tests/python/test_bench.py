@@ -488,10 +488,29 @@ def test_lives_of_communicators_are_measured():
         assert row[5] == ("1" if one <= 1 >= many else "70" if many <= 1 else "-"), row
 
 
-def test_memory_is_measured():
-    command = [sys.executable, paths.ROOT / "bench/memory.py", "--ranks", "3", "--communicators", "1,2", "openmpi"]
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}, capture_output=True, text=True, timeout=100)
+def rows_of(script: str, *options: str) -> list[list[str]]:
+    """Runs a script of bench/ that prints a table, and returns the table without its head."""
+    environment = os.environ | {"PYTHONPATH": str(paths.ROOT / "faces/python")}
+    done = subprocess.run([sys.executable, paths.ROOT / "bench" / script, *options], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()[2:]]
+
+
+def test_memory_is_measured():
+    rows = rows_of("memory.py", "--ranks", "3", "--communicators", "1,2", "openmpi")
     assert [row[1:3] for row in rows] == [["3", "1"], ["3", "2"]]
-    assert all(float(row[3]) > 1 and float(row[8]) < 32 for row in rows), done.stdout
+    assert all(float(row[3]) > 1 and float(row[8]) < 32 for row in rows), rows
+
+
+def test_persistent_calls_are_measured():
+    rows = rows_of("persistent.py", "--ranks", "2", "--calls", "20", "--launches", "1", "mpich")
+    assert [row[1:4] for row in rows] == [["2", "20", side] for side in ("bare", "Copse", "Copse, one order")]
+    assert all(float(figure) > 0 for row in rows for figure in row[4:7]), rows
+    bare, lanes, one_order = (float(row[7]) for row in rows)
+    assert one_order < lanes < bare + 32, rows  # a lane is memory, a page of it for each rank at least
+
+
+def test_first_calls_are_measured():
+    rows = rows_of("first_calls.py", "--ranks", "2", "--launches", "1", "--before", str(paths.PRELOAD_FOLDER), "mpich")
+    assert [row[1:4] for row in rows] == [["2", side, "128"] for side in ("bare", "Copse", "before")]
+    assert all(float(figure) > 0 for row in rows for figure in row[4:]), rows
