@@ -27,11 +27,8 @@ Times = dict[int, list[float]]  # microseconds of each launch, by the number of 
 
 def launch(side: bench.Side, ranks: int, kind: str, rounds: int, calls: tuple[int, ...]) -> dict[int, float]:
     """Returns the median life in microseconds, by the number of calls."""
-    preloaded = side.preloaded()
-    variables = {"LD_PRELOAD": preloaded} if preloaded else {}  # Copse begins where it pays, as it does for users
-    program = [str(side.flavour.program(SOURCE)), kind, str(rounds), *map(str, calls)]
-    command = side.flavour.command(ranks, program, crowded=True, variables=variables)
-    printed = tables.output_of(side.name, command, side.flavour.environment(), TIMEOUT)
+    # Without COPSE_JOIN, Copse begins where it pays, as it does for users.
+    printed = tables.unpinned_output(side, ranks, [side.flavour.program(SOURCE), kind, rounds, *calls], TIMEOUT)
     return {int(number): float(median) for number, _, median in map(str.split, printed.splitlines())}
 
 

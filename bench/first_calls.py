@@ -8,27 +8,16 @@ earlier build, if one is given, run in turn. The figures are medians over the la
 """
 
 import argparse
-import os
 import statistics
 from pathlib import Path
+
+from builds import Build
 
 from copse import bench, flavours, tables
 from copse.errors import run_script
 
 SOURCE = Path(__file__).with_suffix(".c")
-TIMEOUT = 120  # seconds of a launch
 COLUMNS = ["MPI", "ranks", "side", "shapes", "first call, us", "second", "third", "fourth"]
-
-
-def launch(side: bench.Side, ranks: int, preload: str) -> list[float]:
-    """Returns what bench/first_calls.c prints."""
-    variables = {"LD_PRELOAD": preload} if preload else {}
-    joins = [] if not preload else ["env", "COPSE_LEARN=0", "COPSE_JOIN=1"]
-    if preload and preload != side.preloaded():
-        joins = ["env", "-u", "COPSE_JOIN", "-u", "COPSE_LEARN"]  # an earlier build may not know these, and would pass all calls on
-    program = [*joins, str(side.flavour.program(SOURCE))]
-    command = side.flavour.command(ranks, program, crowded=True, variables=variables)
-    return [float(word) for word in tables.output_of(side.name, command, side.flavour.environment(), TIMEOUT).split()]
 
 
 def main() -> None:
@@ -38,19 +27,17 @@ def main() -> None:
     parser.add_argument("--launches", type=int, default=15)
     parser.add_argument("mpi", nargs="*", default=["mpich"])
     options = parser.parse_args()
-    for name in ("COPSE_JOIN", "COPSE_LEARN"):
-        os.environ.pop(name, None)
     table = tables.GrowingTable(COLUMNS)
     for flavour in map(flavours.find, options.mpi):
-        ours = bench.Side(flavour, (flavour.preload.name,))
-        sides = {"bare": "", "Copse": ours.preloaded()}
+        ours = (flavour.preload.name,)
+        sides = {"bare": bench.Side(flavour), "Copse": Build(flavour, ours, older=True)}
         if options.before:
-            sides["before"] = str(options.before.resolve() / flavour.preload.name)
+            sides["before"] = Build(flavour, ours, folder=options.before.resolve(), older=True)
         for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1):
-            figures: dict[str, list[list[float]]] = {side: [] for side in sides}
+            figures: dict[str, list[list[float]]] = {name: [] for name in sides}
             for _ in range(options.launches):
-                for side, preload in sides.items():
-                    figures[side].append(launch(ours, ranks, preload))
+                for name, side in sides.items():
+                    figures[name].append([float(word) for word in side.start(ranks, [str(flavour.program(SOURCE))]).split()])
             for side, rows in figures.items():
                 shapes, *times = (statistics.median(column) for column in zip(*rows, strict=True))
                 table.put([flavour.title, str(ranks), side, f"{shapes:.0f}", *(f"{time:.2f}" for time in times)])

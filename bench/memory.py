@@ -21,11 +21,7 @@ COLUMNS = ["MPI", "ranks", "communicators", "share of a rank, MiB: bare", "with 
 
 def launch(side: bench.Side, ranks: int, communicators: int) -> tuple[float, float]:
     """Returns MiB: the mean proportional set and the mean resident set."""
-    preloaded = side.preloaded()
-    variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if preloaded else {}
-    program = [str(side.flavour.program(SOURCE)), str(communicators)]
-    command = side.flavour.command(ranks, program, crowded=True, variables=variables)
-    printed = tables.output_of(side.name, command, side.flavour.environment(), TIMEOUT)
+    printed = tables.unpinned_output(side, ranks, [side.flavour.program(SOURCE), communicators], TIMEOUT, COPSE_JOIN="1")
     share, _, resident, _ = (float(word) / 1024 for word in printed.split())
     return share, resident
 
@@ -46,10 +42,8 @@ def main() -> None:
     parser.add_argument("mpi", nargs="*", default=["mpich", "impi", "openmpi"])
     options = parser.parse_args()
     table = tables.GrowingTable(COLUMNS)
-    for flavour in map(flavours.find, options.mpi):
-        for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1):
-            for communicators in bench.chosen_numbers(options.communicators, "number of communicators", 1):
-                table.put(row(flavour, ranks, communicators))
+    for cell in tables.chosen_cells(options.mpi, options.ranks, options.communicators, "communicators"):
+        table.put(row(*cell))
     if options.document:
         table.write(DOCUMENT, "memory")
 

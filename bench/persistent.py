@@ -23,11 +23,8 @@ COLUMNS = ["MPI", "ranks", "calls", "side", "initialise and free, us", "start an
 
 def launch(side: bench.Side, ranks: int, calls: int, asserted: bool) -> list[float]:
     """Returns what bench/persistent.c prints."""
-    preloaded = side.preloaded()
-    variables = {"LD_PRELOAD": preloaded, "COPSE_JOIN": "1"} if preloaded else {}
-    program = [str(side.flavour.program(SOURCE)), str(calls), str(int(asserted))]
-    command = side.flavour.command(ranks, program, crowded=True, variables=variables)
-    return [float(word) for word in tables.output_of(side.name, command, side.flavour.environment(), TIMEOUT).split()]
+    program = [side.flavour.program(SOURCE), calls, int(asserted)]
+    return [float(word) for word in tables.unpinned_output(side, ranks, program, TIMEOUT, COPSE_JOIN="1").split()]
 
 
 def measure(flavour: flavours.Flavour, ranks: int, calls: int, launches: int) -> list[list[str]]:
@@ -52,11 +49,9 @@ def main() -> None:
     parser.add_argument("mpi", nargs="*", default=["mpich", "impi", "openmpi"])
     options = parser.parse_args()
     table = tables.GrowingTable(COLUMNS)
-    for flavour in map(flavours.find, options.mpi):
-        for ranks in bench.chosen_numbers(options.ranks, "number of ranks", 1):
-            for calls in bench.chosen_numbers(options.calls, "number of calls", 1):
-                for row in measure(flavour, ranks, calls, options.launches):
-                    table.put(row)
+    for cell in tables.chosen_cells(options.mpi, options.ranks, options.calls, "calls"):
+        for row in measure(*cell, options.launches):
+            table.put(row)
     if options.document:
         table.write(DOCUMENT, "persistent")
 

@@ -14,6 +14,10 @@ BARE = {"COLLECTIVES_BARE": "1"}  # for runs where Copse passes every call on: l
 ONE_OR_ALL = pytest.mark.parametrize(  # MPIs: one in the quick set, three in the full set
     "name", ["mpich", *(pytest.param(name, marks=pytest.mark.full) for name in ("impi", "openmpi"))]
 )
+PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
+         "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",
+         "session-last"]  # fmt: skip
+PARTS_OVER_NODES = ["types", "derived", "matrix", "communicators", "requests", "orders", "progress", "rare"]
 IMB_END = "# All processes entering MPI_Finalize"  # the last line of the Intel MPI Benchmarks
 # The names that Copse's trace uses.
 EVERY = ("barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan",

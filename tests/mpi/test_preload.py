@@ -4,14 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from collectives import BARE, EVERY, IMB_END, compile_with, passed
+from collectives import BARE, EVERY, IMB_END, PARTS, PARTS_OVER_NODES, compile_with, passed
 
 from copse import flavours, paths
 
 IMB_QUICKLY = ["-msglog", "3:16", "-iter", "20"]
-PARTS = ["types", "derived", "matrix", "sparse", "large", "truncated", "communicators", "threads", "errors", "memory", "requests",
-         "progress", "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard",
-         "session-last"]  # fmt: skip
 OF_MPI_4 = {"orders", "order-threads", "session-last"}  # Open MPI 4.1 has neither persistent collectives nor sessions
 MATRIX_OF = {"matrix": ["world"]}  # parts for which one kind of communicator is enough
 MPI4PY_SCRIPT = Path(__file__).with_name("every_call.py")
@@ -30,7 +27,7 @@ def test_part(launch, flavour, part):
     assert passed(done, part), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "requests", "orders", "progress", "rare"])
+@pytest.mark.parametrize("part", PARTS_OVER_NODES)
 def test_over_two_nodes(launch, flavour, part):
     skip_what_is_new(flavour, part)
     done = launch(flavour, 4, part, *MATRIX_OF.get(part, []), COPSE_NODES="2")

@@ -8,14 +8,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from collectives import passed
+from collectives import PARTS, PARTS_OVER_NODES, passed
 
 from copse import flavours, paths
 
 LIBRARIES = paths.BUILD / "asan" / "lib"
-PARTS = ["types", "derived", "matrix", "sparse", "truncated", "communicators", "threads", "errors", "memory", "requests", "progress",
-         "waits", "request-threads", "orders", "order-threads", "rare", "type-threads", "standard", "session-last"]  # fmt: skip
-OVER_NODES = ["types", "derived", "matrix", "truncated", "communicators", "requests", "orders", "progress", "rare"]
+CASES = [
+    *(("1", part) for part in PARTS if part != "large"),  # gigabytes of memory, and as many of shadow
+    *(("2", part) for part in [*PARTS_OVER_NODES, "truncated"]),
+]
 REFUSED = Path(__file__).with_name("refused.c")
 TOO_SHORT = """
 #include <mpi.h>
@@ -56,7 +57,7 @@ def test_a_buffer_that_is_too_short_is_found(sanitized, compile_mpi):
     assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("nodes", "part"), [*(("1", part) for part in PARTS), *(("2", part) for part in OVER_NODES)])
+@pytest.mark.parametrize(("nodes", "part"), CASES)
 def test_part(sanitized, nodes, part):
     done = sanitized(flavours.find("mpich"), 4, part, COPSE_NODES=nodes)
     assert passed(done, part), done.stdout + done.stderr

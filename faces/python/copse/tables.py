@@ -5,12 +5,14 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import readme
 from .bench_report import processor_name
+from .bench import Side, chosen_numbers
 from .errors import CopseError
+from .flavours import Flavour, find
 
 
 def output_of(title: str, command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
@@ -19,6 +21,21 @@ def output_of(title: str, command: Sequence[str], environment: Mapping[str, str]
     if done.returncode:
         raise CopseError(f"{title} failed: {(done.stderr + done.stdout).strip()[-300:]}", f"try: {shlex.join(command)}")
     return done.stdout
+
+
+def unpinned_output(side: Side, ranks: int, program: Sequence[object], timeout: float, **ours: str) -> str:
+    """Runs a program on ranks that are bound to no processor. `ours` are variables for Copse, if the side has it."""
+    variables = {"LD_PRELOAD": preloaded, **ours} if (preloaded := side.preloaded()) else {}
+    command = side.flavour.command(ranks, list(map(str, program)), crowded=True, variables=variables)
+    return output_of(side.name, command, side.flavour.environment(), timeout)
+
+
+def chosen_cells(mpis: Sequence[str], ranks: str, numbers: str, what: str) -> Iterator[tuple[Flavour, int, int]]:
+    """Yields each MPI with each number of ranks and each number of `what`, from words with commas."""
+    for flavour in map(find, mpis):
+        for count in chosen_numbers(ranks, "number of ranks", 1):
+            for number in chosen_numbers(numbers, f"number of {what}", 1):
+                yield flavour, count, number
 
 
 class GrowingTable:
