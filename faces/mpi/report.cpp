@@ -19,6 +19,7 @@
 #include <sstream>
 #include <vector>
 
+#include "communicator/memory_room.hpp"
 #include "settings.hpp"
 
 namespace copse::mpi {
@@ -165,25 +166,11 @@ void remember(const communicator::Trace& more) {
 }
 
 void note_resources() {
-  static constexpr std::string_view kHeap = "/memfd:copse-heap", kCommon = "/memfd:copse";
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  std::uint64_t* counted = nullptr;
-  peaks = {{"common", 0}, {"heap", 0}, {"descriptors", 0}};
-  while (std::getline(maps, line)) {
-    unsigned long long kilobytes = 0;
-    if (line.find(kHeap) != std::string::npos) {
-      counted = &peaks["heap"];
-    } else if (line.find(kCommon) != std::string::npos) {
-      counted = &peaks["common"];
-    } else if (counted != nullptr && std::sscanf(line.c_str(), "Rss: %llu", &kilobytes) == 1) {
-      *counted += kilobytes;
-      counted = nullptr;
-    }
-  }
+  const communicator::Held held = communicator::held();
+  peaks = {{"common", held.common >> 10}, {"heap", held.heap >> 10}, {"descriptors", 0}};
   std::error_code unreadable;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", unreadable))
-    if (std::filesystem::read_symlink(entry, unreadable).string().starts_with(kCommon)) ++peaks["descriptors"];
+    if (std::filesystem::read_symlink(entry, unreadable).string().starts_with("/memfd:copse")) ++peaks["descriptors"];
 }
 
 void print_report() {

@@ -69,6 +69,10 @@ struct Reader {
     bool huge = true;
     boolean(name, value, huge);
   }
+  void memory(std::string_view name, std::string_view value) {
+    settings.memory = size_in(value).value_or(0);
+    if (settings.memory < (std::size_t{4} << 20)) mistake(name, value, "expected a size of 4M or more");
+  }
   void job(std::string_view, std::string_view) {}  // communicator/handshake.cpp reads it, before the settings are needed
   // Most values name a file. Ranks whose files differ would place one another differently, so the text of the file is in the
   // fingerprint. A mistake in the file is reported where the file is used.

@@ -75,6 +75,7 @@ struct Settings {
   int nodes = 1;  // pretend that the ranks sit on several nodes
   std::string topology;
   std::string bind = "numa";
+  std::size_t memory = 0;  // bytes; 0: no limit
   bool mpi = false;  // the MPI's own collectives can make blocking calls; set by the face, has no variable
   int upc_threads = 1, upc_processes = 1;
   std::size_t upc_heap = 0;        // bytes; 0: as much as the machine has

@@ -94,7 +94,9 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
-  card.neighbours = std::max(by_launcher().here, settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
+  const int here = by_launcher().here;
+  card.room = room_for(here > 0 ? std::min(here, ranks) : ranks, settings.memory);
+  card.neighbours = std::max(here, settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
   // hwloc sees only the processors that the container may use.
   static const auto online = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads files
   card.online = static_cast<std::int32_t>(std::min(online, this_machine().processors().size()));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "choose/settings.hpp"
+#include "communicator/memory_room.hpp"
 #include "engine/reach/peer.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "topology/layout.hpp"
@@ -31,6 +32,7 @@ struct Card {
   std::uint64_t founded = 0;    // how many cards this process has made
   std::int32_t neighbours = 0;  // ranks that share this node's processors, as the launcher or COPSE_NODES says
   std::int32_t online = 0;      // processors of this node
+  Room room = Room::enough;     // whether this rank has memory for another communicator
   std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run
 };
 

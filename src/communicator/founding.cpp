@@ -43,6 +43,11 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
               " has other COPSE_ variables than rank 0; give all ranks the same environment";
     return std::nullopt;
   }
+  for (const Card& card : cards) {
+    if (card.room == Room::enough) continue;
+    why_not = why_no_room(card.room, static_cast<int>(&card - cards.data()));
+    return std::nullopt;
+  }
   const bool chosen = settings.waiting == choose::Waiting::chosen;
   census.crowded = chosen ? oversubscribed(cards) : settings.waiting == choose::Waiting::yielding;
   for (int other = 0; other < bootstrap.ranks(); ++other) {

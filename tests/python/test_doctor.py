@@ -77,6 +77,8 @@ CGROUP1 = {"/proc/self/cgroup": "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc
     ({"/proc/sys/vm/overcommit_memory": "2"}, {"direct": "no memory"}, SLOWER, "shared heap", "promises no more", "COPSE_HEAP_BYTES"),
     ({"/sys/fs/cgroup/user.slice/memory.max": str(300 << 20), "/sys/fs/cgroup/user.slice/memory.current": str(200 << 20)}, {},
      FAILS, "memory limit", "leaves 100 MiB", "set-property --runtime user.slice MemoryMax="),
+    ({"/sys/fs/cgroup/user.slice/memory.max": str(300 << 20), "/sys/fs/cgroup/user.slice/memory.current": str(290 << 20),
+      "/sys/fs/cgroup/user.slice/memory.stat": f"anon 1\nfile {90 << 20}\nshmem {30 << 20}\n"}, {}, FAILS, "memory limit", "leaves 70 MiB", "MemoryMax="),
     ({**CGROUP1, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": str(1 << 20)}, {}, FAILS, "memory limit", "1 MiB", "docker update --memory"),
     ({"/proc/self/limits": "Max open files            64                   100                  files\n"}, {}, SLOWER, "open files", "at most 64", "ulimit -n 100"),
     ({"/sys/class/infiniband/mlx5_0/node_type": "1"}, {}, SLOWER, "locked memory", "8 MiB", "ulimit -l unlimited"),

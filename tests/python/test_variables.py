@@ -41,7 +41,7 @@ def test_a_name_that_is_far_from_all_gets_no_suggestion(fake_native):
 
 def test_an_impossible_value_is_refused(native_binary):
     variables.check({"COPSE_REACH": "kernel", "COPSE_HEAP_BYTES": "2G", "COPSE_HEAP_HUGE": "0"})
-    for name, value in (("REACH", "foo"), ("HEAP_BYTES", "1M"), ("HEAP_BYTES", "plenty"), ("HEAP_HUGE", "7"), ("TOPOLOGY", "igg"),
+    for name, value in (("REACH", "foo"), ("HEAP_BYTES", "1M"), ("HEAP_BYTES", "plenty"), ("MEMORY", "1M"), ("HEAP_HUGE", "7"), ("TOPOLOGY", "igg"),
                         ("JOIN", "0"), ("JOIN", "soon"), ("JOIN", "-1")):  # fmt: skip
         with pytest.raises(CopseError, match=f"COPSE_{name}"):
             variables.check({f"COPSE_{name}": value})

@@ -23,6 +23,10 @@ from .info import ranges_text, size_text
 WORKS, SLOWER, FAILS = "works", "slower", "fails"
 COLOURS = {WORKS: "green", SLOWER: "yellow", FAILS: "red"}
 MEMORY_LEFT_LEAST = 256 << 20  # bytes: below this the MPI's own segments and the program are in danger, too
+MEMORY_FILES = (  # of both versions of cgroups: controller, limit, use, and the statistics' names of files and of common memory
+    ("", "memory.max", "memory.current", "file", "shmem"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_shmem"),
+)
 SHM_LEAST = 64 << 20  # bytes: what a container gets unless told otherwise; MPIs keep their own segments there
 FILES_BESIDE = 128  # descriptors that a program and its MPI are granted besides the one by which Copse watches each rank
 BUSY = 0.5  # runnable threads for each processor
@@ -176,8 +180,12 @@ def check_shared_heap(system: System) -> Iterator[Finding]:
 
 def check_memory(system: System) -> Iterator[Finding]:
     found = []
-    for controller, limit, used in (("", "memory.max", "memory.current"), ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes")):
+    for controller, limit, used, files, common in MEMORY_FILES:
         now = {folder: int(text) for text, folder in system.cgroup_files(controller, used)}
+        for text, folder in system.cgroup_files(controller, "memory.stat"):
+            kept = {name: int(number) for name, number in (line.split() for line in text.splitlines())}
+            droppable = kept.get(files, 0) - kept.get(common, 0)  # files that the kernel drops when memory is needed
+            now[folder] = now.get(folder, 0) - max(0, droppable)
         found += [(int(text) - now.get(folder, 0), folder) for text, folder in system.cgroup_files(controller, limit)
                   if text != "max" and int(text) < 1 << 60]  # fmt: skip
     if not found:
