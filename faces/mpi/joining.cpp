@@ -16,6 +16,7 @@
 #include "bootstrap.hpp"
 #include "communicator/card.hpp"
 #include "communicator/kin.hpp"
+#include "communicator/memory_room.hpp"
 #include "devices.hpp"
 #include "helpers.hpp"
 #include "hidden.hpp"
@@ -101,9 +102,7 @@ bool found(CommState& state) {
     return false;
   }
   std::unique_ptr<communicator::Bootstrap> bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  // To ask takes time, so among kin the ranks ask only if the user has set a limit.
-  const bool has_room = settings().memory == 0 || communicator::room_for(1, settings().memory) == communicator::Room::enough;
-  const communicator::KinOffer offer(has_room ? known_kin.of(members) : nullptr);
+  const communicator::KinOffer offer(communicator::has_room(settings().memory) ? known_kin.of(members) : nullptr);
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,
                        communicator::host_of(settings(), state.rank, state.ranks),

@@ -51,14 +51,6 @@ Identity identity() {
   return known;
 }
 
-// Returns this machine, with its network cards if it has several regions. With one region, it does not matter which processors are
-// near a card, and the look for cards takes milliseconds.
-const topology::Machine& this_machine_with_network() {
-  static const auto& machine =
-      this_machine().regions().size() == 1 ? this_machine() : *new topology::Machine(topology::Machine::discover_with_network());
-  return machine;
-}
-
 }  // namespace
 
 Launched by_launcher() {
@@ -94,19 +86,13 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
   card.settings = settings.fingerprint;
-  const int here = by_launcher().here;
-  card.room = room_for(here > 0 ? std::min(here, ranks) : ranks, settings.memory);
-  card.neighbours = std::max(here, settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
-  // hwloc sees only the processors that the container may use.
-  static const auto online = static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_ONLN));  // this reads files
-  card.online = static_cast<std::int32_t>(std::min(online, this_machine().processors().size()));
+  card.has_room = has_room(settings.memory) ? 1 : 0;
+  card.left_by_cgroups = left_by_cgroups();
+  card.neighbours = std::max(by_launcher().here, settings.nodes > 1 ? ranks : 0);  // pretended nodes share processors
   card.place.host = host_of(settings, rank, ranks);
 
-  const topology::CpuSet cpus = topology::current_processors();
-  for (const unsigned cpu : cpus)
+  for (const unsigned cpu : topology::current_processors())
     if (cpu < kCpusMax) card.cpus[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
-  const bool over_nodes = card.neighbours > 0 && card.neighbours < ranks;
-  card.place.local = (over_nodes ? this_machine_with_network() : this_machine()).place_of(cpus);
 
   if (const auto query = reinterpret_cast<heap::RegionQuery>(dlsym(RTLD_DEFAULT, heap::kRegionQueryName))) {
     struct copse_heap_region region{};
@@ -138,12 +124,9 @@ std::string table_mistake(const choose::Settings& settings) {
          "\"; this is \"" + kind + "\"; make a table here with copse tune";
 }
 
-std::optional<std::uint64_t> last_cache_bytes(const choose::Settings& settings) {
-  const auto bytes_of = [](const topology::Machine& machine) {
-    const auto last = machine.cache_bytes(topology::Level::l3);
-    return last ? last : machine.cache_bytes(topology::Level::l2);
-  };
-  return bytes_of(settings.topology.empty() ? this_machine() : topology::Machine::from(settings.topology));
+std::optional<std::uint64_t> last_cache_bytes(const topology::Machine& machine) {
+  const auto last = machine.cache_bytes(topology::Level::l3);
+  return last ? last : machine.cache_bytes(topology::Level::l2);
 }
 
 topology::Placement placement_of(const std::vector<Card>& cards, const choose::Settings& settings) {

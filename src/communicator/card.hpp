@@ -20,7 +20,7 @@ inline constexpr std::size_t kCpusMax = 4096;
 
 // Many fields: they make one message, so that the ranks need to meet only once.
 struct Card {
-  topology::Observation place;
+  topology::Observation place;  // the place inside the node comes later, from the node's first rank (survey.hpp)
   std::uint64_t process = 0;  // drawn at random once per process, so the same for all its threads
   std::uint64_t probe = 0;    // address of a word that holds `process`
   std::uint64_t heap_base = 0, heap_bytes = 0;
@@ -31,9 +31,10 @@ struct Card {
   std::uint64_t started = 0;    // see engine::ProcessId
   std::uint64_t founded = 0;    // how many cards this process has made
   std::int32_t neighbours = 0;  // ranks that share this node's processors, as the launcher or COPSE_NODES says
-  std::int32_t online = 0;      // processors of this node
-  Room room = Room::enough;     // whether this rank has memory for another communicator
-  std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run
+  std::int32_t online = 0;      // processors of this node; they come later, too
+  std::int32_t has_room = 1;    // whether COPSE_MEMORY allows this rank another communicator
+  std::uint64_t left_by_cgroups = 0;  // bytes
+  std::array<std::uint64_t, kCpusMax / 64> cpus{};  // processors on which this rank may run, without those from kCpusMax on
 };
 
 // How many ranks the launcher has started, on this node and in all. A number is 0 if the launcher does not say.
@@ -52,7 +53,8 @@ struct Launched {
 // Returns this rank's card. `rank` and `ranks` matter only for COPSE_NODES.
 [[nodiscard]] Card my_card(const choose::Settings& settings, int rank, int ranks);
 
-// Returns this machine. It is discovered once per process, because that takes milliseconds.
+// Returns this machine, without the processors that are denied to this process. It is discovered once per process, because that
+// takes milliseconds.
 [[nodiscard]] const topology::Machine& this_machine();
 // Returns the name in tuning tables of this machine, or of the machine that the settings describe.
 [[nodiscard]] std::string machine_kind(const choose::Settings& settings);
@@ -60,9 +62,8 @@ struct Launched {
 // no table.
 [[nodiscard]] std::string table_mistake(const choose::Settings& settings);
 
-// Returns the size of the last cache on the way to memory, in bytes. If the settings describe a machine, the result is for that
-// machine. The result is empty if the size is not known.
-[[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const choose::Settings& settings);
+// Returns the size of the last cache on the way to memory, in bytes. The result is empty if the size is not known.
+[[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const topology::Machine& machine);
 // Returns the places of all ranks. Ranks of one node have equal node ids there.
 [[nodiscard]] topology::Placement placement_of(const std::vector<Card>& cards, const choose::Settings& settings);
 

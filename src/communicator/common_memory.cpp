@@ -39,9 +39,11 @@ std::shared_ptr<Mapping> map_once(pid_t owner, int owner_fd, engine::FileId file
 
 std::shared_ptr<Mapping> share_memory(Bootstrap& bootstrap, const Card& leader, int leader_rank, std::size_t bytes,
                                       std::string& why_not) {
-  CommonMemory memory(leader, leader_rank == bootstrap.rank(), bytes);
+  CommonMemory memory(leader);
+  if (leader_rank == bootstrap.rank()) memory.make(bytes);
   std::vector<std::uint8_t> mapped(static_cast<std::size_t>(bootstrap.ranks()));
-  const bool met = memory.meet(bootstrap, leader_rank);
+  const bool met = memory.meet(bootstrap);
+  if (met) memory.open(leader_rank, bytes);
   const std::uint8_t mine = memory.mapping() ? 1 : 0;
   if (!met || !bootstrap.allgather(&mine, mapped.data(), sizeof mine)) {
     why_not = "the ranks could not be gathered";
@@ -54,26 +56,38 @@ std::shared_ptr<Mapping> share_memory(Bootstrap& bootstrap, const Card& leader, 
   return nullptr;
 }
 
-CommonMemory::CommonMemory(const Card& leader, bool leads, std::size_t bytes) : leader_(leader), bytes_(bytes) {
-  if (!leads) return;
+void CommonMemory::make(std::size_t bytes) {
   made_ = engine::make_shared_memory("copse", bytes);
-  offer_ = {made_.get(), errno, engine::file_id(made_.get())};
+  offer_ = {made_.get(), errno, engine::file_id(made_.get()), {}};
 }
 
-bool CommonMemory::meet(Bootstrap& bootstrap, int leader) {
+void CommonMemory::tell(const Survey& survey, std::size_t at) {
+  offer_.facts = survey.facts;
+  if (offer_.fd < 0 || survey.places.empty()) return;
+  const std::size_t bytes = survey.places.size() * sizeof survey.places.front();
+  errno = ESTALE;
+  if (engine::file_id(made_.get()) == offer_.file &&
+      pwrite(made_.get(), survey.places.data(), bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes))
+    return;
+  offer_.error = errno;
+  offer_.fd = -1;
+}
+
+bool CommonMemory::meet(Bootstrap& bootstrap) {
   offers_.resize(static_cast<std::size_t>(bootstrap.ranks()));
-  if (!bootstrap.allgather(&offer_, offers_.data(), sizeof offer_)) return false;
+  return bootstrap.allgather(&offer_, offers_.data(), sizeof offer_);
+}
+
+void CommonMemory::open(int leader, std::size_t bytes) {
   const Offer& offer = offers_[static_cast<std::size_t>(leader)];
-  if (offer.fd >= 0) mapping_ = map_once(leader_.pid, offer.fd, offer.file, bytes_, engine::Size::sealed);
+  if (offer.fd >= 0) mapping_ = map_once(leader_.pid, offer.fd, offer.file, bytes, engine::Size::sealed);
   error_ = errno;
-  return true;
 }
 
 std::string CommonMemory::why_not_made() const {
   for (std::size_t other = 0; other < offers_.size(); ++other)
     if (offers_[other].fd < 0 && offers_[other].error != 0)
-      return "rank " + std::to_string(other) +
-             " could not make common memory (memfd_create: " + std::strerror(offers_[other].error) +
+      return "rank " + std::to_string(other) + " could not make common memory (" + std::strerror(offers_[other].error) +
              "); let the sandbox allow it, or raise the limits on memory and file sizes (ulimit -f)";
   return {};
 }

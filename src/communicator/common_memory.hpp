@@ -9,6 +9,7 @@
 
 #include "communicator/bootstrap.hpp"
 #include "communicator/card.hpp"
+#include "communicator/survey.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::communicator {
@@ -26,25 +27,37 @@ namespace copse::communicator {
 
 class CommonMemory {
  public:
-  // `leader` is the card of the first rank of this node, which makes the memory. `leads` says that this rank is the first.
-  CommonMemory(const Card& leader, bool leads, std::size_t bytes);
+  // What the first rank of a node offers to the others. The offers of other ranks are empty.
+  struct Offer {
+    std::int32_t fd = -1, error = 0;
+    engine::FileId file;
+    NodeFacts facts;
+  };
 
-  // Opens what the first rank of this node has made, which is rank `leader`. This is collective. Returns false if the ranks
-  // could not be gathered.
-  [[nodiscard]] bool meet(Bootstrap& bootstrap, int leader);
+  // `leader` is the card of the first rank of this node.
+  explicit CommonMemory(const Card& leader) : leader_(leader) {}
+
+  // Makes the memory, on the first rank of the node.
+  void make(std::size_t bytes);
+  // Lets the first rank tell the others what it has found out. The places of the node's ranks are written into the memory, at
+  // byte `at`.
+  void tell(const Survey& survey, std::size_t at);
+
+  // Gathers the offers. This is collective. Returns false if the ranks could not be gathered.
+  [[nodiscard]] bool meet(Bootstrap& bootstrap);
+  // Opens what the first rank of this node, which is rank `leader`, has made of this size.
+  void open(int leader, std::size_t bytes);
+
   // Returns null if this rank has no such memory. Then error() says why.
   [[nodiscard]] const std::shared_ptr<engine::Mapping>& mapping() const { return mapping_; }
   [[nodiscard]] int error() const { return error_; }
+  // Returns what the first rank of a node has told.
+  [[nodiscard]] const NodeFacts& facts_of(int first) const { return offers_[static_cast<std::size_t>(first)].facts; }
   // Says which rank could not make memory, and why. The text is empty if all could.
   [[nodiscard]] std::string why_not_made() const;
 
  private:
-  struct Offer {
-    std::int32_t fd = -1, error = 0;
-    engine::FileId file;
-  };
   Card leader_;
-  std::size_t bytes_;
   engine::Descriptor made_;  // must stay open until all ranks have met once more
   Offer offer_;
   std::vector<Offer> offers_;

@@ -9,7 +9,7 @@
 
 #include "choose/recorded.hpp"
 #include "communicator/card.hpp"
-#include "communicator/common_memory.hpp"
+#include "communicator/foundation.hpp"
 #include "communicator/group.hpp"
 #include "communicator/reach.hpp"
 #include "engine/trial.hpp"
@@ -17,7 +17,18 @@
 namespace copse::communicator {
 namespace {
 
-constexpr const char* kNotGathered = "the ranks could not be gathered";
+// Says why the ranks have no memory for another communicator. The text is empty if they have. All ranks say the same.
+std::string why_no_room(const std::vector<Card>& cards) {
+  std::map<std::uint64_t, std::uint64_t> needed;  // by host
+  for (const Card& card : cards) needed[card.place.host] += kRoomOfRank;
+  for (const Card& card : cards) {
+    const std::string who = std::to_string(&card - cards.data());
+    if (card.has_room == 0) return "COPSE_MEMORY allows rank " + who + " less than 4 MiB more";
+    if (card.left_by_cgroups < needed[card.place.host])
+      return "a cgroup of rank " + who + " allows less than 4 MiB more for each rank of the node";
+  }
+  return {};
+}
 
 // Step 1: every rank gathers all cards.
 std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& settings, std::string& why_not) {
@@ -43,13 +54,8 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
               " has other COPSE_ variables than rank 0; give all ranks the same environment";
     return std::nullopt;
   }
-  for (const Card& card : cards) {
-    if (card.room == Room::enough) continue;
-    why_not = why_no_room(card.room, static_cast<int>(&card - cards.data()));
-    return std::nullopt;
-  }
-  const bool chosen = settings.waiting == choose::Waiting::chosen;
-  census.crowded = chosen ? oversubscribed(cards) : settings.waiting == choose::Waiting::yielding;
+  why_not = why_no_room(cards);
+  if (!why_not.empty()) return std::nullopt;
   for (int other = 0; other < bootstrap.ranks(); ++other) {
     const Card& card = census.card(other);
     if (card.place.host == mine.place.host) census.here.push_back(other);
@@ -59,9 +65,10 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
   return census;
 }
 
-// What a rank finds in step 2, in which it tries what will be relied on.
+// What a rank finds in step 3, in which it tries what will be relied on.
 struct Tried {
-  std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1, leaders = 0;
+  topology::Place place;
+  std::uint8_t memory = 0, heap = 1, kernel = 1, threads = 1;
   engine::Costs costs;
 };
 
@@ -108,12 +115,12 @@ engine::Costs common(const std::vector<engine::Costs>& found) {
   return {sooner > 0, costs[0][middle], costs[1][middle], costs[2][middle], costs[3][middle]};
 }
 
-// The result of step 3, in which the ranks agree on what works for all of them.
+// The result of step 4, in which the ranks agree on what works for all of them.
 struct Agreed {
-  bool memory = true, heap = true, kernel = true, threads = true, leaders = true;
+  bool memory = true, heap = true, kernel = true, threads = true, leaders = false;
   engine::Costs costs;
 };
-// Makes step 3. Writes into `reach` why something does not work. If the heap does not work for all ranks, it is removed from
+// Makes step 4. Writes into `reach` why something does not work. If the heap does not work for all ranks, it is removed from
 // `reach`.
 Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   Agreed agreed;
@@ -121,7 +128,6 @@ Agreed agree(const std::vector<Tried>& all, Reach& reach) {
   for (std::size_t other = 0; other < all.size(); ++other) {
     agreed.memory = agreed.memory && all[other].memory != 0;
     agreed.threads = agreed.threads && all[other].threads != 0;
-    agreed.leaders = agreed.leaders && all[other].leaders != 0;
     if (agreed.heap && !all[other].heap && reach.heap_why_not.empty())
       reach.heap_why_not = "it does not work on rank " + std::to_string(other);
     if (agreed.kernel && !all[other].kernel && reach.kernel_why_not.empty())
@@ -146,6 +152,35 @@ std::string why_no_memory(const CommonMemory& memory, const std::vector<Tried>& 
              (other == static_cast<std::size_t>(rank) ? engine::memory_trouble(memory.error()) : "it knows why") +
              "); its processes need one user, one /proc and one PID namespace";
   return {};
+}
+
+// Returns what a rank has found before it measures copies.
+Tried tried_by(const Foundation& foundation, const Reach& reach, int local) {
+  Tried tried;
+  tried.place = foundation.place_of(local);
+  tried.memory = foundation.memory().mapping() ? 1 : 0;
+  tried.heap = reach.heap_why_not.empty() ? 1 : 0;
+  tried.kernel = reach.kernel_why_not.empty() ? 1 : 0;
+  tried.threads = reach.threads ? 1 : 0;
+  return tried;
+}
+
+void take_places(Census& census, const std::vector<Tried>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    topology::Place& place = census.cards[rank].place.local = all[rank].place;
+    place.at(topology::Level::node) = 0;  // the host says which node it is
+  }
+}
+
+// Gathers the leaders of the nodes, and returns whether that worked for all ranks. Returns nothing if the ranks could not be asked.
+std::optional<bool> gather_leaders(Bootstrap& bootstrap, engine::Wire& wire, const Census& census,
+                                   const choose::Settings& settings) {
+  const topology::Placement places = placement_of(census.cards, settings);
+  const algorithms::Groups nodes(bootstrap.ranks(), &places, topology::Level::node);
+  const std::uint8_t mine = wire.gather_leaders(nodes.leaders_ascending()) ? 1 : 0;
+  std::vector<std::uint8_t> all(census.cards.size());
+  if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) return std::nullopt;
+  return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
 // A rank's pledge to make calls with the others. Once the ranks have agreed, the others begin to make calls. If this rank fails
@@ -229,7 +264,9 @@ std::shared_ptr<Kin> kin_of(const Census& census, const choose::Settings& settin
   const bool maps_alone = !agreed.kernel && agreed.heap;
   tuning.heap_only = maps_alone && !reach.threads && !has_region;
   kin.terms.windows_alone = maps_alone && !agreed.threads && has_region;
-  if (const auto cache = last_cache_bytes(settings)) tuning.stream_from = *cache;
+  const auto last_cache = settings.topology.empty() ? census.last_cache_bytes
+                                                    : last_cache_bytes(topology::Machine::from(settings.topology)).value_or(0);
+  if (last_cache > 0) tuning.stream_from = last_cache;
   const float slow = costs.past > 0 ? costs.past : engine::SlotStores::kSlow;
   tuning.slots = {streamed, measured ? slow : 0};
   if (census.crowded) progress.set_crowded();
@@ -283,24 +320,20 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
   };
   std::map<std::string, Tally> start;
   StartClock clock(start);
-  const std::optional<Census> census = take_census(*bootstrap, settings, why_not);
+  std::optional<Census> census = take_census(*bootstrap, settings, why_not);
   if (!census) return {};
   clock.end("communicators: the ranks' cards");
   if (census->nodes > 1 && wire == nullptr) return refuse("the ranks sit on several nodes, and there is no wire between them");
-  engine::Geometry geometry{choose::rings_for(census->crowded, bootstrap->ranks())};
-  geometry.helpers = static_cast<std::uint32_t>(settings.helpers);
-  CommonMemory memory(census->card(census->leader()), census->leader() == census->rank,
-                      engine::Segment::bytes(geometry, static_cast<int>(census->here.size())));
-  if (!memory.meet(*bootstrap, census->leader())) return refuse(kNotGathered);
-  clock.end("communicators: common memory");
+  Foundation foundation(*census, settings);
+  if (std::string why = foundation.meet(*bootstrap); !why.empty()) return refuse(std::move(why));
+  const CommonMemory& memory = foundation.memory();
+  const engine::Geometry geometry = foundation.geometry();
+  clock.end("communicators: common memory, and a look at the machine");
 
   Reach reach = find_reach(*census, settings);
   clock.end("communicators: ways to the ranks");
-  Tried tried;
-  tried.memory = memory.mapping() ? 1 : 0;
-  tried.heap = reach.heap_why_not.empty() ? 1 : 0;
-  tried.kernel = reach.kernel_why_not.empty() ? 1 : 0;
-  tried.threads = reach.threads ? 1 : 0;
+  const int local = reach.peers[static_cast<std::size_t>(census->rank)].local;
+  Tried tried = tried_by(foundation, reach, local);
   engine::Segment segment;
   std::optional<Pledge> pledge;  // made before the ranks gather for the last time, because what follows may run out of memory
   if (memory.mapping()) {
@@ -308,19 +341,20 @@ Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire
     const bool kernel_allowed = settings.reach == choose::ReachLimit::any || settings.reach == choose::ReachLimit::kernel;
     if (!census->crowded && settings.slots == choose::Stores::measured)
       tried.costs = costs_between(segment, *census, reach.peers, kernel_allowed);
-    pledge.emplace(segment, reach.peers[static_cast<std::size_t>(census->rank)].local, census->rank);
+    pledge.emplace(segment, local, census->rank);
   }
   clock.end("communicators: trial of copies");
-  if (census->nodes > 1 && choose::may_delegate(settings)) {
-    const topology::Placement places = placement_of(census->cards, settings);
-    const algorithms::Groups nodes(bootstrap->ranks(), &places, topology::Level::node);
-    tried.leaders = wire->gather_leaders(nodes.leaders_ascending()) ? 1 : 0;
-    clock.end("communicators: leaders of the nodes");
-  }
   std::vector<Tried> all(census->cards.size());
   if (!bootstrap->allgather(&tried, all.data(), sizeof tried)) return refuse(kNotGathered);
-  const Agreed agreed = agree(all, reach);
+  Agreed agreed = agree(all, reach);
   if (std::string why = why_no_memory(memory, all, agreed, census->rank); !why.empty()) return refuse(std::move(why));
+  take_places(*census, all);
+  if (census->nodes > 1 && choose::may_delegate(settings)) {
+    const std::optional<bool> gathered = gather_leaders(*bootstrap, *wire, *census, settings);
+    if (!gathered) return refuse(kNotGathered);
+    agreed.leaders = *gathered;
+    clock.end("communicators: leaders of the nodes");
+  }
 
   auto kin = kin_of(*census, settings, *progress, std::move(reach), agreed, bootstrap->region() != nullptr);
   kin->plots.begin(memory.mapping(), geometry, settings.first_ticket);

@@ -95,17 +95,11 @@ std::uint64_t left_by_cgroups(const std::string& root) {
   return left;
 }
 
-Room room_for(int ranks_here, std::uint64_t limit) {
-  if (limit > 0 && held().common + kRoomOfRank > limit) return Room::limited;
+std::uint64_t left_by_cgroups() {
   static const bool limits = left_by_cgroups("") != kNoLimit;  // it takes 50 us to ask
-  if (limits && left_by_cgroups("") < kRoomOfRank * static_cast<std::uint64_t>(ranks_here)) return Room::none_in_cgroup;
-  return Room::enough;
+  return limits ? left_by_cgroups("") : kNoLimit;
 }
 
-std::string why_no_room(Room room, int rank) {
-  const std::string who = std::to_string(rank);
-  if (room == Room::limited) return "COPSE_MEMORY allows rank " + who + " less than 4 MiB more";
-  return "a cgroup of rank " + who + " allows less than 4 MiB more for each rank of the node";
-}
+bool has_room(std::uint64_t limit) { return limit == 0 || held().common + kRoomOfRank <= limit; }
 
 }  // namespace copse::communicator

@@ -1,4 +1,4 @@
-// Whether there is memory for another communicator: below the user's limit (COPSE_MEMORY), and in the cgroups of this process.
+// Whether there is memory for another communicator: below the user's limit (COPSE_MEMORY), and in the cgroups of the ranks.
 // Common memory is charged when it is touched. A process whose cgroup has no more is killed then, so the ranks ask before.
 #pragma once
 
@@ -6,8 +6,6 @@
 #include <string>
 
 namespace copse::communicator {
-
-enum class Room : std::int32_t { enough, limited, none_in_cgroup };
 
 // What a communicator may cost each rank, in bytes. Most cost less (docs/memory.md).
 inline constexpr std::uint64_t kRoomOfRank = std::uint64_t{4} << 20;
@@ -18,15 +16,14 @@ struct Held {
 };
 [[nodiscard]] Held held();
 
+// Tells whether this process may hold kRoomOfRank more common memory, if it may hold `limit` bytes. If `limit` is 0, there is no
+// limit.
+[[nodiscard]] bool has_room(std::uint64_t limit);
+
 // Returns how many bytes the cgroups of this process leave it, or UINT64_MAX if none limits it. Files that the kernel keeps in
 // memory do not count, because it drops them when memory is needed. `root` is the root of the file system.
 [[nodiscard]] std::uint64_t left_by_cgroups(const std::string& root);
-
-// Tells whether this process has memory for another communicator with `ranks_here` ranks on this node. A rank may hold `limit`
-// bytes of common memory. If `limit` is 0, there is no limit.
-[[nodiscard]] Room room_for(int ranks_here, std::uint64_t limit);
-
-// Says why rank `rank` has no room.
-[[nodiscard]] std::string why_no_room(Room room, int rank);
+// Returns that for this system.
+[[nodiscard]] std::uint64_t left_by_cgroups();
 
 }  // namespace copse::communicator

@@ -27,12 +27,12 @@ constexpr std::size_t kLongestDescription = 4096;  // hwloc's own have a few hun
 
 using Topology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
-Topology new_topology() {
+Topology new_topology(unsigned long flags = 0) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw Error("hwloc", "cannot be initialised", "memory", "free some and try again");
   Topology topology(raw, &hwloc_topology_destroy);
   // Some of hwloc's back ends would move the calling thread from processor to processor during discovery.
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | flags);
   return topology;
 }
 
@@ -191,7 +191,11 @@ class Reader {
     machine_.name_ = std::move(name);
     machine_.is_this_machine_ = hwloc_topology_is_thissystem(topology_) == 1;
     std::vector<hwloc_obj_t> pus;
-    for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) pus.push_back(pu);
+    for (hwloc_obj_t pu = next(HWLOC_OBJ_PU, nullptr); pu != nullptr; pu = next(HWLOC_OBJ_PU, pu)) {
+      pus.push_back(pu);
+      if (hwloc_bitmap_isset(hwloc_topology_get_allowed_cpuset(topology_), pu->os_index)) machine_.allowed_.push_back(pu->os_index);
+    }
+    std::sort(machine_.allowed_.begin(), machine_.allowed_.end());
     const CpuSet cards = processors_by_network();
     std::vector<std::int32_t> regions;
     for (hwloc_obj_t pu : pus) {
@@ -369,9 +373,9 @@ class Reader {
 
 namespace {
 
-Topology this_machine(hwloc_type_filter_e devices = HWLOC_TYPE_FILTER_KEEP_NONE) {
-  Topology topology = new_topology();
-  hwloc_topology_set_io_types_filter(topology.get(), devices);
+Topology this_machine(bool network = false, unsigned long flags = 0) {
+  Topology topology = new_topology(flags);
+  hwloc_topology_set_io_types_filter(topology.get(), network ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE);
   if (hwloc_topology_load(topology.get()) != 0) {
     throw Error("this machine", std::string("hwloc cannot discover it: ") + std::strerror(errno), "a readable /sys and /proc",
                 "describe the machine with COPSE_TOPOLOGY");
@@ -383,8 +387,10 @@ Topology this_machine(hwloc_type_filter_e devices = HWLOC_TYPE_FILTER_KEEP_NONE)
 
 Machine Machine::discover() { return Reader(this_machine().get()).read("this machine"); }
 
-Machine Machine::discover_with_network() {
-  return Reader(this_machine(HWLOC_TYPE_FILTER_KEEP_IMPORTANT).get()).read("this machine");
+Machine Machine::discover_with_network() { return Reader(this_machine(true).get()).read("this machine"); }
+
+Machine Machine::discover_whole(bool network) {
+  return Reader(this_machine(network, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED).get()).read("this machine");
 }
 
 std::string description_of_this_machine() {

@@ -39,6 +39,9 @@ class Machine {
   static Machine discover();
   // Like discover(), but also finds out which processors are next to the network cards. That takes about ten milliseconds more.
   static Machine discover_with_network();
+  // Returns all of this machine, with the processors that are denied to this process, because its neighbours may have them. With
+  // `network`, also finds out which processors are next to the network cards.
+  static Machine discover_whole(bool network);
 
   // Makes a machine from a description: the name of a recorded machine, an hwloc synthetic string ("package:2 core:4
   // pu:1"), or the path of an hwloc XML file ("lstopo machine.xml" writes one). Throws an Error whose message begins
@@ -55,6 +58,9 @@ class Machine {
 
   // Returns the number of objects of the level. It is 0 if the machine has none (a missing cache or board).
   [[nodiscard]] int count(Level level) const { return counts_[static_cast<std::size_t>(level)]; }
+
+  // Returns the processors that cgroups or the like allow to this process. A described machine allows all of its own.
+  [[nodiscard]] const CpuSet& allowed() const { return allowed_; }
 
   // The processors of each core, in the order of the hierarchy.
   [[nodiscard]] const std::vector<CpuSet>& cores() const { return cores_; }
@@ -97,6 +103,7 @@ class Machine {
   std::string name_, processor_;  // processor_: its model; empty if not known
   bool is_this_machine_ = false;
   std::vector<Processor> processors_;
+  CpuSet allowed_;
   std::vector<CpuSet> cores_;
   std::vector<Region> regions_;
   std::array<int, kLevels> counts_{};

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "communicator/card.hpp"
+#include "communicator/common_memory.hpp"
 #include "communicator/communicator.hpp"
 #include "communicator/handshake.hpp"
 #include "communicator/shared_bootstrap.hpp"
@@ -15,7 +16,8 @@ namespace {
 
 using namespace communicator;
 
-// One rank of two. The other rank says what this one says, apart from the changes.
+// One rank of two. The other rank says what this one says, apart from the changes. If it is the first rank, it has also looked at
+// its machine.
 class Hostile final : public Bootstrap {
  public:
   Hostile(std::string_view changes, int rank, int quiet_rounds) : changes_(changes), rank_(rank), round_(-quiet_rounds) {}
@@ -24,6 +26,11 @@ class Hostile final : public Bootstrap {
   bool allgather(const void* mine, void* all, std::size_t bytes) override {
     auto* const words = static_cast<std::byte*>(all);
     for (int rank = 0; rank < 2; ++rank) std::memcpy(words + static_cast<std::size_t>(rank) * bytes, mine, bytes);
+    if (bytes == sizeof(CommonMemory::Offer) && rank_ == 1) {
+      CommonMemory::Offer offer;
+      offer.facts.online = 2;
+      std::memcpy(words, &offer, sizeof offer);
+    }
     if (round_++ >= 0) change(words + static_cast<std::size_t>(1 - rank_) * bytes, bytes);
     return true;
   }

@@ -1,6 +1,7 @@
 // The ranks agree on what to do when only one of them cannot do what the others can.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,9 +11,11 @@
 
 #include "../engine/ranks.hpp"
 #include "communicator/card.hpp"
+#include "communicator/common_memory.hpp"
 #include "communicator/name_meeting.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "refusal.hpp"
+#include "topology/binding.hpp"
 
 namespace copse::test {
 namespace {
@@ -187,6 +190,48 @@ TEST(AnotherFile, InsteadOfTheHeap) {
     for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
     EXPECT_EQ(users.complaint(), "");
   }
+}
+
+// The ranks are bound to different processors, and the first rank looks at the machine for both.
+TEST(Machine, IsLookedAtByTheFirstRank) {
+  const topology::CpuSet mine = topology::current_processors();
+  if (mine.size() < 2) GTEST_SKIP() << "this process may use one processor";
+  const std::string name = "machine-" + std::to_string(getpid());
+  const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(mine[static_cast<std::size_t>(rank)], &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) return "cannot be bound";
+    std::string why;
+    const auto comm = join_saying(name, rank, 2, 0, [](std::byte*) {}, why);
+    if (!comm) return why;
+    const topology::Machine machine = topology::Machine::discover();
+    for (const int other : {0, 1}) {
+      const topology::Place expected = machine.place_of(topology::CpuSet{mine[static_cast<std::size_t>(other)]});
+      if (comm->places()[static_cast<std::size_t>(other)] != expected) return "another place of rank " + std::to_string(other);
+    }
+    return {};
+  });
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
+}
+
+TEST(Machine, ThatTheFirstRankCannotLookAt) {
+  const std::string name = "no-machine-" + std::to_string(getpid());
+  const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+    std::string why;
+    const auto comm = join_saying(
+        name, rank, 2, 2,
+        [](std::byte* said) {
+          communicator::CommonMemory::Offer offer;
+          std::memcpy(&offer, said, sizeof offer);
+          offer.facts.online = 0;
+          std::memcpy(said, &offer, sizeof offer);
+        },
+        why);
+    if (comm) return "there is a communicator";
+    return why.find("rank 0 cannot look at its machine") == std::string::npos ? why : "";
+  });
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
 }
 
 }  // namespace

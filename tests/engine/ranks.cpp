@@ -23,6 +23,7 @@
 #include "communicator/card.hpp"
 #include "communicator/name_meeting.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "communicator/survey.hpp"
 #include "graph.hpp"
 
 namespace copse::test {
@@ -307,7 +308,8 @@ std::string run_ranks(Kind kind, int ranks, std::span<const choose::Settings> se
   const std::size_t board_bytes = (communicator::board_bytes(ranks) + 4095) / 4096 * 4096;
   const Common boards(board_bytes * settings.size());
   // hwloc takes long to look at the machine. It does so once here, so that the children need not.
-  [[maybe_unused]] static const communicator::Card once = communicator::my_card(settings[0], 0, 1);
+  [[maybe_unused]] static const communicator::Survey once =
+      communicator::survey({.cards = {communicator::my_card(settings[0], 0, 1)}, .here = {0}, .nodes = 1}, settings[0]);
 
   std::vector<Mail> mail(settings.size());
 

@@ -276,6 +276,16 @@ TEST(Machine, DiscoversThisOne) {
   }
 }
 
+TEST(Machine, IsWholeWithWhatIsDenied) {
+  const Machine usable = Machine::discover(), whole = Machine::discover_whole(false);
+  std::set<unsigned> all, allowed;
+  for (const Processor& processor : whole.processors()) all.insert(processor.number);
+  for (const Processor& processor : usable.processors()) allowed.insert(processor.number);
+  EXPECT_TRUE(std::includes(all.begin(), all.end(), allowed.begin(), allowed.end()));
+  EXPECT_EQ(CpuSet(allowed.begin(), allowed.end()), whole.allowed());
+  EXPECT_EQ(usable.allowed(), whole.allowed());
+}
+
 TEST(Machine, DescribesItself) {
   EXPECT_EQ(Machine::from("ig").summary(),
             "ig: 2 boards, 8 packages, 8 NUMA regions (the first 16 GiB), 8 L3s of 5 MiB, 48 L2s of 512 KiB, 48 cores, "

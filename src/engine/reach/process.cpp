@@ -73,8 +73,8 @@ constexpr int kOutOfTheWay = 512;
 // Makes room for that number when this library is loaded. Once a process has several threads, the kernel takes 10 ms and more to
 // enlarge its table of descriptors, because it waits until no thread can be reading the old one.
 [[gnu::constructor]] void make_room_out_of_the_way() {
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (const Descriptor high(fcntl(standard, F_DUPFD_CLOEXEC, kOutOfTheWay)); high) return;
+  const Descriptor any(::open("/", O_PATH | O_CLOEXEC));
+  const Descriptor high(fcntl(any.get(), F_DUPFD_CLOEXEC, kOutOfTheWay));
 }
 
 // Descriptors belong to the program. Pidfds get at most a quarter of them; the remaining processes are known by their start
