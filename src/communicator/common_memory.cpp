@@ -88,7 +88,7 @@ std::string CommonMemory::why_not_made() const {
   for (std::size_t other = 0; other < offers_.size(); ++other)
     if (offers_[other].fd < 0 && offers_[other].error != 0)
       return "rank " + std::to_string(other) + " could not make common memory (" + std::strerror(offers_[other].error) +
-             "); let the sandbox allow it, or raise the limits on memory and file sizes (ulimit -f)";
+             "); let the sandbox allow memfd_create, or raise the limits on memory and file sizes (ulimit -f)";
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "../engine/ranks.hpp"
 #include "communicator/card.hpp"
 #include "communicator/common_memory.hpp"
+#include "communicator/memory_room.hpp"
 #include "communicator/name_meeting.hpp"
 #include "engine/reach/shared_memory.hpp"
 #include "refusal.hpp"
@@ -211,6 +212,25 @@ TEST(Machine, IsLookedAtByTheFirstRank) {
       if (comm->places()[static_cast<std::size_t>(other)] != expected) return "another place of rank " + std::to_string(other);
     }
     return {};
+  });
+  for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
+}
+
+TEST(Room, ThatOneRankLacks) {
+  const std::string name = "no-room-" + std::to_string(getpid());
+  const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
+    std::string why;
+    const auto comm = join_saying(
+        name, rank, 2, 1,
+        [&](std::byte* said) {
+          communicator::Card card;
+          std::memcpy(&card, said, sizeof card);
+          card.left_by_cgroups = 2 * communicator::kRoomOfRank - (rank == 1 ? 1 : 0);
+          std::memcpy(said, &card, sizeof card);
+        },
+        why);
+    if (comm) return "there is a communicator";
+    return why == "a cgroup of rank 1 allows less than 4 MiB more for each rank of the node" ? "" : why;
   });
   for (const std::string& complaint : complaints) EXPECT_EQ(complaint, "");
 }

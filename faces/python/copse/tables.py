@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from . import readme
-from .bench_report import processor_name
 from .bench import Side, chosen_numbers
+from .bench_report import processor_name
 from .errors import CopseError
 from .flavours import Flavour, find
 
