@@ -83,25 +83,28 @@ std::shared_ptr<Progress> my_progress(bool helped) {
 std::optional<copse::choose::Settings> my_settings() {
   std::string why;
   auto settings = copse::choose::read_settings(environ, why);
-  if (settings) why = copse::communicator::table_mistake(*settings);
+  if (settings) why = copse::communicator::file_mistake(*settings);
   if (why.empty()) return settings;
   creation_message() = std::move(why);
   return std::nullopt;
 }
 
-// Comes to the meeting of the ranks and their helpers. Returns null, with a message, if that fails.
-std::unique_ptr<Communicator> come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings) {
+// Comes to the meeting of the ranks and their helpers. If that fails, returns null, with a message and the error.
+std::unique_ptr<Communicator> come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings,
+                                                copse_status& error) {
   settings.helpers = meeting.with_helpers->ranks() - meeting.ranks.ranks();
   auto bootstrap = meeting.with_helpers->come(number, Deadline::after(kThreadsTimeout));
   if (!bootstrap) {
     creation_message() = "another thread already waits there under this number; give every thread a number of its own";
+    error = COPSE_ERROR_ARGUMENT;
     return nullptr;
   }
+  error = COPSE_ERROR_UNREACHABLE;
   return Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
 }
 
-copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm** comm, copse_meeting* with_helpers = nullptr) {
-  const auto settings = my_settings();
+copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, const std::optional<copse::choose::Settings>& settings,
+                             copse_comm** comm, copse_meeting* with_helpers = nullptr) {
   if (!settings) return COPSE_ERROR_VARIABLE;
   std::string why;
   const int rank = bootstrap->rank();
@@ -112,15 +115,16 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, copse_comm** 
       Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
   if (with_helpers != nullptr && with_helpers->with_helpers) {
+    copse_status error = COPSE_OK;
     try {
-      result->served = come_with_helpers(*with_helpers, rank, *settings);
+      result->served = come_with_helpers(*with_helpers, rank, *settings, error);
     } catch (const std::exception&) {
       result->communicator->give_up();  // the other ranks may have theirs
       throw;
     }
     if (!result->served) {
       result->communicator->give_up();
-      return COPSE_ERROR_UNREACHABLE;
+      return error;
     }
   }
   *comm = result.release();
@@ -187,8 +191,9 @@ copse_status copse_help_threads(copse_meeting* meeting, int helper) {
     if (helper < 0 || helper >= helpers) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("helper", helper, helpers));
     const auto settings = my_settings();
     if (!settings) return COPSE_ERROR_VARIABLE;
-    const auto comm = come_with_helpers(*meeting, ranks + helper, *settings);
-    if (!comm) return COPSE_ERROR_UNREACHABLE;
+    copse_status error = COPSE_OK;
+    const auto comm = come_with_helpers(*meeting, ranks + helper, *settings, error);
+    if (!comm) return error;
     help(*comm);
     return COPSE_OK;
   });
@@ -208,7 +213,7 @@ copse_status copse_comm_create_threads(copse_meeting* meeting, int rank, copse_c
       return fail_creation(COPSE_ERROR_ARGUMENT, "rank " + std::to_string(rank) +
                                                      " is already another thread, which waits for the other ranks; "
                                                      "give every thread a rank of its own");
-    return finish_creation(std::move(bootstrap), comm, meeting);
+    return finish_creation(std::move(bootstrap), my_settings(), comm, meeting);
   });
 }
 
@@ -226,7 +231,7 @@ copse_status copse_comm_join(const char* name, int rank, int ranks, double timeo
     std::string why;
     auto bootstrap = meet_by_name(name, rank, ranks, Deadline::after(timeout_seconds), why);
     if (!bootstrap) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
-    return finish_creation(std::move(bootstrap), comm);
+    return finish_creation(std::move(bootstrap), my_settings(), comm);
   });
 }
 
@@ -236,11 +241,15 @@ copse_status copse_comm_create(int rank, int ranks, copse_allgather_callback all
     if (allgather == nullptr || comm == nullptr || ranks < 1)
       return fail_creation(COPSE_ERROR_ARGUMENT, "allgather or the place for the handle is null, or ranks below 1");
     if (rank < 0 || rank >= ranks) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("rank", rank, ranks));
-    return finish_creation(std::make_unique<CallbackBootstrap>(rank, ranks, allgather, context), comm);
+    auto bootstrap = std::make_unique<CallbackBootstrap>(rank, ranks, allgather, context);
+    const auto settings = my_settings();
+    if (!settings) Communicator::decline(*bootstrap);  // the others are in the callback, and nothing else would tell them
+    return finish_creation(std::move(bootstrap), settings, comm);
   });
 }
 
 void copse_comm_free(copse_comm* comm) {
+  const copse::engine::CancelDeferred deferred;
   if (comm == nullptr) return;
   try {
     if (const std::string wrong = comm->communicator->save_lessons(); !wrong.empty())

@@ -1,5 +1,7 @@
 // MPI's calls on requests. While a call of Copse's is pending, the calls that wait become loops in which both Copse and
 // the MPI make progress. The MPI itself reports what has ended (requests.hpp).
+#include <vector>
+
 #include "exports.hpp"
 #include "failures.hpp"
 #include "operators.hpp"
@@ -54,20 +56,72 @@ int Testall(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
   return result;
 }
 
-// MPICH 5's Testall fails for the MPI's own persistent collectives, so this asks for each request's status instead.
-int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
-  int ready = 0;
-  wait_for([&] {
-    if (!settle(count, requests)) return false;
-    int flag = 1, result = MPI_SUCCESS;
-    for (; ready < count; ++ready) {
-      result = real().Request_get_status(raw_of(requests[ready]), &flag, MPI_STATUS_IGNORE);
-      if (flag == 0 || result != MPI_SUCCESS) break;
+// Completes the MPI's requests one after the other, whether Copse's are over or not. Some requests of an MPI go on only when they
+// are tested themselves (files in MPICH), and the next message of another rank may depend on them. MPICH 5's Testall fails for the
+// MPI's own persistent collectives.
+class Waiting {
+ public:
+  Waiting(int count, MPI_Request* requests, MPI_Status* statuses)
+      : count_(count), requests_(requests), statuses_(statuses), over_(static_cast<std::size_t>(count)) {}
+
+  // Returns true once all requests are complete.
+  bool test() {
+    bool all = true;
+    for (int i = 0; i < count_; ++i)
+      if (over_[static_cast<std::size_t>(i)] == 0) all = test(i) && all;
+    return all;
+  }
+  // Waits for those that are left, of which none is Copse's. The MPI waits for all of them at a time.
+  void finish() {
+    std::vector<MPI_Status> rest(over_.size());
+    const Failures failures(count_, requests_);
+    const int result = failures.tell_some(real().Waitall(count_, requests_, rest.data()), count_, nullptr, rest.data());
+    for (int i = 0; i < count_; ++i) {
+      if (over_[static_cast<std::size_t>(i)] != 0) continue;
+      if (statuses_ != MPI_STATUSES_IGNORE) statuses_[i] = rest[static_cast<std::size_t>(i)];
+      note(i, result == MPI_ERR_IN_STATUS ? rest[static_cast<std::size_t>(i)].MPI_ERROR : result);
     }
-    return flag != 0 || result != MPI_SUCCESS;
-  });
-  const Failures failures(count, requests);
-  return failures.tell_some(real().Waitall(count, requests, statuses), count, nullptr, statuses);
+    if (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS) result_ = result;
+  }
+  // Returns what MPI_Waitall returns.
+  [[nodiscard]] int result() {
+    if (result_ != MPI_ERR_IN_STATUS || statuses_ == MPI_STATUSES_IGNORE) return result_;
+    for (int i = 0; i < count_; ++i) statuses_[i].MPI_ERROR = errors_[static_cast<std::size_t>(i)];
+    return result_;
+  }
+
+ private:
+  bool test(int i) {
+    if (!settle(requests_[i])) return false;
+    int flag = 0;
+    const Failures failures(&requests_[i]);
+    int result = real().Test(&requests_[i], &flag, statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses_[i]);
+    if (flag == 0 && result == MPI_SUCCESS) return false;
+    if (flag != 0) result = failures.tell(result);
+    note(i, result);
+    return true;
+  }
+  void note(int i, int error) {
+    over_[static_cast<std::size_t>(i)] = 1;
+    if (error == MPI_SUCCESS) return;
+    errors_.resize(over_.size(), MPI_SUCCESS);
+    errors_[static_cast<std::size_t>(i)] = error;
+    result_ = MPI_ERR_IN_STATUS;
+  }
+
+  int count_;
+  MPI_Request* requests_;
+  MPI_Status* statuses_;
+  std::vector<char> over_;
+  std::vector<int> errors_;  // empty: there is none
+  int result_ = MPI_SUCCESS;
+};
+
+int Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  if (count < 0) return real().Waitall(count, requests, statuses);
+  Waiting waiting(count, requests, statuses);
+  if (!wait_for([&] { return waiting.test(); })) waiting.finish();
+  return waiting.result();
 }
 
 // To the MPI a pending persistent call of Copse's looks inactive. So only Copse can say whether any request is active.

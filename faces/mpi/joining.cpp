@@ -160,7 +160,8 @@ void say_why_not(const CommState& state) {
   real().Comm_size_(MPI_COMM_WORLD, &world);
   if (settings().quiet || settings().disable || state.rank != 0 || state.ranks != world || said.exchange(true)) return;
   std::fprintf(stderr,
-               "copse: every call on all %d ranks is passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 says less\n",
+               "copse: calls on a communicator of all %d ranks are passed on to the MPI: %s; copse doctor says more, COPSE_QUIET=1 "
+               "says less\n",
                state.ranks, state.why_not.c_str());
 }
 

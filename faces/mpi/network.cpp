@@ -7,9 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -18,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "communicator/flush.hpp"
 #include "exports.hpp"
 #include "report.hpp"
 #include "wire.hpp"
@@ -264,27 +263,13 @@ class MpiNetwork final : public communicator::Network {
     }
   }
 
-  // Writes what the program has printed, because the C library would do that too late. A thread of its own writes, because another
-  // thread may sit in a read and hold the lock of its stream.
-  static void flush() {
-    try {
-      const auto done = std::make_shared<std::atomic<bool>>(false);
-      std::thread([done] {
-        std::fflush(nullptr);
-        done->store(true);
-      }).detach();
-      for (int i = 0; i < 1000 && !done->load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } catch (const std::exception&) {  // no thread, or no memory: what was printed may be lost, but not the status
-    }
-  }
-
   // Runs at the end of the process, which has this status. A forked child does nothing here, because it is no process of the
   // MPI's.
   static void finalize(int status, void* self) {
     auto& network = *static_cast<MpiNetwork*>(self);
     if (network.process_ != getpid()) return;
     if (network.busy_) {
-      flush();
+      communicator::flush_streams();  // the C library would do that too late
       network.abort(status);
     }
     int done = 0;

@@ -149,6 +149,8 @@ void find_tools() {
 #undef COPSE_MESSAGE
 #undef COPSE_CALL
 #undef COPSE_BOTH_TOOLS
+  COPSE_FIND_TOOLS(Alloc_mem)
+  COPSE_FIND_TOOLS(Free_mem)
 #define COPSE_APART(name, parameters) COPSE_FIND_TOOLS(name)
   COPSE_MPI_APART(COPSE_APART)
 #undef COPSE_APART

@@ -128,10 +128,11 @@ void MpiRequest::keep(const Operator& op) {
 }
 
 bool free_later(MPI_Op op) {
+  std::shared_ptr<HeldOp> held;  // may be the last one; then the MPI is called after the lock is given back
   const std::lock_guard lock(mutex);
   const auto at = held_ops.find(raw_of(op));
   if (at == held_ops.end()) return false;
-  const std::shared_ptr<HeldOp> held = at->second.lock();
+  held = at->second.lock();
   held_ops.erase(at);
   if (!held) return false;
   held->freed = true;
@@ -167,7 +168,8 @@ bool MpiRequest::Stream::take_lane(const char* name, bool refused, std::string& 
   }
   // The order that the program asserts is that among persistent calls. Other calls may stand elsewhere in it on each rank. A
   // request that some rank has refused gets a lane of its own, in which all its calls are refused.
-  const bool shares = *state->strict_order && state->copse->all_say(!refused);
+  // The program may also have taken its word back.
+  const bool shares = *state->strict_order && state->copse->all_say(!refused && asserts_strict_order(state->comm));
   if (shares) lane = state->strict_lane;
   if (lane == nullptr) lane = state->copse->lane(why_not);
   if (lane == nullptr) end_if_a_rank_has_ended();

@@ -16,12 +16,7 @@ std::string read_settings() {
   if (!read) return error;
   detail::settings = *read;
   detail::settings.mpi = true;
-  try {
-    if (!read->topology.empty()) static_cast<void>(topology::Machine::from(read->topology));
-    return communicator::table_mistake(*read);
-  } catch (const std::exception& wrong) {
-    return wrong.what();
-  }
+  return communicator::file_mistake(*read);
 }
 
 int first_served_call() {

@@ -51,7 +51,8 @@ Wired MessageWire::receive(int peer, int tag) {
 }
 
 Wired MessageWire::drain(int tag, std::uint64_t ticket) {
-  return take_ended(sending_, [&](const Started& each) { return each.tag == tag && each.ticket <= ticket; });
+  return take_ended(sending_,
+                    [&](const Started& each) { return each.tag == tag && static_cast<std::int64_t>(each.ticket - ticket) <= 0; });
 }
 
 // A message whose receive is cancelled while it is on its way still arrives, so the stream is spoiled.

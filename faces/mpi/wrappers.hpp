@@ -54,12 +54,13 @@ class Site {
   bool joins(Rounds&& rounds) {
     if (!state.early.counts()) [[likely]]
       return false;
-    state.early.count();
     if (form_ == Form::started) {
-      // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank.
+      // The ranks meet only in other calls: a rank may legally start a nonblocking call long after another rank. Nor does such a
+      // call count, because some ranks may start it before MPI_Init, in a session, when Copse does not see it yet.
       state.rounds_by_mpi = state.rounds_by_mpi || rounds();
       return false;
     }
+    state.early.count();
     const bool at_once = form_ == Form::persistent || rounds();
     if (!(at_once || state.early.must_look()) || !join(state, at_once)) return false;
     prepare();
@@ -110,6 +111,7 @@ class Site {
     MPI_Request handle = MPI_REQUEST_NULL;
     const int error = MpiRequest::open(
         std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome&) { return MPI_SUCCESS; }, &handle);
+    *static_cast<MPI_Request*>(handle_) = MPI_REQUEST_NULL;
     return end_badly(Outcome::done, error == MPI_SUCCESS ? give_away(handle) : error);
   }
   [[noreturn]] void fail(std::string_view why) const { give_up(state, name, why); }

@@ -42,6 +42,14 @@ std::size_t place_of(const std::size_t* bytes, const std::size_t* places, int t)
   return places != nullptr ? places[t] : bytes_before(t, [&](int before) { return bytes[before]; });
 }
 
+// Returns the thread of the first block that is not empty, which is the root of a call whose blocks each have a pointer. The
+// pointers of empty blocks may be anything.
+int root_of(const upc_shared* blocks, const std::size_t* bytes) {
+  for (int t = 0; t < THREADS; ++t)
+    if (bytes[t] > 0) return blocks[t].thread;
+  return 0;
+}
+
 std::int64_t mixed(std::int64_t hash, std::size_t word) {
   constexpr std::uint64_t kPrime = 0x9e3779b97f4a7c15;
   const std::uint64_t next = (static_cast<std::uint64_t>(hash) ^ word) * kPrime;
@@ -57,7 +65,7 @@ void for_each_block(const Thread& thread, const Blocks& asked, const Body& body)
 }
 
 void check(Thread& thread, const Blocks& asked) {
-  std::int64_t hash = 0;
+  std::int64_t hash = mixed(0, static_cast<std::size_t>(asked.root));
   for_each_block(thread, asked, [&](int, int, upc_shared src, upc_shared dst, std::size_t bytes) {
     for (const std::size_t word :
          {bytes, src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
@@ -68,6 +76,7 @@ void check(Thread& thread, const Blocks& asked) {
   checks.word("flags", asked.flags);
   checks.compare();
   checks.flags(asked.flags);
+  must_be_member(thread, asked.function, asked.root);
   for_each_block(thread, asked, [&](int from, int to, upc_shared src, upc_shared dst, std::size_t bytes) {
     if (bytes > 0 && (src.thread != from || dst.thread != to))
       checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
@@ -93,6 +102,7 @@ struct Share {
 void move(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
+  must_be_member(thread, asked.function, asked.root);
   const int me = thread.me;
   const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
   const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
@@ -123,6 +133,7 @@ void move(const Blocks& asked) {
 void broadcast(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
+  must_be_member(thread, asked.function, asked.root);
   const std::size_t bytes = asked.bytes(asked.root, thread.me);
   std::byte* const own = thread.segment->here(asked.dst(asked.root, thread.me));
   std::byte* const buffer = thread.me == asked.root ? thread.segment->here(asked.src(asked.root, thread.me)) : own;
@@ -174,12 +185,12 @@ void upc_all_broadcast_x(const upc_shared* dst, upc_shared src, size_t bytes, up
 
 void upc_all_scatter_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
   move({"upc_all_scatter_x", Collective::scatter, [&](int, int to) { return src[to]; }, [&](int, int to) { return dst[to]; },
-        [&](int, int to) { return bytes[to]; }, flags, src[0].thread});
+        [&](int, int to) { return bytes[to]; }, flags, root_of(src, bytes)});
 }
 
 void upc_all_gather_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {
   move({"upc_all_gather_x", Collective::gather, [&](int from, int) { return src[from]; }, [&](int from, int) { return dst[from]; },
-        [&](int from, int) { return bytes[from]; }, flags, dst[0].thread});
+        [&](int from, int) { return bytes[from]; }, flags, root_of(dst, bytes)});
 }
 
 void upc_all_gather_all_x(const upc_shared* dst, const upc_shared* src, const size_t* bytes, upc_flag_t flags) {

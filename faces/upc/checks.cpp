@@ -76,8 +76,8 @@ void Checks::touches(const char* what, int thread, std::size_t address, std::siz
   const std::size_t most = 2 * thread_.segment->half();
   if (__builtin_add_overflow(address, bytes, &end) || end > most || address < Segment::kAlignment)
     refuse(std::string(what) + " covers " + std::to_string(bytes) + " bytes from address " + std::to_string(address) +
-           " of thread " + std::to_string(thread) + "; required: addresses from " + std::to_string(Segment::kAlignment) + " to " +
-           std::to_string(most));
+           " of thread " + std::to_string(thread_.number_of(thread)) + "; required: addresses from " +
+           std::to_string(Segment::kAlignment) + " to " + std::to_string(most));
   spans_.resize(static_cast<std::size_t>(thread_.threads));
   spans_[static_cast<std::size_t>(thread)].push_back({address, end, written, what});
 }
@@ -85,7 +85,8 @@ void Checks::touches(const char* what, int thread, std::size_t address, std::siz
 void Checks::no_overlap() {
   for (std::size_t thread = 0; thread < spans_.size(); ++thread)
     if (const auto overlap = communicator::first_overlap(spans_[thread]))
-      refuse(overlap->text() + " on thread " + std::to_string(thread) + "; required: no overlap");
+      refuse(overlap->text() + " on thread " + std::to_string(thread_.number_of(static_cast<int>(thread))) +
+             "; required: no overlap");
 }
 
 upc_shared new_object(const Thread& thread, const char* function, const char* name, std::size_t bytes) {

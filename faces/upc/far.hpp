@@ -20,7 +20,12 @@ void must_be_memory(const Thread& thread, const char* function, upc_shared p, st
 void read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
 void write(const Thread& thread, const char* function, upc_shared to, const void* from, std::size_t bytes);
 
-// These start such a copy. They return a handle for has_ended(), which is UPC_COMPLETE_HANDLE if the copy is over already.
+// These copy between shared memory of any threads, and set it. If that fails, the program ends.
+void copy(const Thread& thread, const char* function, upc_shared to, upc_shared from, std::size_t bytes);
+void set(const Thread& thread, const char* function, upc_shared at, int byte, std::size_t bytes);
+
+// These start a copy of the first kind. They return a handle for has_ended(), which is UPC_COMPLETE_HANDLE if the copy is over
+// already.
 [[nodiscard]] upc_handle_t start_read(const Thread& thread, const char* function, void* to, upc_shared from, std::size_t bytes);
 [[nodiscard]] upc_handle_t start_write(const Thread& thread, const char* function, upc_shared to, const void* from,
                                        std::size_t bytes);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "communicator/card.hpp"
+#include "communicator/flush.hpp"
 #include "launch.hpp"
 #include "meeting.hpp"
 #include "topology/binding.hpp"
@@ -52,11 +53,15 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   if (const auto here = static_cast<int>(segment.places().here().size()); here > 1)
     bind(settings, segment.places().among_node(number), here);
   thread.settings = &settings;
-  thread.progress = std::make_shared<communicator::Progress>();
-  thread.stride = stride_of(thread);
   std::string why_not;
-  thread.data = meet(thread, {segment.boards(0), 0}, settings, why_not);
-  if (thread.data) thread.barrier.among = meet(thread, {segment.boards(1), 1}, for_barrier(settings), why_not);
+  try {
+    thread.progress = std::make_shared<communicator::Progress>();
+    thread.stride = stride_of(thread);
+    thread.data = meet(thread, {segment.boards(0), 0}, settings, why_not);
+    if (thread.data) thread.barrier.among = meet(thread, {segment.boards(1), 1}, for_barrier(settings), why_not);
+  } catch (const std::exception& error) {  // the other threads would wait for this one
+    fail(thread, "the start of the UPC threads", error.what());
+  }
   if (!thread.barrier.among) return number == 0 ? say(why_not) : 1;
   be(&thread);
   // An exception of the program ends it: there is nobody to catch it for all threads.
@@ -64,6 +69,7 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   if (thread.barrier.notified)
     fail(thread, "the end of the program", "comes between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
   upc_barrier();
+  if (const std::string wrong = thread.data->save_lessons(); !wrong.empty()) say(wrong);
   be(nullptr);
   return status;
 }
@@ -94,7 +100,7 @@ void run_threads(const Segment& segment, const Settings& settings, const Program
 
 int result_of(const Segment& segment, Places::Run run) {
   for (int thread = run.first; thread < run.end; ++thread)
-    if (const int status = segment.status_of(thread).load()) return status;
+    if (const auto status = static_cast<int>(segment.status_of(thread).load())) return status;
   return 0;
 }
 
@@ -233,7 +239,8 @@ int run_all(const Program& program) {
   if (self() != nullptr) return say("copse_upc_run: called by a UPC thread; required: one call, outside of UPC threads");
   std::string why;
   const auto settings = choose::read_settings(environ, why);
-  if (!settings) return say(why);
+  if (settings) why = communicator::file_mistake(*settings);
+  if (!why.empty()) return say(why);
   if (const auto result = run_under_mpi(*settings, program)) return *result;
   if (settings->upc_processes > settings->upc_threads)
     return say("COPSE_UPC_PROCESSES is " + std::to_string(settings->upc_processes) +
@@ -267,7 +274,7 @@ int copse_upc_mythread(void) { return copse::upc::self() == nullptr ? 0 : copse:
 
 void upc_global_exit(int status) {
   const copse::upc::Thread& thread = copse::upc::here("upc_global_exit");
-  std::fflush(nullptr);
+  copse::communicator::flush_streams();
   copse::upc::end_program(*thread.segment, status);
 }
 

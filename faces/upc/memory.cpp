@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "checks.hpp"
-#include "engine/kernels/kernels.hpp"
 #include "far.hpp"
 
 namespace copse::upc {
@@ -64,6 +63,21 @@ void copy_far(const Thread& thread, const char* function, upc_shared to, upc_sha
 }
 
 }  // namespace
+
+void copy(const Thread& thread, const char* function, upc_shared to, upc_shared from, std::size_t bytes) {
+  const Segment& segment = *thread.segment;
+  must_be_memory(thread, function, from, bytes);
+  must_be_memory(thread, function, to, bytes);
+  if (segment.is_here(from.thread)) return write(thread, function, to, segment.here(from), bytes);
+  if (segment.is_here(to.thread)) return read(thread, function, segment.here(to), from, bytes);
+  copy_far(thread, function, to, from, bytes);
+}
+
+void set(const Thread& thread, const char* function, upc_shared at, int byte, std::size_t bytes) {
+  must_be_memory(thread, function, at, bytes);
+  if (!thread.segment->is_here(at.thread)) return set_far(thread, function, at, byte, bytes);
+  std::memset(thread.segment->here(at), byte, bytes);
+}
 
 }  // namespace copse::upc
 
@@ -126,25 +140,12 @@ int copse_upc_castable(size_t thread) {
   return thread < static_cast<std::size_t>(me.threads) && me.segment->is_here(static_cast<int>(thread)) ? 1 : 0;
 }
 
-void upc_memcpy(upc_shared dst, upc_shared src, size_t bytes) {
-  const Thread& thread = here("upc_memcpy");
-  const Segment& segment = *thread.segment;
-  must_be_memory(thread, "upc_memcpy", src, bytes);
-  must_be_memory(thread, "upc_memcpy", dst, bytes);
-  if (segment.is_here(src.thread)) return write(thread, "upc_memcpy", dst, segment.here(src), bytes);
-  if (segment.is_here(dst.thread)) return read(thread, "upc_memcpy", segment.here(dst), src, bytes);
-  copy_far(thread, "upc_memcpy", dst, src, bytes);
-}
+void upc_memcpy(upc_shared dst, upc_shared src, size_t bytes) { copy(here("upc_memcpy"), "upc_memcpy", dst, src, bytes); }
 
 void upc_memget(void* dst, upc_shared src, size_t bytes) { read(here("upc_memget"), "upc_memget", dst, src, bytes); }
 
 void upc_memput(upc_shared dst, const void* src, size_t bytes) { write(here("upc_memput"), "upc_memput", dst, src, bytes); }
 
-void upc_memset(upc_shared dst, int byte, size_t bytes) {
-  const Thread& thread = here("upc_memset");
-  must_be_memory(thread, "upc_memset", dst, bytes);
-  if (!thread.segment->is_here(dst.thread)) return set_far(thread, "upc_memset", dst, byte, bytes);
-  std::memset(thread.segment->here(dst), byte, bytes);
-}
+void upc_memset(upc_shared dst, int byte, size_t bytes) { set(here("upc_memset"), "upc_memset", dst, byte, bytes); }
 
 }  // extern "C"

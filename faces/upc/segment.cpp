@@ -37,7 +37,7 @@ std::size_t Segment::most_half(const Places& places) {
 Segment::Segment(Places places, std::size_t half)
     : places_(std::move(places)), half_(rounded(half, kPage)),
       board_bytes_(rounded(communicator::board_bytes(static_cast<int>(places_.here().size())), kStatuses)),
-      boards_(rounded(kStatuses + sizeof(std::atomic<int>) * places_.here().size(), kStatuses)),
+      boards_(rounded(kStatuses + sizeof(std::atomic<std::int64_t>) * places_.here().size(), kStatuses)),
       parts_(rounded(boards_ + 2 * board_bytes_, kPage)) {
   static_assert(sizeof(Ending) <= kStatuses && sizeof(Desk) <= kAlignment);
 }
@@ -63,7 +63,7 @@ std::unique_ptr<Segment> Segment::make(Places places, std::size_t half, std::str
     new (segment->part(thread) + segment->half_) Allocator(segment->half_, 0);
     if (const Slice slice = segment->slice_of(thread); slice.bytes > 0)
       new (segment->part(thread) + slice.begin) Allocator(slice.bytes, 0);
-    new (&segment->status_of(thread)) std::atomic<int>(kRunning);
+    new (&segment->status_of(thread)) std::atomic<std::int64_t>(kRunning);
   }
   return segment;
 }
@@ -108,6 +108,7 @@ upc_shared Segment::allocate_on_all(int thread, std::size_t bytes) const {
 }
 
 upc_shared Segment::allocate_on(int thread, std::size_t bytes) const {
+  if (bytes > half_) return upc_null();  // the allocator's own sums would wrap around
   const auto* const found = static_cast<std::byte*>(allocator_at(part(thread) + half_).allocate_aligned(bytes, kAlignment));
   return found == nullptr ? upc_null() : upc_shared{static_cast<std::size_t>(found - part(thread)), 0, thread};
 }

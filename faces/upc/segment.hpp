@@ -10,9 +10,11 @@
 #pragma once
 
 #include <atomic>
-#include <climits>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "communicator/bootstrap.hpp"
@@ -71,9 +73,9 @@ class Segment {
   [[nodiscard]] std::size_t most_on_all(int thread) const { return slice_of(divider_for(thread)).bytes; }
   [[nodiscard]] Ending& ending() const { return *reinterpret_cast<Ending*>(mapping_->base()); }
   // The result of a thread of this node, or kRunning until there is one.
-  static constexpr int kRunning = INT_MIN;
-  [[nodiscard]] std::atomic<int>& status_of(int thread) const {
-    return reinterpret_cast<std::atomic<int>*>(mapping_->base() + kStatuses)[places_.among_node(thread)];
+  static constexpr std::int64_t kRunning = std::numeric_limits<std::int64_t>::min();
+  [[nodiscard]] std::atomic<std::int64_t>& status_of(int thread) const {
+    return reinterpret_cast<std::atomic<std::int64_t>*>(mapping_->base() + kStatuses)[places_.among_node(thread)];
   }
   // Where the threads of this node meet for the first and for the second time.
   [[nodiscard]] void* boards(int number) const {

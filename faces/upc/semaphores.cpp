@@ -1,6 +1,7 @@
 // Semaphores and transfers that signal (Berkeley UPC's extensions, <copse/bupc.h>).
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 
 #include "checks.hpp"
@@ -26,6 +27,8 @@ class Handle {
       : thread_(thread), function_(function),
         value_(thread, function, object_at(thread, function, "semaphore", sem.at, "bupc_sem_alloc")) {
     read(thread, function, &flags_, {sem.at.address + offsetof(Semaphore, flags), 0, sem.at.thread}, sizeof flags_);
+    if (count > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
+      fail(thread, function, "count is " + std::to_string(count) + "; required: less than 2^63");
     if (is_boolean() && count > 1)
       fail(thread, function, "count is " + std::to_string(count) + "; required: at most 1, because the semaphore is boolean");
   }

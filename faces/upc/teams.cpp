@@ -146,6 +146,10 @@ void bupc_team_free(bupc_team_t team) {
 int bupc_team_rank(bupc_team_t team) { return team == nullptr ? here("bupc_team_rank").me : team->thread.me; }
 int bupc_team_size(bupc_team_t team) { return team == nullptr ? here("bupc_team_size").threads : team->thread.threads; }
 
-void bupc_team_barrier(bupc_team_t team) { meet_all(member("bupc_team_barrier", team), "bupc_team_barrier"); }
+void bupc_team_barrier(bupc_team_t team) {
+  Thread& thread = member("bupc_team_barrier", team);
+  check_call(thread, "bupc_team_barrier");
+  meet_all(thread, "bupc_team_barrier");
+}
 
 }  // extern "C"

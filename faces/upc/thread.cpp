@@ -61,7 +61,15 @@ void must_be_done(const Thread& thread, const char* function, const Communicator
   fail(thread, function, why);
 }
 
+void must_be_member(const Thread& thread, const char* function, int root) {
+  if (root < 0 || root >= thread.threads)
+    fail(thread, function,
+         "the pointer to the root's memory has affinity to thread " + std::to_string(root) + "; required: a thread from 0 to " +
+             std::to_string(thread.threads - 1));
+}
+
 void run(Thread& thread, const char* function, const Arguments& arguments) {
+  must_be_member(thread, function, arguments.root);
   must_be_done(thread, function, *thread.data, thread.data->run(arguments));
 }
 
@@ -87,6 +95,7 @@ std::optional<std::ptrdiff_t> stride_of(const Thread& thread) {
 
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags) {
   if (!thread.stride) return run(thread, function, arguments);  // this call waits for more than the flags ask for
+  must_be_member(thread, function, arguments.root);
   communicator::Relaxation relaxation;
   if ((flags & UPC_IN_MYSYNC) == 0) relaxation.modes.in = plan::Sync::none;
   if ((flags & UPC_OUT_MYSYNC) == 0) relaxation.modes.out = plan::Sync::none;

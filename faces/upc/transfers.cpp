@@ -17,7 +17,7 @@ upc_handle_t start_copy(const Thread& thread, const char* function, upc_shared d
   must_be_memory(thread, function, dst, bytes);
   if (segment.is_here(src.thread)) return start_write(thread, function, dst, segment.here(src), bytes);
   if (segment.is_here(dst.thread)) return start_read(thread, function, segment.here(dst), src, bytes);
-  upc_memcpy(dst, src, bytes);
+  copy(thread, function, dst, src, bytes);
   return UPC_COMPLETE_HANDLE;
 }
 
@@ -49,7 +49,7 @@ upc_handle_t upc_memput_nb(upc_shared dst, const void* src, size_t bytes) {
 }
 
 upc_handle_t upc_memset_nb(upc_shared dst, int byte, size_t bytes) {
-  upc_memset(dst, byte, bytes);
+  set(here("upc_memset_nb"), "upc_memset_nb", dst, byte, bytes);
   return UPC_COMPLETE_HANDLE;
 }
 
@@ -68,7 +68,7 @@ void upc_memput_nbi(upc_shared dst, const void* src, size_t bytes) {
   keep(thread, start_write(thread, "upc_memput_nbi", dst, src, bytes));
 }
 
-void upc_memset_nbi(upc_shared dst, int byte, size_t bytes) { upc_memset(dst, byte, bytes); }
+void upc_memset_nbi(upc_shared dst, int byte, size_t bytes) { set(here("upc_memset_nbi"), "upc_memset_nbi", dst, byte, bytes); }
 
 void upc_sync(upc_handle_t handle) { wait_for(here("upc_sync"), "upc_sync", handle); }
 

@@ -157,16 +157,27 @@ constexpr int number_of() {
 }
 
 template <class T>
+constexpr bool is_reducible() {
+  int types = 0;
+#define COPSE_ALLV_COUNT(letter, type) ++types;
+  COPSE_UPC_TYPES(COPSE_ALLV_COUNT)
+#undef COPSE_ALLV_COUNT
+  return !std::is_same<T, bool>::value && number_of<T>() < types;
+}
+
+template <class T>
 T read(const void* result) {
   static_assert(std::is_trivially_copyable<T>::value, "values are copied as bytes");
   return *static_cast<const T*>(result);
 }
 template <class T>
 T reduce(T value, int root, upc_op_t op) {
+  static_assert(is_reducible<T>(), "reductions are for the types in COPSE_UPC_TYPES");
   return read<T>(copse_allv_reduce(number_of<T>(), &value, root, op));
 }
 template <class T>
 T prefix_reduce(T value, upc_op_t op) {
+  static_assert(is_reducible<T>(), "reductions are for the types in COPSE_UPC_TYPES");
   return read<T>(copse_allv_prefix_reduce(number_of<T>(), &value, op));
 }
 template <class T>

@@ -104,7 +104,8 @@ class shared_array {
  private:
   static constexpr std::size_t kWidth = B == 0 ? 1 : B;
   static pointer allocated(std::size_t elements) {
-    if constexpr (B == 0) return pointer(upc_all_alloc(1, elements * sizeof(T)));
+    constexpr std::size_t kMost = static_cast<std::size_t>(-1) / sizeof(T);  // more bytes than a size can hold are not to be had
+    if constexpr (B == 0) return pointer(upc_all_alloc(1, elements > kMost ? static_cast<std::size_t>(-1) : elements * sizeof(T)));
     else return pointer(upc_all_alloc((elements + B - 1) / B, B * sizeof(T)));
   }
 

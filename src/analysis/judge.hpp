@@ -14,8 +14,8 @@
 
 namespace copse::analysis {
 
-// Which calls' addresses of its peers a rank holds. For few ranks this is a table, which is the fastest. For many ranks it
-// holds only those that were ever taken.
+// Holds, for each rank and peer, the call whose addresses of that peer the rank has taken. For few ranks this is a table, which
+// is the fastest. For many ranks it holds only the pairs that have ever taken addresses.
 class Addresses {
  public:
   explicit Addresses(int ranks) : ranks_(at(ranks)), dense_(ranks <= kFew) {
@@ -124,8 +124,8 @@ class Judge : public Quiet {
   };
   struct CallState {
     std::vector<Values::Id> reference;  // for allreduce: the first result, by place in the message
-    std::vector<Epoch> entries;         // for a barrier, or what stands in its place
-    std::vector<Epoch> returns;         // if a barrier comes behind
+    std::vector<Epoch> entries;         // for a barrier, and for calls that act as one
+    std::vector<Epoch> returns;         // if a barrier follows the call
     int entered = 0, returned = 0;      // ranks
   };
   struct Read {  // the values of a step's operands; kept, so that a step need not allocate

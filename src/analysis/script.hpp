@@ -38,8 +38,8 @@ struct ScriptedCall {
   int helpers = 0;  // the last ranks, which have no part of the message
   // What the caller promises of the buffers, and so what the plans may do.
   plan::Modes modes{};
-  // The call before it, or behind it, is a barrier that belongs to it (ALLSYNC). No rank enters before all have come to that
-  // barrier, or leaves that barrier before all have returned.
+  // A barrier that belongs to this call comes directly before it, or directly after it (ALLSYNC). No rank enters the call before
+  // all have come to the first barrier. No rank leaves the second barrier before all have returned from the call.
   bool fenced_in = false, fenced_out = false;
 
   [[nodiscard]] int callers() const { return static_cast<int>(plans->size()) - helpers; }
@@ -82,10 +82,11 @@ struct Cast {
   // entry is the number of all posts. A rank has only the posts that its own plan makes, because one rank may give a portion to
   // every other.
   std::vector<std::size_t> first_portion;
-  // These have an entry for each post: how often it is awaited in the first fragment by steps outside loops, and by loops in
-  // any fragment but the last, and in the last. They are empty if a plan is replaced, because mutants may await what nobody
-  // should.
-  std::vector<std::int32_t> awaited_once, awaited, awaited_last;
+  // These have an entry for each post: how often other ranks await it. They are empty if a plan is replaced, because mutants may
+  // await what nobody should.
+  std::vector<std::int32_t> awaited_once;  // in the first fragment, by steps outside loops
+  std::vector<std::int32_t> awaited;  // by loops, in any fragment but the last
+  std::vector<std::int32_t> awaited_last;  // by loops, in the last fragment
 
   // Returns the number of a rank's post on the area and portion of the step, or kNone if the rank makes no such post.
   [[nodiscard]] std::size_t post_of(int rank, const plan::Step& step) const {

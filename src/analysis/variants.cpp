@@ -218,7 +218,8 @@ Combinations::Combinations(const Algorithm& row, int ranks, const Machine* only)
 }
 
 std::vector<Variant> Combinations::at(std::uint64_t number) const {
-  // Roots go round beside the rest. When both have come back to the beginning at the same time, the roots are shifted by one.
+  // The root advances by one each time, whatever the rest does. Each time that both have come back to the beginning together, the
+  // root skips one, so that every root meets all of the rest.
   std::uint64_t rest = (first_ + number * stride_) % others_;
   const auto digit = [&rest](std::uint64_t base) {
     const std::uint64_t value = rest % base;

@@ -2,8 +2,8 @@
 //
 // A variant is one set of plans: row, ranks, helpers, root, carrier, radix and placement. The placements are block, cyclic and
 // random ones on one, two, three and nine nodes of every recorded machine. There are many combinations. They are visited in an
-// order of which every beginning is a fair sample. The order is different for each row and number of ranks, and its first P
-// combinations have every root.
+// order in which the first few, however many, are a fair sample. The order is different for each row and number of ranks, and its
+// first P combinations have every root.
 #pragma once
 
 #include <cstdint>

@@ -183,8 +183,8 @@ class Walk {
     int first_member;
     std::size_t meeting, place;
   };
-  // What a rank expects, in the order in which it was expected. As a rule, it comes in that order. So the first number is removed
-  // without moving the others, because a rank may expect something of every other.
+  // What a rank expects, in the order in which it was expected. Messages usually come in that order. A rank may expect one from
+  // every other rank, so the first number is removed without moving the others.
   class Queue {
    public:
     [[nodiscard]] auto begin() { return numbers_.begin() + first_; }

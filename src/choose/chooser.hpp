@@ -59,8 +59,8 @@ inline constexpr int kSizeClasses = 10;
 [[nodiscard]] std::vector<Decision> by_size_class(const Settings& settings, const Situation& situation,
                                                   algorithms::Collective collective, Needs needs);
 
-// Returns `chosen` and the ways that may be tried instead. These are what the rules would choose for other sizes or situations,
-// and the algorithm of `chosen` by other carriers. Where the MPI can be asked and ranks do not take turns, the MPI's own
+// Returns `chosen`, and then the ways that may be tried instead: what the rules would choose for other sizes or situations, and
+// the algorithm of `chosen` by other carriers. Where the MPI can be asked and ranks do not take turns, the MPI's own
 // collective is another way. Each way can run all sizes of `chosen`, and cuts messages as the user wants. `same_bits` leaves out
 // ways that could combine numbers in another order. If the user or a table has chosen, `chosen` is the only way.
 [[nodiscard]] std::vector<Decision> ways(const Settings& settings, const Situation& situation, const Decision& chosen, Needs needs,

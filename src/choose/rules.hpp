@@ -25,8 +25,8 @@ struct Bounds {
 // The size of the fragments into which a message is cut.
 enum class Pieces : std::uint8_t {
   whole,   // the rule sets no bound
-  // 32 KiB. Such fragments stay in the second cache of both sides, overlap, and are worth a signal. For two ranks, and
-  // for ranks that take turns, it is 64 KiB: for the latter, a fragment must be worth a turn.
+  // 32 KiB. Such fragments stay in the second cache of both sides, overlap, and are worth a signal. It is 64 KiB for two ranks,
+  // and for ranks that take turns, because a fragment must be worth a turn.
   staged,
   large,   // 64 KiB
   strips,  // 16 KiB for each rank: data read from one side is still in the first cache when it is stored

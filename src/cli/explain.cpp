@@ -288,7 +288,7 @@ int explain(Arguments arguments) {
   const auto settings = choose::read_settings(environ, mistake);
   if (!settings) throw std::runtime_error(mistake);
   query.settings = *settings;
-  if (query.machine.empty()) mistake = communicator::table_mistake(query.settings);
+  if (query.machine.empty()) mistake = communicator::file_mistake(query.settings);
   if (!mistake.empty()) throw std::runtime_error(mistake);
   if (query.machine.empty()) {
     if (!query.json) query.scene = usual_scene(query.situation);  // programs ask often, and seldom for prices

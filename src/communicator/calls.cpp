@@ -209,10 +209,18 @@ bool Communicator::State::has_ended(const Job& job) {
 }
 
 void Communicator::State::finish_started() {
-  group->progress->until([&] {
-    group->progress->move(*this);
-    return !under_way();
-  });
+  try {
+    group->progress->until([&] {
+      group->progress->move(*this);
+      return !under_way();
+    });
+  } catch (...) {  // this thread has been cancelled, and will not make the call for which the others wait
+    group->progress->give(*this, [this] {
+      failure.outcome = Outcome::peer_failed;
+      seat.executor->give_up();
+    });
+    throw;
+  }
 }
 
 // Counts a blocking call. The call comes after all calls that were started before it.

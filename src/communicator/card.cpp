@@ -20,6 +20,8 @@
 #include <utility>
 
 #include "choose/table.hpp"
+#include "communicator/shared_bootstrap.hpp"
+#include "communicator/sources.hpp"
 #include "engine/reach/process.hpp"
 #include "heap/heap.hpp"
 #include "topology/binding.hpp"
@@ -72,6 +74,12 @@ std::uint64_t host_id() {
   return std::hash<std::string>{}(text + '@' + name.data());
 }
 
+std::uint64_t build_id() {
+  static const std::uint64_t id = std::hash<std::string>{}(std::string(sources_digest()) + '/' + std::to_string(sizeof(Card)) +
+                                                           '/' + std::to_string(board_bytes(1)));
+  return id;
+}
+
 std::uint64_t host_of(const choose::Settings& settings, int rank, int ranks) {
   return identity().host + static_cast<std::uint64_t>(std::int64_t{rank} * settings.nodes / ranks);
 }
@@ -85,6 +93,7 @@ Card my_card(const choose::Settings& settings, int rank, int ranks) {
   card.founded = made.fetch_add(1) + 1;
   card.process = process_token().load(std::memory_order_relaxed);
   card.probe = reinterpret_cast<std::uint64_t>(&process_token());
+  card.build = build_id();
   card.settings = settings.fingerprint;
   card.has_room = has_room(settings.memory) ? 1 : 0;
   card.left_by_cgroups = left_by_cgroups();
@@ -116,12 +125,17 @@ std::string machine_kind(const choose::Settings& settings) {
   return settings.topology.empty() ? this_machine().kind() : topology::Machine::from(settings.topology).kind();
 }
 
-std::string table_mistake(const choose::Settings& settings) {
-  if (settings.table == nullptr || settings.table->machine == "any") return {};
-  const std::string kind = machine_kind(settings);
-  if (settings.table->machine == kind) return {};
-  return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine +
-         "\"; this is \"" + kind + "\"; make a table here with copse tune";
+std::string file_mistake(const choose::Settings& settings) {
+  try {
+    if (!settings.topology.empty()) static_cast<void>(topology::Machine::from(settings.topology));
+    if (settings.table == nullptr || settings.table->machine == "any") return {};
+    const std::string kind = machine_kind(settings);
+    if (settings.table->machine == kind) return {};
+    return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine +
+           "\"; this is \"" + kind + "\"; make a table here with copse tune";
+  } catch (const std::exception& wrong) {
+    return wrong.what();
+  }
 }
 
 std::optional<std::uint64_t> last_cache_bytes(const topology::Machine& machine) {

@@ -20,11 +20,13 @@ inline constexpr std::size_t kCpusMax = 4096;
 
 // Many fields: they make one message, so that the ranks need to meet only once.
 struct Card {
+  static constexpr std::uint64_t kDeclined = ~std::uint64_t{0};  // the rank's variables are wrong
   topology::Observation place;  // the place inside the node comes later, from the node's first rank (survey.hpp)
   std::uint64_t process = 0;  // drawn at random once per process, so the same for all its threads
   std::uint64_t probe = 0;    // address of a word that holds `process`
   std::uint64_t heap_base = 0, heap_bytes = 0;
-  std::uint64_t settings = 0;  // Settings::fingerprint
+  std::uint64_t build = 0;     // build_id()
+  std::uint64_t settings = 0;  // Settings::fingerprint, or kDeclined
   engine::FileId heap_file;
   std::int32_t heap_fd = -1;
   std::int32_t pid = 0;
@@ -47,6 +49,10 @@ struct Launched {
 // boot of one kernel, in one PID namespace, that see the same host name.
 [[nodiscard]] std::uint64_t host_id();
 
+// Returns a number that is the same for all processes whose libraries were built from the same sources with the same layout of
+// structures. Ranks need that, because each builds its part of a plan by itself.
+[[nodiscard]] std::uint64_t build_id();
+
 // Returns the number of the host of a rank. That is host_id(), unless COPSE_NODES pretends that the ranks sit on several nodes.
 [[nodiscard]] std::uint64_t host_of(const choose::Settings& settings, int rank, int ranks);
 
@@ -58,9 +64,9 @@ struct Launched {
 [[nodiscard]] const topology::Machine& this_machine();
 // Returns the name in tuning tables of this machine, or of the machine that the settings describe.
 [[nodiscard]] std::string machine_kind(const choose::Settings& settings);
-// Says why the settings' tuning table is not for this machine. The text is empty if the table is for this machine, or if there is
-// no table.
-[[nodiscard]] std::string table_mistake(const choose::Settings& settings);
+// Says what is wrong with the files that the settings name: a description of a machine that cannot be read, or a tuning table for
+// another machine. The text is empty if nothing is wrong.
+[[nodiscard]] std::string file_mistake(const choose::Settings& settings);
 
 // Returns the size of the last cache on the way to memory, in bytes. The result is empty if the size is not known.
 [[nodiscard]] std::optional<std::uint64_t> last_cache_bytes(const topology::Machine& machine);

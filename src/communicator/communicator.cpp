@@ -51,6 +51,11 @@ void Communicator::give_up() {
 }
 std::size_t Communicator::element_bytes_max() { return choose::kLargestSlot; }
 
+void Communicator::decline(Bootstrap& bootstrap) {
+  const engine::CancelDeferred deferred;
+  communicator::decline(bootstrap);
+}
+
 std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                                                    const choose::Settings& settings, std::string& why_not,
                                                    std::shared_ptr<Progress> progress) {

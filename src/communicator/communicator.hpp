@@ -47,6 +47,8 @@ class Communicator {
   static std::unique_ptr<Communicator> create(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,
                                               const choose::Settings& settings, std::string& why_not,
                                               std::shared_ptr<Progress> progress = std::make_shared<Progress>());
+  // Takes part in the making of a communicator only to tell the other ranks that this rank has a mistake in its variables.
+  static void decline(Bootstrap& bootstrap);
   // Makes a communicator of the same ranks in the same order as others, among which it is made (kin.hpp). All ranks have gathered
   // `words`, and KinOffer::is_common says yes. This is collective. If there is no memory for it, every rank gets null and still has
   // `bootstrap`.

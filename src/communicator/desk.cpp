@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "engine/reach/process.hpp"
+
 namespace copse::communicator {
 namespace {
 
@@ -33,7 +35,7 @@ bool is_ours(msghdr& message) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
-    return sender.uid == geteuid() && sender.pid > 0;
+    return sender.uid == geteuid() && engine::shares_pid_namespace(sender.pid);
   }
   return false;
 }
@@ -90,10 +92,11 @@ std::optional<Invitation> next_invitation(int desk) {
     const ssize_t got = recvmsg(desk, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
+    if (!is_ours(message)) continue;
     const bool whole = got == static_cast<ssize_t>(sizeof invitation) && (message.msg_flags & MSG_TRUNC) == 0;
     const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
                        invitation.rank >= invitation.ranks - invitation.helpers && invitation.meeting.back() == 0;
-    if (whole && sound && invitation.magic == Invitation{}.magic && is_ours(message)) return invitation;
+    if (whole && sound && invitation.magic == Invitation{}.magic) return invitation;
   }
 }
 

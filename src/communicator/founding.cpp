@@ -30,6 +30,18 @@ std::string why_no_room(const std::vector<Card>& cards) {
   return {};
 }
 
+}  // namespace
+
+void decline(Bootstrap& bootstrap) {
+  Card mine;
+  mine.build = build_id();
+  mine.settings = Card::kDeclined;
+  std::vector<Card> cards(static_cast<std::size_t>(bootstrap.ranks()));
+  static_cast<void>(bootstrap.allgather(&mine, cards.data(), sizeof mine));
+}
+
+namespace {
+
 // Step 1: every rank gathers all cards.
 std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& settings, std::string& why_not) {
   Census census;
@@ -49,9 +61,12 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
   }
   const std::vector<Card>& cards = census.cards;
   for (const Card& card : cards) {
-    if (card.settings == cards.front().settings) continue;
+    const bool declined = card.settings == Card::kDeclined, same_build = card.build == cards.front().build;
+    if (!declined && same_build && card.settings == cards.front().settings) continue;
     why_not = "rank " + std::to_string(&card - cards.data()) +
-              " has other COPSE_ variables than rank 0; give all ranks the same environment";
+              (!same_build ? " runs another build of Copse than rank 0; give all ranks the same library"
+               : declined  ? " has a mistake in its COPSE_ variables, which it names"
+                           : " has other COPSE_ variables than rank 0; give all ranks the same environment");
     return std::nullopt;
   }
   why_not = why_no_room(cards);

@@ -56,6 +56,9 @@ struct Founded {
   std::unique_ptr<engine::Executor> executor;
   std::map<std::string, Tally> start;  // the time that each part of the founding took on this rank
 };
+// Takes part only in the first exchange of found(), to say that this rank has a mistake in its variables. No rank founds a group
+// then.
+void decline(Bootstrap& bootstrap);
 // Founds a group of the bootstrap's ranks, which are its own kin. This is collective, as Communicator::create() is. If they
 // cannot be a group, the result is empty, and `why_not` is the reason.
 [[nodiscard]] Founded found(std::unique_ptr<Bootstrap> bootstrap, std::unique_ptr<engine::Wire> wire,

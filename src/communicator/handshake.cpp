@@ -63,7 +63,7 @@ std::string job_token() {
 Hello make_hello(int rank, int ranks) {
   Hello hello;
   hello.head.bytes = sizeof hello;
-  hello.layout = std::uint64_t{sizeof(Card)} << 32 | board_bytes(1);
+  hello.build = build_id();
   hello.host = host_id();
   const std::string job = job_token();
   hello.job = job.empty() ? 0 : std::hash<std::string>{}(job);
@@ -88,8 +88,8 @@ Reading read_hello(std::string_view bytes, Hello& hello) { return read_message(b
 Reading read_answer(std::string_view bytes, Answer& answer) { return read_message(bytes, answer); }
 
 std::string refusal_of(const Hello& caller, const Hello& rank0, pid_t pid) {
-  if (caller.layout != rank0.layout) return "rank 0 runs another version of Copse; give all ranks the same library";
-  if (caller.host != rank0.host || caller.pid != pid) return kOtherNamespace;
+  if (caller.build != rank0.build) return "rank 0 runs another build of Copse; give all ranks the same library";
+  if (pid == 0 || caller.host != rank0.host || caller.pid != pid) return kOtherNamespace;
   if (caller.job != rank0.job) {
     const std::string theirs = text_in(rank0.job_text), mine = text_in(caller.job_text);
     return "rank 0 belongs to another job (" + (theirs.empty() ? "no job's token" : theirs) + ") than this rank (" +
@@ -107,7 +107,7 @@ std::string refusal_of(const Answer& rank0, const Hello& caller, pid_t pid) {
     const std::string words = text_in(rank0.words);
     return words.empty() ? "rank 0 refuses this rank and does not say why" : words;
   }
-  if (rank0.host != caller.host || rank0.pid != pid) return kOtherNamespace;
+  if (pid == 0 || rank0.host != caller.host || rank0.pid != pid) return kOtherNamespace;
   return {};
 }
 

@@ -23,7 +23,7 @@ struct Head {
 
 struct Hello {
   Head head;
-  std::uint64_t layout = 0;  // sizes of what the ranks will share
+  std::uint64_t build = 0;  // build_id()
   std::uint64_t host = 0;  // host_id()
   std::uint64_t job = 0;  // hash of the whole job token; 0: there is none
   std::int32_t rank = -1, ranks = 0, pid = 0, reserved = 0;
@@ -50,10 +50,11 @@ enum class Reading : std::uint8_t { more, whole, foreign, other_version };
 [[nodiscard]] Reading read_hello(std::string_view bytes, Hello& hello);
 [[nodiscard]] Reading read_answer(std::string_view bytes, Answer& answer);
 
-// Says why this caller cannot come in. The text is empty if it can. `pid` is the caller's process id, as the kernel tells it.
+// Says why this caller cannot come in. The text is empty if it can. `pid` is the caller's process id, as the kernel tells it; 0: it
+// is of another PID namespace.
 [[nodiscard]] std::string refusal_of(const Hello& caller, const Hello& rank0, pid_t pid);
 // Says why rank 0 refuses this caller, or why its answer cannot be believed. The text is empty if neither is so. `pid` is the
-// process id of rank 0, as the kernel tells it.
+// process id of rank 0, likewise.
 [[nodiscard]] std::string refusal_of(const Answer& rank0, const Hello& caller, pid_t pid);
 
 // Returns a text of others, fit for one line of a message: bytes that cannot be printed are replaced.

@@ -84,7 +84,7 @@ class Learner {
     std::vector<Way> ways;
     int current = 0;
     std::uint64_t window = 0, glance = 3;  // calls in the next trial; more after one that had too few calls of this kind
-    double share = 0.5;  // of the calls in a duel, how many the challenger ran
+    double share = 0.5;  // the challenger's share of the calls in a duel
   };
   [[nodiscard]] const std::map<Kind, Subject>& subjects() const { return subjects_; }
   // Returns the time that trying and agreeing has taken, as a part of the time in collectives. The result is 0 if the ranks have

@@ -18,6 +18,7 @@
 
 #include "communicator/handshake.hpp"
 #include "communicator/shared_bootstrap.hpp"
+#include "engine/reach/process.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::communicator {
@@ -39,12 +40,13 @@ struct Address {
 
 Descriptor make_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
-// Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. A process of
-// another PID namespace has the id 0.
+// Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. The id is 0 for
+// a process of another PID namespace.
 std::optional<ucred> partner_of(const Descriptor& line) {
   ucred partner{};
   socklen_t bytes = sizeof partner;
   if (getsockopt(line.get(), SOL_SOCKET, SO_PEERCRED, &partner, &bytes) != 0) return std::nullopt;
+  if (!engine::shares_pid_namespace(partner.pid)) partner.pid = 0;
   return partner;
 }
 
@@ -104,6 +106,10 @@ ssize_t receive(const Descriptor& line, std::string& bytes, Descriptor* first) {
 class Host {
  public:
   Host(Descriptor listener, const Hello& mine) : listener_(std::move(listener)), mine_(mine) {}
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  // A child that another thread has forked meanwhile keeps the socket open, and ranks that call it would wait for an answer.
+  ~Host() { shutdown(listener_.get(), SHUT_RDWR); }
 
   // Waits until all have come. Returns an empty text then, and otherwise the reason.
   std::string gather(const Deadline& deadline) {

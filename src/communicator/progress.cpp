@@ -7,9 +7,8 @@
 namespace copse::communicator {
 
 void Progress::take(Task& task) {
-  engine::WaitPolicy policy = policy_;
-  policy.cancellable = false;  // a call may be half begun
-  engine::wait_until(policy, [&] { return task.try_take(); }, [] { return true; });
+  constexpr bool kCancellable = false;  // a call may be half begun
+  engine::wait_until(policy(kCancellable), [&] { return task.try_take(); }, [] { return true; });
 }
 
 // After a turn, the task is in the list if something is left of it, and only then.

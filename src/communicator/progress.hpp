@@ -59,14 +59,10 @@ class Progress {
   void take_one_thread() { one_thread_ = true; }
   [[nodiscard]] bool has_one_thread() const { return one_thread_; }
   // Says that ranks outnumber processors. Whoever waits then gets out of the way.
-  void set_crowded() {
-    const bool cancellable = policy_.cancellable;
-    policy_ = engine::WaitPolicy::oversubscribed();
-    policy_.cancellable = cancellable;
-  }
+  void set_crowded() { crowded_ = true; }
   // Lets a cancelled thread leave a call in which it waits long. Otherwise the cancellation waits for the end of the call.
-  void let_cancel() { policy_.cancellable = true; }
-  [[nodiscard]] bool cancellable() const { return policy_.cancellable; }
+  void let_cancel() { cancellable_ = true; }
+  [[nodiscard]] bool cancellable() const { return cancellable_; }
 
   // The memory that calls of this rank compute in.
   [[nodiscard]] engine::ScratchPool& scratches() { return scratches_; }
@@ -112,10 +108,15 @@ class Progress {
   // Waits until ready() is true.
   template <class Ready>
   void until(Ready&& ready) {
-    engine::wait_until(policy_, ready, [] { return true; }, [this] { idle(); });
+    engine::wait_until(policy(cancellable()), ready, [] { return true; }, [this] { idle(); });
   }
 
  private:
+  [[nodiscard]] engine::WaitPolicy policy(bool cancellable) const {
+    engine::WaitPolicy result = crowded_ ? engine::WaitPolicy::oversubscribed() : engine::WaitPolicy::dedicated();
+    result.cancellable = cancellable;
+    return result;
+  }
   void take(Task& task);
   void end_turn(Task& task, Went went);
   // Runs `body` with the turn, and ends the turn. An exception gives the turn back, and the task stays in the list if it was
@@ -136,7 +137,7 @@ class Progress {
 
   void (*other_)() = nullptr;
   bool any_thread_may_send_ = false, one_thread_ = false;
-  engine::WaitPolicy policy_;
+  std::atomic<bool> crowded_{false}, cancellable_{false};
   engine::ScratchPool scratches_;
   std::mutex mutex_;  // protects the lists
   std::vector<Task*> tasks_;  // those that are under way

@@ -302,7 +302,9 @@ engine::Program Routes::prepare(const choose::Decision& decision, int root, algo
   request.radix = decision.radix;
   request.modes = modes;
   request.places = &group_->kin->terms.places;
-  return executor_->prepare(decision.algorithm->plan(request));
+  engine::Program program = executor_->prepare(decision.algorithm->plan(request));
+  if (modes == plan::Modes{}) engine::keep_in_reach(program);  // a rank that refuses a call asks the others' journals
+  return program;
 }
 
 const engine::Program& Routes::program(Route& route, int root) {

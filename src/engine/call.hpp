@@ -26,7 +26,7 @@ struct Window {
   [[nodiscard]] std::byte* output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
 };
 
-// Everything but the addresses is the same on all ranks.
+// All but the addresses and `order` is the same on all ranks, except in one-way calls.
 // Many fields: they are what a call binds, on the path of every short call. Smaller structures would be filled one by one all the
 // same.
 struct Call {

@@ -207,7 +207,7 @@ Outcome Executor::run(const Program& program, const Call& call) {
   operands_.begin(program, call, true);
   cut_off_.from = -1;
   const Outcome outcome = run_whole(program, call);
-  if (outcome == Outcome::done && !operands_.borrows()) [[likely]] {
+  if (outcome == Outcome::done && !operands_.borrows() && !messages_.much()) [[likely]] {
     signals_.end_call(1);
     return outcome;
   }

@@ -22,7 +22,8 @@ Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
 
 Messages::Packed& Messages::packed_of(const Op& op, const Fragment& fragment) {
   if (packed_.size() <= op.message_number) packed_.resize(op.message_number + 1);
-  return packed_[op.message_number][fragment.ticket % kUnderway];
+  // The number of the fragment in its call, so that calls of one fragment use the same memory each time.
+  return packed_[op.message_number][(fragment.ticket - signals_.ticket()) % kUnderway];
 }
 
 void Messages::add_pieces(const WirePart& part, const Call& call, const Fragment& fragment) {

@@ -35,8 +35,9 @@ class Messages {
   // Takes back the memory of messages that will not come.
   void abandon();
 
-  // Frees memory that only large messages need.
+  // Frees memory that only large messages need, if there is any.
   void shrink();
+  [[nodiscard]] bool much() const { return much_; }
 
  private:
   // A contiguous piece of a message. Adjacent pieces are merged.
@@ -64,7 +65,7 @@ class Messages {
   Signals& signals_;
   Operands& operands_;
   std::vector<Piece> pieces_;
-  std::vector<Ring> packed_;  // by the messages' numbers in the program, and by ticket
+  std::vector<Ring> packed_;  // by the messages' numbers in the program, and by the fragments' numbers in the call
   bool much_ = false;  // some of these messages are larger than what is kept
 };
 

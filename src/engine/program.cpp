@@ -248,6 +248,21 @@ void Compiler::add(const plan::Section& section) {
 
 }  // namespace
 
+void keep_in_reach(Program& program) {
+  const auto waits = [](const Op& op) {
+    return op.kind == plan::Kind::acquire || op.kind == plan::Kind::await || op.kind == plan::Kind::await_done ||
+           op.kind == plan::Kind::receive || op.kind == plan::Kind::collect;
+  };
+  for (const Program::Section& section : program.sections)
+    if (std::any_of(section.ops.begin(), section.ops.end(), waits)) return;
+  Op acquire;
+  acquire.kind = plan::Kind::acquire;
+  acquire.dst.space = plan::Space::line;
+  Program::Section first;
+  first.ops.push_back(std::move(acquire));
+  program.sections.insert(program.sections.begin(), std::move(first));
+}
+
 Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers) {
   return Compiler(plan, segment, peers).compile();
 }

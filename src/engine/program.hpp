@@ -97,6 +97,11 @@ struct Program {
 // Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
 [[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
 
+// Lets a rank that waits for nobody in this program wait until the others have passed its earlier calls, as a rank that posts does.
+// Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
+// (Geometry::journal_depth).
+void keep_in_reach(Program& program);
+
 // Returns the text form. It says which calls the executor runs whole (loops.hpp). Each operation has a line, which ends with what
 // the executor knows about it. The readers of an acquire are numbers on this node.
 [[nodiscard]] std::string to_text(const Program& program);

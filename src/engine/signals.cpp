@@ -131,7 +131,7 @@ Outcome Signals::acquire_long(std::span<const std::int32_t> readers, std::uint64
   }
   if (all_passed(previous)) return Outcome::done;
   // A rank that is so far ahead waits until half of its ring is free. Otherwise it would wait for every single step of the
-  // others and disturb it. That half belongs to earlier calls, which end whatever this rank does in this call.
+  // others and disturb it. That half belongs to earlier calls. They end even if this rank waits here.
   const std::uint64_t half = previous + std::min(depth / 2, ticket_ - 1 - previous);
   for (int local = 0; local < here_.on_node(); ++local) {
     const int rank = here_.rank_of(local);

@@ -139,8 +139,9 @@ class Builder {
   // Like reclaim(), but for a shared input, which put also reads in place.
   void reclaim_input(std::span<const std::int32_t> readers);
 
-  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. A value that does not
-  // ride is read where it lies by each of its takers, or its giver writes it into the output of its only taker.
+  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. With
+  // get, each taker of a value that does not ride reads it where it lies. With put, the giver writes it into the output of its only
+  // taker.
   // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
   // blocks ride in that order. A rank that neither gives nor takes says so with no readers.
   void ride(std::span<const std::int32_t> readers, std::span<const Range> blocks);
@@ -169,8 +170,8 @@ class Builder {
   void delegate(int area, std::span<const std::int32_t> members, Operand dst, Operand a, int root = -1);
   void collect(int area);
 
-  // Returns the plan. Puts done in its place. Where anything crosses the wire, adds what posts receives ahead (ahead.hpp) and
-  // drains what was sent.
+  // Returns the plan. Inserts each `done` where it belongs. Where anything crosses the wire, adds what posts receives ahead
+  // (ahead.hpp) and drains what was sent.
   [[nodiscard]] Plan finish();
 
  private:

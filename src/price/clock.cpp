@@ -274,7 +274,7 @@ bool Clock::idles() {
 Price Clock::result() const {
   Price price;
   const auto last = at(question_.calls) - 1;
-  // Where ranks take turns, a rank makes several calls in its turn, when the others have made these calls already. So a call costs
+  // Where ranks take turns, a rank can make several calls in its turn, because the others have already made theirs. So a call costs
   // its share of all turns.
   const bool all_count = last == 0 || processors_.shared;
   const double first = all_count ? 0 : history_.returned.front();

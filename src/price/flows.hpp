@@ -1,6 +1,6 @@
 // Flows of bytes that go on at the same time, and share what they pass: caches, links, memories, the network. Each flow has a
-// rate that it cannot exceed by itself. A resource is divided so that a flow could get more only if another flow, which has no
-// more than that flow, got less (max-min fairness). HMPI 2.1's rates 1/b and 1/(B t) are the case of one resource.
+// rate that it cannot exceed by itself. The shares are max-min fair: no flow can gain unless a flow with an equal or smaller share
+// loses. HMPI 2.1's rates 1/b and 1/(B t) are the case of one resource.
 #pragma once
 
 #include <cstddef>

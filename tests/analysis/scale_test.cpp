@@ -72,8 +72,8 @@ class Scale : public RowTest {
   }
 };
 
-// In these, a rank deals with the blocks or tiles of all other ranks, even if it moves many of them in one step.
-bool has_to_do_with_all(const Algorithm& row) {
+// Tells whether each rank handles a block or a tile of every other rank, even if it moves many of them in one step.
+bool handles_all(const Algorithm& row) {
   const auto& traits = algorithms::traits_of(row.collective);
   const bool everywhere = !traits.rooted() && algorithms::contents_of(row.collective, 2).blocks > 0;
   return everywhere || row.name == "rabenseifner" || row.name == "scatter_doubling";
@@ -84,7 +84,7 @@ std::vector<const Algorithm*> light_rows() {
   std::vector<const Algorithm*> result;
   for (const Algorithm& row : algorithms::all()) {
     bool light = false;
-    if (has_to_do_with_all(row)) continue;
+    if (handles_all(row)) continue;
     for (int number = 0; number < plan::kCarriers && !light; ++number) {
       const auto carrier = static_cast<Carrier>(number);
       light = row.carries(carrier) && steps_with(row, carrier, 64) < 6 * steps_with(row, carrier, 16);

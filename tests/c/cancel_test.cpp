@@ -70,6 +70,17 @@ TEST(Cancel, EndsACallThatWouldWaitForEver) {
   EXPECT_EQ(with_threads(2, body), "");
 }
 
+// The thread waits for the call that it has started before, and never begins the one that it was called for.
+TEST(Cancel, BehindAStartedCall) {
+  std::atomic<bool> cancelled{false};
+  const auto waits = [](copse_comm* comm) {
+    copse_request* request = nullptr;
+    if (copse_start_barrier(comm, &request) == COPSE_OK) copse_barrier(comm);
+  };
+  const auto body = [&](copse_comm* comm) { return cancel_first(comm, waits, finds_rank_0_gone, cancelled); };
+  EXPECT_EQ(with_threads(2, body), "");
+}
+
 TEST(Cancel, OtherProcessesLearnOfIt) {
   void* const shared = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);

@@ -102,5 +102,30 @@ TEST(Helpers, MistakesAreTold) {
   copse_meeting_free(meeting);
 }
 
+TEST(Helpers, TwoComeUnderOneNumber) {
+  copse_meeting* meeting = nullptr;
+  ASSERT_EQ(copse_meeting_create_with_helpers(2, 1, &meeting), COPSE_OK);
+  std::atomic<int> refused_ones{0};
+  const auto helps = [&] {
+    const copse_status status = copse_help_threads(meeting, 0);
+    if (status == COPSE_ERROR_ARGUMENT) ++refused_ones;
+    else EXPECT_EQ(status, COPSE_OK) << copse_comm_message(nullptr);
+  };
+  std::thread one(helps), other(helps);
+  while (refused_ones == 0) std::this_thread::yield();
+  const auto rank = [&](int number) {
+    copse_comm* comm = nullptr;
+    EXPECT_EQ(copse_comm_create_threads(meeting, number, &comm), COPSE_OK) << copse_comm_message(nullptr);
+    copse_comm_free(comm);
+  };
+  std::thread second([&] { rank(1); });
+  rank(0);
+  second.join();
+  one.join();
+  other.join();
+  EXPECT_EQ(refused_ones, 1);
+  copse_meeting_free(meeting);
+}
+
 }  // namespace
 }  // namespace copse::test

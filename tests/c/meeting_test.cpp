@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <list>
@@ -28,6 +30,9 @@
 #include "../communicator/refusal.hpp"
 #include "c_ranks.hpp"
 #include "communicator/desk.hpp"
+#include "communicator/handshake.hpp"
+#include "communicator/shared_bootstrap.hpp"
+#include "engine/reach/shared_memory.hpp"
 
 namespace copse::test {
 namespace {
@@ -76,6 +81,7 @@ class Stranger {
     std::memcpy(address_.sun_path + 1, path.data(), path.size());
     length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path.size());
   }
+  explicit Stranger(int connection) : socket_(connection) {}
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
   ~Stranger() { close(socket_); }
@@ -90,7 +96,31 @@ class Stranger {
     return false;
   }
   [[nodiscard]] int take_in() const { return accept(socket_, nullptr, nullptr); }
-  void say(const std::string& words) const { static_cast<void>(send(socket_, words.data(), words.size(), MSG_NOSIGNAL)); }
+  // Sends the words, and a descriptor with them if it is not negative.
+  void say(const std::string& words, int fd = -1) const {
+    iovec content{const_cast<char*>(words.data()), words.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+    msghdr message{};
+    message.msg_iov = &content;
+    message.msg_iovlen = 1;
+    if (fd >= 0) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      *CMSG_FIRSTHDR(&message) = {CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
+      std::memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof fd);
+    }
+    static_cast<void>(sendmsg(socket_, &message, MSG_NOSIGNAL));
+  }
+  template <class Message>
+  [[nodiscard]] Message hear() const {
+    Message message;
+    static_cast<void>(recv(socket_, &message, sizeof message, MSG_WAITALL));
+    return message;
+  }
+  void wait_for_the_end() const {
+    std::array<char, 64> rest{};
+    while (recv(socket_, rest.data(), rest.size(), 0) > 0);
+  }
 
  private:
   sockaddr_un address_{};
@@ -385,6 +415,12 @@ TEST(Ranks, OfAnotherJob) {
   }
 }
 
+// Moves this process's children into a PID namespace of their own. Returns false if that is not allowed.
+bool enter_pid_namespace() { return unshare(CLONE_NEWPID | CLONE_NEWNS) == 0; }
+bool mount_own_proc() {
+  return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 && mount("proc", "/proc", "proc", 0, nullptr) == 0;
+}
+
 // The ranks are like two containers with one network. Earlier versions let the second rank open the first one's
 // descriptor by number among its own processes.
 TEST(Ranks, OfAnotherPidNamespace) {
@@ -395,10 +431,9 @@ TEST(Ranks, OfAnotherPidNamespace) {
   const std::string content(1 << 16, 'u');
   ASSERT_EQ(write(file, content.data(), content.size()), static_cast<ssize_t>(content.size()));
   const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return "skip";
+    if (!enter_pid_namespace()) return "skip";
     return in_processes(1, [&](int) -> std::string {  // process 1 of its own namespace
-      if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || mount("proc", "/proc", "proc", 0, nullptr) != 0)
-        return "skip";
+      if (!mount_own_proc()) return "skip";
       // Every number that the other rank's memory might have is a file of the user here.
       for (int fd = 3; rank == 1 && fd < 40; ++fd)
         if (fcntl(fd, F_GETFD) < 0) dup2(file, fd);
@@ -413,6 +448,73 @@ TEST(Ranks, OfAnotherPidNamespace) {
   unlink(path);
   if (complaints[0] == "skip") GTEST_SKIP() << "no PID namespace of one's own";
   EXPECT_EQ(all_well(complaints), "");
+}
+
+// The stranger has this user's id, and says of itself what the other side expects to hear of its process.
+struct Liar {
+  communicator::Hello hello;  // what it tells rank 0
+  std::int32_t pid = 0;
+
+  [[nodiscard]] std::string call(const std::string& name) {
+    Stranger stranger(name);
+    hello.pid = pid;
+    if (!stranger.call()) return "no call";
+    stranger.say({reinterpret_cast<const char*>(&hello), sizeof hello});
+    stranger.wait_for_the_end();
+    return "";
+  }
+
+  // Owns the name, and gives the rank that calls its own memory.
+  [[nodiscard]] std::string invite(const std::string& name) const {
+    Stranger stranger(name);
+    if (!stranger.own_the_name(5)) return "could not own the name";
+    Stranger caller(stranger.take_in());
+    communicator::Answer answer = communicator::make_answer({});
+    answer.host = caller.hear<communicator::Hello>().host;
+    answer.pid = pid;
+    const engine::Descriptor memory = engine::make_shared_memory("evil", communicator::board_bytes(2));
+    caller.say({reinterpret_cast<const char*>(&answer), sizeof answer}, memory.get());
+    caller.wait_for_the_end();
+    return "";
+  }
+};
+
+// The kernel shows a process of a namespace beside as 0, and one of a namespace within by a number of this namespace, which the
+// stranger finds out (here in a /proc that it has left mounted).
+TEST(Strangers, OfAnotherPidNamespaceSayWhatAnHonestProcessWould) {
+  for (const bool within : {false, true})
+    for (const bool owns : {false, true}) {
+      const std::string name = fresh_name();
+      const auto honest = [&] {
+        if (owns) return join_and_be_refused(name, 1, 2, 10, {"rank 0 sits in another PID namespace"});
+        return join_and_be_refused(name, 0, 2, 2, {"only 1 of 2 ranks came in time", "PID namespace"});
+      };
+      int host[2] = {};
+      ASSERT_EQ(pipe(host), 0);
+      const std::vector<std::string> complaints = in_processes(2, [&](int who) -> std::string {
+        if (who == 0 && within) {
+          const communicator::Hello hello = communicator::make_hello(1, 2);
+          return write(host[1], &hello, sizeof hello) == sizeof hello ? honest() : "no pipe";
+        }
+        if (!enter_pid_namespace()) return "skip";
+        return in_processes(1, [&](int) -> std::string {
+          alarm(kHung);
+          Liar liar;
+          if (who == 1) {
+            if (within) liar.pid = std::stoi(std::filesystem::read_symlink("/proc/self").string());
+            if (read(host[0], &liar.hello, sizeof liar.hello) != sizeof liar.hello) return "no pipe";
+            return owns ? liar.invite(name) : liar.call(name);
+          }
+          if (!mount_own_proc()) return "skip";
+          const communicator::Hello hello = communicator::make_hello(1, 2);
+          return write(host[1], &hello, sizeof hello) == sizeof hello ? honest() : "no pipe";
+        })[0];
+      });
+      close(host[0]);
+      close(host[1]);
+      if (complaints[0] == "skip" || complaints[1] == "skip") GTEST_SKIP() << "no PID namespace of one's own";
+      EXPECT_EQ(all_well(complaints), "") << (within ? "within, " : "beside, ") << (owns ? "owns the name" : "calls");
+    }
 }
 
 // Timeouts ------------------------------------------------------------------------------------------------------

@@ -125,6 +125,45 @@ TEST(Join, ACallbackBringsThemTogether) {
   EXPECT_EQ(refused(copse_comm_create(0, 1, fails, nullptr, &comm), COPSE_ERROR_UNREACHABLE, {"gathered"}), "");
 }
 
+TEST(Join, AMistakeOfOneRankEndsTheCallbackOfAll) {
+  struct Board {
+    std::atomic<int> arrived{0};
+    std::byte places[2][65536];
+  };
+  struct Context {
+    Board* board;
+    int rank, round = 0;
+  };
+  void* const memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const copse_allgather_callback gather = [](void* context, const void* mine, void* all, std::size_t bytes) {
+    auto* const me = static_cast<Context*>(context);
+    const auto wait_for = [me](int arrivals) {
+      ++me->board->arrived;
+      while (me->board->arrived < arrivals) std::this_thread::yield();
+    };
+    std::memcpy(me->board->places[me->rank], mine, bytes);
+    wait_for(4 * me->round + 2);
+    for (std::size_t rank = 0; rank < 2; ++rank)
+      std::memcpy(static_cast<std::byte*>(all) + rank * bytes, me->board->places[rank], bytes);
+    wait_for(4 * ++me->round);
+    return 0;
+  };
+  auto* const board = new (memory) Board;
+  EXPECT_EQ(all_well(in_processes(2,
+                                  [&](int rank) {
+                                    alarm(30);
+                                    Context context{board, rank};
+                                    copse_comm* comm = nullptr;
+                                    if (rank == 1) setenv("COPSE_WAIT", "spinn", 1);
+                                    const copse_status status = copse_comm_create(rank, 2, gather, &context, &comm);
+                                    if (rank == 1) return refused(status, COPSE_ERROR_VARIABLE, {"COPSE_WAIT"});
+                                    return refused(status, COPSE_ERROR_UNREACHABLE, {"rank 1", "mistake in its COPSE_ variables"});
+                                  })),
+            "");
+  munmap(memory, sizeof(Board));
+}
+
 TEST(Join, NobodyComes) {
   copse_comm* comm = nullptr;
   const auto begin = Steady::now();

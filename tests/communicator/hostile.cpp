@@ -72,8 +72,9 @@ std::string read_as_handshake(std::string_view bytes) {
     const std::string why = refusal_of(hello, mine, getpid());
     if (!one_line(why)) return "a refusal with other than letters: " + why;
     const bool fits = hello.rank >= 1 && hello.rank < 4 && hello.ranks == 4 && hello.job == mine.job && hello.host == mine.host &&
-                      hello.layout == mine.layout && hello.pid == getpid();
+                      hello.build == mine.build && hello.pid == getpid();
     if (why.empty() != fits) return "taken in: " + why;
+    if (refusal_of(hello, mine, 0).empty()) return "taken in from another PID namespace";
   } else if (read_hello(bytes, hello) == Reading::more && bytes.size() >= sizeof(Hello)) {
     return "waits for more than a message";
   }
@@ -82,6 +83,7 @@ std::string read_as_handshake(std::string_view bytes) {
     const std::string why = refusal_of(answer, mine, getpid());
     if (!one_line(why)) return "a refusal with other than letters: " + why;
     if (why.empty() && (answer.refused != 0 || answer.host != mine.host || answer.pid != getpid())) return "believed";
+    if (refusal_of(answer, mine, 0).empty()) return "believed in another PID namespace";
   } else if (read_answer(bytes, answer) == Reading::more && bytes.size() >= sizeof(Answer)) {
     return "waits for more than a message";
   }
@@ -96,6 +98,12 @@ std::string make_with_words(std::string_view bytes) {
     if (!comm && rank == 0 && bytes.empty()) return "refused, though nothing is changed: " + why;
   }
   return {};
+}
+
+std::string refusal_after(std::string_view bytes) {
+  std::string why;
+  const auto comm = Communicator::create(std::make_unique<Hostile>(bytes, 0, 0), nullptr, quick_settings(), why);
+  return why;
 }
 
 std::string difference_from_words(std::string_view bytes) {

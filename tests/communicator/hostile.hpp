@@ -19,6 +19,8 @@ std::string make_with_words(std::string_view bytes);
 std::string compare_with_words(std::string_view bytes);
 // Returns what the first of these comparisons says.
 std::string difference_from_words(std::string_view bytes);
+// Returns why rank 0 makes no communicator after these words. The text is empty if it makes one.
+std::string refusal_after(std::string_view bytes);
 
 // Goes through rounds on boards of three ranks that contain `bytes`.
 std::string gather_on_boards(std::string_view bytes);

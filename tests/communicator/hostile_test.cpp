@@ -1,9 +1,11 @@
 // Words that no rank of this version says are refused and never cause a crash. The fuzzers test the same for longer.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <random>
 
+#include "communicator/card.hpp"
 #include "hostile.hpp"
 
 namespace copse::test {
@@ -34,6 +36,16 @@ TEST(Hostile, ACollectiveThatIsNone) {
     EXPECT_NE(difference_from_words(std::string{0, 0, 0, 3} + std::string(4, byte))
                   .find("rank 1 calls something that this rank does not know"),
               std::string::npos);
+}
+TEST(Hostile, ARankOfAnotherBuild) {
+  constexpr std::size_t kPlace = offsetof(communicator::Card, build);
+  int refused = 0;
+  for (const char byte : {'\0', '\xff'}) {  // one of them may be what stands there
+    const std::string change{0, static_cast<char>(kPlace >> 8), static_cast<char>(kPlace & 255), 0, byte};
+    refused += refusal_after(change).find("rank 1 runs another build of Copse than rank 0") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_EQ(refusal_after(""), "");
 }
 TEST(Hostile, Boards) { try_all(gather_on_boards, 2000); }
 

@@ -545,6 +545,15 @@ void part_truncated(void) {
     EXPECT(all[4 * ranks] == -1, "what follows the buffer");
 
     if (bare) continue; /* an MPI gives no data but the error */
+    int* const much = malloc(sizeof(int) * 100000);
+    for (int i = 0; i < 100000; ++i) much[i] = value(1, rank, root, i);
+    for (int i = 0; i < 8 * kRanksMax; ++i) all[i] = -1;
+    for (int r = 0; r < ranks; ++r) counts[r] = 3;
+    MPI_Error_class(MPI_Allgatherv(much, rank == root ? 100000 : 3, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD), &class);
+    EXPECT(class == (rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "allgatherv: class %d", class);
+    for (int i = 0; i < 4 * ranks; ++i)
+      EXPECT(all[i] == (i % 4 < 3 ? value(1, i / 4, root, i % 4) : -1), "element %d of rank %d", i % 4, i / 4);
+    free(much);
     int* const out = all + 4 * ranks;
     for (int r = 0; r < ranks; ++r) counts[r] = 3;
     for (int i = 0; i < 8 * ranks; ++i) all[i] = i < 4 * ranks ? value(1, rank, i / 4, i % 4) : -1;

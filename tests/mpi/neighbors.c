@@ -3,6 +3,7 @@
  *   grid      grids of one and two dimensions, with and without ends
  *   graph     graphs: of one direction, with edges to oneself, without edges, in both directions
  *   nested    topologies of communicators that have another one, and communicators of some of their ranks
+ *   alone     a rank without neighbours, which may run ahead of two that refuse calls (for three ranks)
  *   cut       a block that is longer than its taker has room for, and MPI_IN_PLACE: Copse finds both
  *
  * Every rank prints that it is right. */
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { kMost = 32, kLongest = 20000, kBytes = 16 * kLongest };
 enum call { kAllgather, kAllgatherv, kAlltoall, kAlltoallv, kAlltoallw, kCalls };
@@ -263,6 +265,28 @@ static void cut(void) {
   MPI_Comm_free(&comm);
 }
 
+/* Ranks 0 and 1 are neighbours. The others have none, so nothing holds them up. */
+static void alone(void) {
+  MPI_Comm comm;
+  const int peer[1] = {1 - rank}, degree = rank < 2 ? 1 : 0;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, peer, MPI_UNWEIGHTED, degree, peer, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                 &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int call = 0; call < 4000; ++call) {
+    const int refused = call % 1000 == 500, in = 10 * call + rank;
+    int out = -1;
+    if (refused && rank == 0) usleep(100000);
+    const int code = MPI_Neighbor_alltoall(&in, refused && rank == 0 ? -1 : 1, MPI_INT, &out, 1, MPI_INT, comm);
+    if ((code != MPI_SUCCESS) != (refused && rank < 2)) fail("another error", "alone");
+    if (!refused && rank < 2 && out != 10 * call + 1 - rank) fail("wrong data", "alone");
+  }
+  const int one = 1;
+  int sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+  if (sum != ranks) fail("a wrong sum", "alone");
+  MPI_Comm_free(&comm);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -278,6 +302,7 @@ int main(int argc, char** argv) {
     for (int kind = 0; kind < 5; ++kind) graph(kind);
   if (strcmp(part, "nested") == 0) nested();
   if (strcmp(part, "cut") == 0) cut();
+  if (strcmp(part, "alone") == 0) alone();
   MPI_Type_free(&pair);
   MPI_Type_free(&gapped);
   printf("rank %d is right\n", rank);

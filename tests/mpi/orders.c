@@ -246,11 +246,38 @@ static void test_asserted_order(void) {
   }
 }
 
+/* A program may take that word back. Then the order of the later calls is free. */
+static void test_withdrawn_order(void) {
+  MPI_Comm comm;
+  MPI_Request call[3];
+  int values[3];
+  if (MPI_MAX_INFO_KEY < 50) return;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_strict_persistent_collective_ordering", i == 0 ? "true" : "false");
+    MPI_Comm_set_info(comm, info);
+    MPI_Info_free(&info);
+    values[i] = rank == 0 ? i : -1;
+    MPI_Bcast_init(&values[i], 1, MPI_INT, 0, comm, MPI_INFO_NULL, &call[i]);
+  }
+  MPI_Start(&call[0]);
+  for (int i = 0; i < 2; ++i) MPI_Start(&call[1 + (i + rank) % 2]);
+  complete(3, call, 0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT(values[i] == i, "call %d gives %d", i, values[i]);
+    MPI_Request_free(&call[i]);
+  }
+  MPI_Comm_free(&comm);
+}
+
 void part_orders(void) {
   test_two();
   for (uint64_t seed = 1; seed < 4; ++seed) test_many(seed);
   test_reuse();
   test_asserted_order();
+  test_withdrawn_order();
 }
 
 /* One thread starts a call that other threads watch too. Then all of them wait for its end. */

@@ -342,6 +342,57 @@ static void sit(int how, int from, MPI_Comm comm) {
   if (how != 1) EXPECT(status.MPI_SOURCE == from && status.MPI_TAG == 9, "status: %d %d", status.MPI_SOURCE, status.MPI_TAG);
 }
 
+/* MPICH writes a file only when the request itself is tested. A pending call that is not in the list changes nothing about that. */
+static void test_file(void) {
+  static char bytes[1 << 20];
+  char name[64];
+  int token = 0;
+  MPI_Request barrier, written;
+  MPI_File file;
+  snprintf(name, sizeof name, "/tmp/copse-file-%d", (int)getpid());
+  MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 0) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  if (rank == 0) {
+    MPI_File_iwrite_at(file, 0, bytes, sizeof bytes, MPI_BYTE, &written);
+    unneeded = MPI_STATUSES_IGNORE;
+    MPI_Waitall(1, &written, unneeded);
+    for (int r = 1; r < ranks; ++r) MPI_Send(&token, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
+  }
+  MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+}
+
+/* Rank 1 sends the second message once it has left the barrier, for which it needs rank 0. */
+static void test_failed_receive(void) {
+  MPI_Comm comm;
+  int got[2] = {-1, -1}, class = MPI_SUCCESS;
+  const int sent[2] = {7, 8};
+  MPI_Request barrier, receives[2];
+  MPI_Status statuses[2];
+  if (ranks < 2) return;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  /* MPICH does not ask the communicator of the request, but one of these. */
+  const MPI_Comm asked[3] = {comm, MPI_COMM_WORLD, MPI_COMM_SELF};
+  for (int i = 0; i < 3; ++i) MPI_Comm_set_errhandler(asked[i], MPI_ERRORS_RETURN);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) MPI_Send(sent, 2, MPI_INT, 0, 1, comm);
+  MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+  if (rank == 0) {
+    for (int i = 0; i < 2; ++i) MPI_Irecv(&got[i], 1, MPI_INT, 1, 1 + i, comm, &receives[i]);
+    const int result = MPI_Waitall(2, receives, statuses);
+    EXPECT(result == MPI_ERR_IN_STATUS, "the result is %d", result);
+    MPI_Error_class(statuses[0].MPI_ERROR, &class);
+    EXPECT(class == MPI_ERR_TRUNCATE, "class %d", class);
+    EXPECT(statuses[1].MPI_ERROR == MPI_SUCCESS && got[1] == 8, "error %d, %d", statuses[1].MPI_ERROR, got[1]);
+  }
+  MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(&sent[1], 1, MPI_INT, 0, 2, comm);
+  for (int i = 0; i < 3; ++i) MPI_Comm_set_errhandler(asked[i], MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_free(&comm);
+}
+
 void part_progress(void) {
   MPI_Comm one, two;
   int *in = malloc(sizeof(int) * kLong), *out = malloc(sizeof(int) * kLong);
@@ -393,6 +444,8 @@ void part_progress(void) {
   MPI_Comm_free(&one);
   MPI_Comm_free(&two);
   free(in), free(out);
+  test_file();
+  test_failed_receive();
 }
 
 static int has_thread_of_copses(void) {

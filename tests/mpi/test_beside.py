@@ -226,7 +226,7 @@ def test_in_a_user_namespace(run, compile_mpi, name, whose):
         assert ran(done, "allreduce") == 0 and "could not open or map the common memory" in done.stderr, done.stderr
         for quiet, lines in (("0", 1), ("1", 0), ("", 0)):
             done = run(command(COPSE_QUIET=quiet), env=flavour.environment())
-            said = re.findall(r"^.*copse: every call on all .* is passed on to the MPI: .*could not open or map the common memory.*$", done.stderr, re.MULTILINE)
+            said = re.findall(r"^.*copse: calls on a communicator of all .* ranks are passed on to the MPI: .*could not open or map the common memory.*$", done.stderr, re.MULTILINE)
             assert all_right(done) and len(said) == done.stderr.count("copse: ") == lines, done.stdout + done.stderr
     else:
         assert ran(done, "allreduce") == CALLS["allreduce"] * RANKS, done.stderr

@@ -56,6 +56,12 @@ def test_over_nodes(neighbors, part):
     assert calls(trace, "flat slot") > 0, trace
 
 
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_a_rank_without_neighbours_stays_in_reach(neighbors, name):
+    """A rank that refuses a call asks the others' journals, which are not endless, for the number of the next one."""
+    assert calls(neighbors(name, 3, "alone"), "one_way get") > 0
+
+
 def test_without_reach(neighbors):
     """Where no buffer can be reached, sizes are exchanged and messages are staged."""
     trace = neighbors("mpich", 5, "graph", COPSE_REACH="staged")

@@ -219,7 +219,7 @@ def test_the_threat_model_names_tests_that_exist():
     assert len(rows) > 15 and [row for row in rows if not named[row]] == []
     text = "\n".join(source.read_text() for source in (paths.ROOT / "tests").rglob("*.cpp"))
     existing = {".".join(pair) for pair in re.findall(r"^TEST(?:_[FP])?\((\w+), (\w+)\)", text, re.MULTILINE)}
-    folders = ("tests/mpi", "tests/python")
+    folders = ("tests/c", "tests/mpi", "tests/python")
     others = {name for names in named.values() for name in names} - existing
     assert [name for name in sorted(others) if not names_something(name, folders, DEFINED)] == []
 

@@ -55,7 +55,7 @@ std::string rooted() {
   std::vector<std::size_t> bytes(n), packed(n), apart(n);
   std::size_t end = 0;
   for (std::size_t t = 0; t < n; ++t) {
-    bytes[t] = size_of(1, static_cast<int>(t));
+    bytes[t] = size_of(3, static_cast<int>(t));  // the first one is 0
     packed[t] = end;
     end += bytes[t];
     apart[t] = (n - 1 - t) * (kMost + 3);
@@ -64,10 +64,13 @@ std::string rooted() {
     for (int root = 0; root < THREADS; ++root)
       for (const auto* const places : {&packed, &apart}) {
         const std::size_t* const given = places == &packed ? nullptr : places->data();
-        std::vector<upc_shared> on_root, on_each;
+        std::vector<upc_shared> on_root, on_each, from_root, from_each;
         for (std::size_t t = 0; t < n; ++t) {
           on_root.push_back(whole.pointer(root, (*places)[t]));
           on_each.push_back(part.pointer(static_cast<int>(t), 8 * t));
+          // An empty block needs no pointer.
+          from_root.push_back(bytes[t] == 0 ? upc_null() : on_root[t]);
+          from_each.push_back(bytes[t] == 0 ? upc_null() : on_each[t]);
         }
         const auto me = static_cast<std::size_t>(MYTHREAD);
         const auto check_all = [&](const char* what) -> std::string {
@@ -91,14 +94,14 @@ std::string rooted() {
           for (std::size_t t = 0; MYTHREAD == root && t < n; ++t)
             write(whole.on(root, (*places)[t]), root, static_cast<int>(t), bytes[t]);
           upc_barrier();
-          if (general) upc_all_scatter_x(on_each.data(), on_root.data(), bytes.data(), flags);
+          if (general) upc_all_scatter_x(from_each.data(), from_root.data(), bytes.data(), flags);
           else upc_all_scatter_v(part.pointer(0), whole.pointer(root), bytes.data(), given, flags);
           upc_barrier();
           note(read("scatter", part.on(MYTHREAD, general ? 8 * me : 0), root, MYTHREAD, bytes[me]));
           clear();
           write(part.on(MYTHREAD, general ? 8 * me : 0), root, MYTHREAD, bytes[me]);
           upc_barrier();
-          if (general) upc_all_gather_x(on_root.data(), on_each.data(), bytes.data(), flags);
+          if (general) upc_all_gather_x(from_root.data(), from_each.data(), bytes.data(), flags);
           else upc_all_gather_v(whole.pointer(root), part.pointer(0), bytes.data(), given, flags);
           upc_barrier();
           note(check_all("gather"));

@@ -197,6 +197,46 @@ const Mistake kMistakes[] = {
        upc_barrier();  // the pair of threads 2 and 3 fails
      },
      "UPC thread [23]: bupc_team_broadcast: src has affinity to thread 0; required: a thread of the team", true},
+    {"no_root_of_scatter_v",
+     [](const Arrays& a) {
+       const std::size_t bytes[kThreads] = {8, 8, 8, 8};
+       upc_all_scatter_v(a.dst, on(kThreads, a.src), bytes, nullptr, 0);
+     },
+     "upc_all_scatter_v: the pointer to the root's memory has affinity to thread 4; required: a thread from 0 to 3", true},
+    {"no_root_of_gather_v",
+     [](const Arrays& a) {
+       const std::size_t bytes[kThreads] = {8, 8, 8, 8};
+       upc_all_gather_v(on(-1, a.dst), a.src, bytes, nullptr, 0);
+     },
+     "upc_all_gather_v: the pointer to the root's memory has affinity to thread -1; required: a thread from 0 to 3", true},
+    {"no_root_of_broadcast_x",
+     [](const Arrays& a) {
+       const upc_shared dst[kThreads] = {on(0, a.dst), on(1, a.dst), on(2, a.dst), on(3, a.dst)};
+       upc_all_broadcast_x(dst, on(7, a.src), 8, 0);
+     },
+     "upc_all_broadcast_x: the pointer to the root's memory has affinity to thread 7; required: a thread from 0 to 3", true},
+    {"no_root_of_gather", [](const Arrays& a) { upc_all_gather(on(9, a.dst), a.src, 8, 0); },
+     "upc_all_gather: .* has affinity to thread 9; required: a thread from 0 to 3", true},
+    {"no_root_of_reduce", [](const Arrays& a) { upc_all_reduceI(on(5, a.dst), a.src, UPC_ADD, kThreads, 1, nullptr, 0); },
+     "upc_all_reduceI: .* has affinity to thread 5; required: a thread from 0 to 3", true},
+    {"barrier_of_some_members",
+     [](const Arrays& a) {
+       if (MYTHREAD == 1) bupc_team_barrier(BUPC_TEAM_ALL);
+       else bupc_team_broadcast(BUPC_TEAM_ALL, a.dst, a.src, 8, 0);
+     },
+     "called bupc_team_"},
+    {"semaphore_of_too_many", [](const Arrays&) { bupc_sem_waitN(bupc_sem_alloc(0), static_cast<std::size_t>(-1)); },
+     "bupc_sem_waitN: count is 18446744073709551615; required: less than 2.63", true},
+    {"size_of_all", [](const Arrays&) { upc_alloc(static_cast<std::size_t>(-1)); },
+     "upc_alloc: no 18446744073709551615 bytes are left", true},
+    {"overlap_in_a_team",
+     [](const Arrays& a) {
+       const bupc_team_t pair = bupc_team_split(BUPC_TEAM_ALL, MYTHREAD / 2, 0);
+       const int first = MYTHREAD / 2 * 2;
+       if (first == 2) bupc_team_broadcast(pair, on(first, a.dst), on(first + 1, {a.dst.address + 4, 0, 0}), 8, 0);
+       upc_barrier();
+     },
+     "overlap by 4 bytes .of 8 and 8. on thread 3; required: no overlap"},
     {"sizes_differ",
      [](const Arrays& a) {
        const std::size_t bytes[kThreads] = {8, 8, 8, MYTHREAD == 1 ? 16UL : 8UL};

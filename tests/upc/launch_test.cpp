@@ -164,6 +164,36 @@ TEST(LaunchAloneDeathTest, TooFewThreadsAreExplained) {
   EXPECT_EXIT(starved(), testing::ExitedWithCode(1), "copse: UPC thread 1 cannot be made: .*; set COPSE_UPC_THREADS to less");
 }
 
+// A thread that waits for input holds the lock of its stream.
+TEST(LaunchAloneDeathTest, AThreadEndsTheProgramThoughAnotherReads) {
+  const auto program = [](int, char**) {
+    upc_barrier();
+    if (MYTHREAD == 0) return std::getchar();
+    usleep(100000);
+    upc_global_exit(6);
+    return 0;
+  };
+  const auto reading = [&] {
+    int ends[2];  // nobody writes
+    if (pipe(ends) != 0 || dup2(ends[0], STDIN_FILENO) < 0) exit(100);
+    alarm(20);
+    exit(run(2, 1, program));
+  };
+  EXPECT_EXIT(reading(), testing::ExitedWithCode(6), "^$");
+}
+
+// Whatever is wrong, no forked process goes on behind copse_upc_run.
+TEST(LaunchAlone, RefusesFilesThatCannotBeRead) {
+  const Variable wrong("COPSE_TOPOLOGY", "/no/such.xml");
+  for (const int processes : {1, 2}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run(2, processes, [](int, char**) { return 0; }), 1);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("/no/such.xml"), std::string::npos) << said;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
+}
+
 TEST(LaunchAlone, RefusesWhatCannotBe) {
   const auto nothing = [](int, char**) { return 0; };
   testing::internal::CaptureStderr();

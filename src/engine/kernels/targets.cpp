@@ -11,7 +11,7 @@ std::int64_t find_usable_targets() {
   __builtin_cpu_init();
   const bool sse4 = __builtin_cpu_supports("sse4.2");
   const bool avx2 = sse4 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                    __builtin_cpu_supports("fma");
+                    __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   return (sse4 ? HWY_SSE4 : 0) | (avx2 ? HWY_AVX2 : 0) | (avx3 ? HWY_AVX3 : 0);

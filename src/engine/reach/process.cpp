@@ -100,6 +100,14 @@ ProcessId this_process() {
 
 ProcessId process_of(pid_t pid) { return {pid, this_process().started != 0 ? stat_of(std::to_string(pid)).started : 0}; }
 
+bool shares_pid_namespace(pid_t pid) {
+  if (pid <= 0) return false;
+  struct stat mine{}, theirs{};
+  if (stat("/proc/self/ns/pid", &mine) != 0) return true;  // no /proc, so nothing more can be found out
+  return stat(("/proc/" + std::to_string(pid) + "/ns/pid").c_str(), &theirs) == 0 && theirs.st_dev == mine.st_dev &&
+         theirs.st_ino == mine.st_ino;
+}
+
 std::shared_ptr<Process> Process::find(ProcessId id) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<pid_t, std::uint64_t>, std::weak_ptr<Process>>;  // never destroyed: late calls
@@ -155,7 +163,8 @@ bool Process::holds_descriptor() const {
   const std::size_t at = info.find("\nPid:\t");
   if (at == std::string::npos) return false;
   const long pid = std::strtol(info.c_str() + at + 6, nullptr, 10);
-  return pid == id_.pid || pid == -1;  // -1: it has ended
+  // -1: a process that has ended and of which its parent has taken note. It is this one if this one has ended.
+  return pid == id_.pid || (pid == -1 && ended_by_number());
 }
 
 bool Process::ended() {
