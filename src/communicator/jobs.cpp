@@ -252,7 +252,7 @@ Outcome Communicator::State::advance_untold(Job& job, bool polling) {
 // much room there is for it.
 Outcome Communicator::State::verdict(Job& job) const {
   const Arguments& arguments = *job.arguments;
-  if (job.now.call.one_way) {
+  if (job.now.call.untold) {
     job.cut_off = seat.executor->cut_off();
     return job.cut_off.from < 0 ? Outcome::done : Outcome::truncated;
   }

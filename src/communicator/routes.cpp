@@ -282,7 +282,7 @@ Untold* Routes::without_sizes(Collective collective) {
     auto untold = std::make_unique<Untold>();
     untold->route.decision = *decision;
     open(untold->route);
-    untold->call.ragged = untold->call.one_way = true;
+    untold->call.ragged = untold->call.untold = true;
     untold->call.ride_bytes = decision->ride_bytes;
     known = std::move(untold);
   }

@@ -26,7 +26,7 @@ struct Window {
   [[nodiscard]] std::byte* output_of(std::int32_t rank) const { return (rank == root ? input : output) + rank * stride; }
 };
 
-// All but the addresses and `order` is the same on all ranks, except in one-way calls.
+// All but the addresses and `order` is the same on all ranks, except in calls of untold sizes.
 // Many fields: they are what a call binds, on the path of every short call. Smaller structures would be filled one by one all the
 // same.
 struct Call {
@@ -49,10 +49,10 @@ struct Call {
   const std::size_t* sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
-  // In a one-way call, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this rank's
+  // In a call of `untold` sizes, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this rank's
   // block, and `count` is the size of the largest block that this rank knows of. With its publication, the rank tells the
   // others `told` (docs/decisions/one-way.md).
-  bool one_way = false;
+  bool untold = false;
   std::size_t own = 0;
   std::uint64_t told = 0;
   std::size_t ride_bytes = 0;  // values of up to this size ride, where the plan lets them

@@ -69,7 +69,7 @@ inline Outcome Executor::acquire(const Op& op, const Call& call, std::uint64_t t
   if (!op.publication || outcome != Outcome::done) return outcome;
   const Addresses& theirs = operands_.take_publication(op.peer, op.ring[ticket & signals_.mask()].payload);
   // If another rank has written one block into this rank's output, this rank learns the block's size only here.
-  if (theirs.ride == Addresses::kStays && call.one_way && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
+  if (theirs.ride == Addresses::kStays && call.untold && theirs.ride_blocks == 1 && call.output_blocks != nullptr)
     note_cut_off(op.peer, theirs.given, call.output_blocks[op.peer].count);
   return outcome;
 }
@@ -106,7 +106,7 @@ inline Outcome Executor::move(const Op& op, const Call& call, const Fragment& fr
   };
   const auto copy = [&](auto where) {
     const Located dst = where(op.dst), src = where(op.a);
-    if (call.one_way && op.dst.space == plan::Space::output)
+    if (call.untold && op.dst.space == plan::Space::output)
       note_cut_off(op.a.rank < 0 ? here_.me : op.a.rank, src.count, dst.count);
     if (op.leaves) return movement_.copy_to_slot(dst, src, call.element_bytes);
     return movement_.copy(dst, src, call.element_bytes, past_from);
@@ -120,7 +120,7 @@ inline Outcome Executor::move(const Op& op, const Call& call, const Fragment& fr
 void Executor::copy_block(const Op& op, const Call& call, std::uint64_t ticket) {
   if (op.dst.space == plan::Space::ride) return operands_.load_ride(op, call, ticket, movement_.slot_stores().past_from());
   const Operands::OneBlock dst = operands_.one_block(op.dst, call, ticket), src = operands_.one_block(op.a, call, ticket);
-  if (call.one_way) note_cut_off(op.a.rank < 0 ? here_.me : op.a.rank, src.count, dst.count);
+  if (call.untold) note_cut_off(op.a.rank < 0 ? here_.me : op.a.rank, src.count, dst.count);
   const std::size_t bytes = std::min(dst.count, src.count) * call.element_bytes;
   if (bytes > 0 && dst.at != src.at) kernels::copy(dst.at, src.at, bytes);
 }

@@ -122,7 +122,7 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
-  std::size_t whole = call.one_way            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
+  std::size_t whole = call.untold            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;
@@ -130,7 +130,7 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   const bool known = look_up(ref, call, place, entry);
   // Never takes more than the owner of the buffer says there is, because the sizes that two ranks mean may differ.
   whole = std::min(whole, entry.count);
-  const std::size_t count = call.one_way ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
+  const std::size_t count = call.untold ? whole : std::min(whole - std::min(whole, fragment.first), fragment.count);
   Located result =
       at(ref, call, fragment, place * fragment.count * size, static_cast<std::size_t>(entry.place) + fragment.first * size, count);
   result.known = known;

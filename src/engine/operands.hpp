@@ -111,7 +111,7 @@ class Operands {
   // These are in rides.cpp.
   [[nodiscard]] std::int32_t choose_ride(const Program& program, const Call& call);
   [[nodiscard]] std::size_t own_count(const Call& call) const {
-    if (call.one_way) return call.own;
+    if (call.untold) return call.own;
     return call.sizes != nullptr ? call.sizes[here_.me] : call.count;
   }
   [[nodiscard]] OneBlock own_block(const Ref& ref, const Call& call, std::uint32_t number) const;

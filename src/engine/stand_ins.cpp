@@ -38,7 +38,7 @@ StandIns::StandIns(const Program& program, const Call& call, int me, const Peer&
       Block block{static_cast<std::ptrdiff_t>(i * call.count * call.element_bytes), call.count};
       if (table != nullptr) block = table[i];
       if (extent == plan::Extent::own && call.sizes != nullptr) block.count = call.sizes[me];
-      if (extent == plan::Extent::own && call.one_way) block.count = call.own;
+      if (extent == plan::Extent::own && call.untold) block.count = call.own;
       side.blocks.push_back(block);
     }
     return side;
