@@ -1,5 +1,6 @@
 // The C interface: collectives and requests. The two functions of a collective follow from two lines: the one in
 // <copse/collectives.h> names the parameters, and the row in collectives.def says what they mean.
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -206,6 +207,10 @@ copse_status take_part(copse_comm& comm, Body&& body) {
       comm.communicator->give_up();
       if (comm.served) comm.served->give_up();
       comm.broken = COPSE_ERROR_MEMORY;
+      throw;
+    } catch (const abi::__forced_unwind&) {  // this thread has been cancelled; the others may wait for it on either communicator
+      comm.communicator->give_up();
+      if (comm.served) comm.served->give_up();
       throw;
     }
   });

@@ -64,12 +64,17 @@ class Waiting {
   Waiting(int count, MPI_Request* requests, MPI_Status* statuses)
       : count_(count), requests_(requests), statuses_(statuses), over_(static_cast<std::size_t>(count)) {}
 
-  // Returns true once all requests are complete.
+  // Looks at all of Copse's requests, and at some others, because each test of the MPI's takes time in which Copse's calls stand
+  // still. Returns true once all requests are complete.
   bool test() {
-    bool all = true;
-    for (int i = 0; i < count_; ++i)
-      if (over_[static_cast<std::size_t>(i)] == 0) all = test(i) && all;
-    return all;
+    static_cast<void>(settle(count_, requests_));
+    int tested = 0;
+    for (int looked = 0; looked < count_ && tested < kAtATime; ++looked, next_ = (next_ + 1) % count_) {
+      if (over_[static_cast<std::size_t>(next_)] != 0) continue;
+      test(next_);
+      ++tested;
+    }
+    return left_ == 0;
   }
   // Waits for those that are left, of which none is Copse's. The MPI waits for all of them at a time.
   void finish() {
@@ -85,31 +90,33 @@ class Waiting {
   }
   // Returns what MPI_Waitall returns.
   [[nodiscard]] int result() {
-    if (result_ != MPI_ERR_IN_STATUS || statuses_ == MPI_STATUSES_IGNORE) return result_;
-    for (int i = 0; i < count_; ++i) statuses_[i].MPI_ERROR = errors_[static_cast<std::size_t>(i)];
+    if (statuses_ == MPI_STATUSES_IGNORE || (result_ != MPI_SUCCESS && result_ != MPI_ERR_IN_STATUS)) return result_;
+    for (int i = 0; i < count_; ++i) statuses_[i].MPI_ERROR = errors_.empty() ? MPI_SUCCESS : errors_[static_cast<std::size_t>(i)];
     return result_;
   }
 
  private:
-  bool test(int i) {
-    if (!settle(requests_[i])) return false;
+  static constexpr int kAtATime = 8;
+
+  void test(int i) {
+    if (!settle(requests_[i])) return;
     int flag = 0;
     const Failures failures(&requests_[i]);
     int result = real().Test(&requests_[i], &flag, statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses_[i]);
-    if (flag == 0 && result == MPI_SUCCESS) return false;
+    if (flag == 0 && result == MPI_SUCCESS) return;
     if (flag != 0) result = failures.tell(result);
     note(i, result);
-    return true;
   }
   void note(int i, int error) {
     over_[static_cast<std::size_t>(i)] = 1;
+    --left_;
     if (error == MPI_SUCCESS) return;
     errors_.resize(over_.size(), MPI_SUCCESS);
     errors_[static_cast<std::size_t>(i)] = error;
     result_ = MPI_ERR_IN_STATUS;
   }
 
-  int count_;
+  int count_, left_ = count_, next_ = 0;
   MPI_Request* requests_;
   MPI_Status* statuses_;
   std::vector<char> over_;

@@ -3,8 +3,9 @@
 
 #include <unistd.h>
 
+#include <new>
+
 #include "communicator/card.hpp"
-#include "topology/machine.hpp"
 
 namespace copse::mpi {
 
@@ -16,7 +17,11 @@ std::string read_settings() {
   if (!read) return error;
   detail::settings = *read;
   detail::settings.mpi = true;
-  return communicator::file_mistake(*read);
+  try {
+    return communicator::file_mistake(*read);
+  } catch (const std::bad_alloc& wrong) {
+    return wrong.what();
+  }
 }
 
 int first_served_call() {

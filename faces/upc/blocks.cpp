@@ -67,8 +67,10 @@ void for_each_block(const Thread& thread, const Blocks& asked, const Body& body)
 void check(Thread& thread, const Blocks& asked) {
   std::int64_t hash = mixed(0, static_cast<std::size_t>(asked.root));
   for_each_block(thread, asked, [&](int, int, upc_shared src, upc_shared dst, std::size_t bytes) {
+    hash = mixed(hash, bytes);
+    if (bytes == 0) return;
     for (const std::size_t word :
-         {bytes, src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
+         {src.address, dst.address, static_cast<std::size_t>(src.thread), static_cast<std::size_t>(dst.thread)})
       hash = mixed(hash, word);
   });
   Checks checks(thread, asked.function);
@@ -93,9 +95,11 @@ struct Share {
   std::byte* begin = nullptr;
   std::vector<communicator::Block> blocks;
 
-  void add(std::byte* at, std::size_t bytes) {
-    if (begin == nullptr && bytes > 0) begin = at;
-    blocks.push_back({bytes > 0 ? at - begin : 0, bytes});
+  void add(const Segment& segment, upc_shared block, std::size_t bytes) {
+    if (bytes == 0) return blocks.push_back({0, 0});
+    std::byte* const at = segment.here(block);
+    if (begin == nullptr) begin = at;
+    blocks.push_back({at - begin, bytes});
   }
 };
 
@@ -107,8 +111,8 @@ void move(const Blocks& asked) {
   const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
   const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
   Share given, got;
-  const auto give = [&](int to) { given.add(thread.segment->here(asked.src(me, to)), asked.bytes(me, to)); };
-  const auto get = [&](int from) { got.add(thread.segment->here(asked.dst(from, me)), asked.bytes(from, me)); };
+  const auto give = [&](int to) { given.add(*thread.segment, asked.src(me, to), asked.bytes(me, to)); };
+  const auto get = [&](int from) { got.add(*thread.segment, asked.dst(from, me), asked.bytes(from, me)); };
   for (int other = 0; other < thread.threads; ++other) {
     if (gives_all) give(other);
     if (gets_all) get(other);

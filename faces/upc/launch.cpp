@@ -239,9 +239,9 @@ int run_all(const Program& program) {
   if (self() != nullptr) return say("copse_upc_run: called by a UPC thread; required: one call, outside of UPC threads");
   std::string why;
   const auto settings = choose::read_settings(environ, why);
-  if (settings) why = communicator::file_mistake(*settings);
-  if (!why.empty()) return say(why);
+  if (!settings) return say(why);
   if (const auto result = run_under_mpi(*settings, program)) return *result;
+  if (why = communicator::file_mistake(*settings); !why.empty()) return say(why);
   if (settings->upc_processes > settings->upc_threads)
     return say("COPSE_UPC_PROCESSES is " + std::to_string(settings->upc_processes) +
                "; required: at most COPSE_UPC_THREADS, which is " + std::to_string(settings->upc_threads));

@@ -9,6 +9,7 @@
 #include "checks.hpp"
 #include "communicator/shared_bootstrap.hpp"
 #include "far.hpp"
+#include "launch.hpp"
 #include "meeting.hpp"
 
 namespace copse::upc {
@@ -96,6 +97,7 @@ void free_team(bupc_team* team) {
   if (team->thread.me == 0 && team->stream != 0) here("bupc_team_free").kept.streams.push_back(team->stream);
   const Segment& segment = *team->thread.segment;
   auto& base = *reinterpret_cast<Base*>(segment.here(team->base));
+  if (const std::string wrong = team->thread.data->save_lessons(); !wrong.empty()) say(wrong);
   team->thread.data.reset();
   if (base.members.fetch_sub(1) == 1) segment.free(team->base);
 }

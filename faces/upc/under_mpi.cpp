@@ -82,6 +82,10 @@ std::optional<int> run_under_mpi(const Settings& settings, const Program& progra
   if (mpi->ranks() == 1) return std::nullopt;
   const int threads = settings.upc_threads == 1 ? mpi->ranks() : settings.upc_threads;
   if (const std::string mistake = mistake_in(settings, *mpi, threads); !mistake.empty()) return mpi->rank() == 0 ? say(mistake) : 1;
+  const std::string wrong_file = communicator::file_mistake(settings);  // files may differ from node to node
+  const std::vector<char> wrong = told(*mpi, static_cast<char>(wrong_file.empty() ? 0 : 1));
+  if (const auto first = std::find(wrong.begin(), wrong.end(), 1); first != wrong.end())
+    return mpi->rank() == first - wrong.begin() ? say(wrong_file) : 1;
   const std::vector<std::uint64_t> hosts = told(*mpi, communicator::host_of(settings, mpi->rank(), mpi->ranks()));
   const Places places(threads, hosts, mpi->rank());
   // Pretended nodes (COPSE_NODES) share memory, so it does not matter what the MPI can do between real nodes.

@@ -106,7 +106,7 @@ class shared_array {
   static pointer allocated(std::size_t elements) {
     constexpr std::size_t kMost = static_cast<std::size_t>(-1) / sizeof(T);  // more bytes than a size can hold are not to be had
     if constexpr (B == 0) return pointer(upc_all_alloc(1, elements > kMost ? static_cast<std::size_t>(-1) : elements * sizeof(T)));
-    else return pointer(upc_all_alloc((elements + B - 1) / B, B * sizeof(T)));
+    else return pointer(upc_all_alloc(elements / B + (elements % B != 0 ? 1 : 0), B * sizeof(T)));
   }
 
   std::size_t elements_;

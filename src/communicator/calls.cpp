@@ -214,7 +214,7 @@ void Communicator::State::finish_started() {
       group->progress->move(*this);
       return !under_way();
     });
-  } catch (...) {  // this thread has been cancelled, and will not make the call for which the others wait
+  } catch (...) {  // this thread has been cancelled, or has no memory. It will not make the call for which the others wait.
     group->progress->give(*this, [this] {
       failure.outcome = Outcome::peer_failed;
       seat.executor->give_up();

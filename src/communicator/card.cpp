@@ -133,6 +133,8 @@ std::string file_mistake(const choose::Settings& settings) {
     if (settings.table->machine == kind) return {};
     return "COPSE_TUNING=" + settings.table->file + ": the table was made for another machine, \"" + settings.table->machine +
            "\"; this is \"" + kind + "\"; make a table here with copse tune";
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& wrong) {
     return wrong.what();
   }

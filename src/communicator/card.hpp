@@ -65,7 +65,7 @@ struct Launched {
 // Returns the name in tuning tables of this machine, or of the machine that the settings describe.
 [[nodiscard]] std::string machine_kind(const choose::Settings& settings);
 // Says what is wrong with the files that the settings name: a description of a machine that cannot be read, or a tuning table for
-// another machine. The text is empty if nothing is wrong.
+// another machine. The text is empty if nothing is wrong. Throws only std::bad_alloc.
 [[nodiscard]] std::string file_mistake(const choose::Settings& settings);
 
 // Returns the size of the last cache on the way to memory, in bytes. The result is empty if the size is not known.

@@ -25,7 +25,7 @@ class Early {
   // The communicator is served from now on, or never will be.
   void end() { counts_ = false; }
 
-  // Counts a call, before it is made. Every rank counts every call, whatever becomes of it.
+  // Counts a blocking or persistent call, before it is made. Every rank counts each of them, whatever becomes of it.
   void count() { ++calls_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
   [[nodiscard]] bool must_look() const { return calls_ >= look_at_; }

@@ -41,7 +41,7 @@ struct Address {
 Descriptor make_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
 // Returns the process at the other end, as the kernel tells it. To a caller, that is the process that listens. The id is 0 for
-// a process of another PID namespace.
+// a process of another PID namespace, or one that has ended.
 std::optional<ucred> partner_of(const Descriptor& line) {
   ucred partner{};
   socklen_t bytes = sizeof partner;
@@ -52,7 +52,7 @@ std::optional<ucred> partner_of(const Descriptor& line) {
 
 std::string text(const ucred& process) {
   const std::string user = "user id " + std::to_string(process.uid);
-  return process.pid == 0 ? "a process of another PID namespace (" + user + ")"
+  return process.pid == 0 ? "a process of another PID namespace, or one that has ended (" + user + ")"
                           : "process " + std::to_string(process.pid) + " of " + user;
 }
 
@@ -109,7 +109,10 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
   // A child that another thread has forked meanwhile keeps the socket open, and ranks that call it would wait for an answer.
-  ~Host() { shutdown(listener_.get(), SHUT_RDWR); }
+  ~Host() {
+    shutdown(listener_.get(), SHUT_RDWR);
+    while (Descriptor(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC))) continue;  // those that have called
+  }
 
   // Waits until all have come. Returns an empty text then, and otherwise the reason.
   std::string gather(const Deadline& deadline) {

@@ -22,7 +22,8 @@ Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
 
 Messages::Packed& Messages::packed_of(const Op& op, const Fragment& fragment) {
   if (packed_.size() <= op.message_number) packed_.resize(op.message_number + 1);
-  // The number of the fragment in its call, so that calls of one fragment use the same memory each time.
+  // This is the number of the fragment in its call. So calls of one fragment use the same memory each time, which is free again:
+  // a call ends only when all that it has sent is drained.
   return packed_[op.message_number][(fragment.ticket - signals_.ticket()) % kUnderway];
 }
 

@@ -97,8 +97,8 @@ struct Program {
 // Compiles a plan for one communicator. `peers[r]` says how rank r is reached.
 [[nodiscard]] Program compile(const plan::Plan& plan, const Segment& segment, const std::vector<Peer>& peers);
 
-// Lets a rank that waits for nobody in this program wait until the others have passed its earlier calls, as a rank that posts does.
-// Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
+// Lets a rank that waits for nobody in this program wait until no other rank is more than a ring behind it, as a rank that posts
+// does. Otherwise it could be any number of calls ahead, and its journal would have forgotten the calls that others ask for
 // (Geometry::journal_depth).
 void keep_in_reach(Program& program);
 

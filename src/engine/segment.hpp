@@ -25,8 +25,8 @@ struct Geometry : plan::Rings {
   std::uint32_t helpers = 0;  // the last ranks, to which the others give orders
 
   [[nodiscard]] std::size_t lines_bytes() const { return std::size_t{areas} * line_depth * sizeof(Line); }
-  // Returns the number of calls in a journal. A rank ends no call whose ticket is further ahead of another rank's progress
-  // than the lines are deep (see keep_in_reach), and it may have begun one more.
+  // Returns the number of calls in a journal. If all ranks sit on one node, a rank ends no call whose ticket is further ahead of
+  // another rank's progress than the lines are deep (see keep_in_reach), and it may have begun one more.
   [[nodiscard]] std::uint32_t journal_depth() const { return 2 * line_depth; }
   [[nodiscard]] std::size_t journal_bytes() const {
     return (journal_depth() * sizeof(std::uint64_t) + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);

@@ -487,7 +487,7 @@ TEST(Strangers, OfAnotherPidNamespaceSayWhatAnHonestProcessWould) {
       const std::string name = fresh_name();
       const auto honest = [&] {
         if (owns) return join_and_be_refused(name, 1, 2, 10, {"rank 0 sits in another PID namespace"});
-        return join_and_be_refused(name, 0, 2, 2, {"only 1 of 2 ranks came in time", "PID namespace"});
+        return join_and_be_refused(name, 0, 2, 5, {"only 1 of 2 ranks came in time", "PID namespace"});
       };
       int host[2] = {};
       ASSERT_EQ(pipe(host), 0);

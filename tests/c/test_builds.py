@@ -44,7 +44,11 @@ def test_libraries_from_other_sources(run, tmp_path):
                              env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
             for rank, folder in enumerate(folders)
         ]  # fmt: skip
-        return [rank.communicate(timeout=60)[0].strip() for rank in ranks]
+        try:
+            return [rank.communicate(timeout=60)[0].strip() for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
 
     assert meet("same", library.parent, library.parent) == ["sum 2", "sum 2"]
     said = meet("other", library.parent, other)

@@ -99,7 +99,7 @@ LONG = {
     ("docs/machines.md", "copse price allreduce 64K -n 8 --machine here.json"),
     ("docs/machines.md", "copse calibrate --check --machine here.json"),
     ("docs/tuning.md", "copse tune --quick --mpi openmpi"),
-    ("docs/tuning.md", "COPSE_TUNING=build/tuning.json copse run mpirun -n 8 ./app"),
+    ("docs/tuning.md", "COPSE_TUNING=build/tuning.json copse run mpirun -n 2 ./app"),
 }
 
 # Commands that need something before or behind them. The braces stand for the command.

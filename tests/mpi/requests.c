@@ -355,9 +355,11 @@ static void test_file(void) {
   if (rank != 0) MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
   if (rank == 0) {
+    MPI_Status status;
+    memset(&status, 0x55, sizeof status);
     MPI_File_iwrite_at(file, 0, bytes, sizeof bytes, MPI_BYTE, &written);
-    unneeded = MPI_STATUSES_IGNORE;
-    MPI_Waitall(1, &written, unneeded);
+    MPI_Waitall(1, &written, &status);
+    EXPECT(status.MPI_ERROR == MPI_SUCCESS, "error %d", status.MPI_ERROR);
     for (int r = 1; r < ranks; ++r) MPI_Send(&token, 1, MPI_INT, r, 0, MPI_COMM_WORLD);
   }
   MPI_Wait(&barrier, MPI_STATUS_IGNORE);
@@ -371,7 +373,7 @@ static void test_failed_receive(void) {
   const int sent[2] = {7, 8};
   MPI_Request barrier, receives[2];
   MPI_Status statuses[2];
-  if (ranks < 2) return;
+  if (ranks < 2 || bare) return; /* an MPI may return before all have ended */
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   /* MPICH does not ask the communicator of the request, but one of these. */
   const MPI_Comm asked[3] = {comm, MPI_COMM_WORLD, MPI_COMM_SELF};
@@ -381,6 +383,7 @@ static void test_failed_receive(void) {
   MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
   if (rank == 0) {
     for (int i = 0; i < 2; ++i) MPI_Irecv(&got[i], 1, MPI_INT, 1, 1 + i, comm, &receives[i]);
+    memset(statuses, 0x55, sizeof statuses);
     const int result = MPI_Waitall(2, receives, statuses);
     EXPECT(result == MPI_ERR_IN_STATUS, "the result is %d", result);
     MPI_Error_class(statuses[0].MPI_ERROR, &class);

@@ -68,9 +68,9 @@ std::string rooted() {
         for (std::size_t t = 0; t < n; ++t) {
           on_root.push_back(whole.pointer(root, (*places)[t]));
           on_each.push_back(part.pointer(static_cast<int>(t), 8 * t));
-          // An empty block needs no pointer.
-          from_root.push_back(bytes[t] == 0 ? upc_null() : on_root[t]);
-          from_each.push_back(bytes[t] == 0 ? upc_null() : on_each[t]);
+          const upc_shared nowhere{1, 0, (1 << 30) + MYTHREAD};  // the pointer of an empty block may be anything
+          from_root.push_back(bytes[t] == 0 ? nowhere : on_root[t]);
+          from_each.push_back(bytes[t] == 0 ? nowhere : on_each[t]);
         }
         const auto me = static_cast<std::size_t>(MYTHREAD);
         const auto check_all = [&](const char* what) -> std::string {

@@ -100,12 +100,19 @@ ProcessId this_process() {
 
 ProcessId process_of(pid_t pid) { return {pid, this_process().started != 0 ? stat_of(std::to_string(pid)).started : 0}; }
 
+// A process has an id in its namespace and in each one around it. All may read the list of these ids, which begins with that of
+// the namespace that /proc belongs to. Of two processes in view, those with equally long lists are of one namespace.
 bool shares_pid_namespace(pid_t pid) {
   if (pid <= 0) return false;
-  struct stat mine{}, theirs{};
-  if (stat("/proc/self/ns/pid", &mine) != 0) return true;  // no /proc, so nothing more can be found out
-  return stat(("/proc/" + std::to_string(pid) + "/ns/pid").c_str(), &theirs) == 0 && theirs.st_dev == mine.st_dev &&
-         theirs.st_ino == mine.st_ino;
+  const auto ids_of = [](const std::string& process) -> std::ptrdiff_t {
+    const std::string text = text_of("/proc/" + process + "/status");
+    const std::size_t at = text.find("\nNSpid:");
+    if (at == std::string::npos) return 0;
+    return std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
+                      text.begin() + static_cast<std::ptrdiff_t>(text.find('\n', at + 1)), '\t');
+  };
+  const std::ptrdiff_t mine = ids_of("self");
+  return mine == 0 || mine == ids_of(std::to_string(pid));  // 0: there is no /proc, so nothing more can be found out
 }
 
 std::shared_ptr<Process> Process::find(ProcessId id) {
