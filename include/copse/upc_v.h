@@ -3,7 +3,8 @@
  * The specification has none, and no prototypes are standard. These follow Ryne and Seidel, "A specification of the extensions
  * to the collective operations of Unified Parallel C" (2005): a vector form (v), in which blocks have sizes and places of their
  * own, and a general form (x), in which every address is given. The tables are ordinary memory, and hold the same on all
- * threads. Sizes are in bytes and may be 0; the pointer to an empty block may be anything. A table of pairs of threads has the entry of threads (a, b) at a * THREADS + b.
+ * threads. Sizes are in bytes and may be 0; the pointer to an empty block may be anything. A table of pairs of threads has the
+ * entry of threads (a, b) at a * THREADS + b.
  * What is written must not overlap what is read.
  *
  * Flags are those of <copse/upc.h>. NOSYNC waits as MYSYNC does. Errors are told as there. */

@@ -49,8 +49,8 @@ struct Call {
   const std::size_t* sizes = nullptr;
   const Block *input_blocks = nullptr, *output_blocks = nullptr;
 
-  // In a call of `untold` sizes, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this rank's
-  // block, and `count` is the size of the largest block that this rank knows of. With its publication, the rank tells the
+  // In a call of `untold` sizes, only the ranks that a size concerns know it. Such a call is ragged. `own` is the size of this
+  // rank's block, and `count` is the size of the largest block that this rank knows of. With its publication, the rank tells the
   // others `told` (docs/decisions/one-way.md).
   bool untold = false;
   std::size_t own = 0;

@@ -122,7 +122,7 @@ Located Operands::ragged_block(const Ref& ref, const Call& call, const Fragment&
   const std::size_t size = call.element_bytes;
   const auto ranks = static_cast<std::uint32_t>(here_.peers.size());
   const std::size_t place = nth(ref.place, ref.places);
-  std::size_t whole = call.untold            ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
+  std::size_t whole = call.untold             ? (ref.places == 1 ? call.own : ~std::size_t{0})  // as the table says
                       : call.sizes != nullptr ? call.sizes[nth(ref.range.first, ref.range.of)]
                       : ref.pair < ranks      ? call.input_blocks[ref.pair + number].count
                                               : call.output_blocks[ref.pair - ranks].count;

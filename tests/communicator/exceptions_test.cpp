@@ -18,8 +18,8 @@ using communicator::Arguments;
 using communicator::Communicator;
 using engine::Outcome;
 
-// Two ranks have two communicators. On the first one, rank 1's operator throws. The call is blocking, or it is started and then moved
-// on by the calls of the second communicator.
+// Two ranks have two communicators. On the first one, rank 1's operator throws. The call is blocking, or it is started and then
+// moved on by the calls of the second communicator.
 std::string throw_on_one_of_two(const std::string& name, int rank, bool started) {
   std::string why;
   const auto progress = std::make_shared<communicator::Progress>();

@@ -22,7 +22,8 @@ struct ProcessId {
 [[nodiscard]] ProcessId this_process();
 [[nodiscard]] ProcessId process_of(pid_t pid);
 // Tells whether a process belongs to this process's PID namespace. `pid` is what the kernel says of it: 0 for a process of a
-// namespace that cannot be seen from here. A process of a namespace inside this one has an id here, too, but is not of this one. Nor is one that has ended.
+// namespace that cannot be seen from here. A process of a namespace inside this one has an id here, too, but is not of this one.
+// Nor is one that has ended.
 [[nodiscard]] bool shares_pid_namespace(pid_t pid);
 
 class Process {
