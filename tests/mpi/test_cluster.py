@@ -107,7 +107,9 @@ def test_mpi4py(nodes, name, tmp_path):
     suite = mpi4py_suite.Suite(flavours.find(name), NODES * RANKS_PER_NODE, records=tmp_path, cluster=nodes)
     [found] = mpi4py_suite.compare(suite, ("plain",), trusting=True)
     assert [found.explain(test) for test in found.different] == []
-    assert len(found.ours.outcomes) > 600 and found.ours.calls > 40_000
+    # A start that hangs does not come to print how many calls Copse has run. MPICH itself hangs on a graph now and then.
+    hung = any(mpi4py_suite.HUNG in ranks for ranks in found.ours.outcomes.values())
+    assert len(found.ours.outcomes) > 600 and found.ours.calls > (0 if hung else 40_000)
 
 
 @pytest.mark.full
