@@ -201,16 +201,18 @@ template <class Body>
 copse_status take_part(copse_comm& comm, Body&& body) {
   return guarded(comm.message, [&] {
     if (comm.broken != COPSE_OK) return comm.broken;
+    const auto give_up = [&] {  // the others may wait for this rank on either communicator
+      comm.communicator->give_up();
+      if (comm.served) comm.served->give_up();
+    };
     try {
       return body();
     } catch (const std::bad_alloc&) {
-      comm.communicator->give_up();
-      if (comm.served) comm.served->give_up();
+      give_up();
       comm.broken = COPSE_ERROR_MEMORY;
       throw;
-    } catch (const abi::__forced_unwind&) {  // this thread has been cancelled; the others may wait for it on either communicator
-      comm.communicator->give_up();
-      if (comm.served) comm.served->give_up();
+    } catch (const abi::__forced_unwind&) {  // this thread has been cancelled
+      give_up();
       throw;
     }
   });

@@ -89,18 +89,16 @@ std::optional<copse::choose::Settings> my_settings() {
   return std::nullopt;
 }
 
-// Comes to the meeting of the ranks and their helpers. If that fails, returns null, with a message and the error.
-std::unique_ptr<Communicator> come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings,
-                                                copse_status& error) {
+// Comes to the meeting of the ranks and their helpers, and makes their communicator.
+copse_status come_with_helpers(copse_meeting& meeting, int number, copse::choose::Settings settings,
+                               std::unique_ptr<Communicator>& comm) {
   settings.helpers = meeting.with_helpers->ranks() - meeting.ranks.ranks();
   auto bootstrap = meeting.with_helpers->come(number, Deadline::after(kThreadsTimeout));
-  if (!bootstrap) {
-    creation_message() = "another thread already waits there under this number; give every thread a number of its own";
-    error = COPSE_ERROR_ARGUMENT;
-    return nullptr;
-  }
-  error = COPSE_ERROR_UNREACHABLE;
-  return Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
+  if (!bootstrap)
+    return fail_creation(COPSE_ERROR_ARGUMENT,
+                         "another thread already waits there under this number; give every thread a number of its own");
+  comm = Communicator::create(std::move(bootstrap), nullptr, settings, creation_message(), my_progress(settings.progress_thread));
+  return comm ? COPSE_OK : COPSE_ERROR_UNREACHABLE;
 }
 
 copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, const std::optional<copse::choose::Settings>& settings,
@@ -115,16 +113,16 @@ copse_status finish_creation(std::unique_ptr<Bootstrap> bootstrap, const std::op
       Communicator::create(std::move(bootstrap), nullptr, *settings, why, my_progress(settings->progress_thread));
   if (!result->communicator) return fail_creation(COPSE_ERROR_UNREACHABLE, why);
   if (with_helpers != nullptr && with_helpers->with_helpers) {
-    copse_status error = COPSE_OK;
+    copse_status status = COPSE_OK;
     try {
-      result->served = come_with_helpers(*with_helpers, rank, *settings, error);
+      status = come_with_helpers(*with_helpers, rank, *settings, result->served);
     } catch (const std::exception&) {
       result->communicator->give_up();  // the other ranks may have theirs
       throw;
     }
-    if (!result->served) {
+    if (status != COPSE_OK) {
       result->communicator->give_up();
-      return error;
+      return status;
     }
   }
   *comm = result.release();
@@ -191,9 +189,8 @@ copse_status copse_help_threads(copse_meeting* meeting, int helper) {
     if (helper < 0 || helper >= helpers) return fail_creation(COPSE_ERROR_ARGUMENT, out_of("helper", helper, helpers));
     const auto settings = my_settings();
     if (!settings) return COPSE_ERROR_VARIABLE;
-    copse_status error = COPSE_OK;
-    const auto comm = come_with_helpers(*meeting, ranks + helper, *settings, error);
-    if (!comm) return error;
+    std::unique_ptr<Communicator> comm;
+    if (const copse_status status = come_with_helpers(*meeting, ranks + helper, *settings, comm); status != COPSE_OK) return status;
     help(*comm);
     return COPSE_OK;
   });

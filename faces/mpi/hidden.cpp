@@ -162,7 +162,7 @@ Stream open_stream(MPI_Comm comm, communicator::Bootstrap& bootstrap, bool may_m
   }
   std::vector<SecondWord> all(members.size());
   if (!bootstrap.allgather(&mine, all.data(), sizeof mine)) {
-    why_not = "the ranks could not be gathered";
+    why_not = communicator::kNotGathered;
     return {};
   }
   for (const std::size_t place : {0, 1})

@@ -32,9 +32,9 @@ constinit thread_local bool detail::asking_mpi = false;
 namespace {
 
 using communicator::Early;
+using communicator::kNotGathered;
 
 constexpr const char* kTooEarly = "the calls on the communicator have not yet cost as much as Copse's start (COPSE_JOIN)";
-constexpr const char* kNotGathered = "the ranks could not be gathered";
 constexpr const char* kNotMet = "started before any blocking collective call on its communicator";
 
 auto& start_cost = *new communicator::StartCost;  // never destroyed (session.hpp)

@@ -81,8 +81,7 @@ void find_init(const void* caller) {
 // Returns whether the MPI has every function that Copse needs. If it has not, this says so on standard error.
 bool find_functions() {
   Real& r = detail::real_mpi;
-  bool complete = find(r.Alloc_mem, "PMPI_Alloc_mem");
-  complete &= find(r.Free_mem, "PMPI_Free_mem");
+  bool complete = true;
   find(r.Abi_get_version, "PMPI_Abi_get_version");
   find(r.Comm_is_revoked, "PMPIX_Comm_is_revoked");
   find(r.Comm_test_threadcomm, "PMPIX_Comm_test_threadcomm");
@@ -149,8 +148,6 @@ void find_tools() {
 #undef COPSE_MESSAGE
 #undef COPSE_CALL
 #undef COPSE_BOTH_TOOLS
-  COPSE_FIND_TOOLS(Alloc_mem)
-  COPSE_FIND_TOOLS(Free_mem)
 #define COPSE_APART(name, parameters) COPSE_FIND_TOOLS(name)
   COPSE_MPI_APART(COPSE_APART)
 #undef COPSE_APART

@@ -31,6 +31,7 @@ namespace copse::mpi {
   X(Probe, (int peer, int tag, Raw comm, MPI_Status* status))                                                        \
   X(Mprobe, (int peer, int tag, Raw comm, MPI_Message* message, MPI_Status* status))                                 \
   X(Win_test, (Raw window, int* flag)) X(Comm_free, (void* comm)) X(Comm_disconnect, (void* comm))                   \
+  X(Alloc_mem, (std::intptr_t bytes, Raw info, void* pointer)) X(Free_mem, (void* memory))                           \
   X(Init, (int*, char***)) X(Init_thread, (int*, char***, int, int*))
 // clang-format on
 
@@ -89,8 +90,6 @@ struct Real {
 #define COPSE_WAIT(name, parameters, arguments) int(*name) parameters = nullptr;
 #include "waits.def"
 #undef COPSE_WAIT
-  int (*Alloc_mem)(std::intptr_t bytes, Raw info, void* pointer) = nullptr;
-  int (*Free_mem)(void*) = nullptr;
   int (*Comm_is_revoked)(MPI_Comm comm, int* flag) = nullptr;  // only Open MPI 5 has it
   int (*Comm_test_threadcomm)(MPI_Comm comm, int* flag) = nullptr;  // only MPICH 5 has it
   int (*Abi_get_version)(int*, int*) = nullptr;  // Open MPI and MPICH 4 lack it

@@ -78,7 +78,6 @@ void check(Thread& thread, const Blocks& asked) {
   checks.word("flags", asked.flags);
   checks.compare();
   checks.flags(asked.flags);
-  must_be_member(thread, asked.function, asked.root);
   for_each_block(thread, asked, [&](int from, int to, upc_shared src, upc_shared dst, std::size_t bytes) {
     if (bytes > 0 && (src.thread != from || dst.thread != to))
       checks.refuse("a block goes from thread " + std::to_string(src.thread) + " to thread " + std::to_string(dst.thread) +
@@ -106,7 +105,6 @@ struct Share {
 void move(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
-  must_be_member(thread, asked.function, asked.root);
   const int me = thread.me;
   const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
   const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
@@ -137,7 +135,6 @@ void move(const Blocks& asked) {
 void broadcast(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
-  must_be_member(thread, asked.function, asked.root);
   const std::size_t bytes = asked.bytes(asked.root, thread.me);
   std::byte* const own = thread.segment->here(asked.dst(asked.root, thread.me));
   std::byte* const buffer = thread.me == asked.root ? thread.segment->here(asked.src(asked.root, thread.me)) : own;

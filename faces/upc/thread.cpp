@@ -61,12 +61,16 @@ void must_be_done(const Thread& thread, const char* function, const Communicator
   fail(thread, function, why);
 }
 
+namespace {
+
 void must_be_member(const Thread& thread, const char* function, int root) {
   if (root < 0 || root >= thread.threads)
     fail(thread, function,
          "the pointer to the root's memory has affinity to thread " + std::to_string(root) + "; required: a thread from 0 to " +
              std::to_string(thread.threads - 1));
 }
+
+}  // namespace
 
 void run(Thread& thread, const char* function, const Arguments& arguments) {
   must_be_member(thread, function, arguments.root);

@@ -71,8 +71,6 @@ void must_be_done(const Thread& thread, const char* function, const Communicator
 
 // These are calls that all threads make for `function`. If one cannot be made, the program ends.
 void run(Thread& thread, const char* function, const Arguments& arguments);
-// Ends the program if the root is none of the threads.
-void must_be_member(const Thread& thread, const char* function, int root);
 // Makes a call whose input begins at the address `src` on all threads and whose output begins at `dst`. The flags say when the
 // buffers may be touched.
 void run(Thread& thread, const char* function, const Arguments& arguments, std::size_t src, std::size_t dst, upc_flag_t flags);

@@ -1,8 +1,8 @@
 // alltoall, hierarchical: the blocks from the ranks of one node to those of another cross the wire as one message (Kumar et
-// al. 2008). Each rank leads its node towards some of the other nodes, so that all processors pack. A rank that
-// leads towards node N takes the blocks for N from every rank of its own node, and sends them to that rank of N which leads towards
-// its own node. It gives its own node the blocks that come from N. Inside a node all blocks go directly, as in flat. Ranks handle
-// blocks of other ranks, so all blocks must be of one size.
+// al. 2008). Each rank leads its node towards some of the other nodes, so that all processors pack. A rank that leads towards
+// node N takes the blocks for N from every rank of its own node, and sends them to that rank of N which leads towards its own
+// node. It gives its own node the blocks that come from N. Inside a node all blocks go directly, as in flat. Ranks handle blocks
+// of other ranks, so all blocks must be of one size.
 // Cost: 2 a + (P-r) n b for r ranks on each of N nodes, and (N-1)/r (a + r^2 n b) on the wire.
 // Wins: small blocks between nodes of many ranks: a rank sends (N-1)/r messages instead of P-r.
 #include "algorithms/patterns/exchange.hpp"

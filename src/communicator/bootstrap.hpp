@@ -18,6 +18,9 @@ struct Region {
   engine::FileId file;
 };
 
+// Why ranks go without Copse when allgather() has failed.
+inline constexpr const char* kNotGathered = "the ranks could not be gathered";
+
 class Bootstrap {
  public:
   Bootstrap() = default;

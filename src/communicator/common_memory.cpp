@@ -46,7 +46,7 @@ std::shared_ptr<Mapping> share_memory(Bootstrap& bootstrap, const Card& leader, 
   if (met) memory.open(leader_rank, bytes);
   const std::uint8_t mine = memory.mapping() ? 1 : 0;
   if (!met || !bootstrap.allgather(&mine, mapped.data(), sizeof mine)) {
-    why_not = "the ranks could not be gathered";
+    why_not = kNotGathered;
     return nullptr;
   }
   const auto at = std::find(mapped.begin(), mapped.end(), 0);

@@ -14,8 +14,6 @@
 
 namespace copse::communicator {
 
-inline constexpr const char* kNotGathered = "the ranks could not be gathered";
-
 class Foundation {
  public:
   // The first rank of a node looks and makes here what it offers later.

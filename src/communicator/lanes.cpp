@@ -23,8 +23,6 @@ engine::Geometry lane_geometry(const engine::Geometry& main) {
   return geometry;
 }
 
-constexpr const char* kNotGathered = "the ranks could not be gathered";
-
 }  // namespace
 
 std::optional<Lane> Lanes::take(Group& group, std::string& why_not) {

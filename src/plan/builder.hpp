@@ -139,8 +139,8 @@ class Builder {
   // Like reclaim(), but for a shared input, which put also reads in place.
   void reclaim_input(std::span<const std::int32_t> readers);
 
-  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. With
-  // get, each taker of a value that does not ride reads it where it lies. With put, the giver writes it into the output of its only
+  // Riding, for blocks whose length only their giver and their taker know. The carrier is get or put. With get,
+  // each taker of a value that does not ride reads it where it lies. With put, the giver writes it into the output of its only
   // taker.
   // ride() is for get: `readers`, which share memory with this rank, take their parts of these blocks of the input. The
   // blocks ride in that order. A rank that neither gives nor takes says so with no readers.

@@ -38,7 +38,7 @@
 
 namespace copse::plan {
 
-inline constexpr std::size_t kLineBytes = 128;  // the adjacent-line prefetcher makes pairs of 64 the unit
+inline constexpr std::size_t kLineBytes = 128;         // the adjacent-line prefetcher makes pairs of 64 the unit
 inline constexpr std::size_t kLinePayloadBytes = 120;  // a line less its sequence word
 
 // Returns what a line's word says once portion `portion` of ticket `ticket` is posted. The word holds the last 48 bits of the
@@ -56,10 +56,10 @@ inline constexpr int kPublishArea = kAreas - 1;  // for addresses; algorithms nu
 enum class Extent : std::uint8_t {
   none,
   message,  // all of a message that is not made of blocks
-  own,  // this rank's block, of one block for each rank
-  all,  // the blocks of all ranks
-  row,  // the blocks from this rank, of one for each pair of ranks (block i * P + j goes from i to j)
-  column,  // the blocks to this rank, of one for each pair of ranks
+  own,      // this rank's block, of one block for each rank
+  all,      // the blocks of all ranks
+  row,      // the blocks from this rank, of one for each pair of ranks (block i * P + j goes from i to j)
+  column,   // the blocks to this rank, of one for each pair of ranks
 };
 struct Contents {
   Extent input = Extent::message, output = Extent::message;
@@ -88,15 +88,15 @@ struct Range {
 
 enum class Space : std::uint8_t {
   none,
-  input,  // my send buffer
-  output,  // my receive buffer
-  scratch,  // my private memory, number `area`; a fragment (once-section, or whole_scratch: a message) long
-  line,  // the payload of line (rank, area) of the current ticket
-  slot,  // slot (rank, area) of the current ticket
-  peer_input,  // the send buffer of `rank`, through the address it published on `area`
-  peer_output,  // the receive buffer of `rank`, through the address it published on `area`
+  input,        // my send buffer
+  output,       // my receive buffer
+  scratch,      // my private memory, number `area`; a fragment (once-section, or whole_scratch: a message) long
+  line,         // the payload of line (rank, area) of the current ticket
+  slot,         // slot (rank, area) of the current ticket
+  peer_input,    // the send buffer of `rank`, through the address it published on `area`
+  peer_output,   // the receive buffer of `rank`, through the address it published on `area`
   peer_scratch,  // scratch number `area` of `rank`, through the address it published
-  ride,  // what rides with the publication of `rank`
+  ride,          // what rides with the publication of `rank`
 };
 
 // When ranks may touch one another's input and output (UPC 1.3, 7.3.3).
@@ -124,25 +124,25 @@ struct Operand {
 }
 
 enum class Kind : std::uint8_t {
-  acquire,  // wait until my line (and, if dst is a slot, or a ride in one, my slot) of this ticket may be written again: the
-  // readers of its previous use are done. If that use was in this call, they are `peers`; if it was in an
-  // earlier call, whose readers may be others, they are all ranks of the node.
-  post,  // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
-  publish,  // post my line with the addresses of my input and output as payload
-  await,  // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
-  // addresses
-  copy,  // dst = a
-  reduce,  // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
-  done,  // my progress passes this ticket: I read nothing of it, or before it, any more
+  acquire,     // wait until my line (and, if dst is a slot, or a ride in one, my slot) of this ticket may be written again: the
+               // readers of its previous use are done. If that use was in this call, they are `peers`; if it was in an
+               // earlier call, whose readers may be others, they are all ranks of the node.
+  post,        // publish my line on `area`, or a portion of it: everything before is visible to whoever awaits it
+  publish,     // post my line with the addresses of my input and output as payload
+  await,       // wait until `peer` has posted its line on `area`, or that portion of it; on kPublishArea, take its
+               // addresses
+  copy,        // dst = a
+  reduce,      // dst = a op b, a being the operand of the lower ranks; dst2, if any, gets the same value
+  done,        // my progress passes this ticket: I read nothing of it, or before it, any more
   await_done,  // wait until the progress of `peer` has passed this ticket
-  send,  // start sending a to `peer` over the wire (between nodes), in one message with what `more` announces
-  expect,  // let the next message from `peer` over the wire come to dst, which belongs to the wire until the receive. A
-  // message without data, or with several parts, has no dst: the wire keeps it in memory of its own
-  receive,  // wait until the message that was expected from `peer` has come; it is in dst then
-  drain,  // wait until what was sent from `area` for this ticket, or one before it, may be overwritten
-  delegate,  // start a collective of the wire's own among `peers`, ranks of different nodes. dst gets its result, and a is my
-  // part. Until the collect, a must stay as it is, and dst belongs to the wire. All peers delegate in one order
-  collect,  // wait until what was delegated on `area` for this ticket is over; dst has the result then
+  send,        // start sending a to `peer` over the wire (between nodes), in one message with what `more` announces
+  expect,      // let the next message from `peer` over the wire come to dst, which belongs to the wire until the receive. A
+               // message without data, or with several parts, has no dst: the wire keeps it in memory of its own
+  receive,     // wait until the message that was expected from `peer` has come; it is in dst then
+  drain,       // wait until what was sent from `area` for this ticket, or one before it, may be overwritten
+  delegate,    // start a collective of the wire's own among `peers`, ranks of different nodes. dst gets its result, and a is my
+               // part. Until the collect, a must stay as it is, and dst belongs to the wire. All peers delegate in one order
+  collect,     // wait until what was delegated on `area` for this ticket is over; dst has the result then
 };
 
 // When a step applies: always, if the value of `whose` rides with its publication, or if it does not. kEveryone stands for
@@ -159,10 +159,10 @@ struct Step {
   Kind kind{};
   When when = When::always;
   std::uint8_t area = 0;
-  std::uint8_t lag = 0;  // in a loop: works on fragment (iteration - lag)
+  std::uint8_t lag = 0;     // in a loop: works on fragment (iteration - lag)
   std::uint16_t portion = 0;  // of a post or await; of a send, expect or receive, the portion of its value
-  bool last = false;  // for a copy to the output: nobody reads that result in this call any more
-  bool more = false;  // for send and receive: the message continues in the next step of this area and peer
+  bool last = false;        // for a copy to the output: nobody reads that result in this call any more
+  bool more = false;        // for send and receive: the message continues in the next step of this area and peer
   std::int32_t peer = -1;  // of a delegate and a collect: the root, if the collective has one
   std::int32_t whose = -1;  // giver whose choice `when` tests: this rank, or one whose publication it has awaited
   Operand dst{}, dst2{}, a{}, b{};
@@ -198,14 +198,14 @@ struct Section {
 struct Plan {
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
-  std::uint8_t areas = 0;  // areas that this rank uses, for lines and slots alike
+  std::uint8_t areas = 0;     // areas that this rank uses, for lines and slots alike
   std::uint16_t scratches = 0;
   std::uint8_t scratch_depth = 1;  // how many scratches lie beside each other; ticket T uses the one at T mod depth
   bool whole_scratch = false;  // scratches hold whole messages; this and the next two fields are the same on all ranks
   bool one_fragment = false;  // only works with F = 1
-  bool slots = false;  // some rank uses slots: a fragment must fit in one
-  bool together = false;  // if some rank's value does not ride, nothing is moved; all ranks know it at the end
-  std::uint32_t pack = 1;  // the most blocks that a line or slot must hold
+  bool slots = false;         // some rank uses slots: a fragment must fit in one
+  bool together = false;      // if some rank's value does not ride, nothing is moved; all ranks know it at the end
+  std::uint32_t pack = 1;     // the most blocks that a line or slot must hold
   Contents contents{};
   std::vector<Section> sections;
   std::vector<Step> steps;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 
 #include "../engine/ranks.hpp"
 #include "communicator/card.hpp"
@@ -131,6 +132,17 @@ class Saying final : public communicator::Bootstrap {
   Change change_;
 };
 
+// Returns a change of a word that is said as the bytes of this type.
+template <class Word>
+Saying::Change changed(std::function<void(Word&)> change) {
+  return [change = std::move(change)](std::byte* said) {
+    Word word;
+    std::memcpy(&word, said, sizeof word);
+    change(word);
+    std::memcpy(said, &word, sizeof word);
+  };
+}
+
 std::unique_ptr<communicator::Communicator> join_saying(const std::string& name, int rank, int ranks, int round,
                                                         Saying::Change change, std::string& why) {
   auto bootstrap = communicator::meet_by_name(name, rank, ranks, communicator::Deadline::after(20), why);
@@ -171,18 +183,13 @@ TEST(AnotherFile, InsteadOfTheHeap) {
       const int memory = memfd_create("heap", MFD_CLOEXEC);
       if (ftruncate(memory, kBytes) != 0) return "no memory";
       std::string why;
-      const auto comm = join_saying(
-          name, rank, 2, 1,
-          [&](std::byte* said) {
-            communicator::Card card;
-            std::memcpy(&card, said, sizeof card);
-            card.heap_base = 1 << 30;
-            card.heap_bytes = kBytes;
-            card.heap_file = engine::file_id(memory);
-            card.heap_fd = closed && rank == 1 ? users.fd() : memory;
-            std::memcpy(said, &card, sizeof card);
-          },
-          why);
+      const auto comm = join_saying(name, rank, 2, 1, changed<communicator::Card>([&](communicator::Card& card) {
+                                      card.heap_base = 1 << 30;
+                                      card.heap_bytes = kBytes;
+                                      card.heap_file = engine::file_id(memory);
+                                      card.heap_fd = closed && rank == 1 ? users.fd() : memory;
+                                    }),
+                                    why);
       if (!comm) return why;
       const communicator::Capabilities& can = comm->capabilities();
       if (can.heap == closed) return "heap: " + can.heap_why_not;
@@ -220,15 +227,10 @@ TEST(Room, ThatOneRankLacks) {
   const std::string name = "no-room-" + std::to_string(getpid());
   const std::vector<std::string> complaints = in_processes(2, [&](int rank) -> std::string {
     std::string why;
-    const auto comm = join_saying(
-        name, rank, 2, 1,
-        [&](std::byte* said) {
-          communicator::Card card;
-          std::memcpy(&card, said, sizeof card);
-          card.left_by_cgroups = 2 * communicator::kRoomOfRank - (rank == 1 ? 1 : 0);
-          std::memcpy(said, &card, sizeof card);
-        },
-        why);
+    const auto comm = join_saying(name, rank, 2, 1, changed<communicator::Card>([&](communicator::Card& card) {
+                                    card.left_by_cgroups = 2 * communicator::kRoomOfRank - (rank == 1 ? 1 : 0);
+                                  }),
+                                  why);
     if (comm) return "there is a communicator";
     return why == "a cgroup of rank 1 allows less than 4 MiB more for each rank of the node" ? "" : why;
   });
@@ -241,13 +243,7 @@ TEST(Machine, ThatTheFirstRankCannotLookAt) {
     std::string why;
     const auto comm = join_saying(
         name, rank, 2, 2,
-        [](std::byte* said) {
-          communicator::CommonMemory::Offer offer;
-          std::memcpy(&offer, said, sizeof offer);
-          offer.facts.online = 0;
-          std::memcpy(said, &offer, sizeof offer);
-        },
-        why);
+        changed<communicator::CommonMemory::Offer>([](communicator::CommonMemory::Offer& offer) { offer.facts.online = 0; }), why);
     if (comm) return "there is a communicator";
     return why.find("rank 0 cannot look at its machine") == std::string::npos ? why : "";
   });

@@ -14,9 +14,9 @@ namespace copse::algorithms {
 // helper of its own node, if there is one, and every helper serves about the same number of callers with neighbouring ranks. The
 // root is the helper of rank `request.root`. Helpers that are too many are not in the tree.
 [[nodiscard]] const shape::SurveyedTree& serving_tree(const Request& request);
-// Returns the forest of service, for helpers that exchange what they have. The first 2^n helpers are tops, where
-// 2^n is the largest power of two not above their number. Every other helper hangs below a top, and callers hang below helpers as
-// in the tree of service. `request.root` does not matter.
+// Returns the forest of service, for helpers that exchange what they have. The first 2^n helpers are tops, where 2^n is the
+// largest power of two not above their number. Every other helper hangs below a top, and callers hang below helpers as in the tree
+// of service. `request.root` does not matter.
 [[nodiscard]] const shape::SurveyedTree& serving_forest(const Request& request);
 
 // What a rank has to do with the others. Values of callers and partial results go up on area 0, and results come down on area 1.
