@@ -100,9 +100,16 @@ static void lock_unlock(size_t n) {
   upc_lock(lock);
   upc_unlock(lock);
 }
-static void all_alloc(size_t n) { upc_all_free(upc_all_alloc((size_t)THREADS, n)); }
-static void global_alloc(size_t n) { upc_free(upc_global_alloc((size_t)THREADS, n)); }
-static void own_alloc(size_t n) { upc_free(upc_alloc(n)); }
+static upc_shared found(upc_shared p) {
+  if (upc_is_null(p)) {
+    fprintf(stderr, "copse-uoms: no memory to allocate; use smaller sizes, or a larger COPSE_UPC_HEAP\n");
+    upc_global_exit(1);
+  }
+  return p;
+}
+static void all_alloc(size_t n) { upc_all_free(found(upc_all_alloc((size_t)THREADS, n))); }
+static void global_alloc(size_t n) { upc_free(found(upc_global_alloc((size_t)THREADS, n))); }
+static void own_alloc(size_t n) { upc_free(found(upc_alloc(n))); }
 
 enum Kind { MOVES_ALL, MOVES_SQUARE, REDUCES, MOVES_ONE, TAKES_SIZE, TAKES_NONE };
 static const char* const formulas[] = {"THREADS * bytes / t_min",
@@ -266,6 +273,11 @@ static int program(int argc, char** argv) {
   durations = upc_all_alloc(threads, MOST_REPETITIONS * sizeof(double));
   perm = upc_all_alloc(threads, sizeof(int));
   stop = upc_all_alloc(1, sizeof(int));
+  if (upc_is_null(src_area) || upc_is_null(dst_area) || upc_is_null(durations) || upc_is_null(perm) || upc_is_null(stop)) {
+    if (MYTHREAD == 0)
+      fprintf(stderr, "copse-uoms: no memory for messages of %zu bytes; use smaller ones, or a larger COPSE_UPC_HEAP\n", largest);
+    return 1;
+  }
   lock = upc_all_lock_alloc();
   own = calloc(largest, 1);
   if (own == NULL) return 1;

@@ -92,6 +92,11 @@ static int program(int argc, char** argv) {
   dst = upc_all_alloc(threads, threads * largest);
   src = upc_all_alloc(threads, threads * largest);
   perm = upc_all_alloc(threads, sizeof(int));
+  if (upc_is_null(dst) || upc_is_null(src) || upc_is_null(perm)) {
+    if (MYTHREAD == 0)
+      fprintf(stderr, "copse-upc-modes: no memory for %zu bytes; use smaller sizes, or a larger COPSE_UPC_HEAP\n", largest);
+    return 2;
+  }
   memset(upc_cast(upc_add(src, MYTHREAD, threads * largest, 1)), MYTHREAD, threads * largest);
   UPC_AT(int, 1, perm, MYTHREAD) = (MYTHREAD + 1) % THREADS;
   upc_barrier();

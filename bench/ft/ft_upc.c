@@ -33,6 +33,10 @@ static int program(int argc, char** argv) {
   ft_prepare(&f, of, MYTHREAD, THREADS, NULL);
   from = upc_all_alloc((size_t)THREADS, f.own * sizeof(double complex));
   to = upc_all_alloc((size_t)THREADS, f.own * sizeof(double complex));
+  if (upc_is_null(from) || upc_is_null(to)) {
+    if (MYTHREAD == 0) fprintf(stderr, "ft: no memory for this class; use a smaller one, or a larger COPSE_UPC_HEAP\n");
+    return 2;
+  }
   ft_prepare_exchange(&f, &e, mine(from), mine(to), exchange);
   return ft_run(&f, &version, ft_runs(argc > 2 ? argv[2] : NULL));
 }

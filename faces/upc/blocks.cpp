@@ -27,7 +27,9 @@ struct Blocks {
   }
 };
 
-upc_shared behind(upc_shared p, int thread, std::size_t bytes) { return {p.address + bytes, 0, thread}; }
+upc_shared behind(upc_shared p, int thread, std::size_t bytes) {
+  return upc_is_null(p) ? p : upc_shared{p.address + bytes, 0, thread};
+}
 
 // Returns where block `end` begins if the blocks lie one behind the other.
 template <class Size>
@@ -94,9 +96,10 @@ struct Share {
   std::byte* begin = nullptr;
   std::vector<communicator::Block> blocks;
 
-  void add(const Segment& segment, upc_shared block, std::size_t bytes) {
+  void add(const Thread& thread, const char* function, const char* name, upc_shared block, std::size_t bytes) {
     if (bytes == 0) return blocks.push_back({0, 0});
-    std::byte* const at = segment.here(block);
+    must_not_be_null(thread, function, name, block);
+    std::byte* const at = thread.segment->here(block);
     if (begin == nullptr) begin = at;
     blocks.push_back({at - begin, bytes});
   }
@@ -109,8 +112,8 @@ void move(const Blocks& asked) {
   const bool gives_all = asked.collective == Collective::alltoall || (asked.collective == Collective::scatter && me == asked.root);
   const bool gets_all = asked.collective != Collective::scatter && (asked.collective != Collective::gather || me == asked.root);
   Share given, got;
-  const auto give = [&](int to) { given.add(*thread.segment, asked.src(me, to), asked.bytes(me, to)); };
-  const auto get = [&](int from) { got.add(*thread.segment, asked.dst(from, me), asked.bytes(from, me)); };
+  const auto give = [&](int to) { given.add(thread, asked.function, "src", asked.src(me, to), asked.bytes(me, to)); };
+  const auto get = [&](int from) { got.add(thread, asked.function, "dst", asked.dst(from, me), asked.bytes(from, me)); };
   for (int other = 0; other < thread.threads; ++other) {
     if (gives_all) give(other);
     if (gets_all) get(other);
@@ -136,6 +139,8 @@ void broadcast(const Blocks& asked) {
   Thread& thread = here_collectively(asked.function);
   if (thread.check) check(thread, asked);
   const std::size_t bytes = asked.bytes(asked.root, thread.me);
+  must_not_be_null(thread, asked.function, "dst", asked.dst(asked.root, thread.me));
+  must_not_be_null(thread, asked.function, "src", asked.src(asked.root, thread.me));
   std::byte* const own = thread.segment->here(asked.dst(asked.root, thread.me));
   std::byte* const buffer = thread.me == asked.root ? thread.segment->here(asked.src(asked.root, thread.me)) : own;
   enter(thread, asked.function, asked.flags);

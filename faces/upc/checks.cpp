@@ -102,6 +102,10 @@ upc_shared object_at(const Thread& thread, const char* function, const char* nam
   return at;
 }
 
+void must_not_be_null(const Thread& thread, const char* function, const char* name, upc_shared p) {
+  if (upc_is_null(p)) fail(thread, function, std::string(name) + " is null; required: a pointer to shared memory");
+}
+
 void check_call(Thread& thread, const char* function) {
   if (thread.check) Checks(thread, function).compare();
 }

@@ -17,7 +17,7 @@ class Checks {
  public:
   Checks(Thread& thread, const char* function) : thread_(thread), function_(function) {}
 
-  // Adds an argument, which must be the same on all threads (single-valued, 7.3). A pointer's phase matters where it is respected.
+  // Adds an argument, which must be the same on all threads (single-valued). A pointer's phase matters where it is respected.
   void word(const char* name, std::int64_t value);
   void pointer(const char* name, upc_shared p, bool phase_matters = false);
   // Compares what has been added. Every thread calls this once, before the checks that follow.
@@ -52,6 +52,8 @@ class Checks {
 void check_call(Thread& thread, const char* function);
 
 [[nodiscard]] std::string text_of(upc_shared p);
+// An array that could not be allocated is null, and what lies there is Copse's own.
+void must_not_be_null(const Thread& thread, const char* function, const char* name, upc_shared p);
 
 // These are for a lock, a semaphore, or another object that the caller's functions keep in shared memory. new_object() allocates
 // the object on the calling thread. object_at() returns where the object is, or fails if there can be none. `name` names the kind

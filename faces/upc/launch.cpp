@@ -68,7 +68,7 @@ int run_thread(const Segment& segment, const Settings& settings, const Program& 
   const int status = [&]() noexcept { return program.run(program.argc, program.argv); }();
   if (thread.barrier.notified)
     fail(thread, "the end of the program", "comes between upc_notify and upc_wait; required: upc_wait first (6.6.1)");
-  upc_barrier();
+  last_barrier();
   if (const std::string wrong = thread.data->save_lessons(); !wrong.empty()) say(wrong);
   be(nullptr);
   return status;

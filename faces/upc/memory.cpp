@@ -1,6 +1,7 @@
 // Shared memory: allocation, and plain copies (UPC 1.3, 7.2.2 and 7.2.5).
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "checks.hpp"
@@ -11,21 +12,23 @@ namespace {
 
 constexpr std::size_t kPiece = 65536;  // what goes over the network at a time
 
-// Returns the bytes that each thread needs for an array that begins on thread 0.
-std::size_t bytes_on_each(const Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
+// Returns the bytes that each thread needs for an array that begins on thread 0, or nothing if so many cannot be had.
+std::optional<std::size_t> bytes_on_each(const Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(thread.threads);
   std::size_t total = 0;
   const std::size_t rows = blocks / threads + (blocks % threads != 0 ? 1 : 0);
   const std::size_t most = thread.segment->most_on_all(thread.number());
-  if (__builtin_mul_overflow(rows, bytes, &total) || total > most)
+  if (!__builtin_mul_overflow(rows, bytes, &total) && total <= most) return total;
+  if (thread.check)
     fail(thread, function,
          std::to_string(blocks) + " blocks of " + std::to_string(bytes) + " bytes are more than fit; required: at most " +
              std::to_string(most) + " bytes on each thread (COPSE_UPC_HEAP)");
-  return total;
+  return std::nullopt;
 }
 
+// Under COPSE_CHECK it is an error if there is no memory. Otherwise the result is null.
 upc_shared found(const Thread& thread, const char* function, upc_shared p, std::size_t bytes) {
-  if (upc_is_null(p))
+  if (thread.check && upc_is_null(p))
     fail(thread, function,
          "no " + std::to_string(bytes) + " bytes are left; required: less memory in use, or a larger COPSE_UPC_HEAP, which is " +
              std::to_string(thread.segment->half()));
@@ -33,7 +36,7 @@ upc_shared found(const Thread& thread, const char* function, upc_shared p, std::
 }
 
 upc_shared allocate_blocks(Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
-  const std::size_t each = bytes_on_each(thread, function, blocks, bytes);
+  const std::size_t each = bytes_on_each(thread, function, blocks, bytes).value_or(0);
   return each == 0 ? upc_null() : found(thread, function, allocate_on_all(thread, each), each);
 }
 

@@ -1,4 +1,5 @@
-// The collectives that move data (UPC 1.3, 7.3.1). Each is a row of collectives.def, run on the threads' own parts of the arrays.
+// The collectives that move data (UPC 1.3, Relocalization Operations). Each is a row of collectives.def, run on the
+// threads' own parts of the arrays.
 #include <cstring>
 
 #include "checks.hpp"
@@ -72,6 +73,9 @@ void move(bupc_team_t team, Movement asked) {
     side->at = side->everywhere ? from_first(thread, side->at) : within(thread, asked.function, side->name, side->at);
   asked.perm = from_first(thread, asked.perm);
   if (thread.check) check(thread, asked);
+  must_not_be_null(thread, asked.function, "dst", asked.dst.at);
+  must_not_be_null(thread, asked.function, "src", asked.src.at);
+  if (asked.collective == Collective::permute) must_not_be_null(thread, asked.function, "perm", asked.perm);
   std::vector<int> permutation;
   Arguments arguments;
   arguments.collective = asked.collective;

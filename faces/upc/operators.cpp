@@ -1,4 +1,4 @@
-// The operators of the specification and the functions of callers (UPC 1.3, 7.3.2).
+// The operators of the specification and the functions of callers (UPC 1.3).
 #include "operators.hpp"
 
 #include <cstring>

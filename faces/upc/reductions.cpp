@@ -1,5 +1,5 @@
-// The reductions (UPC 1.3, 7.3.2), after NUMACol 3.1: every thread first combines its own elements, and then the threads combine
-// what they have, by the rows of collectives.def.
+// The reductions (UPC 1.3, Computational Operations), after NUMACol 3.1: every thread first combines its own elements,
+// and then the threads combine what they have, by the rows of collectives.def.
 //
 // Elements that must keep their order are combined block by block. A row of the array has one block of each thread, in the order of
 // the threads, and the rows follow one another. So an ordered reduction among the threads, with one partial for each row, leaves
@@ -203,6 +203,8 @@ void call(bupc_team_t team, Reduction asked) {
   asked.dst = told_to_all ? from_first(thread, asked.dst) : within(thread, asked.function, "dst", asked.dst);
   asked.src = within(thread, asked.function, "src", asked.src);
   if (thread.check) check(thread, asked);
+  must_not_be_null(thread, asked.function, "dst", asked.dst);
+  must_not_be_null(thread, asked.function, "src", asked.src);
   const auto op = make_operator(asked.type, asked.op, asked.func);
   if (!op)
     fail(thread, asked.function,

@@ -26,6 +26,13 @@ Arguments exchange_of_values(Barrier& barrier) {
 // Compares the values of all threads, of which `expected` is this thread's own in upc_wait.
 void compare(const Thread& thread, const char* function, std::int64_t expected) {
   int first = -1;
+  const auto& all = thread.barrier.all;
+  const auto ended = std::find(all.begin(), all.end(), Barrier::kEnd);
+  const auto goes_on = std::find_if(all.begin(), all.end(), [](std::int64_t value) { return value != Barrier::kEnd; });
+  if (ended != all.end() && goes_on != all.end())
+    fail(thread, function,
+         "thread " + std::to_string(ended - all.begin()) + " is at the end of the program, and thread " +
+             std::to_string(goes_on - all.begin()) + " in a barrier; required: as many barriers on every thread (6.6.1)");
   for (int other = 0; other < thread.threads; ++other) {
     const std::int64_t value = thread.barrier.all[static_cast<std::size_t>(other)];
     if (value == Barrier::kNone) continue;
@@ -145,6 +152,8 @@ void free_lock(Thread& thread, const char* function, upc_lock_t lock) {
 
 }  // namespace
 
+void last_barrier() { pass("the end of the program", Barrier::kEnd); }
+
 }  // namespace copse::upc
 
 using namespace copse::upc;
@@ -189,7 +198,11 @@ void upc_lock_free(upc_lock_t lock) { free_lock(here("upc_lock_free"), "upc_lock
 
 void upc_all_lock_free(upc_lock_t lock) {
   Thread& thread = here_collectively("upc_all_lock_free");
-  check_call(thread, "upc_all_lock_free");
+  if (thread.check) {
+    Checks checks(thread, "upc_all_lock_free");
+    checks.pointer("the lock", lock.at);
+    checks.compare();
+  }
   meet_all(thread, "upc_all_lock_free");
   if (thread.me == 0) free_lock(thread, "upc_all_lock_free", lock);
 }

@@ -19,6 +19,8 @@ using communicator::Communicator;
 // notified need not do anything more for the others.
 struct Barrier {
   static constexpr std::int64_t kNone = INT64_MIN;
+  static constexpr std::int64_t kEnd =
+      INT64_MAX;  // of the barrier at the end of the program: no value that a program can give (6.6.1)
   std::unique_ptr<Communicator> among;
   std::shared_ptr<communicator::Job> job = Communicator::make_job();
   bool notified = false;
@@ -66,6 +68,9 @@ void be(Thread* thread);
 [[noreturn]] void fail(const Thread& thread, const char* function, const std::string& why);
 [[noreturn]] void end_program(const Segment& segment, int status);
 
+// The barrier at the end of the program, which matches none of the program's own that has a value.
+void last_barrier();
+
 // Ends the program as fail() does, unless the outcome of a call on `among` is done.
 void must_be_done(const Thread& thread, const char* function, const Communicator& among, communicator::Outcome outcome);
 
@@ -83,7 +88,7 @@ template <class T>
       {.collective = algorithms::Collective::allgather, .input = &mine, .output = all.data(), .count = sizeof mine});
   return all;
 }
-// enter() and leave() do what the flags of a collective ask for besides its plan (7.3). ALLSYNC is a barrier, and the plan then
+// enter() and leave() do what the flags of a collective ask for besides its plan. ALLSYNC is a barrier, and the plan then
 // need not synchronise.
 void enter(Thread& thread, const char* function, upc_flag_t flags);
 void leave(Thread& thread, const char* function, upc_flag_t flags);

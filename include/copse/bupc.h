@@ -117,7 +117,7 @@ COPSE_UPC_TYPES(COPSE_BUPC_REDUCE_ALL)
  *                                                         once
  *
  * They synchronise as IN_MYSYNC | OUT_MYSYNC. op is one of UPC_ADD to UPC_MAX. The same reduction of
- * the same values gives the same bits. */
+ * the same values on the same placement gives the same bits. */
 
 /* What the macros below call. Each returns a result that lasts until the thread's next call of one of them. `type` is the place
  * of the type in COPSE_UPC_TYPES. */
@@ -132,6 +132,7 @@ COPSE_API const void* copse_allv_permute(size_t bytes, const void* value, int th
 #ifdef __cplusplus
 } /* extern "C" */
 
+#include <cstring>
 #include <type_traits>
 
 namespace copse_allv {
@@ -168,7 +169,9 @@ constexpr bool is_reducible() {
 template <class T>
 T read(const void* result) {
   static_assert(std::is_trivially_copyable<T>::value, "values are copied as bytes");
-  return *static_cast<const T*>(result);
+  alignas(T) unsigned char bytes[sizeof(T)];  // the result may be aligned for less than a T
+  std::memcpy(bytes, result, sizeof(T));
+  return *reinterpret_cast<const T*>(bytes);
 }
 template <class T>
 T reduce(T value, int root, upc_op_t op) {
@@ -225,10 +228,14 @@ enum { COPSE_UPC_TYPES(COPSE_ALLV_NUMBER) };
       unsigned long long: COPSE_ALLV_UL)
 #define COPSE_ALLV_VALUE(TYPE, value) ((const void*)(TYPE[1]){(value)})
 /* The next such call overwrites the result, and both may be arguments of one function. So it is copied at once. */
-#define COPSE_ALLV_COPY(TYPE, result)                    \
-  (__extension__({                                       \
-    const TYPE copse_allv_copy = *(const TYPE*)(result); \
-    copse_allv_copy;                                     \
+#define COPSE_ALLV_COPY(TYPE, result)                                                \
+  (__extension__({                                                                   \
+    union {                                                                          \
+      unsigned char bytes[sizeof(TYPE)];                                             \
+      TYPE value;                                                                    \
+    } copse_allv_copy;                                                               \
+    __builtin_memcpy(copse_allv_copy.bytes, (result), sizeof copse_allv_copy.bytes); \
+    copse_allv_copy.value;                                                           \
   }))
 
 #define bupc_allv_reduce(TYPE, value, root, op) \

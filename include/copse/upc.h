@@ -169,7 +169,8 @@ COPSE_API void* copse_upc_at(upc_shared p); /* for UPC_AT: upc_cast, which must 
  *
  * COPSE_UPC_HEAP is how much memory each thread has at most for arrays, and as much again for upc_alloc. Memory is charged
  * when it is touched, and lies where it is first touched. It is not set to zero. All results have phase 0 and are aligned
- * to 64 bytes. If no bytes are asked for, the result is null. Memory that cannot be had is an error. */
+ * to 64 bytes. If no bytes are asked for, or if so many cannot be had, the result is null. Under COPSE_CHECK
+ * the latter is an error. */
 
 /* Allocates shared [bytes] char[blocks * bytes], which begins on thread 0. Collective: every thread calls with the same
  * arguments and gets the same pointer (7.2.2.2). upc_global_alloc does the same for the one thread that calls it (7.2.2.1). */
@@ -222,16 +223,20 @@ COPSE_API void upc_unlock(upc_lock_t lock);
 COPSE_API void upc_lock_free(upc_lock_t lock);
 COPSE_API void upc_all_lock_free(upc_lock_t lock);
 
-/* --- Collectives (7.3) ---------------------------------------------------------------------------------------------- *
+/* --- Collectives ---------------------------------------------------------------------------------------------------- *
+ *
+ * They are those of <upc_collective.h> in the Required Library Specifications, under Relocalization Operations and Computational
+ * Operations. Each function has a section with its name.
  *
  * Every thread calls with the same arguments (they are single-valued), flags, operator and function included. What is written
  * must not overlap what is read. `bytes` is 1 or more. A pointer that must have affinity to thread 0 counts as having phase 0.
  *
- * Flags are one of the IN and one of the OUT flags (7.3, Synchronization options). 0, or a half that is missing, means ALLSYNC:
+ * Flags are one of the IN and one of the OUT flags (Synchronization Options). 0, or a half that is missing, means ALLSYNC:
  * data is touched only after all threads have entered, and a thread returns only when all accesses to data are over. With MYSYNC,
  * data of a thread is touched only after that thread has entered, and the thread returns only when all accesses to its own data
  * are over; that costs two barriers less. With NOSYNC, data is touched from the entry of the first thread on, and until the last
- * thread returns. Then a call that only moves data waits for nobody. */
+ * thread returns. Then a call that only moves data waits for nobody, unless its algorithm passes data on from thread to thread;
+ * upc_all_permute reads its permutation as with MYSYNC. */
 typedef int upc_flag_t;
 #define UPC_IN_ALLSYNC 1
 #define UPC_IN_MYSYNC 2
@@ -241,25 +246,25 @@ typedef int upc_flag_t;
 #define UPC_OUT_NOSYNC 32
 
 /* src, on any thread, is copied to block t of dst, for every thread t. dst is shared [bytes] char[bytes * THREADS] and begins on
- * thread 0 (7.3.1.1). */
+ * thread 0. */
 COPSE_API void upc_all_broadcast(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
-/* Block t of src, which lies whole on any one thread, is copied to block t of dst, on thread t. dst begins on thread 0
- * (7.3.1.2). */
+/* Block t of src, which lies whole on any one thread, is copied to block t of dst, on thread t. dst begins on
+ * thread 0. */
 COPSE_API void upc_all_scatter(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
-/* Block t of src, on thread t, is copied to block t of dst, which lies whole on any one thread. src begins on thread 0
- * (7.3.1.3). */
+/* Block t of src, on thread t, is copied to block t of dst, which lies whole on any one thread. src begins on
+ * thread 0. */
 COPSE_API void upc_all_gather(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
 /* Block t of src, on thread t, is copied to block t of every thread's part of dst. dst is
- * shared [bytes * THREADS] char[bytes * THREADS * THREADS]; both begin on thread 0 (7.3.1.4). */
+ * shared [bytes * THREADS] char[bytes * THREADS * THREADS]; both begin on thread 0. */
 COPSE_API void upc_all_gather_all(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
 /* Block i of thread t's part of src is copied to block t of thread i's part of dst. Both are
- * shared [bytes * THREADS] char[bytes * THREADS * THREADS] and begin on thread 0 (7.3.1.5). */
+ * shared [bytes * THREADS] char[bytes * THREADS * THREADS] and begin on thread 0. */
 COPSE_API void upc_all_exchange(upc_shared dst, upc_shared src, size_t bytes, upc_flag_t flags);
 /* Block t of src, on thread t, is copied to block perm[t] of dst, on thread perm[t]. perm is shared [1] int[THREADS] and holds
- * every thread once. All three begin on thread 0 (7.3.1.6). */
+ * every thread once. All three begin on thread 0. */
 COPSE_API void upc_all_permute(upc_shared dst, upc_shared src, upc_shared perm, size_t bytes, upc_flag_t flags);
 
-/* Operators (7.3.2). The bitwise ones are not for floating types. The logical ones give 0 or 1, of any type. UPC_FUNC calls the
+/* Operators. The bitwise ones are not for floating types. The logical ones give 0 or 1, of any type. UPC_FUNC calls the
  * caller's function, in any order of operands; UPC_NONCOMM_FUNC calls it in the order of the array. Both take functions that are
  * associative. Otherwise `func` is ignored. */
 typedef long upc_op_t;
@@ -289,13 +294,14 @@ typedef long upc_op_t;
   X(D, double)             \
   X(LD, long double)
 
-/* upc_all_reduceT and upc_all_prefix_reduceT, for each T of the types (7.3.2). src is shared [block] TYPE[elements], from
+/* upc_all_reduceT and upc_all_prefix_reduceT, for each T of the types. src is shared [block] TYPE[elements], from
  * src's thread and phase on; if `block` is 0, all of it lies on src's thread. `elements` is 1 or more.
  *
  * reduce: *dst = src[0] op src[1] op ... op src[elements - 1]. dst is one object on any thread.
  * prefix_reduce: dst[i] = src[0] op ... op src[i], for every i. dst has the thread, the phase and the block size of src.
  *
- * The order in which numbers are added depends only on the arguments and THREADS, so that the same call gives the same bits. */
+ * The order in which numbers are added depends on the arguments, THREADS, where the threads run, and the tuning table. If all of
+ * these are the same, the same call gives the same bits. */
 #define COPSE_UPC_REDUCTIONS(letter, type)                                                                                 \
   COPSE_API void upc_all_reduce##letter(upc_shared dst, upc_shared src, upc_op_t op, size_t elements, size_t block,        \
                                         type (*func)(type, type), upc_flag_t flags);                                       \

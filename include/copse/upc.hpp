@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -52,6 +53,11 @@ class shared_ptr {
   friend std::ptrdiff_t operator-(shared_ptr p, shared_ptr q) { return upc_sub(p.at_, q.at_, sizeof(T), B); }
   friend bool operator==(shared_ptr p, shared_ptr q) { return upc_equal(p.at_, q.at_) != 0; }
   friend bool operator!=(shared_ptr p, shared_ptr q) { return !(p == q); }
+  // As the specification says, by the sign of the difference (6.4.2).
+  friend bool operator<(shared_ptr p, shared_ptr q) { return p - q < 0; }
+  friend bool operator>(shared_ptr p, shared_ptr q) { return q < p; }
+  friend bool operator<=(shared_ptr p, shared_ptr q) { return !(q < p); }
+  friend bool operator>=(shared_ptr p, shared_ptr q) { return !(p < q); }
   explicit operator bool() const { return upc_is_null(at_) == 0; }
 
   [[nodiscard]] int thread() const { return at_.thread; }
@@ -62,14 +68,17 @@ class shared_ptr {
   upc_shared at_;
 };
 
-// shared [B] T a[n]. To make one and to destroy one is collective: every thread does both, in the same order.
+// shared [B] T a[n]. To make one and to destroy one is collective: every thread does both, in the same order. Without memory for it
+// the constructor throws std::bad_alloc, on all threads.
 template <class T, std::size_t B = 1>
 class shared_array {
  public:
   using pointer = shared_ptr<T, B>;
   static constexpr std::size_t block = B;
 
-  explicit shared_array(std::size_t elements) : elements_(elements), begin_(allocated(elements)) {}
+  explicit shared_array(std::size_t elements) : elements_(elements), begin_(allocated(elements)) {
+    if (elements > 0 && !begin_) throw std::bad_alloc();
+  }
   shared_array(shared_array&& other) noexcept
       : elements_(std::exchange(other.elements_, 0)), begin_(std::exchange(other.begin_, pointer())) {}
   shared_array(const shared_array&) = delete;

@@ -32,7 +32,8 @@ COPSE_API void upc_memput_nbi(upc_shared dst, const void* src, size_t bytes);
 COPSE_API void upc_memset_nbi(upc_shared dst, int byte, size_t bytes);
 
 /* Wait for the end of a transfer: what was got is here, and what was put is there. The attempts return 1 if it is over, and 0
- * otherwise. Error: a handle that was not returned by one of the above, or has been waited for. */
+ * otherwise. Between nodes an attempt may wait for other puts to the same process. Error: a handle that was not returned by
+ * one of the above. A handle that has been waited for may stand for a later transfer. */
 COPSE_API void upc_sync(upc_handle_t handle);
 COPSE_API int upc_sync_attempt(upc_handle_t handle);
 COPSE_API void upc_synci(void);

@@ -52,7 +52,15 @@ const Mistake kMistakes[] = {
     {"no_bytes", [](const Arrays& a) { upc_all_exchange(a.dst, a.src, 0, 0); },
      "upc_all_exchange: bytes is 0; required: 1 or more"},
     {"null", [](const Arrays& a) { upc_all_scatter(a.dst, upc_null(), 8, 0); },
-     "upc_all_scatter: src is null; required: a pointer to shared memory"},
+     "upc_all_scatter: src is null; required: a pointer to shared memory", true},
+    {"null_in_a_reduction", [](const Arrays& a) { upc_all_reduceI(upc_null(), a.src, UPC_ADD, 8, 2, nullptr, 0); },
+     "upc_all_reduceI: dst is null; required: a pointer to shared memory", true},
+    {"null_block",
+     [](const Arrays& a) {
+       const std::size_t bytes[kThreads] = {8, 8, 8, 8};
+       upc_all_gather_v(upc_null(), a.src, bytes, nullptr, 0);
+     },
+     "upc_all_gather_v: dst is null; required: a pointer to shared memory", true},
     {"no_such_thread", [](const Arrays& a) { upc_all_scatter(a.dst, on(4, a.src), 8, 0); },
      "upc_all_scatter: src has affinity to thread 4; required: a thread from 0 to 3"},
     {"out_of_memory", [](const Arrays& a) { upc_all_gather(a.dst, a.src, std::size_t{1} << 40, 0); },
@@ -153,10 +161,16 @@ const Mistake kMistakes[] = {
     {"beyond_memory", [](const Arrays& a) { upc_memput({a.dst.address + (std::size_t{1} << 40), 0, 0}, &a, 8); },
      "upc_memput: 8 bytes from address [0-9]+ of thread 0; required: addresses from 64 to [0-9]+", true},
     {"null_source", [](const Arrays& a) { upc_memcpy(a.dst, upc_null(), 8); }, "upc_memcpy: the pointer is null", true},
+    {"locks_differ",
+     [](const Arrays&) {
+       const upc_lock_t one = upc_all_lock_alloc(), other = upc_all_lock_alloc();
+       upc_all_lock_free(MYTHREAD == 1 ? other : one);
+     },
+     "UPC thread 1: upc_all_lock_free: the lock.address is [0-9]+; required: [0-9]+, as on thread 0"},
     {"too_much", [](const Arrays&) { upc_alloc(std::size_t{1} << 40); },
-     "upc_alloc: no 1099511627776 bytes are left; required: .*COPSE_UPC_HEAP, which is 8388608", true},
+     "upc_alloc: no 1099511627776 bytes are left; required: .*COPSE_UPC_HEAP, which is 8388608"},
     {"far_too_much", [](const Arrays&) { upc_all_alloc(SIZE_MAX, SIZE_MAX); },
-     "upc_all_alloc: [0-9]+ blocks of [0-9]+ bytes are more than fit", true},
+     "upc_all_alloc: [0-9]+ blocks of [0-9]+ bytes are more than fit"},
     {"no_semaphore", [](const Arrays&) { bupc_sem_wait({upc_null()}); },
      "bupc_sem_wait: the semaphore is at null; required: what bupc_sem_alloc has returned", true},
     {"flags_of_a_semaphore", [](const Arrays&) { bupc_sem_alloc(64); },
@@ -228,7 +242,7 @@ const Mistake kMistakes[] = {
     {"semaphore_of_too_many", [](const Arrays&) { bupc_sem_waitN(bupc_sem_alloc(0), static_cast<std::size_t>(-1)); },
      "bupc_sem_waitN: count is 18446744073709551615; required: less than 2.63", true},
     {"size_of_all", [](const Arrays&) { upc_alloc(static_cast<std::size_t>(-1)); },
-     "upc_alloc: no 18446744073709551615 bytes are left", true},
+     "upc_alloc: no 18446744073709551615 bytes are left"},
     {"overlap_in_a_team",
      [](const Arrays& a) {
        const bupc_team_t pair = bupc_team_split(BUPC_TEAM_ALL, MYTHREAD / 2, 0);
@@ -287,6 +301,33 @@ TEST_P(ErrorsDeathTest, NamesThreadArgumentValueAndWhatWasRequired) {
   if (mistake.always) {
     EXPECT_EXIT(run(), testing::ExitedWithCode(1), line);
   }
+}
+
+// Without COPSE_CHECK, a program may ask for less, as the specification says.
+TEST(Memory, IsNullIfItCannotBeHad) {
+  for (const Kind kind : {Kind::threads, Kind::processes}) {
+    EXPECT_EQ(run_upc(kind, 2,
+                      []() -> std::string {
+                        const bool none = upc_is_null(upc_alloc(std::size_t{1} << 40)) &&
+                                          upc_is_null(upc_all_alloc(SIZE_MAX, SIZE_MAX)) &&
+                                          upc_is_null(upc_global_alloc(4, std::size_t{1} << 40));
+                        const upc_shared less = upc_all_alloc(4, 64);
+                        const bool had = !upc_is_null(less);
+                        upc_all_free(less);
+                        return none && had ? "" : "memory that cannot be had is not null";
+                      }),
+              0);
+  }
+}
+
+TEST(EndDeathTest, IsNoBarrierOfTheProgram) {
+  const auto run = [] {
+    exit(run_upc(Kind::threads, 2, []() -> std::string {
+      if (MYTHREAD == 1) upc_barrier();
+      return "";
+    }));
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(1), "thread 0 is at the end of the program, and thread 1 in a barrier; required");
 }
 
 TEST(OutsideDeathTest, OfUpcThreadsOnlyAFewFunctionsMayBeCalled) {

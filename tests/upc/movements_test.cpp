@@ -1,4 +1,4 @@
-// The collectives that move data, against the definition of each in bytes (UPC 1.3, 7.3.1).
+// The collectives that move data, against the definition of each in bytes (UPC 1.3).
 //
 // Before and after a call, threads write and read what its synchronisation mode allows: so a call that synchronises less fails.
 // Bytes around the destination must stay.

@@ -1,4 +1,4 @@
-// The reductions, against the definition element by element (UPC 1.3, 7.3.2), with the closed form of block-cyclic arrays as
+// The reductions, against the definition element by element (UPC 1.3), with the closed form of block-cyclic arrays as
 // oracle.
 //
 // Before and after a call, threads write and read what its synchronisation mode allows: so a call that synchronises less fails.

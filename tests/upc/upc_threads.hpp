@@ -93,7 +93,7 @@ inline void fill(int thread, std::size_t address, unsigned char byte, std::size_
   upc_memset(upc_shared{address, 0, thread}, byte, bytes);
 }
 
-// What a synchronisation mode allows, and no more (UPC 1.3, 7.3). With ALLSYNC, a thread writes another's data before a call and
+// What a synchronisation mode allows, and no more (UPC 1.3). With ALLSYNC, a thread writes another's data before a call and
 // reads another's results after it, without a barrier. With MYSYNC it does so with its own. With NOSYNC there are barriers.
 constexpr upc_flag_t kModes[] = {0,
                                  UPC_IN_ALLSYNC | UPC_OUT_ALLSYNC,
