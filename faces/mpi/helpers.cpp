@@ -99,13 +99,33 @@ std::string start_one(const std::string& path, int processor, DeskName& desk_nam
   return {};
 }
 
-// Returns the processors on which helpers run. The processors that the user has named come first. After them come the last
-// processors to which no rank of the node is bound. -1 stands for any processor.
+// Tells whether the system lets this process run on the processor. A cpuset cgroup may forbid it.
+bool may_run_on(int cpu) {
+  cpu_set_t before, only;
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return true;  // more processors than the mask holds; the helper will see
+  const bool may = sched_setaffinity(0, sizeof only, &only) == 0;
+  if (may) static_cast<void>(sched_setaffinity(0, sizeof before, &before));
+  return may;
+}
+
+// Returns the processors on which helpers run: those that the user has named, or the last processors to which no rank of the node
+// is bound. The latter ascend, because the first helper serves the first ranks. -1 stands for any processor.
 std::vector<int> processors_for(int count, const cpu_set_t& taken) {
   std::vector<int> result = settings().collective_processors.processors;
-  const auto online = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
-  for (int cpu = online; cpu-- > 0 && static_cast<int>(result.size()) < count;)
-    if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &taken) == 0) result.push_back(cpu);
+  for (int& cpu : result) {
+    if (may_run_on(cpu)) continue;
+    note(kKind, "processor " + std::to_string(cpu) + " may not be used here; that helper runs on any processor");
+    cpu = -1;
+  }
+  if (result.empty()) {
+    const auto all = std::min(static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)), CPU_SETSIZE);
+    for (int cpu = all; cpu-- > 0 && static_cast<int>(result.size()) < count;)
+      if (CPU_ISSET(cpu, &taken) == 0 && may_run_on(cpu)) result.push_back(cpu);
+    std::sort(result.begin(), result.end());
+  }
   result.resize(static_cast<std::size_t>(count), -1);
   return result;
 }
@@ -159,14 +179,15 @@ void start_helpers() {
   real().Comm_size_(node, &ranks);
   const cpu_set_t taken = taken_by_all(node, ranks);
   const int count = std::min(settings().collective_processors.of_node(ranks), choose::kHelpersMost);
-  if (rank == 0) note(kKind, start_all(count, taken));
+  if (rank == 0) note(kKind, ranks == 1 ? "none for a rank that is alone on its node" : start_all(count, taken));
   real().Bcast(&helpers, static_cast<int>(sizeof helpers), raw_of(MPI_BYTE), 0, raw_of(node));
   real().Comm_free_(&node);
 }
 
 std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap& callers) {
+  enum Met : std::int32_t { kCame = 1, kServed = 2 };
   struct Word {
-    std::int32_t count = 0, met = 0;
+    std::int32_t count = 0, met = 0;  // met: Met, or 0 if helpers did not come
     DeskName first{}, meeting{};
   };
   if (callers.rank() == 0 && !all_desks_are_open()) do_without_helpers(0, "one of them has ended");
@@ -185,9 +206,11 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   invitation.helpers = first.count;
   invitation.ranks = callers.ranks() + first.count;
   std::copy(first.meeting.begin(), first.meeting.end(), invitation.meeting.begin());
+  const auto letters_by = communicator::Deadline::after(kMeetingSeconds / 2);
   for (int i = 0; callers.rank() == 0 && i < first.count; ++i) {
     invitation.rank = callers.ranks() + i;
-    static_cast<void>(communicator::invite(helpers.desks[static_cast<std::size_t>(i)], invitation));  // the meeting notices
+    const DeskName& desk = helpers.desks[static_cast<std::size_t>(i)];
+    static_cast<void>(communicator::invite(desk, invitation, letters_by));  // the meeting finds out
   }
   choose::Settings with_helpers = settings();
   with_helpers.helpers = first.count;
@@ -195,11 +218,19 @@ std::unique_ptr<communicator::Communicator> meet_helpers(communicator::Bootstrap
   std::unique_ptr<communicator::Communicator> met;
   auto bootstrap = communicator::meet_by_name(invitation.meeting.data(), callers.rank(), invitation.ranks,
                                               communicator::Deadline::after(kMeetingSeconds), why);
-  if (bootstrap) met = communicator::Communicator::create(std::move(bootstrap), nullptr, with_helpers, why, progress());
-  mine.met = met ? 1 : 0;
+  const bool came = bootstrap != nullptr;
+  if (came) met = communicator::Communicator::create(std::move(bootstrap), nullptr, with_helpers, why, progress());
+  mine.met = met ? kServed : came ? kCame : 0;
   if (!callers.allgather(&mine, all.data(), sizeof mine)) return nullptr;
-  if (std::all_of(all.begin(), all.end(), [](const Word& word) { return word.met != 0; })) return met;
-  do_without_helpers(callers.rank(), "they did not come to one of " + std::to_string(callers.ranks()) + " ranks: " + why);
+  const auto have = [&](Met least) {
+    return std::all_of(all.begin(), all.end(), [&](const Word& word) { return word.met >= least; });
+  };
+  if (have(kServed)) return met;
+  if (!have(kCame)) {
+    do_without_helpers(callers.rank(), "they did not come to one of " + std::to_string(callers.ranks()) + " ranks: " + why);
+  } else if (callers.rank() == 0) {
+    note(kKind, "they do not serve a communicator of " + std::to_string(callers.ranks()) + " ranks: " + why);
+  }
   return nullptr;
 }
 

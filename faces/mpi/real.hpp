@@ -23,7 +23,7 @@ namespace copse::mpi {
   X(Type_free) X(Type_contiguous) X(Grequest_start) X(Comm_get_info) X(Info_get) X(Info_free) X(Comm_get_attr)           \
   X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled) X(Recv_init)                                       \
   X(Topo_test) X(Cartdim_get) X(Cart_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)                      \
-  X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Graphdims_get)
+  X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Graphdims_get) X(Error_class)
 
 // The wrapped calls that are in no table, because they have neither data nor a large-count form.
 #define COPSE_MPI_APART(X)                                                                                           \

@@ -43,10 +43,12 @@ Wired MessageWire::receive(int peer, int tag) {
     const auto part = std::find_if(expected_.begin(), expected_.end(),
                                    [&](const Expected& each) { return each.peer == peer && each.tag == tag; });
     if (part == expected_.end()) return Wired::failed;
-    if (const Wired answer = ask(part->request); answer != Wired::done) return answer;
+    const Wired answer = ask_for_message(part->request);
     const bool more = part->more;
+    if (answer == Wired::truncated && more) return Wired::failed;
+    if (answer != Wired::done && answer != Wired::truncated) return answer;
     expected_.erase(part);
-    if (!more) return Wired::done;
+    if (!more) return answer;
   }
 }
 
@@ -58,7 +60,8 @@ Wired MessageWire::drain(int tag, std::uint64_t ticket) {
 // A message whose receive is cancelled while it is on its way still arrives, so the stream is spoiled.
 void MessageWire::abandon() {
   spoil();
-  for (Expected& each : expected_) real().Cancel(&each.request);
+  for (Expected& each : expected_)
+    if (each.request != MPI_REQUEST_NULL) real().Cancel(&each.request);  // an MPI frees a request that has failed
   give_up(expected_);
 }
 

@@ -30,7 +30,7 @@ bool narrows(Decision& decision, const Bounds& bounds, std::size_t bytes) {
 // Makes the decision that the rule states.
 void follow(Decision& decision, const Rule& rule, const Situation& situation) {
   decision.rule = &rule;
-  decision.algorithm = &algorithms::all()[static_cast<std::size_t>(rule.algorithm)];
+  decision.algorithm = &algorithms::every()[static_cast<std::size_t>(rule.algorithm)];
   decision.carrier = rule.carrier;
   decision.radix = rule.radix;
   decision.fragment_bytes = fragment_bytes_of(rule, situation);
@@ -318,7 +318,7 @@ std::vector<Decision> ways(const Settings& settings, const Situation& situation,
 bool may_delegate(const Settings& settings) {
   const auto forced = [](const Forced& each) { return each.algorithm->delegates(); };
   const auto stands = [](const Rule& rule) {
-    return rule.algorithm != kByMpi && algorithms::all()[static_cast<std::size_t>(rule.algorithm)].delegates();
+    return rule.algorithm != kByMpi && algorithms::every()[static_cast<std::size_t>(rule.algorithm)].delegates();
   };
   if (std::any_of(settings.forced.begin(), settings.forced.end(), forced)) return true;
   return settings.table != nullptr && std::any_of(settings.table->rules.begin(), settings.table->rules.end(), stands);

@@ -43,14 +43,14 @@ void detach(std::vector<int> kept) {
   close_range(next, ~0U, 0);
 }
 
-// Binds this process to the processor. If `processor` is negative, lets it run everywhere, because the process that started it may
-// be bound.
+// Binds this process to the processor. If `processor` is negative or may not be used, lets it run everywhere, because the process
+// that started it may be bound.
 void move_to(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (processor < 0 || cpu == processor) CPU_SET(cpu, &set);
-  static_cast<void>(sched_setaffinity(0, sizeof set, &set));  // if it is refused, the helper runs where it is
+  if (sched_setaffinity(0, sizeof set, &set) != 0 && processor >= 0) move_to(-1);
 }
 
 }  // namespace

@@ -149,7 +149,8 @@ std::string Communicator::explain(Outcome outcome, const Job* job) const {
     case Outcome::done: return call + " is done";
     case Outcome::pending: return call + " is not over yet";
     case Outcome::truncated:
-      return call + ": rank " + std::to_string(cut_off.from) + " gives " + std::to_string(cut_off.given) + " bytes to rank " +
+      return call + ": rank " + std::to_string(cut_off.from) + " gives " +
+             (cut_off.given == engine::CutOff::kTooMuch ? "more" : std::to_string(cut_off.given)) + " bytes to rank " +
              std::to_string(cut_off.to) + ", which has room for " + std::to_string(cut_off.room);
     case Outcome::outside: return "the MPI was to make this call";
     case Outcome::refused:

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "engine/reach/process.hpp"
 
@@ -71,11 +73,16 @@ bool is_open(const DeskName& desk) {
   return !line || connect(line.get(), address.generic(), address.length) == 0 || errno != ECONNREFUSED;
 }
 
-bool invite(const DeskName& desk, const Invitation& invitation) {
+bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline) {
   const Address address(desk);
   const engine::Descriptor line = make_socket();
-  return line && sendto(line.get(), &invitation, sizeof invitation, MSG_NOSIGNAL, address.generic(), address.length) ==
-                     static_cast<ssize_t>(sizeof invitation);
+  while (line) {
+    const ssize_t sent = sendto(line.get(), &invitation, sizeof invitation, MSG_NOSIGNAL, address.generic(), address.length);
+    if (sent >= 0) return sent == static_cast<ssize_t>(sizeof invitation);
+    if ((errno != EAGAIN && errno != EINTR) || deadline.passed()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // few letters fit on a desk at a time
+  }
+  return false;
 }
 
 std::optional<Invitation> next_invitation(int desk) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "communicator/deadline.hpp"
 #include "engine/reach/shared_memory.hpp"
 
 namespace copse::communicator {
@@ -28,7 +29,7 @@ struct Invitation {
 // Tells whether somebody owns this desk, as far as the system says. The owner may be stopped.
 [[nodiscard]] bool is_open(const DeskName& desk);
 // Sends an invitation. Returns false, with errno, if nobody is there.
-[[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation);
+[[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline = Deadline::never());
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.
 [[nodiscard]] std::optional<Invitation> next_invitation(int desk);
 

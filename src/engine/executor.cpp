@@ -139,7 +139,7 @@ void Executor::copy_block(const Op& op, const Call& call, std::uint64_t ticket) 
     case plan::Kind::await_done: return signals_.await_passed(*op.ring, last(), op.peer);
     case plan::Kind::send: return messages_.send(op, call, fragment);
     case plan::Kind::expect: return messages_.expect(op, call, fragment);
-    case plan::Kind::receive: return messages_.receive(op, call, fragment);
+    case plan::Kind::receive: return receive(op, call, fragment);
     case plan::Kind::drain: return messages_.drain(op.area, loop ? fragment.ticket : last());
     case plan::Kind::delegate: return messages_.delegate(op, call, fragment);
     case plan::Kind::collect: return messages_.collect(op.area, fragment.ticket);
@@ -195,6 +195,16 @@ Outcome Executor::run_whole(const Program& program, const Call& call) {
       if (op.posts) signals_.post(op.ring, ticket, op.portion);
     }
   }
+  return Outcome::done;
+}
+
+// Where only the giver knows a block's size, a block may be too long. The rest of the call goes on, because the other ranks need
+// it.
+Outcome Executor::receive(const Op& op, const Call& call, const Fragment& fragment) {
+  const Outcome outcome = messages_.receive(op, call, fragment);
+  if (outcome != Outcome::truncated) return outcome;
+  if (!call.untold) return Outcome::wire_failed;
+  note_cut_off(op.peer, CutOff::kTooMuch, call.output_blocks == nullptr ? call.count : call.output_blocks[op.peer].count);
   return Outcome::done;
 }
 
@@ -315,7 +325,9 @@ Outcome Executor::run_steps(const Program& program, const Call& call) {
   return Outcome::done;
 }
 
+// A helper has the calls of other communicators to move, too. So it gives its turn back now and then.
 Outcome Executor::run_loop(const Program& program, const Program::Section& section, const Call& call) {
+  constexpr std::uint64_t kTurn = 16;  // fragments
   for (std::uint64_t& iteration = standing_.iteration; iteration < fragments_ + section.max_lag; ++iteration) {
     for (std::size_t& op = standing_.op; op < section.ops.size(); ++op) {
       const std::uint64_t f = iteration - section.ops[op].lag;  // below zero it wraps around, and there is no such fragment
@@ -330,6 +342,11 @@ Outcome Executor::run_loop(const Program& program, const Program::Section& secti
         return outcome;
     }
     standing_.op = 0;
+    if (here_.me >= here_.callers() && signals_.polling() && (iteration + 1) % kTurn == 0 &&
+        iteration + 1 < fragments_ + section.max_lag) {
+      ++iteration;
+      return Outcome::pending;
+    }
   }
   standing_.iteration = 0;
   return Outcome::done;

@@ -110,6 +110,7 @@ class Executor {
   template <class Visit>
   bool each_run(const Op& op, const Call& call, const Fragment& fragment, Visit&& visit);
   void copy_block(const Op& op, const Call& call, std::uint64_t ticket);
+  Outcome receive(const Op& op, const Call& call, const Fragment& fragment);
   Outcome run_whole(const Program& program, const Call& call);
   Outcome run_steps(const Program& program, const Call& call);
   Outcome run_loop(const Program& program, const Program::Section& section, const Call& call);

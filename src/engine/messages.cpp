@@ -17,6 +17,7 @@ Outcome Messages::answer_to(std::uint64_t ticket, Ask&& ask) {
   Wired answer = Wired::pending;
   const Outcome news = signals_.ask_until([&] { return answer != Wired::pending || (answer = ask()) != Wired::pending; }, ticket);
   if (answer == Wired::pending) return news;
+  if (answer == Wired::truncated) return Outcome::truncated;
   return answer == Wired::done ? Outcome::done : Outcome::wire_failed;
 }
 
@@ -84,19 +85,18 @@ Outcome Messages::expect(const Op& op, const Call& call, const Fragment& fragmen
 }
 
 Outcome Messages::receive(const Op& op, const Call& call, const Fragment& fragment) {
-  if (op.begins)
-    if (const Outcome outcome = answer_to(fragment.ticket, [&] { return wire_->receive(op.peer, op.area); });
-        outcome != Outcome::done)
-      return outcome;
+  Outcome outcome = Outcome::done;
+  if (op.begins) outcome = answer_to(fragment.ticket, [&] { return wire_->receive(op.peer, op.area); });
+  if (outcome != Outcome::done && outcome != Outcome::truncated) return outcome;
   Packed& packed = packed_of(op, fragment);
-  if (!packed.comes) return Outcome::done;
+  if (!packed.comes) return outcome;
   pieces_.clear();
   add_pieces({op.dst, op.blocks}, call, fragment);
   for (const Piece& piece : pieces_) {
     kernels::copy(piece.at, packed.bytes.data() + packed.taken, piece.bytes);
     packed.taken += piece.bytes;
   }
-  return Outcome::done;
+  return outcome;
 }
 
 Outcome Messages::drain(int area, std::uint64_t ticket) {

@@ -25,7 +25,7 @@ class Messages {
   // Lets a message come to its place, if that is one piece of memory.
   Outcome expect(const Op& op, const Call& call, const Fragment& fragment);
   // Waits for the message when its first part is asked for. Then puts each part where it belongs, unless the message came to that
-  // place directly.
+  // place directly. The outcome is `truncated` if the message was too long.
   Outcome receive(const Op& op, const Call& call, const Fragment& fragment);
   // Waits until the data sent from an area up to a ticket may be overwritten.
   Outcome drain(int area, std::uint64_t ticket);

@@ -47,6 +47,7 @@ class Signals {
 
   // Sets whether this rank only polls from now on, or waits again.
   void poll(bool polling) { polling_ = polling; }
+  [[nodiscard]] bool polling() const { return polling_; }
   // From now on, a call that waits long calls `idle` now and then.
   void while_waiting(std::function<void()> idle) { idle_ = std::move(idle); }
 

@@ -107,6 +107,31 @@ plan::Plan plan_of(const Algorithm& row, int ranks, int rank, int radix, Carrier
   return row.plan(request);
 }
 
+// CDCP's promise: what a call takes of a rank's processor does not grow with the ranks.
+TEST(Served, ACallerHasAsManyStepsAmong4096RanksAsAmong2) {
+  int tried = 0;
+  for (const Algorithm& row : algorithms::every()) {
+    if (!row.served()) continue;
+    for (int number = 0; number < plan::kCarriers; ++number) {
+      algorithms::Request request;
+      request.carrier = static_cast<Carrier>(number);
+      if (!row.carries(request.carrier)) continue;
+      const auto steps = [&](int callers, int helpers, int rank) {
+        request.ranks = callers + helpers;
+        request.helpers = helpers;
+        request.rank = rank;
+        return row.plan(request).steps.size();
+      };
+      const std::string what =
+          std::string(algorithms::name_of(row.collective)) + " " + std::string(row.name) + " by " + plan::name_of(request.carrier);
+      EXPECT_EQ(steps(4096, 64, 0), steps(2, 1, 0)) << what << ", the root";
+      EXPECT_EQ(steps(4096, 64, 4095), steps(2, 1, 1)) << what;
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 4);
+}
+
 TEST(Limits, AreasThatRunOutAreRefusedByNameOnEveryRank) {
   const Algorithm& row = *algorithms::find(Collective::barrier, "dissemination");
   for (const int rank : {0, 1, 17'000, 32'768}) {

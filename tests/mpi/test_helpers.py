@@ -68,6 +68,20 @@ def test_several_nodes_are_not_served(launch):
     assert passed(done, "requests") and "served" not in done.stderr, done.stdout + done.stderr
 
 
+def test_processors_that_may_be_used(launch):
+    """A helper never lands where no process of the job may run, and the trace says where it is."""
+    highest = max(os.sched_getaffinity(0))
+    done = launch(flavours.find("mpich"), 2, "requests", COPSE_COLLECTIVE_PROCESSORS=f"cpus:{highest},1000", COPSE_TRACE="1")
+    assert passed(done, "requests"), done.stdout + done.stderr
+    assert "processor 1000 may not be used here" in done.stderr, done.stderr
+    assert f"2 on each node; here on processor {highest}, any processor" in done.stderr, done.stderr
+
+
+def test_a_rank_alone_has_none(launch):
+    done = launch(flavours.find("mpich"), 1, "random", 1, 20, COPSE_COLLECTIVE_PROCESSORS="1", COPSE_TRACE="1")
+    assert passed(done, "random") and "none for a rank that is alone" in done.stderr, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("wrong", ["cpus:", "1/0", "65"])
 def test_what_is_no_number_of_helpers(launch, wrong):
     done = launch(flavours.find("mpich"), 2, "random", 1, 20, COPSE_COLLECTIVE_PROCESSORS=wrong, COLLECTIVES_BARE="1")
@@ -132,6 +146,24 @@ for _ in range(4):
     one.Free()
 print(f"took {time.monotonic() - begin:.1f}", flush=True)
 """
+
+
+@pytest.mark.full
+def test_many_communicators_at_once(run):
+    """A desk holds few letters. Whoever comes when it is full waits a little."""
+    flavour = flavours.find("mpich")
+    program = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.Barrier()
+pair = world.Split(world.rank // 2, world.rank)
+pair.Barrier()
+pair.Ibarrier().Wait()
+"""
+    variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1", "COPSE_COLLECTIVE_PROCESSORS": "1", "COPSE_TRACE": "1"}
+    done = run(flavour.command(32, [flavour.python, "-c", program], variables=variables), env=flavour.environment(), timeout=200)
+    assert done.returncode == 0 and "served" in done.stderr, done.stderr
+    assert "serve no communicator" not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.full)])

@@ -56,6 +56,11 @@ def test_over_nodes(neighbors, part):
     assert calls(trace, "flat slot") > 0, trace
 
 
+def test_too_long_a_block_from_another_node(neighbors):
+    """It is an error of the rank that gets it, as inside a node. Other MPIs end the program themselves, or write past the room."""
+    assert calls(neighbors("mpich", 2, "cut", COPSE_NODES="2"), "one_way get") > 0
+
+
 @pytest.mark.parametrize("name", ["mpich", "openmpi"])
 def test_a_rank_without_neighbours_stays_in_reach(neighbors, name):
     """A rank that refuses a call asks the others' journals, which are not endless, for the number of the next one."""

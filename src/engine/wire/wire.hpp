@@ -23,7 +23,12 @@ struct LeadersCall {
   int root = -1;
 };
 
-enum class Wired : std::uint8_t { done, pending, failed };
+enum class Wired : std::uint8_t {
+  done,
+  pending,
+  failed,
+  truncated,  // only of receive(): the message was longer than its place, and was cut off there
+};
 
 // No function here waits. Messages with the same (sender, receiver, tag) keep their order.
 class Wire {
