@@ -24,7 +24,10 @@
  * whichever is longer. A virtual machine's processors move between the host's cores. They may share a cache at one time
  * and only a board at another, and times from two such states cannot be compared. With --flag-ns NS, a batch is repeated
  * for up to half a second while a flag takes another time than NS (by a factor of 1.5). flag_ns is 0 if there are more
- * ranks than processors. --watch SECONDS only prints the state. */
+ * ranks than processors. --watch SECONDS only prints the state.
+ *
+ * If the buffers need more than half of the machine's memory, the run ends with an error. --fitting leaves out the cells that
+ * need more than a quarter. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -221,11 +224,16 @@ static void close_ring(void) {
                                  &round_about);
 }
 
+/* Returns the bytes of all ranks' buffers for one call. */
+static size_t drawn_by(const struct cell* c) {
+  return 8 * (holders(c->operation->in) * c->in_stride + holders(c->operation->out) * c->out_stride);
+}
+
 static struct cell cell_of(const struct operation* o, size_t count, int mode, size_t cache) {
   struct cell c = {.operation = o, .mode = mode, .count = o->in.who == kNobody ? 0 : count, .buffers = 1};
   c.in_stride = stride(o->in, c.count);
   c.out_stride = stride(o->out, c.count);
-  const size_t drawn = 8 * (holders(o->in) * c.in_stride + holders(o->out) * c.out_stride); /* by a call */
+  const size_t drawn = drawn_by(&c);
   if (mode == kCold && drawn > 0) {
     c.buffers = 2 * cache / drawn + 1;
     if (c.buffers < kBuffersMin) c.buffers = kBuffersMin;
@@ -363,13 +371,17 @@ int main(int argc, char** argv) {
 
   const char *chosen = "barrier,bcast,reduce,allreduce", *modes = "warm,cold";
   const char* sizes = "8,512,4096,32768,262144,1048576,4194304";
-  int batches = 5, sync = 0;
+  int batches = 5, sync = 0, fitting = 0;
   long cache = 0;
   double seconds = 0.01, wanted_ns = 0, watch = 0;
   for (int i = 1; i < argc; ++i) {
     const char* word = argv[i];
     if (strcmp(word, "--sync") == 0) {
       sync = 1;
+      continue;
+    }
+    if (strcmp(word, "--fitting") == 0) {
+      fitting = 1;
       continue;
     }
     if (i + 1 == argc) fail("unknown option or missing value", word, "see the head of mpi_collectives.c");
@@ -391,7 +403,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(word, "--watch") == 0) {
       watch = atof(value);
     } else {
-      fail("unknown option", word, "use --operations --modes --sizes --batches --seconds --sync --flag-ns --cache --watch");
+      fail("unknown option", word,
+           "use --operations --modes --sizes --batches --seconds --sync --fitting --flag-ns --cache --watch");
     }
   }
 
@@ -430,6 +443,7 @@ int main(int argc, char** argv) {
   if (cache <= 0) cache = 32L << 20;
   struct cell* cells = calloc(kOperations * size_count * kModes + 1, sizeof *cells);
   size_t cell_count = 0, in_places = 0, out_places = 0;
+  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   for (const struct operation* o = operations; o < operations + kOperations; ++o) {
     const int sized = o->in.who != kNobody;
     for (size_t s = 0; use_operation[o - operations] && s < (sized ? size_count : 1); ++s) {
@@ -438,6 +452,10 @@ int main(int argc, char** argv) {
         struct cell* c = &cells[cell_count++];
         *c = cell_of(o, lengths[s], mode, (size_t)cache);
         c->sync = sync;
+        if (fitting && (double)(drawn_by(c) * c->buffers) > memory / 4) {
+          --cell_count;
+          continue;
+        }
         const size_t in = has(o->in) ? c->buffers * c->in_stride : 0, out = has(o->out) ? c->buffers * c->out_stride : 0;
         if (in > in_places) in_places = in;
         if (out > out_places) out_places = out;
@@ -446,7 +464,6 @@ int main(int argc, char** argv) {
   }
   double here = (double)(in_places + out_places) * 8, all; /* bytes of rings */
   MPI_Allreduce(&here, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   if (all > memory / 2) fail("the buffers need more than half of this machine's memory with sizes", sizes, "use smaller ones");
   double *in = ring(in_places, 1), *out = ring(out_places, 0);
   counts = malloc((size_t)ranks * sizeof *counts);

@@ -36,6 +36,8 @@ struct Table {
   [[nodiscard]] std::string reason_of(const Rule& rule) const;
 };
 
+// Returns why add_to_file() will fail, as far as that is known before there are rows, or an empty text.
+[[nodiscard]] std::string why_not_added(const std::string& file);
 // Puts these rows before the rows of a table's file, and takes out the rows that stand in the file for the same cases. Makes the
 // file if there is none. `reasons` has a text for each row. Throws text::FileError if the file is no table of this machine, or
 // cannot be written. Processes and threads may do so at the same time.

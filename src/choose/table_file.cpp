@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -70,6 +72,18 @@ bool same_case(const Rule& one, const Rule& other) {
 }
 
 }  // namespace
+
+std::string why_not_added(const std::string& file) {
+  const std::filesystem::path path(file), folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (access(folder.c_str(), W_OK | X_OK) != 0) return "no file can be made in its folder: " + std::string(std::strerror(errno));
+  std::error_code unknown;
+  try {
+    if (std::filesystem::exists(path, unknown)) Table().read(text::Json::read(file), file);
+  } catch (const text::FileError& wrong) {
+    return wrong.what();
+  }
+  return {};
+}
 
 void add_to_file(const std::string& file, const std::string& machine, const std::vector<Rule>& rules,
                  const std::vector<std::string>& reasons) {

@@ -23,6 +23,9 @@ constexpr std::size_t kPermutedKept = 64;
 constexpr unsigned kClassBits = 8, kLastClass = (1U << kClassBits) - 1;
 static_assert(algorithms::kCollectives * 16U << kClassBits <= 1U << 16, "every kind needs a number");
 unsigned place_of(Collective collective, unsigned variant) { return static_cast<unsigned>(collective) * 16 + variant; }
+Kind kind_of(Collective collective, unsigned variant, std::size_t number) {
+  return static_cast<Kind>(place_of(collective, variant) << kClassBits | std::min<std::size_t>(number, kLastClass));
+}
 choose::Needs needs_in(unsigned variant) { return {(variant & 1U) != 0, (variant & 2U) != 0, (variant & 8U) != 0}; }
 
 // Returns the first route of `routes` whose sizes do not end before `bytes`.
@@ -159,8 +162,7 @@ Route& Routes::make(Collective collective, unsigned variant, std::size_t bytes) 
     const auto& classes = classes_of(collective, variant);
     const auto at = std::lower_bound(classes.begin(), classes.end(), bytes,
                                      [](const auto& decision, std::size_t size) { return decision.to < size; });
-    route->kind = static_cast<Kind>(place_of(collective, variant) << kClassBits |
-                                    std::min(static_cast<unsigned>(at - classes.begin()), kLastClass));
+    route->kind = kind_of(collective, variant, static_cast<std::size_t>(at - classes.begin()));
     const int current = learning_.lessons->learner().current(route->kind);
     route->decision = current == 0 ? *at : way(route->kind, current).decision;
   } else {
@@ -177,20 +179,20 @@ const std::vector<choose::Decision>& Routes::classes_of(Collective collective, u
   });
 }
 
-std::vector<choose::Decision> Routes::decisions_of(Kind kind, bool same_bits) {
+std::vector<choose::Decision> Routes::decisions_of(Kind kind) {
   const unsigned place = kind >> kClassBits, variant = place % kVariants, number = kind & kLastClass;
   const auto& classes = classes_of(static_cast<Collective>(place / kVariants), variant);
   const choose::Decision& chosen = classes[std::min<std::size_t>(number, classes.size() - 1)];
   if (number == kLastClass) return {chosen};
   choose::Situation situation = situation_;
   situation.mpi = learning_.asks_mpi;
-  return choose::ways(group_->settings, situation, chosen, needs_in(variant), same_bits || (variant & kInexactly) != 0);
+  return choose::ways(group_->settings, situation, chosen, needs_in(variant), (variant & kInexactly) != 0);
 }
 
 std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
   std::vector<std::unique_ptr<Route>>& ways = learning_.ways[kind];
   if (!ways.empty()) return ways;
-  for (const choose::Decision& decision : decisions_of(kind, false)) {
+  for (const choose::Decision& decision : decisions_of(kind)) {
     ways.push_back(std::make_unique<Route>());
     ways.back()->decision = decision;
     ways.back()->kind = kind;
@@ -199,13 +201,24 @@ std::vector<std::unique_ptr<Route>>& Routes::ways_of(Kind kind) {
   return ways;
 }
 
-bool Routes::keeps_bits(Kind kind, const choose::Decision& decision) {
-  if (!algorithms::traits_of(decision.algorithm->collective).reduces) return true;
-  const auto safe = decisions_of(kind, true);
-  return std::any_of(safe.begin(), safe.end(), [&](const choose::Decision& way) {
+bool Routes::keeps_bits(const choose::Decision& decision) {
+  const Collective collective = decision.algorithm->collective;
+  if (!algorithms::traits_of(collective).reduces) return true;
+  const auto same = [&](const choose::Decision& way) {
     return way.algorithm == decision.algorithm && way.carrier == decision.carrier && way.radix == decision.radix &&
            way.fragment_bytes == decision.fragment_bytes && way.halves == decision.halves && way.outside == decision.outside;
-  });
+  };
+  for (const choose::Needs needs : {choose::Needs{}, {.wide = true}, {.strict = true}, {.strict = true, .wide = true}}) {
+    if (needs.strict && !decision.algorithm->strict()) continue;  // the row is not for such calls
+    const unsigned variant = variant_of(needs, true);
+    const auto& classes = classes_of(collective, variant);
+    for (std::size_t number = 0; number < classes.size(); ++number) {
+      if (classes[number].to < decision.from || classes[number].from > decision.to) continue;
+      const auto safe = decisions_of(kind_of(collective, variant, number));
+      if (std::none_of(safe.begin(), safe.end(), same)) return false;
+    }
+  }
+  return true;
 }
 
 Route& Routes::way(Kind kind, int number) { return *ways_of(kind)[static_cast<std::size_t>(number)]; }
@@ -229,9 +242,8 @@ void Routes::save_lessons(const std::string& file, const std::string& machine) {
   std::vector<std::string> reasons;
   for (const auto& [kind, subject] : learning_.lessons->learner().subjects()) {
     if (subject.current == 0) continue;
-    // A row holds for all types and operators. So a way that gives other bits is not saved, although it was right for integers.
     const choose::Decision& learned = way(kind, subject.current).decision;
-    if (!keeps_bits(kind, learned)) continue;
+    if (!keeps_bits(learned)) continue;
     rules.push_back(choose::rule_for(learned, situation_));
     char reason[96];
     std::snprintf(reason, sizeof reason, "learned: %.2f us; by the rules, %.2f us",

@@ -153,10 +153,9 @@ class Routes {
   [[nodiscard]] bool is_inexact(const Arguments& arguments) const;
   Route& make(algorithms::Collective collective, unsigned variant, std::size_t bytes);
   const std::vector<choose::Decision>& classes_of(algorithms::Collective collective, unsigned variant);
-  // Returns the ways that may run calls of a kind. `same_bits` leaves out ways that could sum in another order.
-  std::vector<choose::Decision> decisions_of(Kind kind, bool same_bits);
-  // Tells whether this way sums in the same order as the way that the rules choose.
-  bool keeps_bits(Kind kind, const choose::Decision& decision);
+  std::vector<choose::Decision> decisions_of(Kind kind);  // the ways that may run calls of a kind
+  // Tells whether a row with this way would leave the bits of all reductions as they are. A row holds for all types and operators.
+  bool keeps_bits(const choose::Decision& decision);
   std::vector<std::unique_ptr<Route>>& ways_of(Kind kind);
   void open(Route& route);
   [[nodiscard]] engine::Program prepare(const choose::Decision& decision, int root, algorithms::Permutation permutation,

@@ -27,13 +27,15 @@ struct Board {
 };
 
 // Returns the least of several times in ns, or their median. The median serves to find out what it costs if the other process
-// copies at the same time, because the luckiest turn says nothing about that.
+// copies at the same time, because the luckiest turn says nothing about that. If a copy is refused, sets `works` to false
+// and returns 0.
 double time_of(const engine::Peer& peer, std::byte* here, std::uintptr_t there, std::size_t bytes, bool& works, bool median) {
-  std::vector<double> times;
-  for (int time = 0; time < 64 && works; ++time) {
+  std::array<double, 64> times{};
+  for (double& time : times) {
     const auto begin = Clock::now();
-    if (!engine::kernel_read(peer, here, there, bytes)) works = false;
-    times.push_back(ns_since(begin));
+    works = works && engine::kernel_read(peer, here, there, bytes);
+    if (!works) return 0;
+    time = ns_since(begin);
   }
   std::sort(times.begin(), times.end());
   return times[median ? times.size() / 2 : 0];

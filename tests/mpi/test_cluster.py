@@ -50,6 +50,58 @@ def test_a_few_calls(launch_over_nodes):
     assert ran_over_the_wire(done, *EVERY), done.stderr
 
 
+# Broadcasts of 8 MiB. Prints the least time of one in seconds, by the slowest rank.
+BROADCASTS = """
+import sys
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, bytearray(8 << 20)
+least = 1e9
+for _ in range(int(sys.argv[1])):
+    world.Barrier()
+    begin = MPI.Wtime()
+    world.Bcast(data)
+    least = min(least, world.allreduce(MPI.Wtime() - begin, MPI.MAX))
+if world.rank == 0:
+    print(least)
+"""
+LARGE = 8 << 20
+
+
+def bytes_of_broadcasts(cluster, flavour, run, more: int = 8) -> tuple[dict[str, float], float]:
+    """Returns what each node sends over its link for a broadcast of 8 MiB, and the least time of one."""
+    sent, least = {}, 0.0
+    for times in (2, 2 + more):  # the difference is without what the start of the ranks takes
+        before = cluster.sent()
+        variables = {"LD_PRELOAD": str(flavour.preload), "COPSE_JOIN": "1"}
+        command = cluster.command(flavour, RANKS_PER_NODE, [flavour.python, "-c", BROADCASTS, str(times)], variables=variables)
+        done = run(command, env=cluster.environment(flavour), timeout=200)
+        assert done.returncode == 0, done.stderr
+        least = float(done.stdout.split()[-1])
+        after = cluster.sent()
+        sent[times] = {name: after[name] - before[name] for name in after}
+    return {name: (sent[2 + more][name] - sent[2][name]) / more for name in sent[2]}, least
+
+
+def test_a_large_broadcast_crosses_each_link_once(nodes, run):
+    sent, _ = bytes_of_broadcasts(nodes, flavours.find("mpich"), run)
+    assert all(each < 1.1 * LARGE for each in sent.values()), sent
+    assert (NODES - 1) * LARGE <= sum(sent.values()) < (NODES - 1) * 1.1 * LARGE, sent
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mpich", "impi"])
+def test_a_large_broadcast_takes_little_longer_than_its_link(run, tmp_path, name):
+    """A link carries what its fullest node sends. The nodes' parts of the broadcast go on meanwhile."""
+    rate = 1000  # Mbit/s
+    try:
+        with Cluster(tmp_path, NODES, rate) as cluster:
+            sent, seconds = bytes_of_broadcasts(cluster, flavours.find(name), run)
+    except NotPermitted as error:
+        pytest.skip(f"namespaces are not permitted here: {error}")
+    link = max(sent.values()) * 8 / (rate * 1e6)
+    assert seconds < 1.15 * link, f"{seconds:.4f} s, and {link:.4f} s on the link"
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", FLAVOURS)
 @pytest.mark.parametrize("part", ["types", "derived", "matrix", "communicators", "threads"])

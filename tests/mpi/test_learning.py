@@ -102,15 +102,16 @@ def test_what_integers_let_it_learn_changes_no_other_sums(launch, compiled, tmp_
         pytest.skip("no way is faster than that of the rules here")
 
 
-def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path):
-    flavour, table = flavours.find("mpich"), tmp_path / "learned.json"
-    table.write_text("notes")
-    for _ in range(5 * TRIES):  # of a program in which nothing may be faster than the rules
-        done = launch(flavour, 2, "2000", "2", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_LEARNED=str(table))
-        assert done.returncode == 0 and table.read_text() == "notes"
-        if done.stderr != "":
-            break
-    assert done.stderr.startswith(f"copse: COPSE_LEARNED={table}:1: "), done.stderr
+@pytest.mark.parametrize("wrong", ["notes", "folder"])
+def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path, wrong):
+    """It is named at the start, before anything is learned in vain."""
+    flavour, table = flavours.find("mpich"), tmp_path / "learned.json" if wrong == "notes" else tmp_path / "none" / "learned.json"
+    if wrong == "notes":
+        table.write_text("notes")
+    done = launch(flavour, 2, "20", "2", program=[compiled(flavour, "learning")], COPSE_LEARNED=str(table))
+    assert done.returncode == 0 and f"COPSE_LEARNED={table}: " in done.stderr, done.stderr
+    assert ("this is not JSON" if wrong == "notes" else "no file can be made in its folder") in done.stderr
+    assert wrong != "notes" or table.read_text() == "notes"
 
 
 def test_a_program_with_few_calls_is_left_alone(launch, compiled):

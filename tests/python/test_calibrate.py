@@ -116,6 +116,18 @@ def test_mistakes_are_refused(copse, native_binary, tmp_path, arguments, complai
     assert done.returncode == 2 and complaint in " ".join(done.stderr.split()), done.stderr
 
 
+def test_where_the_kernel_copies_nothing(run, native_binary, tmp_path):
+    """As under a seccomp filter, or Yama. The file then says nothing about such copies."""
+    refuse, machine = tmp_path / "refuse", tmp_path / "machine.json"
+    source = paths.ROOT / "tests" / "mpi" / "refuse.c"
+    assert run(["gcc", source, "-o", refuse]).returncode == 0
+    done = run([refuse, "all", "kernel", paths.ROOT / "tools" / "copse", "calibrate", "--seconds", "1", "--output", machine])
+    if done.returncode == 77:
+        pytest.skip(f"seccomp is not permitted here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert "kernel" not in json.loads(machine.read_text())
+
+
 def test_other_files_are_not_overwritten(copse, native_binary, tmp_path):
     other = tmp_path / "notes.json"
     other.write_text('{"my": "notes"}')

@@ -172,11 +172,29 @@ def test_a_tuning_that_is_stopped_leaves_no_table(tmp_path):
     assert not table.exists() and len(unfinished.read_text().splitlines()) > 1
 
 
+@pytest.mark.parametrize(("processors", "counts"), [(1, [2, 8]), (2, [2, 8]), (16, [2, 8, 16, 64]), (48, [2, 8, 32, 48]), (256, [2, 8, 32, 64])])
+def test_the_numbers_of_ranks_on_any_machine(processors, counts):
+    assert tune.rank_counts(processors, quick=False) == counts
+
+
+def test_what_does_not_fit_in_memory_is_left_out(run):
+    """The benchmark leaves a cell out if it is asked to, and the race then has no times there."""
+    flavour = flavours.find("mpich")
+    program = [flavour.program(bench.SOURCE), "--operations", "alltoall", "--sizes", "8", "--cache", "100000000", "--batches", "1", "--seconds", "0.001"]
+    refused, fitting = (run(flavour.command(2, [*program, *more]), env=flavour.environment()) for more in ([], ["--fitting"]))
+    assert refused.returncode != 0 and "more than half of this machine's memory" in refused.stderr, refused.stderr
+    rows = [line.split(",")[:3] for line in fitting.stdout.splitlines() if line.startswith("alltoall")]
+    assert fitting.returncode == 0 and rows == [["alltoall", "8", "warm"]], fitting.stdout + fitting.stderr
+
+
 def test_wrong_words_are_told(tmp_path):
     assert "there is no call 'alltoallw'" in copse("tune", "--calls", "alltoallw").stderr
     assert "one rank has nothing to choose" in copse("tune", "--ranks", "1").stderr
     assert "run: copse tune" in copse("bench", "--regret", "--table", tmp_path / "none.json").stderr
     assert f"{tmp_path} is a folder" in copse("tune", "--output", tmp_path).stderr
+    (tmp_path / "notes").write_text("buy milk")
+    assert "is not a tuning table" in copse("tune", "--output", tmp_path / "notes").stderr
+    assert (tmp_path / "notes").read_text() == "buy milk"
     assert "unset COPSE_ALGORITHM" in copse("tune", env={**os.environ, "COPSE_ALGORITHM": "bcast=flat"}).stderr
 
 

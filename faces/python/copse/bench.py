@@ -281,7 +281,7 @@ INSTEAD = {
     "suite": {"upc", "sizes", "ranks", "launches", "patience", "busy"},
     "upc": {"operations", "sizes", "ranks", "batches", "patience", "busy"},
 }
-ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc"}
+ONLY_WITH = {"table": "regret", "learning": "regret", "compute": "overlap", "suite": "upc", "rate": "nodes"}
 
 
 def is_given(context: typer.Context, name: str) -> bool:

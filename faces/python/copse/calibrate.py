@@ -16,16 +16,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from . import files, info, native
 from .errors import CopseError
 
-SCHEMA = "copse-machine/"
 KINDS = {False: "ranks with a processor each", True: "ranks that take turns"}
 AIMS = {False: 0.15, True: 0.25}  # of the median error
-
-
-def require_place(path: Path) -> None:
-    """Refuses a place before anything is measured for it."""
-    files.require_place(path)
-    if path.exists() and SCHEMA not in path.read_bytes()[:4096].decode(errors="replace"):
-        raise CopseError(f"{path} is there, and is not a machine's file", "choose another: --output FILE")
 
 
 def run_native(title: str, *arguments: str) -> str:
@@ -43,7 +35,7 @@ def run_native(title: str, *arguments: str) -> str:
                         try:
                             progress.update(task, completed=float(fraction), description=what)
                         except ValueError:
-                            complaint = line.strip()
+                            complaint = complaint or line.strip()  # the first one names the cause
                 except BaseException:
                     child.terminate()
                     raise
@@ -110,7 +102,7 @@ def calibrate_command(
         raise CopseError("--machine is only for a comparison", "add: --check")
     console = Console(width=None if sys.stdout.isatty() else 160)
     if not machine:
-        require_place(output)
+        files.require_place(output, "copse-machine/", "a machine's file")
         text = run_native("measuring this machine", "--seconds", str(seconds))
         found = json.loads(text)
         files.write(output, text)

@@ -7,6 +7,7 @@ namespace, and iproute2.
         subprocess.run(cluster.command(flavour, 2, ["./app"]), env=cluster.environment(flavour))
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -105,10 +106,9 @@ class Cluster:
         """Returns the bytes that each node has sent over its link so far."""
         result = {}
         for name in self.names:
-            shown = subprocess.run([_NODES, "on", name, "cat", "/proc/net/dev"], env={**os.environ, "NODES_DIR": str(self.folder)},
-                                   capture_output=True, text=True, check=True, timeout=60).stdout  # fmt: skip
-            line = next(line for line in shown.splitlines() if line.strip().startswith("eth0:"))
-            result[name] = int(line.split(":")[1].split()[8])
+            shown = subprocess.run([_NODES, "on", name, "ip", "-s", "-json", "link", "show", "eth0"],
+                                   env={**os.environ, "NODES_DIR": str(self.folder)}, capture_output=True, text=True, check=True, timeout=60)  # fmt: skip
+            result[name] = json.loads(shown.stdout)[0]["stats64"]["tx"]["bytes"]
         return result
 
 

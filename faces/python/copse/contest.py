@@ -31,6 +31,7 @@ MPI = "mpi"  # the MPI's own collective
 FAR_BY_PRICE = 5  # times the cheapest price: such ways are not raced
 MOST_WAYS = 14  # of a call and size
 PRICED_ON, CLUSTER_PRICED_ON = "epyc", "juropa"
+PRICED_RANKS = 16  # of a node; the price of every way for more ranks takes minutes
 # The races set these themselves, or they change nothing that is measured.
 HARMLESS = {f"COPSE_{name}" for name in ("TUNING", "LEARN", "LEARNED", "JOIN", "QUIET")}
 
@@ -121,9 +122,12 @@ def question(spot: Spot) -> list[str]:
     return [COLLECTIVES[spot.call], *([] if spot.call == "barrier" else [str(spot.bytes)])]
 
 
+@cache
 def candidates(spot: Spot, ranks: int, reach: str, nodes: int = 1) -> list[Way]:
-    """Returns the ways that can run a call, cheapest first. Of ways with the same price on the same carrier there is one."""
+    """Returns the ways that can run a call, cheapest first by the price of warm calls whose ranks have a core each. Of ways with the same
+    price on the same carrier there is one."""
     machine = PRICED_ON if nodes == 1 else CLUSTER_PRICED_ON
+    ranks = min(ranks, nodes * PRICED_RANKS)
     priced = native.query("price", *question(spot), "-n", str(ranks), "--nodes", str(nodes), "--reach", reach, "--machine", machine, "--top", "100000")
     ways: dict[tuple, Way] = {}
     for row in priced:
@@ -244,7 +248,7 @@ class Contest:
         calls, sizes = dict.fromkeys(spot.call for spot in self.spots), sorted({spot.bytes for spot in self.spots} - {0}) or [8]
         program = [str(self.side.flavour.program(bench.SOURCE)), "--operations", ",".join(calls), "--sizes", ",".join(map(str, sizes))]
         program += ["--modes", ",".join(self.modes), "--batches", str(batches), "--seconds", str(seconds)]
-        program += ["--cache", str(bench.cache_to_miss(self.cache))]
+        program += ["--cache", str(bench.cache_to_miss(self.cache)), "--fitting"]
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "contest.json"
             write_table(table, [row_of(spot, way, (spot.bytes, spot.bytes)) for spot, way in ways.items() if way != DEFAULT])

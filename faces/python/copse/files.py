@@ -9,11 +9,18 @@ from pathlib import Path
 from .errors import CopseError
 
 
-def require_place(file: Path) -> None:
-    """Refuses a file that cannot be written, before anything is measured for it."""
+def require_place(file: Path, schema: str = "", what: str = "") -> None:
+    """Refuses a file that cannot be written, before anything is measured for it. With a schema, it replaces no other kind of file."""
     if os.path.isdir(file):
         raise CopseError(f"{file} is a folder", "name a file")
     require_folder(file.parent)
+    if schema and file.exists():
+        try:
+            head = file.read_bytes()[:4096].decode(errors="replace")
+        except OSError as error:
+            raise CopseError(f"{file} cannot be read: {error.strerror}", "choose another: --output FILE") from error
+        if schema not in head:
+            raise CopseError(f"{file} is there, and is not {what}", "choose another: --output FILE")
 
 
 def require_folder(folder: Path) -> None:

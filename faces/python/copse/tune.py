@@ -25,6 +25,7 @@ SIZES = "8,512,4K,32K,256K,1M"
 QUICK_SIZES = "4K,64K,1M"
 GAIN = 1.04  # a way that is faster by less than this gets no row
 QUICK_WAYS = 5
+MOST_RANKS = 64  # unless the user asks for more: the table's rows hold for up to twice as many
 CONFIRMING = {True: (2, 2, 0.002), False: (3, 3, 0.005)}  # if quick or not: launches, batches of each, seconds of a batch
 
 
@@ -61,9 +62,10 @@ def ranges(values: list[int], first: int, last: int | None) -> dict[int, list[in
 
 
 def rank_counts(processors: int, quick: bool) -> list[int]:
-    """Returns the numbers of ranks to measure, unless the user says: 2, 8, 32, ..., all processors, and four times as many."""
-    most = max(2, processors)
-    return [most] if quick else [*(n for n in (2 * 4**i for i in range(8)) if n < most), most, 4 * most]
+    """Returns the numbers of ranks to measure, unless the user says: 2, 8, 32, ..., all processors, and four times as many. Leaves out
+    what is above MOST_RANKS."""
+    most = min(max(2, processors), MOST_RANKS)
+    return [most] if quick else [*(n for n in (2 * 4**i for i in range(8)) if n < most), most, *([4 * most] if 4 * most <= MOST_RANKS else [])]
 
 
 def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], turns: bool) -> list[dict]:
@@ -80,7 +82,7 @@ def rows_of(race: contest.Contest, sizes: list[int], ranks: list[int | None], tu
 
 def tune_command(
     mpi: Annotated[str, typer.Option(help=f"the MPI that the table is for: {', '.join(flavours.NAMES)}")] = "mpich",
-    ranks: Annotated[str, typer.Option(help="numbers of ranks; by default 2, 8, 32, ..., as many as there are processors, and four times as many")] = "",
+    ranks: Annotated[str, typer.Option(help="numbers of ranks; by default 2, 8, 32, ..., as many as there are processors, and four times as many, up to 64")] = "",
     calls: Annotated[str, typer.Option(help=f"separated by commas, from {', '.join(contest.COLLECTIVES)}; or all")] = "all",
     sizes: Annotated[str, typer.Option(help=f"bytes of a message, or of a block (K and M allowed); by default {SIZES}")] = "",
     heap: Annotated[bool, typer.Option(help="tune for the shared heap, too")] = True,
@@ -91,7 +93,7 @@ def tune_command(
 ) -> None:
     """Race all algorithms on this machine, and write a tuning table. If interrupted, the same command goes on where it was."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    files.require_place(output)
+    files.require_place(output, "copse-tuning/", "a tuning table")
     contest.refuse_variables()
     flavour = flavours.find(mpi)
     sides = contest.sides_of(flavour, heap)
@@ -118,7 +120,7 @@ def tune_command(
                 race.race(contest.QUICK if quick else contest.WHOLE, with_mpi=True, most_ways=QUICK_WAYS if quick else contest.MOST_WAYS)
                 race.confirm({spot: race.winner(race.cells(spot)) for spot in spots}, *CONFIRMING[quick])
                 rows += rows_of(race, lengths, ranges(alike, max(2, alike[0] // 2), 2 * alike[-1])[count], count > processors)
-    made = {"by": "copse tune", "on": time.strftime("%Y-%m-%d"), "mpi": flavour.title}
+    made = {"by": f"copse tune {about['version']}", "on": time.strftime("%Y-%m-%d"), "mpi": flavour.title}
     contest.write_table(output, rows, machine=kind, mpi=flavour.family.name, made=made)
     journal.end()
     for row in rows:
