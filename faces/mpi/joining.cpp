@@ -72,9 +72,14 @@ class KnownKin {
     all_[members] = kin;
     keep(std::move(kin));
   }
+  // Lets go of all kin that have no communicator now.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    kept_.clear();
+  }
 
  private:
-  static constexpr std::size_t kKept = 4;
+  static constexpr std::size_t kKept = 8;  // a grid of three dimensions has seven sets of ranks
 
   void keep(Pointer kin) {
     const auto at = std::find(kept_.begin(), kept_.end(), kin);
@@ -94,14 +99,18 @@ const std::vector<int>& members_of(CommState& state) {
   return state.members;
 }
 
-// Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin.
-bool found(CommState& state) {
+using Clock = std::chrono::steady_clock;
+
+// Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin. `begin` becomes
+// the time at which the ranks have met: some may have come late, which is no part of the start's cost.
+bool found(CommState& state, Clock::time_point& begin) {
   const std::vector<int>& members = members_of(state);
   if (!in_one_world(members)) {
     state.why_not = "ranks of another MPI_COMM_WORLD";
     return false;
   }
   std::unique_ptr<communicator::Bootstrap> bootstrap = std::make_unique<MpiBootstrap>(state.comm);
+  if (!communicator::has_room(settings().memory)) known_kin.forget();
   const communicator::KinOffer offer(communicator::has_room(settings().memory) ? known_kin.of(members) : nullptr);
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,
@@ -115,6 +124,7 @@ bool found(CommState& state) {
     state.why_not = kNotGathered;
     return false;
   }
+  begin = Clock::now();
   bool one_host = true;
   std::int32_t hidden = 0, leaders = 0;
   std::vector<communicator::KinWord> offers;
@@ -169,7 +179,7 @@ void say_why_not(const CommState& state) {
 // nonblocking call may take many times as long. A communicator with ranks of another world is not asked, because those ranks may
 // have no Copse.
 bool pays(CommState& state) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const std::vector<int>& members = members_of(state);
   if (!in_one_world(members)) return true;
   const bool among = known_kin.of(members) != nullptr;
@@ -179,7 +189,7 @@ bool pays(CommState& state) {
     return real().Allreduce(mine.data(), least.data(), static_cast<int>(mine.size()), raw_of(MPI_LONG_LONG_INT), raw_of(MPI_MIN),
                             raw_of(state.comm));
   });
-  if (settings().trace) count_start("looks", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (settings().trace) count_start("looks", std::chrono::duration<double>(Clock::now() - start).count());
   if (result == MPI_SUCCESS) return state.early.pays(least);
   state.early.end();
   state.why_not = kNotGathered;
@@ -199,9 +209,9 @@ bool join(CommState& state, bool at_once) {
   if (!at_once && !settings().join_at && !pays(state)) return false;
   state.early.end();
   state.why_not.clear();
-  const auto start = std::chrono::steady_clock::now();
-  const bool among = found(state);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Clock::time_point begin = Clock::now();
+  const bool among = found(state, begin);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (!state.copse) {
     say_why_not(state);
     return false;

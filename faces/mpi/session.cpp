@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "agreement.hpp"
+#include "choose/table.hpp"
 #include "communicator/card.hpp"
 #include "communicators.hpp"
 #include "datatypes.hpp"
@@ -105,6 +106,12 @@ std::string why_binding_is_needless() {
   return settings().topology.empty() ? topology::needless_here(topology::binding_policy_from(settings().bind, "COPSE_BIND")) : "";
 }
 
+// Warns a user whose program would learn in vain.
+void say_why_not_kept(const std::string& file) {
+  const std::string why = choose::why_not_added(file);
+  if (!why.empty()) std::fprintf(stderr, "copse: COPSE_LEARNED=%s: %s; what is learned will be lost\n", file.c_str(), why.c_str());
+}
+
 // Binds this rank as COPSE_BIND says, unless its launcher has bound it.
 void bind(MPI_Comm world) {
   MPI_Comm node{};
@@ -160,6 +167,7 @@ void begin() {
   if (all[Word::first_mistaken] < ranks || is_idle()) return set(Phase::passing);
   if (all[Word::first_without_heap] == rank)
     std::fprintf(stderr, "copse: rank %d has no shared heap: %s; the program continues without it\n", rank, no_heap.c_str());
+  if (const std::string& file = settings().learned; rank == 0 && !file.empty()) say_why_not_kept(file);
   if (all[Word::unbound] == 0) {
     bind(MPI_COMM_WORLD);
   } else {

@@ -115,16 +115,22 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
   group = std::move(joined);
   rank = group->rank;
   ranks = group->ranks;
-  group->progress->add(*this);
+  if (group->wire == nullptr) group->progress->add(*this);  // a network card may know the pages
   traced = group->settings.trace;
   routes.begin(*group, *seat.executor, trace, seat.lane.has_value());
 }
 
-void Communicator::State::rest() {
-  if (std::exchange(seat.rested.asked, calls) != calls || seat.rested.taken == calls || failure.outcome != Outcome::done) return;
-  if (group->wire != nullptr || !started.empty() || !seat.executor->give_memory_back()) return;
-  seat.rested.taken = calls;
-  routes.forget_programs();
+// A program may make other communicators again and again, and call on this one now and then. So a call keeps it awake for a few
+// questions.
+bool Communicator::State::rest() {
+  constexpr int kPatience = 4;
+  Seat::Rest& rest = seat.rest;
+  if (std::exchange(rest.calls, calls) != calls) rest = {calls, 0, false};
+  if (rest.rests) return true;
+  if (++rest.asked < kPatience || failure.outcome != Outcome::done || !started.empty()) return false;
+  rest.rests = seat.executor->give_memory_back();
+  if (rest.rests) routes.forget_programs();
+  return rest.rests;
 }
 
 Communicator::State::~State() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "choose/recorded.hpp"
 #include "communicator/card.hpp"
@@ -71,12 +72,13 @@ std::optional<Census> take_census(Bootstrap& bootstrap, const choose::Settings& 
   }
   why_not = why_no_room(cards);
   if (!why_not.empty()) return std::nullopt;
+  std::set<std::uint64_t> hosts;
   for (int other = 0; other < bootstrap.ranks(); ++other) {
     const Card& card = census.card(other);
     if (card.place.host == mine.place.host) census.here.push_back(other);
-    census.nodes += std::none_of(cards.begin(), cards.begin() + other,
-                                 [&](const Card& earlier) { return earlier.place.host == card.place.host; });
+    hosts.insert(card.place.host);
   }
+  census.nodes = static_cast<int>(hosts.size());
   return census;
 }
 

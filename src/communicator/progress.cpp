@@ -55,21 +55,37 @@ bool Progress::any_of(const void* whole) {
 void Progress::add(Task& task) noexcept {
   const std::lock_guard lock(mutex_);
   try {
-    known_.push_back(&task);
+    added_.awake.push_back(&task);
   } catch (const std::bad_alloc&) {
   }
 }
 
+// A program may have thousands of communicators that rest. Only some of them are looked at each time.
 void Progress::let_rest() {
+  constexpr std::size_t kLooks = 8;
   const std::lock_guard lock(mutex_);
-  for (Task* each : known_)
-    if (!each->under_way()) each->rest();
+  const auto rests = [](Task* task) { return !task->under_way() && task->rest(); };
+  const auto move_to = [](std::vector<Task*>& others, std::vector<Task*>& from, std::size_t i) {
+    others.push_back(from[i]);
+    from[i] = from.back();
+    from.pop_back();
+  };
+  try {
+    for (std::size_t i = added_.awake.size(); i-- > 0;)
+      if (rests(added_.awake[i])) move_to(added_.resting, added_.awake, i);
+    for (std::size_t look = std::min(kLooks, added_.resting.size()); look > 0; --look) {
+      added_.next_look = added_.next_look > 0 ? std::min(added_.next_look, added_.resting.size()) - 1 : added_.resting.size() - 1;
+      if (!rests(added_.resting[added_.next_look])) move_to(added_.awake, added_.resting, added_.next_look);
+    }
+  } catch (const std::bad_alloc&) {  // this task stays in its list
+  }
 }
 
 void Progress::remove(Task& task) {
   {
     const std::lock_guard lock(mutex_);
-    std::erase(known_, &task);
+    std::erase(added_.awake, &task);
+    std::erase(added_.resting, &task);
     std::erase(tasks_, &task);
     count_.store(tasks_.size());
   }

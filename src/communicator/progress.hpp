@@ -34,9 +34,9 @@ class Progress {
 
    private:
     friend class Progress;
-    // Gives back memory that the task does not need now, if it has done nothing since this was called last. Nothing is under way,
-    // and the owner is not in the task.
-    virtual void rest() {}
+    // Gives back memory that the task does not need now, if it has done nothing for several of these calls. Returns whether it
+    // rests: it has given its memory back, and has done nothing since. Nothing is under way, and the owner is not in the task.
+    virtual bool rest() { return false; }
     // Goes on as far as it gets without waiting. Returns `over` if nothing is left. Only a thread that has the turn calls this.
     // With `helper`, that is Copse's own thread, which must leave alone what the program may expect to run in its own threads.
     virtual Went go_on(bool helper) = 0;
@@ -100,7 +100,7 @@ class Progress {
   }
   // Adds a task to the tasks that let_rest() asks. If there is no memory for that, the task is never asked.
   void add(Task& task) noexcept;
-  // Asks tasks that have done nothing since they were asked last to give back memory. No other thread may be in a task.
+  // Asks tasks that have done nothing lately to give back memory. No other thread may be in a task.
   void let_rest();
   // Must be called before the task is destroyed, whether it was added or not.
   void remove(Task& task);
@@ -141,7 +141,10 @@ class Progress {
   engine::ScratchPool scratches_;
   std::mutex mutex_;  // protects the lists
   std::vector<Task*> tasks_;  // those that are under way
-  std::vector<Task*> known_;  // those that were added
+  struct {
+    std::vector<Task*> awake, resting;
+    std::size_t next_look = 0;  // among those that rest
+  } added_;
   std::atomic<std::size_t> count_{0};
   std::atomic<int> helped_{0};  // how often help is asked for and not ended
   std::atomic<bool> joined_{false};

@@ -28,9 +28,10 @@ struct Seat {
   std::unique_ptr<engine::Wire> wire;  // wire of the lane
   std::unique_ptr<engine::Executor> executor;
   struct Rest {
-    std::uint64_t asked = 0;  // the number of calls when the communicator was last asked to rest
-    std::uint64_t taken = 0;  // the number of calls when it last gave memory back
-  } rested;
+    std::uint64_t calls = 0;  // how many there were when the communicator was last asked to rest
+    int asked = 0;            // how often since its last call
+    bool rests = false;       // it has given memory back since
+  } rest;
 };
 // How a communicator became unusable.
 struct Failure {
@@ -53,7 +54,7 @@ struct Communicator::State final : Progress::Task {
 
   ~State() override;
   void begin_in(std::shared_ptr<Group> joined) noexcept;
-  void rest() override;
+  bool rest() override;
   [[nodiscard]] const void* whole() const override { return group.get(); }
 
   // calls.cpp

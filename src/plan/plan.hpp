@@ -99,7 +99,7 @@ enum class Space : std::uint8_t {
   ride,          // what rides with the publication of `rank`
 };
 
-// When ranks may touch one another's input and output (UPC 1.3, 7.3.3).
+// When ranks may touch one another's input and output (UPC 1.3, Synchronization Options).
 //   mine   between the entry and the return of the rank that has the buffer (MYSYNC)
 //   none   at the entry: once some rank has entered; at the return: until the last rank has returned (NOSYNC). The caller has
 //          made all inputs ready before that, and looks at no output until then. It knows where all buffers lie

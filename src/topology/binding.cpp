@@ -95,6 +95,21 @@ std::string list_text(const CpuSet& cpus) {
   return out;
 }
 
+// Returns the numbers in a file of the kernel, such as "0-1,3", or none if there is no such file.
+std::vector<unsigned> numbers_in(const std::string& name) {
+  constexpr unsigned kMost = 65536;
+  std::vector<unsigned> all;
+  std::ifstream file(name);
+  for (unsigned first = 0; file >> first; file.ignore()) {
+    unsigned last = first;
+    if (file.peek() == '-') file.ignore() >> last;
+    if (!file || last - first > kMost) return {};
+    for (; first <= last; ++first) all.push_back(first);
+    if (file.peek() != ',') break;
+  }
+  return all;
+}
+
 }  // namespace
 
 BindingPolicy binding_policy_from(std::string_view text, std::string_view origin) {
@@ -107,10 +122,17 @@ BindingPolicy binding_policy_from(std::string_view text, std::string_view origin
 
 std::string needless_here(BindingPolicy policy) {
   if (policy == BindingPolicy::none) return "the policy is none";
-  std::string regions;  // "0" or "0-1,3"; empty if the kernel has no regions
-  std::ifstream("/sys/devices/system/node/online") >> regions;
-  const bool one = !regions.empty() && regions.find_first_of("-,") == std::string::npos;
-  return one && policy == BindingPolicy::numa ? "there is only one NUMA region" : "";
+  if (policy != BindingPolicy::numa) return "";
+  const std::string folder = "/sys/devices/system/node/";
+  const std::vector<unsigned> regions = numbers_in(folder + "has_cpu");
+  if (regions.size() == 1) return "there is only one NUMA region";
+  const CpuSet mine = current_processors();
+  for (const unsigned region : regions) {
+    const std::vector<unsigned> all = numbers_in(folder + "node" + std::to_string(region) + "/cpulist");
+    const auto has = [&](unsigned cpu) { return std::find(all.begin(), all.end(), cpu) != all.end(); };
+    if (!mine.empty() && std::all_of(mine.begin(), mine.end(), has)) return "already confined to " + list_text(mine);
+  }
+  return "";
 }
 
 CpuSet processors_for(const Machine& machine, BindingPolicy policy, int local_rank, int local_ranks) {

@@ -15,7 +15,7 @@ enum class BindingPolicy : std::uint8_t { none, numa, core };
 // Reads "none", "numa" or "core". For any other text throws an Error whose message begins with `origin`.
 [[nodiscard]] BindingPolicy binding_policy_from(std::string_view text, std::string_view origin);
 
-// Returns a reason why no rank need be bound, or an empty string. Looks only at what can be read in microseconds; a
+// Returns a reason why this rank need not be bound, or an empty string. Looks only at what can be read in microseconds; a
 // Machine takes milliseconds, and far longer on large machines.
 [[nodiscard]] std::string needless_here(BindingPolicy policy);
 

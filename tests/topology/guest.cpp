@@ -73,6 +73,21 @@ TEST(Guest, RespectsALauncher) {
   }).join();
 }
 
+// A rank that is confined to one region need not look at the machine.
+TEST(Guest, IsNotLookedAtByAConfinedRank) {
+  EXPECT_EQ(needless_here(BindingPolicy::numa), "");
+  std::thread([&] {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (const unsigned cpu : {2U, 3U}) CPU_SET(cpu, &mask);
+    ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
+    EXPECT_EQ(needless_here(BindingPolicy::numa), "already confined to processors 2-3");
+    CPU_SET(4, &mask);
+    ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
+    EXPECT_EQ(needless_here(BindingPolicy::numa), "");
+  }).join();
+}
+
 // A cpuset cgroup takes processors and memory away. The machine is what is left.
 TEST(Guest, HonoursCpusets) {
   ASSERT_EQ(system("mkdir -p /tmp/cg && mount -t cgroup2 none /tmp/cg && echo +cpuset > /tmp/cg/cgroup.subtree_control && "
