@@ -1,7 +1,7 @@
 /* Takes the time of whole lives of communicators: communicators KIND ROUNDS CALLS...
  *
  * KIND says how they are made: dup, halves (MPI_Comm_split of the world), or grid (a row and a column for each rank, whose
- * calls alternate). Each life is: make, CALLS allreduces of 8 bytes, free. With `first`, the program makes its first CALLS calls on
+ * calls alternate). Each life is: make, CALLS allreduces of 8 bytes, free. With "-doubles" behind KIND, they add doubles. With `first`, the program makes its first CALLS calls on
  * the world, once, and takes their times.
  *
  * For each number of calls, rank 0 prints: calls, and the shortest and the median of the rounds in microseconds. A round takes as
@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, ranks;
+static int rank, ranks, doubles;
 
 static void call(MPI_Comm comm) {
   long long mine = rank, sum;
-  MPI_Allreduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, comm);
+  double real = rank, real_sum;
+  if (doubles) MPI_Allreduce(&real, &real_sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+  else MPI_Allreduce(&mine, &sum, 1, MPI_LONG_LONG, MPI_SUM, comm);
 }
 
 /* The widest grid that is not higher than wide. */
@@ -32,9 +34,9 @@ static double life(const char* kind, int calls) {
   MPI_Barrier(MPI_COMM_WORLD);  /* a call of the program's, as others are */
   PMPI_Barrier(MPI_COMM_WORLD); /* on both sides, ranks come from the same barrier */
   const double start = MPI_Wtime();
-  if (strcmp(kind, "dup") == 0) {
+  if (strncmp(kind, "dup", 3) == 0) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
-  } else if (strcmp(kind, "halves") == 0) {
+  } else if (strncmp(kind, "halves", 6) == 0) {
     MPI_Comm_split(MPI_COMM_WORLD, 2 * rank / ranks, rank, &comms[0]);
   } else {
     const int wide = columns();
@@ -79,8 +81,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* const kind = argc > 3 ? argv[1] : "dup";
+  doubles = strstr(kind, "-doubles") != NULL;
   const int rounds = argc > 3 ? atoi(argv[2]) : 10;
-  if (argc > 3 && strcmp(kind, "first") == 0) {
+  if (argc > 3 && strncmp(kind, "first", 5) == 0) {
     first_calls(argc - 3, argv + 3);
   } else {
     double* const times = calloc((size_t)rounds, sizeof *times);

@@ -123,7 +123,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
 // A program may make other communicators again and again, and call on this one now and then. So a call keeps it awake for a few
 // questions.
 bool Communicator::State::rest() {
-  constexpr int kPatience = 4;
+  constexpr int kPatience = 3;
   Seat::Rest& rest = seat.rest;
   if (std::exchange(rest.calls, calls) != calls) rest = {calls, 0, false};
   if (rest.rests) return true;

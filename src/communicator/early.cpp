@@ -4,9 +4,9 @@
 namespace copse::communicator {
 namespace {
 
-// The first start of a process reads the machine and measures copies. It took 9 ms on 2 ranks with 2 processors, and 300 ms
-// with 64 ranks on them. The next starts took a small part of that.
-constexpr double kFirstStart = 10e-3, kLaterPart = 0.1;
+// The first start of a process reads the machine and measures copies. It took 8 ms on 2 to 8 ranks with 2 processors, and 23 ms on
+// 32 (docs/decisions/survey.md). The next starts took a small part of that.
+constexpr double kFirstStart = 8e-3, kMoreWhereCrowded = 1e-3, kLaterPart = 0.1;
 // The start may add a tenth to what the first calls have cost. A communicator with many calls lives long, so there it may
 // cost as much as they did.
 constexpr long long kFew = 10;
@@ -28,7 +28,7 @@ bool Early::pays(const Words& least) {
 double StartCost::expected(double crowding, bool among) const {
   const std::lock_guard lock(mutex_);
   if (among && mean_among_ > 0) return mean_among_;
-  return mean_ > 0 ? mean_ : kFirstStart * crowding;
+  return mean_ > 0 ? mean_ : kFirstStart + kMoreWhereCrowded * (crowding - 1);
 }
 
 void StartCost::add(double seconds, bool among) {

@@ -91,7 +91,7 @@ TEST(StartCost, IsLearnedFromStartsAmongKinByThemselves) {
 
 TEST(StartCost, IsLearnedFromTheStartsThatWereMade) {
   StartCost cost;
-  EXPECT_GT(cost.expected(4), 3 * cost.expected(1));
+  EXPECT_GT(cost.expected(16), 2 * cost.expected(1));
   cost.add(20e-3);  // the first of a process does more
   EXPECT_LT(cost.expected(4), 3e-3);
   for (int i = 0; i < 20; ++i) cost.add(1e-3);

@@ -116,7 +116,7 @@ TEST_P(RandomCalls, EqualTheNaiveOnes) {
         const std::size_t number = same() % kCommunicators;
         const bool start = same() % 3 == 0;
         for (const auto& each : comms)
-          for (int times = own() % 8 == 0 ? 5 : 0; times > 0; --times) each->let_rest();  // the fourth time, it rests
+          for (int times = own() % 8 == 0 ? 5 : 0; times > 0; --times) each->let_rest();  // the third time, it rests
         auto& started = under_way[number];
         auto call = std::make_unique<CallUnderTest>(*comms[number], draw_call(same, ranks, kMostBytes));
         std::string complaint;

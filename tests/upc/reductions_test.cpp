@@ -244,6 +244,33 @@ TEST_P(Reductions, FollowTheDefinitionElementByElement) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
 }
 
+// Without TEST_SWEEP=full, one number of many threads must do.
+TEST_P(Reductions, FollowTheDefinitionOnManyThreads) {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int kMany = 10;  // more take minutes
+#else
+  constexpr int kMany = 16;
+#endif
+  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
+  for (int threads = kMany; threads <= most; threads *= 2)
+    EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
+}
+
+// A reduction runs as reduce, or as exscan and allreduce. Operators that do not commute keep to algorithms that keep their order.
+TEST_P(Reductions, RunByEveryAlgorithm) {
+  for (const char* algorithms :
+       {"reduce=flat;exscan=flat;allreduce=exchange", "reduce=chain;exscan=chain;allreduce=recursive_doubling",
+        "reduce=knomial;exscan=recursive_doubling;allreduce=bine", "reduce=bine;exscan=binomial;allreduce=dissemination",
+        "reduce=prop;allreduce=reduce_broadcast", "reduce=hierarchical;allreduce=reduce_broadcast_two_stage",
+        "reduce=hierarchical_flat;allreduce=ring", "reduce=fixed;allreduce=rabenseifner", "reduce=rabenseifner;allreduce=dual_root",
+        "reduce=tiled;allreduce=tiled", "reduce=tiled_hierarchical;allreduce=tiled_cyclic",
+        "reduce=multi_lane;allreduce=movement_avoiding"}) {
+    const Variable forced("COPSE_ALGORITHM", algorithms);
+    for (const int threads : {2, 5})
+      EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << algorithms << ", " << threads << " threads";
+  }
+}
+
 TEST_P(Reductions, ArgumentsThatAreRightPassTheChecks) {
   const Variable check("COPSE_CHECK", "1");
   EXPECT_EQ(run_upc(GetParam(), 3, all_types), 0);
