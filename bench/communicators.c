@@ -1,8 +1,8 @@
 /* Takes the time of whole lives of communicators: communicators KIND ROUNDS CALLS...
  *
  * KIND says how they are made: dup, halves (MPI_Comm_split of the world), or grid (a row and a column for each rank, whose
- * calls alternate). Each life is: make, CALLS allreduces of 8 bytes, free. With "-doubles" behind KIND, they add doubles. With `first`, the program makes its first CALLS calls on
- * the world, once, and takes their times.
+ * calls alternate). Each life is: make, CALLS allreduces of 8 bytes, free. With "-doubles" behind KIND, they add doubles. With
+ * `first`, the program makes its first CALLS calls on the world, once, and takes their times.
  *
  * For each number of calls, rank 0 prints: calls, and the shortest and the median of the rounds in microseconds. A round takes as
  * long as its slowest rank. */
