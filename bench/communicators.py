@@ -2,8 +2,8 @@
 """Measures whole lives of communicators: making one, so many calls on it, freeing it (target: at most 1.1 of the bare MPI's time).
 
 bench/communicators.c makes duplicates, halves, and rows and columns of the world, and calls allreduces of 8 bytes on each. `first` are
-the first calls of a program on its world. `halves-doubles` adds floating-point numbers. Bare and with Copse run in turn; a ratio is Copse's time over the bare MPI's, by the median over
-the launches. *Ahead from* is the number of calls from which no ratio is above 1.
+the first calls of a program on its world. `halves-doubles` adds floating-point numbers. Bare and with Copse run in turn; a ratio is
+Copse's time over the bare MPI's, by the median over the launches. *Ahead from* is the number of calls from which no ratio is above 1.
 
     build/venv/bin/python bench/communicators.py [--ranks 2,8,32,64] [--calls 1,3,10,...] [--launches 3] [--document] [mpich impi openmpi]
 """

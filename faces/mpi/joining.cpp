@@ -99,6 +99,13 @@ const std::vector<int>& members_of(CommState& state) {
   return state.members;
 }
 
+// Returns the kin of these ranks, or null if there are none or COPSE_MEMORY leaves no room. To ask for room may take long.
+KnownKin::Pointer kin_to_offer(const std::vector<int>& members) {
+  if (communicator::has_room(settings().memory)) return known_kin.of(members);
+  known_kin.forget();
+  return communicator::has_room(settings().memory) ? known_kin.of(members) : nullptr;
+}
+
 using Clock = std::chrono::steady_clock;
 
 // Fills in the state's Copse communicator, or the reason why there is none. Returns whether it was made among kin. `begin` becomes
@@ -110,8 +117,7 @@ bool found(CommState& state, Clock::time_point& begin) {
     return false;
   }
   std::unique_ptr<communicator::Bootstrap> bootstrap = std::make_unique<MpiBootstrap>(state.comm);
-  if (!communicator::has_room(settings().memory)) known_kin.forget();
-  const communicator::KinOffer offer(communicator::has_room(settings().memory) ? known_kin.of(members) : nullptr);
+  const communicator::KinOffer offer(kin_to_offer(members));
   const FirstWord mine{build_id(),
                        settings().disable ? 0u : 1u,
                        communicator::host_of(settings(), state.rank, state.ranks),

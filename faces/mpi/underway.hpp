@@ -14,20 +14,20 @@ namespace copse::mpi {
 
 inline constexpr std::size_t kMessageMax = std::size_t{1} << 30;  // bytes at a time: MPI's counts are int
 
-// Tests a request. The MPI's own blocking calls may spin for whole time slices when there are more ranks than processors.
-inline engine::Wired ask(MPI_Request& request) {
-  int done = 0;
-  if (real().Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return engine::Wired::failed;
-  return done != 0 ? engine::Wired::done : engine::Wired::pending;
-}
-
-// Tests a receive, as ask() does. A message that was longer than its place is no failure of the wire.
+// Tests a receive. A message that was longer than its place is no failure of the wire. The MPI's own blocking calls may spin for
+// whole time slices when there are more ranks than processors.
 inline engine::Wired ask_for_message(MPI_Request& request) {
   int done = 0, kind = MPI_SUCCESS;
   const int error = real().Test(&request, &done, MPI_STATUS_IGNORE);
   if (error == MPI_SUCCESS) return done != 0 ? engine::Wired::done : engine::Wired::pending;
   const bool known = real().Error_class_(error, &kind) == MPI_SUCCESS;
   return known && kind == MPI_ERR_TRUNCATE ? engine::Wired::truncated : engine::Wired::failed;
+}
+
+// Tests any other request, which has no place that could be too short.
+inline engine::Wired ask(MPI_Request& request) {
+  const engine::Wired answer = ask_for_message(request);
+  return answer == engine::Wired::truncated ? engine::Wired::failed : answer;
 }
 
 struct Started {

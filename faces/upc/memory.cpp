@@ -1,7 +1,6 @@
 // Shared memory: allocation, and plain copies (UPC 1.3, 7.2.2 and 7.2.5).
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "checks.hpp"
@@ -12,8 +11,8 @@ namespace {
 
 constexpr std::size_t kPiece = 65536;  // what goes over the network at a time
 
-// Returns the bytes that each thread needs for an array that begins on thread 0, or nothing if so many cannot be had.
-std::optional<std::size_t> bytes_on_each(const Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
+// Returns the bytes that each thread needs for an array that begins on thread 0, or 0 if so many cannot be had.
+std::size_t bytes_on_each(const Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
   const auto threads = static_cast<std::size_t>(thread.threads);
   std::size_t total = 0;
   const std::size_t rows = blocks / threads + (blocks % threads != 0 ? 1 : 0);
@@ -23,7 +22,7 @@ std::optional<std::size_t> bytes_on_each(const Thread& thread, const char* funct
     fail(thread, function,
          std::to_string(blocks) + " blocks of " + std::to_string(bytes) + " bytes are more than fit; required: at most " +
              std::to_string(most) + " bytes on each thread (COPSE_UPC_HEAP)");
-  return std::nullopt;
+  return 0;
 }
 
 // Under COPSE_CHECK it is an error if there is no memory. Otherwise the result is null.
@@ -36,7 +35,7 @@ upc_shared found(const Thread& thread, const char* function, upc_shared p, std::
 }
 
 upc_shared allocate_blocks(Thread& thread, const char* function, std::size_t blocks, std::size_t bytes) {
-  const std::size_t each = bytes_on_each(thread, function, blocks, bytes).value_or(0);
+  const std::size_t each = bytes_on_each(thread, function, blocks, bytes);
   return each == 0 ? upc_null() : found(thread, function, allocate_on_all(thread, each), each);
 }
 

@@ -1,6 +1,7 @@
 // The barrier in two parts, and locks (UPC 1.3, 6.6.1 and 7.2.4).
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -34,16 +35,16 @@ void compare(const Thread& thread, const char* function, std::int64_t expected) 
          "thread " + std::to_string(ended - all.begin()) + " is at the end of the program, and thread " +
              std::to_string(goes_on - all.begin()) + " in a barrier; required: as many barriers on every thread (6.6.1)");
   for (int other = 0; other < thread.threads; ++other) {
-    const std::int64_t value = thread.barrier.all[static_cast<std::size_t>(other)];
+    const std::int64_t value = all[static_cast<std::size_t>(other)];
     if (value == Barrier::kNone) continue;
     if (first < 0) first = other;
-    const std::int64_t given = thread.barrier.all[static_cast<std::size_t>(first)];
+    const std::int64_t given = all[static_cast<std::size_t>(first)];
     if (value != given)
       fail(thread, function,
            "the value of thread " + std::to_string(other) + " is " + std::to_string(value) +
                "; required: " + std::to_string(given) + ", as on thread " + std::to_string(first) + " (6.6.1)");
   }
-  const std::int64_t given = first < 0 ? expected : thread.barrier.all[static_cast<std::size_t>(first)];
+  const std::int64_t given = first < 0 ? expected : all[static_cast<std::size_t>(first)];
   if (expected != Barrier::kNone && expected != given)
     fail(thread, function,
          "the value is " + std::to_string(expected) + "; required: " + std::to_string(given) + ", as thread " +

@@ -19,8 +19,7 @@ using communicator::Communicator;
 // notified need not do anything more for the others.
 struct Barrier {
   static constexpr std::int64_t kNone = INT64_MIN;
-  static constexpr std::int64_t kEnd =
-      INT64_MAX;  // of the barrier at the end of the program: no value that a program can give (6.6.1)
+  static constexpr std::int64_t kEnd = INT64_MAX;  // at the end of the program; no program can give it (6.6.1)
   std::unique_ptr<Communicator> among;
   std::shared_ptr<communicator::Job> job = Communicator::make_job();
   bool notified = false;
@@ -68,7 +67,7 @@ void be(Thread* thread);
 [[noreturn]] void fail(const Thread& thread, const char* function, const std::string& why);
 [[noreturn]] void end_program(const Segment& segment, int status);
 
-// The barrier at the end of the program, which matches none of the program's own that has a value.
+// The barrier at the end of the program, which matches none of the program's own.
 void last_barrier();
 
 // Ends the program as fail() does, unless the outcome of a call on `among` is done.

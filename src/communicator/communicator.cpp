@@ -125,7 +125,7 @@ void Communicator::State::begin_in(std::shared_ptr<Group> joined) noexcept {
 bool Communicator::State::rest() {
   constexpr int kPatience = 3;
   Seat::Rest& rest = seat.rest;
-  if (std::exchange(rest.calls, calls) != calls) rest = {calls, 0, false};
+  if (rest.calls != calls) rest = {calls, 0, false};
   if (rest.rests) return true;
   if (++rest.asked < kPatience || failure.outcome != Outcome::done || !started.empty()) return false;
   rest.rests = seat.executor->give_memory_back();

@@ -102,8 +102,20 @@ def test_what_integers_let_it_learn_changes_no_other_sums(launch, compiled, tmp_
         pytest.skip("no way is faster than that of the rules here")
 
 
+def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path):
+    flavour, table = flavours.find("mpich"), tmp_path / "learned.json"
+    table.write_text("notes")
+    at_the_end = f"\ncopse: COPSE_LEARNED={table}:1: "
+    for _ in range(5 * TRIES):  # of a program in which nothing may be faster than the rules
+        done = launch(flavour, 2, "2000", "2", program=[compiled(flavour, "learning")], COPSE_LEARN="eagerly", COPSE_LEARNED=str(table))
+        assert done.returncode == 0 and table.read_text() == "notes"
+        if at_the_end in done.stderr:
+            break
+    assert at_the_end in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("wrong", ["notes", "folder"])
-def test_a_file_that_cannot_hold_what_was_learned_is_named(launch, compiled, tmp_path, wrong):
+def test_a_place_for_what_will_be_learned_is_looked_at_early(launch, compiled, tmp_path, wrong):
     """It is named at the start, before anything is learned in vain."""
     flavour, table = flavours.find("mpich"), tmp_path / "learned.json" if wrong == "notes" else tmp_path / "none" / "learned.json"
     if wrong == "notes":

@@ -145,17 +145,7 @@ TEST_P(Movements, FollowTheDefinitionByteByByte) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
 }
 
-// Without TEST_SWEEP=full, one number of many threads must do.
-TEST_P(Movements, FollowTheDefinitionOnManyThreads) {
-#if defined(__SANITIZE_THREAD__)
-  constexpr int kMany = 10;  // more take minutes
-#else
-  constexpr int kMany = 16;
-#endif
-  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
-  for (int threads = kMany; threads <= most; threads *= 2)
-    EXPECT_EQ(run_upc(GetParam(), threads, all_cases), 0) << threads << " threads";
-}
+TEST_P(Movements, FollowTheDefinitionOnManyThreads) { expect_right_on_many_threads(GetParam(), all_cases); }
 
 TEST_P(Movements, ArgumentsThatAreRightPassTheChecks) {
   const Variable check("COPSE_CHECK", "1");

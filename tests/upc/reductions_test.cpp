@@ -247,17 +247,9 @@ TEST_P(Reductions, FollowTheDefinitionElementByElement) {
   for (int threads = 1; threads <= 9; ++threads) EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
 }
 
-// Without TEST_SWEEP=full, one number of many threads must do.
 TEST_P(Reductions, FollowTheDefinitionOnManyThreads) {
-#if defined(__SANITIZE_THREAD__)
-  constexpr int kMany = 10;  // more take minutes
-#else
-  constexpr int kMany = 16;
-#endif
   sampled = true;
-  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
-  for (int threads = kMany; threads <= most; threads *= 2)
-    EXPECT_EQ(run_upc(GetParam(), threads, all_types), 0) << threads << " threads";
+  expect_right_on_many_threads(GetParam(), all_types);
 }
 
 // A reduction runs as reduce, or as exscan and allreduce. Operators that do not commute keep to algorithms that keep their order.

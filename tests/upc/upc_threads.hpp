@@ -54,6 +54,17 @@ inline int run_upc(Kind kind, int threads, const std::function<std::string()>& b
   });
 }
 
+// Expects that `body` finds nothing wrong on many threads. Without TEST_SWEEP=full, one number of them must do.
+inline void expect_right_on_many_threads(Kind kind, const std::function<std::string()>& body) {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int kMany = 10;  // more take minutes
+#else
+  constexpr int kMany = 16;
+#endif
+  const int most = std::getenv("TEST_SWEEP") != nullptr ? 2 * kMany : kMany;
+  for (int threads = kMany; threads <= most; threads *= 2) EXPECT_EQ(run_upc(kind, threads, body), 0) << threads << " threads";
+}
+
 // Returns the thread that is so many steps behind this one.
 inline int after(int thread, int steps = 1) { return (thread + steps) % THREADS; }
 
