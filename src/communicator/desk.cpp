@@ -85,11 +85,20 @@ bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadlin
   return false;
 }
 
+std::optional<Invitation> read_invitation(std::string_view bytes) {
+  Invitation invitation;
+  if (bytes.size() != sizeof invitation) return std::nullopt;
+  std::memcpy(&invitation, bytes.data(), sizeof invitation);
+  const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
+                     invitation.rank >= invitation.ranks - invitation.helpers && invitation.meeting.back() == 0;
+  if (!sound || invitation.magic != Invitation{}.magic) return std::nullopt;
+  return invitation;
+}
+
 std::optional<Invitation> next_invitation(int desk) {
   while (true) {
-    Invitation invitation;
-    invitation.magic = {};
-    iovec content{&invitation, sizeof invitation};
+    std::array<char, sizeof(Invitation) + 1> bytes{};  // one more, so that a message that is too long shows
+    iovec content{bytes.data(), bytes.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
     msghdr message{};
     message.msg_iov = &content;
@@ -100,10 +109,7 @@ std::optional<Invitation> next_invitation(int desk) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;
     if (!is_ours(message)) continue;
-    const bool whole = got == static_cast<ssize_t>(sizeof invitation) && (message.msg_flags & MSG_TRUNC) == 0;
-    const bool sound = invitation.helpers > 0 && invitation.ranks > invitation.helpers && invitation.rank < invitation.ranks &&
-                       invitation.rank >= invitation.ranks - invitation.helpers && invitation.meeting.back() == 0;
-    if (whole && sound && invitation.magic == Invitation{}.magic) return invitation;
+    if (const auto invitation = read_invitation({bytes.data(), static_cast<std::size_t>(got)})) return invitation;
   }
 }
 

@@ -30,6 +30,8 @@ struct Invitation {
 [[nodiscard]] bool is_open(const DeskName& desk);
 // Sends an invitation. Returns false, with errno, if nobody is there.
 [[nodiscard]] bool invite(const DeskName& desk, const Invitation& invitation, Deadline deadline = Deadline::never());
+// Returns the invitation that these bytes are. Its numbers fit together, and the name in it ends.
+[[nodiscard]] std::optional<Invitation> read_invitation(std::string_view bytes);
 // Takes the next invitation from the desk, if there is one. Anything else that has come is dropped.
 [[nodiscard]] std::optional<Invitation> next_invitation(int desk);
 

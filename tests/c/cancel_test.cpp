@@ -173,5 +173,41 @@ TEST(Cancel, IsForbiddenToThoseWhoDisableIt) {
   EXPECT_EQ(with_threads(2, body), "");
 }
 
+// Two ranks and a helper, which is cancelled once both ranks have had it make a call. The next call ends with an error.
+TEST(Cancel, OfAHelperIsNoticed) {
+  copse_meeting* meeting = nullptr;
+  ASSERT_EQ(copse_meeting_create_with_helpers(2, 1, &meeting), COPSE_OK);
+  Thread helper([&] { copse_help_threads(meeting, 0); });
+  std::atomic<int> served{0};
+  std::atomic<bool> cancelled{false};
+  const auto sum = [](copse_comm* comm) {
+    int mine = 1, all = 0;
+    copse_request* request = nullptr;
+    const copse_status status = copse_start_allreduce(comm, &mine, &all, 1, COPSE_INT32, COPSE_SUM, &request);
+    return status == COPSE_OK ? copse_wait(&request) : status;
+  };
+  std::vector<std::string> wrong(2);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      copse_comm* comm = nullptr;
+      std::string& said = wrong[static_cast<std::size_t>(rank)];
+      copse_status status = copse_comm_create_threads(meeting, rank, &comm);
+      if (status == COPSE_OK) status = sum(comm);
+      if (status != COPSE_OK) said = copse_comm_message(comm);
+      ++served;
+      while (!cancelled) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (said.empty()) said = refused(sum(comm), COPSE_ERROR_LOST, {"allreduce", "rank 2 has given up"}, comm);
+      copse_comm_free(comm);
+    });
+  while (served < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  helper.cancel();
+  EXPECT_TRUE(helper.ended_by_cancellation());
+  cancelled = true;
+  for (std::thread& rank : ranks) rank.join();
+  copse_meeting_free(meeting);
+  EXPECT_EQ(all_well(wrong), "");
+}
+
 }  // namespace
 }  // namespace copse::test

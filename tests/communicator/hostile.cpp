@@ -2,13 +2,17 @@
 #include "hostile.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
 #include "communicator/card.hpp"
 #include "communicator/common_memory.hpp"
 #include "communicator/communicator.hpp"
+#include "communicator/desk.hpp"
 #include "communicator/handshake.hpp"
+#include "communicator/kin.hpp"
+#include "communicator/progress.hpp"
 #include "communicator/shared_bootstrap.hpp"
 
 namespace copse::test {
@@ -100,6 +104,35 @@ std::string make_with_words(std::string_view bytes) {
   return {};
 }
 
+std::string make_among_kin_with_words(std::string_view bytes) {
+  std::string why;
+  const auto first = Communicator::create(std::make_unique<Hostile>("", 0, 0), nullptr, quick_settings(), why);
+  if (!first) return "refused, though nothing is changed: " + why;
+  for (int turn = 0; turn < 2; ++turn) {  // the first makes plots, the second finds some
+    const KinOffer offer(first->kin());
+    std::unique_ptr<Bootstrap> bootstrap = std::make_unique<Hostile>(bytes, 0, 0);
+    const KinWord mine = offer.word();
+    std::array<KinWord, 2> words;
+    bootstrap->allgather(&mine, words.data(), sizeof mine);
+    const bool common = KinOffer::is_common(words);
+    const auto comm =
+        common ? Communicator::create_among(offer, words, bootstrap, quick_settings(), std::make_shared<Progress>()) : nullptr;
+    if (!comm && bytes.empty()) return "no communicator, though nothing is changed";
+    if (!comm && !bootstrap) return "neither a communicator nor the bootstrap";
+  }
+  return {};
+}
+
+std::string read_as_invitation(std::string_view bytes) {
+  const auto invitation = read_invitation(bytes);
+  if (!invitation) return {};
+  if (bytes.size() != sizeof(Invitation)) return "an invitation of another size";
+  if (invitation->rank < 1 || invitation->rank >= invitation->ranks) return "a rank that there is not";
+  if (invitation->helpers < 1 || invitation->rank < invitation->ranks - invitation->helpers) return "a rank that is no helper";
+  if (std::find(invitation->meeting.begin(), invitation->meeting.end(), 0) == invitation->meeting.end()) return "an endless name";
+  return {};
+}
+
 std::string refusal_after(std::string_view bytes) {
   std::string why;
   const auto comm = Communicator::create(std::make_unique<Hostile>(bytes, 0, 0), nullptr, quick_settings(), why);
@@ -148,7 +181,10 @@ std::string gather_on_boards(std::string_view bytes) {
 
 std::vector<std::string> hostile_seeds() {
   const auto bytes_of = [](const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
-  std::vector<std::string> seeds{bytes_of(make_hello(1, 4)), bytes_of(make_answer("")), bytes_of(make_answer("no")), ""};
+  Invitation invitation;
+  invitation.rank = 3, invitation.ranks = 4, invitation.helpers = 2;
+  std::vector<std::string> seeds{bytes_of(make_hello(1, 4)), bytes_of(make_answer("")), bytes_of(make_answer("no")),
+                                 bytes_of(invitation), ""};
   // Changes each eight bytes of a card, and of what follows it, to values that may do harm.
   for (const std::uint64_t word :
        {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}, std::uint64_t{0x7ff8000000000001}})

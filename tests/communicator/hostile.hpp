@@ -15,6 +15,12 @@ std::string read_as_handshake(std::string_view bytes);
 // bytes (round, place, place, length) and then the new bytes. Returns any broken promise. A crash breaks one too.
 std::string make_with_words(std::string_view bytes);
 
+// Makes communicators among the kin of another, with a rank whose words are changed in the same way.
+std::string make_among_kin_with_words(std::string_view bytes);
+
+// Reads `bytes` as an invitation to a helper. Returns any broken promise.
+std::string read_as_invitation(std::string_view bytes);
+
 // Compares calls under COPSE_CHECK with another rank whose words are changed in the same way.
 std::string compare_with_words(std::string_view bytes);
 // Returns what the first of these comparisons says.

@@ -30,6 +30,8 @@ void try_all(std::string (*read)(std::string_view), int turns) {
 
 TEST(Hostile, Handshakes) { try_all(read_as_handshake, 20000); }
 TEST(Hostile, CardsAndOffers) { try_all(make_with_words, 300); }
+TEST(Hostile, WordsOfKin) { try_all(make_among_kin_with_words, 300); }
+TEST(Hostile, Invitations) { try_all(read_as_invitation, 20000); }
 TEST(Hostile, Announcements) { try_all(compare_with_words, 300); }
 TEST(Hostile, ACollectiveThatIsNone) {
   for (const char byte : {'\xff', '\x7f'})

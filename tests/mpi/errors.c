@@ -39,19 +39,27 @@ static void check(MPI_Comm comm) {
   EXPECT(sum == ranks * (ranks - 1) / 2, "the next call gives %d", sum);
 }
 
+static int* fault(const char* name) {
+  int* const found = dlsym(RTLD_DEFAULT, name);
+  EXPECT(found != NULL, "faults.c is not preloaded");
+  return found;
+}
+
 /* MPI_Sendrecv and its kin --------------------------------------------------------------------------------------------- */
 
 enum { kTag = 5, kMark = 6 };
+enum { kNoSource, kNoDestination, kNotSent }; /* what fails */
 
 /* The call fails in one half, and the other half must not happen. `late` is the next message with its tag, which
  * that half must leave alone. */
-static void exchange(int which, int bad_send) {
-  const int to = bad_send ? ranks + 99 : 1, from = bad_send ? 1 : ranks + 99;
+static void exchange(int which, int what) {
+  const int to = what == kNoDestination ? ranks + 99 : 1, from = what == kNoSource ? ranks + 99 : 1;
   int out = 42, in = -1, got = -1, error = MPI_SUCCESS;
   MPI_Request pending, receive;
   MPI_Status status;
   if (rank == 0) MPI_Ibarrier(MPI_COMM_WORLD, &pending); /* so that Copse's own form of the call is used */
   if (rank == 0) {
+    if (what == kNotSent) *fault("fail_isend") = 1;
     switch (which) {
       case 0: error = MPI_Sendrecv(&out, 1, MPI_INT, to, kTag, &in, 1, MPI_INT, from, kTag, MPI_COMM_WORLD, &status); break;
       case 1: error = MPI_Sendrecv_replace(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
@@ -60,7 +68,7 @@ static void exchange(int which, int bad_send) {
       case 3: error = MPI_Sendrecv_replace_c(&out, 1, MPI_INT, to, kTag, from, kTag, MPI_COMM_WORLD, &status); break;
 #endif
     }
-    EXPECT(class_of(error) == MPI_ERR_RANK, "class %d", class_of(error));
+    EXPECT(class_of(error) == (what == kNotSent ? MPI_ERR_INTERN : MPI_ERR_RANK), "class %d", class_of(error));
     out = 7;
     MPI_Irecv(&got, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD, &receive);
     MPI_Send(&out, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD);
@@ -80,17 +88,16 @@ static void exchange(int which, int bad_send) {
 static void part_sendrecv(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   for (int which = 0; which < (MPI_VERSION >= 4 ? 4 : 2); ++which)
-    for (int bad_send = 0; bad_send < 2; ++bad_send) exchange(which, bad_send);
+    for (int what = kNoSource; what <= kNoDestination; ++what) exchange(which, what);
+}
+
+static void part_not_sent(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int which = 0; which < 2; ++which) exchange(which, kNotSent);
 }
 
 /* Work of the MPI that fails under Copse
  * ------------------------------------------------------------------------------ */
-
-static int* fault(const char* name) {
-  int* const found = dlsym(RTLD_DEFAULT, name);
-  EXPECT(found != NULL, "faults.c is not preloaded");
-  return found;
-}
 
 static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
@@ -192,6 +199,26 @@ static void part_attribute(void) {
     MPI_Barrier(comm);
     *fault("fail_set_attr") = 0;
     MPI_Comm_free(&comm);
+  }
+}
+
+/* One rank cannot learn what a datatype is. That rank refuses the call, and the others are told or get their results. */
+static void part_type_attribute(void) {
+  check(MPI_COMM_WORLD);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Datatype pair;
+    int values[2] = {rank == 0 ? i : -1, rank == 0 ? i + 1 : -1}, wrong = rank == 1 && i % 2 == 0;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    *fault("fail_type_set_attr") = wrong;
+    const int error = MPI_Bcast(values, 1, pair, 0, MPI_COMM_WORLD);
+    *fault("fail_type_set_attr") = 0;
+    EXPECT(!wrong || error != MPI_SUCCESS, "type %d: the rank was not told", i);
+    EXPECT(error == MPI_SUCCESS || (i % 2 == 0 && (wrong || class_of(error) == MPI_ERR_OTHER)), "type %d: class %d", i,
+           class_of(error));
+    EXPECT(error != MPI_SUCCESS || (values[0] == i && values[1] == i + 1), "type %d: %d and %d", i, values[0], values[1]);
+    check(MPI_COMM_WORLD);
+    MPI_Type_free(&pair);
   }
 }
 
@@ -331,7 +358,9 @@ int main(int argc, char** argv) {
   }
   if (strcmp(part, "sendrecv") == 0) part_sendrecv();
   else if (strcmp(part, "faults") == 0) part_faults(argv[2]);
+  else if (strcmp(part, "not-sent") == 0) part_not_sent();
   else if (strcmp(part, "attribute") == 0) part_attribute();
+  else if (strcmp(part, "type-attribute") == 0) part_type_attribute();
   else if (strcmp(part, "overlap") == 0) part_overlap();
   else if (strcmp(part, "exscan") == 0) part_exscan();
   else return fprintf(stderr, "unknown part %s\n", part), 2;

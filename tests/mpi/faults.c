@@ -5,7 +5,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr; /* the next so many calls fail, after `spare` good ones */
+int fail_pack, fail_unpack, fail_reduce_local, fail_set_attr, fail_type_set_attr,
+    fail_isend; /* the next so many calls fail, after `spare` good ones */
 int spare;
 
 static int fails(int* left) {
@@ -29,6 +30,16 @@ int PMPI_Unpack(const void* in, int size, int* position, void* out, int count, M
 int PMPI_Reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
   if (fails(&fail_reduce_local)) return MPI_ERR_INTERN;
   return NEXT(PMPI_Reduce_local)(in, inout, count, type, op);
+}
+
+int PMPI_Type_set_attr(MPI_Datatype type, int key, void* value) {
+  if (fails(&fail_type_set_attr)) return MPI_ERR_INTERN;
+  return NEXT(PMPI_Type_set_attr)(type, key, value);
+}
+
+int PMPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  if (fails(&fail_isend)) return MPI_ERR_INTERN;
+  return NEXT(PMPI_Isend)(data, count, type, to, tag, comm, request);
 }
 
 int PMPI_Comm_set_attr(MPI_Comm comm, int key, void* value) {

@@ -27,13 +27,17 @@ enum {
   kAllgatherv,
   kAlltoall,
   kAlltoallv,
+  kAlltoallw,
   kBcast,
+  kNeighborAllgather, /* only where there is a topology */
   kKinds
 };
 enum { kCount, kType, kRoot, kOp };
 enum { kBlocking, kStarted, kPersistent };
 
 static int rank, ranks, errors_of_others, fine_beside;
+static int neighbors[2]; /* negative: none. Two ranks are neighbours only once: otherwise the MPI makes the call */
+static MPI_Datatype uncommitted;
 static unsigned long long state;
 
 static unsigned draw(unsigned below) {
@@ -52,7 +56,8 @@ static void fail(const char* what, int line, int step) {
 
 typedef struct {
   int step, kind, form, ints, root, error, refusing[kMostRanks], any; /* the same on all ranks */
-  int *in, *out, counts[kMostRanks], places[kMostRanks];
+  int *in, *out, counts[kMostRanks], places[kMostRanks], byte_places[kMostRanks];
+  MPI_Datatype wrong, types[kMostRanks];
   MPI_Request request;
   int result;
 } Call;
@@ -66,12 +71,17 @@ static int element(const Call* call, int of, int i) { return 1000 * of + i + cal
 static void begin(Call* call, MPI_Comm comm) {
   const int refuses = call->refusing[rank], n = call->ints;
   const int count = refuses && call->error == kCount ? -1 : n;
-  const MPI_Datatype type = refuses && call->error == kType ? MPI_DATATYPE_NULL : MPI_INT;
+  const MPI_Datatype type = refuses && call->error == kType ? call->wrong : MPI_INT;
   const int root = refuses && call->error == kRoot ? ranks + 3 : call->root;
   const MPI_Op op = refuses && call->error == kOp ? MPI_OP_NULL : MPI_SUM;
   int *const in = call->in, *const out = call->out;
   for (int i = 0; i < n * ranks; ++i) in[i] = element(call, rank, i), out[i] = -1;
-  for (int r = 0; r < ranks; ++r) call->counts[r] = n, call->places[r] = n * r;
+  for (int r = 0; r < ranks; ++r) {
+    call->counts[r] = n;
+    call->places[r] = n * r;
+    call->byte_places[r] = n * r * (int)sizeof *in;
+    call->types[r] = type;
+  }
   if (count < 0) call->counts[0] = -1;
   if (call->kind == kBcast && rank == call->root) memcpy(out, in, (size_t)n * sizeof *in);
   call->request = MPI_REQUEST_NULL;
@@ -105,7 +115,12 @@ static void begin(Call* call, MPI_Comm comm) {
     case kAlltoallv:
       call->result = MAKE(Alltoallv, alltoallv, in, call->counts, call->places, type, out, call->counts, call->places, type, comm);
       break;
-    default: call->result = MAKE(Bcast, bcast, out, count, type, root, comm);
+    case kAlltoallw:
+      call->result = MAKE(Alltoallw, alltoallw, in, call->counts, call->byte_places, call->types, out, call->counts,
+                          call->byte_places, call->types, comm);
+      break;
+    case kBcast: call->result = MAKE(Bcast, bcast, out, count, type, root, comm); break;
+    default: call->result = MAKE(Neighbor_allgather, neighbor_allgather, in, count, type, out, n, type, comm);
   }
   EXPECT(refuses == (call->result != MPI_SUCCESS) || (call->form == kBlocking && call->any));
 }
@@ -139,8 +154,10 @@ static int expected(const Call* call, int i) {
     case kScatter:
     case kScatterv: return mine ? element(call, call->root, n * rank + i) : -1;
     case kAlltoall:
-    case kAlltoallv: return whole ? element(call, i / n, n * rank + i % n) : -1;
-    default: return mine ? element(call, call->root, i) : -1;
+    case kAlltoallv:
+    case kAlltoallw: return whole ? element(call, i / n, n * rank + i % n) : -1;
+    case kBcast: return mine ? element(call, call->root, i) : -1;
+    default: return i < 2 * n && neighbors[i / n] >= 0 ? element(call, neighbors[i / n], i % n) : -1;
   }
 }
 
@@ -173,11 +190,11 @@ static void finish(Call* call) {
   check(call);
 }
 
-static void draw_call(Call* call, int step) {
+static void draw_call(Call* call, int step, int with_topology) {
   static const int sizes[] = {1, 3, 20, 700, kMostInts};
   const int many = (int)draw(4), all = draw(8) == 0;
   call->step = step;
-  call->kind = (int)draw(kKinds);
+  call->kind = (int)draw(with_topology ? kKinds : kNeighborAllgather);
   call->form = (int)draw(HAS_PERSISTENT ? 3 : 2);
   if (call->form == kPersistent && draw(3) > 0) call->form = kBlocking; /* there are many lanes, but not endless ones */
   call->ints = sizes[draw(5)];
@@ -188,6 +205,7 @@ static void draw_call(Call* call, int step) {
                 : reduces                              ? (call->form == kBlocking ? kOp : kCount)
                 : call->kind == kAllgatherv || draw(2) ? kType
                                                        : kCount;
+  call->wrong = draw(2) ? MPI_DATATYPE_NULL : uncommitted;
   call->any = 0;
   for (int r = 0; r < ranks; ++r) {
     call->refusing[r] = many > 1 && (all || draw(many == 2 ? 6 : 2) == 0);
@@ -206,7 +224,13 @@ int main(int argc, char** argv) {
   const int steps = argc > 2 ? atoi(argv[2]) : 100;
   unsigned own = 7u + (unsigned)rank;
   comms[0] = MPI_COMM_WORLD;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+  const int goes_round = ranks > 2;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &goes_round, 0, &comms[1]);
+  for (int i = 0; i < 2; ++i) {
+    const int beside = rank + 2 * i - 1;
+    neighbors[i] = goes_round ? (beside + ranks) % ranks : beside < ranks ? beside : -1;
+  }
+  MPI_Type_contiguous(1, MPI_INT, &uncommitted);
   for (int c = 0; c < 2; ++c) {
     MPI_Comm_set_errhandler(comms[c], MPI_ERRORS_RETURN);
     MPI_Barrier(comms[c]); /* calls that are started earlier go to the MPI */
@@ -218,7 +242,7 @@ int main(int argc, char** argv) {
   for (int step = 0; step < steps;) {
     const int together = 1 + (int)draw(kPending), comm = (int)draw(2), forwards = (int)draw(2);
     for (int i = 0; i < together; ++i) {
-      draw_call(&calls[i], ++step);
+      draw_call(&calls[i], ++step, comm == 1);
       own = own * 1103515245u + 12345u;
       if (own >> 28 == 0) usleep(own >> 20 & 2047);
       begin(&calls[i], comms[comm]);
@@ -230,6 +254,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(counts, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (sum != ranks * (ranks - 1) / 2) fail("the last call is wrong", __LINE__, steps);
   if (rank == 0) printf("passed: %d ended with an error beside a rank that refused, %d as they should\n", all[0], all[1]);
+  MPI_Type_free(&uncommitted);
   MPI_Comm_free(&comms[1]);
   MPI_Finalize();
   return 0;

@@ -50,6 +50,10 @@ def test_an_exchange_that_fails_in_one_half_leaves_nothing_of_the_other(launch_e
     launch_errors(flavour, 2, "sendrecv")
 
 
+def test_an_exchange_whose_message_cannot_be_sent_takes_none(launch_errors, flavour):
+    launch_errors(flavour, 2, "not-sent", faulty=True)
+
+
 def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run, tmp_path, flavour):
     source, thrower = tmp_path / "thrower.cpp", tmp_path / "libthrower.so"
     source.write_text(THROWER)
@@ -57,8 +61,9 @@ def test_what_the_mpi_cannot_do_for_a_call_is_the_calls_error(launch_errors, run
     launch_errors(flavour, 3, "faults", thrower, faulty=True)
 
 
-def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour):
-    launch_errors(flavour, 3, "attribute", faulty=True)
+@pytest.mark.parametrize("part", ["attribute", "type-attribute"])
+def test_an_attribute_that_one_rank_cannot_set(launch_errors, flavour, part):
+    launch_errors(flavour, 3, part, faulty=True)
 
 
 def test_calls_after_main(launch_errors, flavour):
