@@ -1,6 +1,7 @@
 // Finds or makes the state of a communicator, and drops the state when the MPI frees the communicator.
 #include "communicators.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <new>
@@ -166,7 +167,12 @@ void wait_for_started(MPI_Comm comm) {
   if (!state || !state->copse) return;
   progress()->until([&] {
     end_given_away();
-    return !state->copse->under_way() && !(state->served && state->served->under_way());
+    const auto is_under_way = [](const auto& lane) {
+      const auto live = lane.lock();
+      return live && live->under_way();
+    };
+    return !state->copse->under_way() && !(state->served && state->served->under_way()) &&
+           std::none_of(state->served_lanes.begin(), state->served_lanes.end(), is_under_way);
   });
 }
 

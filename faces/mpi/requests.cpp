@@ -4,10 +4,14 @@
 #include <sched.h>
 
 #include <mutex>
+#include <new>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "bootstrap.hpp"
+#include "helpers.hpp"
+#include "joining.hpp"
 #include "report.hpp"
 #include "request_table.hpp"
 #include "settings.hpp"
@@ -61,6 +65,35 @@ bool asserts_strict_order(MPI_Comm comm) {
   real().Info_get_(info, kKey, static_cast<int>(sizeof value) - 1, value, &set);
   real().Info_free_(&info);
   return set != 0 && std::string_view(value) == "true";
+}
+
+std::atomic<int> served_calls{0};  // persistent calls that helpers serve
+
+// Frees the communicator of a persistent call, and keeps its trace.
+void let_go(communicator::Communicator* over) {
+  try {
+    remember(over->trace());
+  } catch (const std::bad_alloc&) {  // the trace then lacks this communicator
+  }
+  delete over;
+  --served_calls;
+}
+
+// Makes a communicator with helpers for one persistent call. Helpers look at every communicator in turn, so they serve only a few
+// such calls at a time. Collective; the result is null on all ranks if one of them does not want it or has enough.
+std::shared_ptr<communicator::Communicator> served_lane(CommState& state, bool wanted) {
+  constexpr int kMost = 16;
+  if (!state.copse->all_say(wanted && served_calls < kMost)) return nullptr;
+  const AskingMpi guard;
+  MpiBootstrap callers(state.comm);
+  callers.settle({}, [&] { return state.copse->who_has_ended().empty(); });
+  std::unique_ptr<communicator::Communicator> met = meet_helpers(callers);
+  if (met == nullptr) return nullptr;
+  ++served_calls;
+  const std::shared_ptr<communicator::Communicator> lane(met.release(), let_go);
+  std::erase_if(state.served_lanes, [](const auto& each) { return each.expired(); });
+  state.served_lanes.push_back(lane);
+  return lane;
 }
 
 }  // namespace
@@ -155,7 +188,7 @@ int MpiRequest::make_handle(MPI_Request* handle) {
   return result;
 }
 
-bool MpiRequest::Stream::take_lane(const char* name, bool refused, std::string& why_not) {
+bool MpiRequest::Stream::take_lane(const char* name, const communicator::Arguments& arguments, Part part, std::string& why_not) {
   if (without_lane) return false;
   // If a rank has ended, an exchange with it remains unfinished, and the MPI may still write into its memory. So the
   // program must end.
@@ -166,10 +199,15 @@ bool MpiRequest::Stream::take_lane(const char* name, bool refused, std::string& 
     state->strict_order = state->copse->all_say(asserts_strict_order(state->comm));
     if (!*state->strict_order) end_if_a_rank_has_ended();
   }
+  if (state->served && communicator::Communicator::can_serve_some(arguments.collective)) {
+    lane = served_lane(*state, part == Part::makes && communicator::Communicator::can_serve(arguments));
+    if (lane != nullptr) return true;
+    end_if_a_rank_has_ended();
+  }
   // The order that the program asserts is that among persistent calls. Other calls may stand elsewhere in it on each rank. A
   // request that some rank has refused gets a lane of its own, in which all its calls are refused.
   // The program may also have taken its word back.
-  const bool shares = *state->strict_order && state->copse->all_say(!refused && asserts_strict_order(state->comm));
+  const bool shares = *state->strict_order && state->copse->all_say(part != Part::refuses && asserts_strict_order(state->comm));
   if (shares) lane = state->strict_lane;
   if (lane == nullptr) lane = state->copse->lane(why_not);
   if (lane == nullptr) end_if_a_rank_has_ended();

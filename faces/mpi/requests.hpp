@@ -40,9 +40,14 @@ class MpiRequest final : public GivenAway {
   UserReduction user{};
   void keep(const Operator& op);
 
-  // Finds a stream of its own for a persistent call, unless the program asserts that all ranks start persistent calls in the same
-  // order. This is collective, and comes before open(). If no stream is left, returns false on all ranks and gives the reason.
-  bool take_lane(bool refused, std::string& why_not) { return stream_.take_lane(name_, refused, why_not); }
+  // What this rank does with a persistent call. A rank that refuses it never starts it.
+  enum class Part : std::uint8_t { makes, has_nothing_to_do, refuses };
+  // Finds a stream of its own for a persistent call, with helpers if they can make it. If the program asserts that all ranks start
+  // persistent calls in the same order, those without helpers share a stream. This is collective, and comes before open(). If no
+  // stream is left, returns false on all ranks and gives the reason. Only a rank that makes the call knows all of its arguments.
+  bool take_lane(const communicator::Arguments& arguments, Part part, std::string& why_not) {
+    return stream_.take_lane(name_, arguments, part, why_not);
+  }
   // Gives the stream up: the MPI has refused this rank's arguments, so this rank never starts the call. Other ranks may start it.
   void refuse_lane();
   // Opens a call whose arguments are known. Gives the program a handle, which then owns the request, and starts the
@@ -89,10 +94,10 @@ class MpiRequest final : public GivenAway {
     std::shared_ptr<CommState> state;
     std::shared_ptr<communicator::Communicator> lane{};  // null: the call runs on the communicator's own stream
     bool without_lane = false;  // no stream was left
-    bool served = false;  // helpers make the call
+    bool served = false;  // helpers make a started call
 
     [[nodiscard]] communicator::Communicator& copse() const { return lane ? *lane : served ? *state->served : *state->copse; }
-    bool take_lane(const char* name, bool refused, std::string& why_not);
+    bool take_lane(const char* name, const communicator::Arguments& arguments, Part part, std::string& why_not);
   };
   // What the call does. It does nothing if `load` is empty.
   struct Work {

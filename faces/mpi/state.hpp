@@ -24,6 +24,7 @@ struct CommState : std::enable_shared_from_this<CommState> {
   std::unique_ptr<communicator::Communicator> copse;  // null: calls are passed on
   std::string why_not;  // the reason why `copse` is null
   std::unique_ptr<communicator::Communicator> served;  // the same ranks with helpers, for started calls; null: there are none
+  std::vector<std::weak_ptr<communicator::Communicator>> served_lanes;  // the same ranks with helpers, each for one persistent call
   std::vector<int> members;  // ranks of the world; empty: nobody has asked yet
   communicator::Early early;  // counts calls that are passed on because Copse has not begun
   bool rounds_by_mpi = false;  // the MPI has made started reductions whose bits depend on who makes them

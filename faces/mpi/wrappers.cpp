@@ -16,7 +16,7 @@ int Site::pass_on(std::string_view why, std::size_t bytes) const {
   // The MPI may find an error on this rank while other ranks make the call. It may also miss an error that Copse has
   // found.
   const bool refused = result != MPI_SUCCESS || why == kInvalid;
-  if (persistent()) take_or_refuse_lane(refused);
+  if (persistent()) take_part_in_lane(refused ? MpiRequest::Part::refuses : MpiRequest::Part::has_nothing_to_do);
   else if (refused) kept->refuse(passed);
   return result;
 }
@@ -39,9 +39,9 @@ int Site::pass_on_early(std::string_view why, std::size_t bytes) const {
 }
 
 // Takes part in the call's lane, because other ranks take one.
-void Site::take_or_refuse_lane(bool refused) const {
+void Site::take_part_in_lane(MpiRequest::Part part) const {
   std::string no_lane;
-  if (request_->take_lane(refused, no_lane) && refused) request_->refuse_lane();
+  if (request_->take_lane({.collective = collective}, part, no_lane) && part == MpiRequest::Part::refuses) request_->refuse_lane();
 }
 
 // The MPI does not check every argument of every call, and might make the call without the other ranks. So the call
@@ -53,7 +53,7 @@ int Site::refuse(int error) const {
   if (handler != MPI_ERRORS_RETURN) real().Errhandler_free_(&handler);
   if (settings().check && !state.copse->compare_refused(kInvalid.data())) give_up_together(state, name, kInvalid);
   if (settings().trace) count_passed_on(collective, kInvalid, 0, 0);
-  if (persistent()) take_or_refuse_lane(true);
+  if (persistent()) take_part_in_lane(MpiRequest::Part::refuses);
   else state.refuse(state.pass(is_started()));
   if (handle_ != nullptr) *static_cast<MPI_Request*>(handle_) = MPI_REQUEST_NULL;
   real().Comm_call_errhandler_(state.comm, error);
@@ -61,7 +61,7 @@ int Site::refuse(int error) const {
 }
 
 int Site::nothing() const {
-  if (persistent()) take_or_refuse_lane(false);
+  if (persistent()) take_part_in_lane(MpiRequest::Part::has_nothing_to_do);
   else static_cast<void>(state.pass(is_started()));
   return request_ ? MpiRequest::open_idle(std::move(request_), handle_) : MPI_SUCCESS;
 }

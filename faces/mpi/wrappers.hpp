@@ -97,7 +97,8 @@ class Site {
         return MPI_SUCCESS;
       return end_badly(outcome, error != MPI_SUCCESS ? error : error_behind);
     }
-    if (std::string why_not; persistent() && !request_->take_lane(false, why_not)) return pass_on(why_not);
+    if (std::string why_not; persistent() && !request_->take_lane(arguments, MpiRequest::Part::makes, why_not))
+      return pass_on(why_not);
     const auto kept = work.kept();
     return MpiRequest::open(
         std::move(request_), arguments, [kept] { return kept->load(); }, [kept](Outcome& outcome) { return kept->store(outcome); },
@@ -137,7 +138,7 @@ class Site {
     if (form_ != Form::blocking) request_ = std::make_unique<MpiRequest>(state, name, form_ == Form::persistent);
   }
   int pass_on_traced(std::string_view why, std::size_t bytes) const;
-  void take_or_refuse_lane(bool refused) const;
+  void take_part_in_lane(MpiRequest::Part part) const;
   static int give_away(MPI_Request handle);
 
   const Form form_;

@@ -120,6 +120,8 @@ class Communicator {
   // Tells whether helpers can serve a call with these arguments. The answer is the same on all callers. Only such calls may be made
   // on a communicator with helpers. They must be started, not run.
   [[nodiscard]] static bool can_serve(const Arguments& arguments);
+  // Tells whether helpers can serve some calls of this collective.
+  [[nodiscard]] static bool can_serve_some(algorithms::Collective collective);
   // Only helpers call this, and they make no calls. Takes this rank's part in the callers' next call, as far as it gets without
   // waiting. `job` comes from make_job(), and is always the same job. The result `ended` means that there will be no more calls,
   // or that the communicator is unusable.

@@ -7,15 +7,20 @@ namespace copse::communicator {
 
 using algorithms::Collective;
 
-bool Communicator::can_serve(const Arguments& arguments) {
-  if (arguments.ragged) return false;
-  switch (arguments.collective) {
+bool Communicator::can_serve_some(Collective collective) {
+  switch (collective) {
     case Collective::barrier:
-    case Collective::broadcast: return true;
+    case Collective::broadcast:
     case Collective::reduce:
-    case Collective::allreduce: return arguments.combine->code != 0;  // a user's operator cannot leave its process
+    case Collective::allreduce: return true;
     default: return false;
   }
+}
+
+// A user's operator cannot leave its process.
+bool Communicator::can_serve(const Arguments& arguments) {
+  const bool has_users_operator = arguments.combine != nullptr && arguments.combine->code == 0;
+  return can_serve_some(arguments.collective) && !arguments.ragged && !has_users_operator;
 }
 
 engine::Order order_for(const Arguments& arguments, std::uint64_t number) {

@@ -1,4 +1,4 @@
-"""Dedicated collective processors: helper processes that make the started calls of a program (docs/collective-processors.md)."""
+"""Dedicated collective processors: helper processes that make the started and persistent calls of a program (docs/collective-processors.md)."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from collectives import passed
 from copse import flavours, paths
 
 SERVED = ("barrier", "broadcast", "reduce", "allreduce")
+SERVED_PERSISTENT = Path(__file__).with_name("served.c")
 SECONDS_TO_END = 20
 
 
@@ -61,6 +62,26 @@ def test_part(launch, flavour, part, processors):
     if part == "requests":
         for call in SERVED:
             assert re.search(rf"^copse: {call} +served ", done.stderr, re.MULTILINE), f"{call} was not served\n{done.stderr}"
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_persistent_calls(launch, compile_mpi, flavour, ranks):
+    """Helpers serve a few at a time, in whatever order each rank starts them. The others run as before."""
+    program = compile_mpi(flavour, SERVED_PERSISTENT.read_text(), "served")
+    done = launch(flavour, ranks, program=[program], COPSE_COLLECTIVE_PROCESSORS="1", COPSE_TRACE="1", timeout=200)
+    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+    if "nothing" not in done.stdout:
+        for call in SERVED:
+            calls = re.findall(rf"^copse: {call} +served +\w+ +(\d+) ", done.stderr, re.MULTILINE)
+            assert sum(map(int, calls)) == 4 * 30 * ranks, done.stderr
+        assert re.search(r"^copse: allreduce +(?!served)\w+ (line|slot|get|kernel)", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.full
+def test_calls_that_ranks_must_help_with(launch, flavour):
+    """Helpers reach no buffers, so that long calls need the ranks, also while one of them disconnects."""
+    done = launch(flavour, 3, "standard", COPSE_COLLECTIVE_PROCESSORS="1", COPSE_REACH="staged", timeout=200)
+    assert passed(done, "standard"), done.stdout + done.stderr
 
 
 def test_several_nodes_are_not_served(launch):

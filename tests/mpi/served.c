@@ -1,0 +1,98 @@
+/* Persistent calls that helpers make. Ranks start them in different orders, and compute without a call until they end. More of
+ * them live at the same time than helpers serve, and some are freed and made anew. One rank also gives arguments that MPI does not
+ * allow.
+ *
+ * Usage: served. The last line is "passed". */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "versions.h"
+
+enum { kCalls = 20, kMostInts = 20000, kTurns = 30 };
+enum { kBarrier, kBcast, kReduce, kAllreduce, kKinds };
+
+static int rank, ranks;
+
+static void expect(int holds, const char* what, int call, int turn) {
+  if (holds) return;
+  fprintf(stderr, "rank %d, call %d, turn %d: %s\n", rank, call, turn, what);
+  PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+#if HAS_PERSISTENT
+static int in[kCalls][kMostInts], out[kCalls][kMostInts], ints[kCalls];
+static MPI_Request requests[kCalls];
+
+static void make(int call) {
+  static const int sizes[] = {1, 20, 700, kMostInts};
+  const int kind = call % kKinds, root = call % ranks, n = ints[call] = sizes[call / kKinds % 4];
+  int result = MPI_SUCCESS;
+  if (kind == kBarrier) result = MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+  if (kind == kBcast) result = MPI_Bcast_init(out[call], n, MPI_INT, root, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+  if (kind == kReduce)
+    result = MPI_Reduce_init(in[call], out[call], n, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+  if (kind == kAllreduce)
+    result = MPI_Allreduce_init(in[call], out[call], n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[call]);
+  expect(result == MPI_SUCCESS, "the call is not made", call, -1);
+}
+
+static void start(int call, int turn) {
+  const int is_root = rank == call % ranks;
+  for (int i = 0; i < ints[call]; ++i) {
+    in[call][i] = rank + i + turn;
+    out[call][i] = call % kKinds == kBcast && is_root ? i + turn : -1;
+  }
+  MPI_Start(&requests[call]);
+}
+
+static void check(int call, int turn) {
+  const int kind = call % kKinds, is_root = rank == call % ranks;
+  for (int i = 0; i < ints[call]; ++i) {
+    const int wanted = kind == kBcast               ? i + turn
+                       : kind == kReduce && is_root ? ranks - 1 + i + turn
+                       : kind == kAllreduce         ? ranks * (i + turn) + ranks * (ranks - 1) / 2
+                                                    : -1;
+    expect(out[call][i] == wanted, "a wrong result", call, turn);
+  }
+}
+
+/* One rank alone refuses a call before all of them make the others. */
+static void refuse(void) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int result = MPI_Bcast_init(out[0], rank == 1 ? -1 : 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  expect((result != MPI_SUCCESS) == (rank == 1), "the wrong rank has refused", 0, -1);
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+}
+
+static void run(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  refuse();
+  for (int call = 0; call < kCalls; ++call) make(call);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (int i = 0; i < kCalls; ++i) start(rank % 2 == 0 ? i : kCalls - 1 - i, turn);
+    volatile double sum = 0;
+    for (int i = 0; i < 10000 * (rank + 1); ++i) sum = sum + i;
+    for (int i = 0; i < kCalls; ++i) MPI_Wait(&requests[(i + rank + turn) % kCalls], MPI_STATUS_IGNORE);
+    for (int i = 0; i < kCalls; ++i) check(i, turn);
+    if (turn % 10 == 9) MPI_Request_free(&requests[turn % kCalls]), make(turn % kCalls);
+  }
+  for (int call = 0; call < kCalls; ++call)
+    if (call != 5) MPI_Request_free(&requests[call]); /* one outlives MPI_Finalize */
+}
+#else
+static void run(void) { expect(ranks > 0, "no ranks", 0, 0); }
+#endif
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Barrier(MPI_COMM_WORLD);
+  run();
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("passed%s\n", HAS_PERSISTENT ? "" : " nothing: this MPI has no persistent collectives");
+  MPI_Finalize();
+  return 0;
+}
